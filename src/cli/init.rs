@@ -1,7 +1,7 @@
 use std::path::{Path, PathBuf};
 
 use dsokr_core::Argument;
-use dsokr_data::cells::SHOWN_SPELLINGS;
+use dsokr_data::cells::{NumberNotation, SHOWN_SPELLINGS};
 use dsokr_data::table::extensions;
 use serde_json::{Value, json};
 
@@ -10,8 +10,8 @@ use crate::cli::output::{print, print_json};
 use crate::error::{Error, ensure};
 use crate::metrics::table::Table;
 use crate::studies::init::{
-    Choices, Column, ColumnKind, Division, Joined, LONGEST_EXAMPLE, SpectraSurvey, StatedKind,
-    Survey, join,
+    Choices, Column, ColumnKind, Division, Exceptions, Joined, LONGEST_EXAMPLE, PointsAndCommas,
+    SpectraSurvey, StatedKind, Survey, join,
 };
 
 /// Looks at a table and writes a configuration that trains on it.
@@ -415,8 +415,9 @@ fn doubts(column: &Column) -> String {
     }
     let example = shortened(example, 40);
     if column.are_measures {
+        let cell = shortened(column.measure.as_ref().unwrap_or(&column.example), 40);
         text += &format!(
-            "{name}: cells such as {example:?} are measures and read as {kind}; numbers have one number in a cell\n"
+            "{name}: cells such as {cell:?} are measures and read as {kind}; numbers have one number in a cell\n"
         );
     }
     if let Some(cell) = &column.unread_list {
@@ -438,6 +439,21 @@ fn doubts(column: &Column) -> String {
             "{name}: the point in {cell:?} is read as that of thousands, since three digits stand behind each point and the other \
              numbers are below 1,000 (decimal = \".\" beside the column in the configuration reads it as a decimal point)\n"
         );
+    }
+    if let (ColumnKind::Numbers(notation), Some((line, cell))) = (kind, &column.unitless.first) {
+        let unit = &notation.unit;
+        let number = notation.normalised(cell).and_then(|number| number.parse::<f64>().ok());
+        let is_share = unit == "%" && number.is_some_and(|number| number.abs() <= 1.0);
+        let share = if is_share { ", most likely a share (100 times as many %)" } else { "" };
+        text += &format!(
+            "{name}: {} of {filled} cells lack the unit {unit:?} and are read as numbers of it; the first one, on line {line}, \
+             is {:?}{share}: write all in one unit\n",
+            column.unitless.count,
+            shortened(cell, 40),
+        );
+    }
+    if let (ColumnKind::Numbers(notation), Some(mixed)) = (kind, &column.mixed) {
+        text += &format!("{name}: {}\n", points_and_commas(notation, mixed));
     }
     if let Some(cell) = &column.code {
         text += &format!(
@@ -464,6 +480,30 @@ fn doubts(column: &Column) -> String {
         );
     }
     text
+}
+
+/// What is read of numbers some of which have a point and others a comma.
+fn points_and_commas(notation: &NumberNotation, mixed: &PointsAndCommas) -> String {
+    let [sign, other] = notation.names_of_signs();
+    let cells = |Exceptions { count, first }: &Exceptions, sign: &str| {
+        let first = first.as_ref().map(|(line, cell)| {
+            format!(", the first one {:?} on line {line},", shortened(cell, 40))
+        });
+        format!("{count} cells with a {sign}{}", first.unwrap_or_default())
+    };
+    let usual = cells(&mixed.usual, sign);
+    let others = cells(&mixed.others, other);
+    if notation.mixed_decimals {
+        format!(
+            "{usual} and {others} are read as decimals, and neither sign groups thousands (mixed_decimals = true beside the column \
+             in the configuration)"
+        )
+    } else {
+        format!(
+            "{others} are read as thousands, beside {usual} which is before decimals; where both are, the ones are 1000 times too \
+             large, and mixed_decimals = true beside the column in the configuration reads them as decimals"
+        )
+    }
 }
 
 /// How a ranking is written whose parts are these: as an order of items, or also as the ranks of items.

@@ -73,6 +73,7 @@ fn pairs_that_cannot_be_are_refused() {
         column: "labels".into(),
         decimal: '.',
         unit: String::new(),
+        mixed_decimals: false,
     });
     let error = fit(&other.validate().unwrap(), Folder::new().path("run")).err().unwrap();
     assert!(error.to_string().contains("\"a\""), "{error}");

@@ -1,11 +1,15 @@
 //! Cells of tables as programs of the field write them: SMILES with a name behind, numbers with units, lists.
 
+mod mixed;
+
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use dsokr_molecule::Molecule;
 use unicode_normalization_alignments::UnicodeNormalization;
+
+pub use self::mixed::{Alike, MixedSigns};
 
 /// Returns the SMILES of a cell: what stands before the first white space. Behind it are the name of the molecule, as
 /// in .smi files, or the extensions of CXSMILES (`|$;;R1$|`), which say nothing that a SMILES says.
@@ -358,16 +362,30 @@ pub struct NumberNotation {
     pub decimal: char,
     /// The unit or currency before or behind each number; empty where there is none.
     pub unit: String,
+    /// Whether the other sign is before decimals too, in some cells, so that neither of both groups thousands.
+    pub mixed_decimals: bool,
 }
 
 impl Default for NumberNotation {
     fn default() -> Self {
-        Self { decimal: '.', unit: String::new() }
+        Self { decimal: '.', unit: String::new(), mixed_decimals: false }
     }
 }
 
 /// The sign that groups thousands in Switzerland, whatever the sign before decimals.
 const SWISS_GROUP: &str = "'";
+
+/// Returns a unit, or a cell that may have one, with the micro sign in the place of the Greek letter mu, which some programs
+/// write for it.
+///
+/// ```
+/// use dsokr_data::cells::with_micro_sign;
+///
+/// assert_eq!(with_micro_sign("5.2 \u{3bc}M"), "5.2 \u{b5}M");
+/// ```
+pub fn with_micro_sign(text: &str) -> String {
+    text.replace('\u{3bc}', "\u{b5}")
+}
 
 /// Spaces at which no line breaks, which group digits: of usual width, narrow, thin, and as wide as a digit.
 const NO_BREAK_SPACES: [char; 4] = ['\u{a0}', '\u{202f}', '\u{2009}', '\u{2007}'];
@@ -382,30 +400,34 @@ impl NumberNotation {
     /// assert_eq!(plain.normalised("1,234.5").as_deref(), Some("1234.5"));
     /// assert_eq!(plain.normalised("1\u{a0}234").as_deref(), Some("1234"));
     /// assert_eq!(plain.normalised("84,44"), None);
-    /// let euros = NumberNotation { decimal: ',', unit: "€".into() };
+    /// assert_eq!(plain.normalised("(85.12)").as_deref(), Some("-85.12"));
+    /// let euros = NumberNotation { decimal: ',', unit: "€".into(), ..plain };
     /// assert_eq!(euros.normalised("€1.234,50").as_deref(), Some("1234.50"));
     /// ```
     pub fn normalised(&self, cell: &str) -> Option<String> {
-        let number = self.without_unit(cell.trim()).replace('\u{2212}', "-");
-        let whole_end = number.find([self.decimal, 'e', 'E']).unwrap_or(number.len());
+        let cell = written(cell);
+        let (sign, number) = self.amount(&cell);
+        let signs = [self.decimal, self.other_sign()];
+        let has_other = self.mixed_decimals && number.contains(signs[1]);
+        let [decimal, group] = if has_other { [signs[1], signs[0]] } else { signs };
+        let whole_end = number.find([decimal, 'e', 'E']).unwrap_or(number.len());
         let (whole, rest) = number.split_at(whole_end);
-        let group = if self.decimal == ',' { '.' } else { ',' };
         let whole = whole.replace('’', SWISS_GROUP).replace(NO_BREAK_SPACES, " ");
         let whole = if whole.contains(SWISS_GROUP) {
             ungrouped(&whole, SWISS_GROUP)?
         } else if whole.contains(' ') {
             ungrouped(&whole, " ")?
-        } else if whole.contains(group) {
+        } else if whole.contains(group) && !self.mixed_decimals {
             ungrouped(&whole, group.encode_utf8(&mut [0; 4]))?
         } else {
             whole
         };
         let mut groups_of_decimals = rest.rsplit(NO_BREAK_SPACES).skip(1);
-        if !groups_of_decimals.all(|group| group.trim_start_matches(self.decimal).len() == 3) {
+        if !groups_of_decimals.all(|group| group.trim_start_matches(decimal).len() == 3) {
             return None;
         }
-        let rest = rest.replace(NO_BREAK_SPACES, "").replacen(self.decimal, ".", 1);
-        let number = whole + &rest;
+        let rest = rest.replace(NO_BREAK_SPACES, "").replacen(decimal, ".", 1);
+        let number = format!("{sign}{whole}{rest}");
         // a training computes in 32 bits
         number.parse::<f32>().ok().filter(|value| value.is_finite())?;
         Some(number)
@@ -436,15 +458,40 @@ impl NumberNotation {
             })
     }
 
-    /// Returns a cell without the unit, which need not be there.
+    /// Returns the sign of an amount below 0, as accounts write it, and the number that it stands for: before the currency
+    /// (`-$85.12`), behind decimals or groups (`85.12-`; `2-` is a charge or a grade), or as brackets (`($85.12)`). Other cells
+    /// have no such sign, and are returned without the unit.
+    fn amount<'c>(&self, cell: &'c str) -> (&'static str, &'c str) {
+        let number = self.without_unit(cell);
+        let in_brackets = number.strip_prefix('(').and_then(|rest| rest.strip_suffix(')'));
+        let is_long = number.contains(['.', ',']);
+        let before_sign = number.strip_suffix('-').filter(|_| is_long);
+        let has_currency =
+            |rest: &&str| !self.unit.is_empty() && rest.starts_with(self.unit.as_str());
+        let behind_sign = number.strip_prefix('-').map(str::trim_start).filter(has_currency);
+        let amount = in_brackets.or(before_sign).or(behind_sign);
+        let amount = amount.map(|amount| self.without_unit(amount.trim()));
+        match amount {
+            Some(amount) if !amount.starts_with(['-', '+', '(']) => ("-", amount),
+            Some(_) | None => ("", number),
+        }
+    }
+
+    /// Returns a cell, with its [micro sign](with_micro_sign), without the unit, which need not be there.
     fn without_unit<'c>(&self, cell: &'c str) -> &'c str {
         if self.unit.is_empty() {
             return cell;
         }
-        let unit = self.unit.as_str();
+        let unit = with_micro_sign(&self.unit);
+        let unit = unit.as_str();
         let number = cell.strip_suffix(unit).or_else(|| cell.strip_prefix(unit)).unwrap_or(cell);
         number.trim()
     }
+}
+
+/// Returns a cell with one sign each for minus and micro.
+fn written(cell: &str) -> String {
+    with_micro_sign(cell.trim()).replace('\u{2212}', "-")
 }
 
 /// Returns the digits of a whole number whose thousands a sign groups; none where groups are not of three digits, or the first
@@ -466,8 +513,9 @@ mod tests {
     #[test]
     fn numbers_of_other_notations_are_read_or_refused() {
         let plain = NumberNotation::default();
-        let comma = NumberNotation { decimal: ',', unit: String::new() };
-        let percent = NumberNotation { decimal: '.', unit: "%".into() };
+        let comma = NumberNotation { decimal: ',', ..NumberNotation::default() };
+        let percent = NumberNotation { unit: "%".into(), ..NumberNotation::default() };
+        let mixed = NumberNotation { mixed_decimals: true, ..NumberNotation::default() };
         let cases = [
             (&plain, "12", Some("12")),
             (&plain, "-1,234,567.5e-3", Some("-1234567.5e-3")),
@@ -499,9 +547,59 @@ mod tests {
             (&percent, "64.9 %", Some("64.9")),
             (&percent, "64.9", Some("64.9")),
             (&percent, "64.9 mg", None),
+            (&mixed, "1.667", Some("1.667")),
+            (&mixed, "-1,500", Some("-1.500")),
+            (&mixed, "1 334,70", Some("1334.70")),
+            (&mixed, "2", Some("2")),
+            (&mixed, "1,234.5", None),
+            (&mixed, "1.234,5", None),
+            (&mixed, "1,234,567", None),
         ];
         for (notation, cell, expected) in cases {
             assert_eq!(notation.normalised(cell).as_deref(), expected, "{cell}");
+        }
+    }
+
+    #[test]
+    fn a_micro_sign_and_a_greek_letter_are_one() {
+        for unit in ["\u{b5}M", "\u{3bc}M"] {
+            let notation = NumberNotation { unit: unit.into(), ..NumberNotation::default() };
+            for cell in ["5.2 \u{b5}M", "5.2 \u{3bc}M", "5.2\u{3bc}M", "5.2"] {
+                assert_eq!(notation.normalised(cell).as_deref(), Some("5.2"), "{cell} {unit}");
+            }
+        }
+    }
+
+    #[test]
+    fn amounts_below_0_are_read_as_accounts_write_them() {
+        let dollars = NumberNotation { unit: "$".into(), ..NumberNotation::default() };
+        for cell in [
+            "-$1,085.12",
+            "- $1,085.12",
+            "\u{2212}$1,085.12",
+            "$-1,085.12",
+            "($1,085.12)",
+            "$(1,085.12)",
+            "$ (1,085.12)",
+            "(1,085.12)",
+            "(1,085.12 $)",
+            "1,085.12-",
+            "1,085.12 $-",
+            "$1,085.12-",
+        ] {
+            assert_eq!(dollars.normalised(cell).as_deref(), Some("-1085.12"), "{cell}");
+        }
+        let euros =
+            NumberNotation { decimal: ',', unit: "€".into(), ..NumberNotation::default() };
+        assert_eq!(euros.normalised("-€ 85,12").as_deref(), Some("-85.12"));
+        let plain = NumberNotation::default();
+        assert_eq!(plain.normalised("(7)").as_deref(), Some("-7"));
+        assert_eq!(plain.normalised("85.12-").as_deref(), Some("-85.12"));
+        // charges and grades, values with their errors, and other texts
+        for other in
+            ["2-", "(-7)", "((7))", "()", "(a)", "1.23(4)", "12.3 (1.2)", "(7", "-85.12-", "-$7"]
+        {
+            assert_eq!(plain.normalised(other), None, "{other}");
         }
     }
 

@@ -266,6 +266,9 @@ impl<'a> OutputSource<'a> {
             return read(OnBadRow::Stop).map_err(|error| on_bad_row.refusal(error));
         }
         let table = self.with_plain_smiles(read(on_bad_row)?)?;
+        for doubt in self.kernels().iter().filter_map(|features| features.kind().doubt(&table)) {
+            tracing::warn!("{}: {doubt}", table.path().display());
+        }
         if !table.skips_rows() {
             return Ok(table);
         }

@@ -23,7 +23,7 @@ use self::beyond::{RightOutputs, beyond_scores};
 use self::distances::{kernel_losses, mces_distances, squared_errors};
 use self::golds::{GoldRows, check_lists};
 pub(crate) use self::golds::{RankedGolds, has_gold};
-use self::outputs::{predicted_outputs, right_labels, truth_of};
+use self::outputs::{are_read_as_thousands, predicted_outputs, right_labels, truth_of};
 pub use self::stored::StoredEvaluation;
 use crate::config::Checked;
 use crate::decoding::beyond::BeyondSearch;
@@ -226,6 +226,13 @@ impl<'a> Models<'a> {
             }
         }
         if let Some(predicted) = predicted {
+            if split.foreign && are_read_as_thousands(&truth, &predicted) {
+                tracing::warn!(
+                    "the right numbers are whole and most of them 100 times as large as any predicted one: decimals of the table of \
+                     queries are read as thousands if the sign before them, as in 1,234, is the one that groups thousands in the \
+                     training (output.features.decimal); write them with the same sign"
+                );
+            }
             evaluation.compare((truth, predicted))?;
         }
         Ok(())

@@ -35,6 +35,25 @@ pub(super) fn predicted_outputs(
     Ok(features.truth_of_labels(predicted.iter().map(String::as_str))?)
 }
 
+/// The share of numbers that must be thousands, as a divisor of what may be others.
+const OTHERS: usize = 10;
+
+/// How many times as large as any predicted number most right ones are that are wrongly read as thousands.
+const TIMES: f64 = 100.0;
+
+/// Whether numbers of a table may be wrongly read as thousands: nearly all are whole and at least 1,000, and most are far larger than
+/// any predicted one, as decimals such as `1,234` are where the run has points before them.
+pub(super) fn are_read_as_thousands(truth: &Truth, predicted: &Truth) -> bool {
+    let (Truth::Numbers(truth), Truth::Numbers(predicted)) = (truth, predicted) else {
+        return false;
+    };
+    let sizes: Vec<f64> = truth.iter().flatten().map(|number| number.abs()).collect();
+    let largest = predicted.iter().flatten().fold(0.0, |most: f64, number| most.max(number.abs()));
+    let others = sizes.iter().filter(|&&size| size < 1000.0 || size.fract() != 0.0).count();
+    let far = sizes.iter().filter(|&&size| size >= TIMES * largest).count();
+    OTHERS * others <= sizes.len() && 2 * far > sizes.len()
+}
+
 /// The right outputs that count, `golds` by id, as what they are; none where they are not known, or
 /// predictions are not compared with them.
 pub(super) fn truth_of(
@@ -109,5 +128,26 @@ fn labels_of(truth: &Truth) -> Option<Vec<BTreeSet<String>>> {
             Some(classes.iter().map(|class| BTreeSet::from([class.clone()])).collect())
         }
         Truth::Molecules(_) | Truth::Graphs(_) | Truth::Rankings(_) | Truth::Numbers(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn numbers(all: &[f64]) -> Truth {
+        Truth::Numbers(all.iter().map(|&number| vec![number]).collect())
+    }
+
+    #[test]
+    fn whole_numbers_far_above_predicted_ones_may_be_decimals() {
+        let predicted = numbers(&[1.25, 4.5, 2.0]);
+        assert!(are_read_as_thousands(&numbers(&[1250.0, 4500.0, 2001.0]), &predicted));
+        for other in [[1250.5, 4500.5, 2001.5], [1.25, 4.5, 2001.0], [250.0, 450.0, 201.0]] {
+            assert!(!are_read_as_thousands(&numbers(&other), &predicted), "{other:?}");
+        }
+        let prices = numbers(&[12_500.0, 9000.0, 20_000.0]);
+        assert!(!are_read_as_thousands(&prices, &numbers(&[11_000.0, 9500.0, 18_000.0])));
+        assert!(!are_read_as_thousands(&Truth::Classes(Vec::new()), &predicted));
     }
 }

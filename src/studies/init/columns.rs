@@ -3,14 +3,14 @@
 use std::collections::{HashMap, HashSet};
 
 use dsokr_core::Argument;
-use dsokr_data::cells::{self, NumberNotation};
+use dsokr_data::cells::{self, Alike, NumberNotation};
 use dsokr_data::config::LabelFeatures;
 use dsokr_data::table::Table;
 use rayon::prelude::*;
 
 use super::guess::codes::first_code;
 use super::guess::labels::{are_measures, odd_separator, reordered, unread_list};
-use super::guess::numbers::{are_times, first_thousand};
+use super::guess::numbers::{are_times, first_measure, first_thousand, mixed_signs};
 use super::guess::{guessed, guessed_of_lists, is_class, most, stated};
 use super::kind::{ColumnKind, KindName, Reading};
 use crate::error::Error;
@@ -29,6 +29,15 @@ impl Exceptions {
         self.count += 1;
         self.first.get_or_insert_with(|| (line, cell.to_owned()));
     }
+}
+
+/// The numbers of a column some of which have a point and others a comma.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PointsAndCommas {
+    /// Those with the sign that is before decimals in most.
+    pub usual: Exceptions,
+    /// Those with the other sign: if it is not read as one before decimals too, those that are read as thousands.
+    pub others: Exceptions,
 }
 
 /// The most characters of an example that is shown as the text of a search.
@@ -65,6 +74,8 @@ pub struct Column {
     pub deviation: f64,
     /// Whether cells that are read as texts are measures, each written as more than one number: `12.67 ± 0.47`.
     pub are_measures: bool,
+    /// Of measures, the first cell that is not one number.
+    pub measure: Option<String>,
     /// The parts of the first cell, in its order, where cells that are read as texts or classes are all the same parts in
     /// different orders.
     pub reordered: Option<Vec<String>>,
@@ -84,6 +95,11 @@ pub struct Column {
     pub thousand: Option<String>,
     /// Of codes, the first cell with a 0 before it, for which they are no numbers.
     pub code: Option<String>,
+    /// Of numbers with a unit, those without it, which are read as of that unit.
+    pub unitless: Exceptions,
+    /// Of numbers with points and commas, cells with each, where both are before decimals, or the ones may be wrongly read as
+    /// thousands.
+    pub mixed: Option<PointsAndCommas>,
     /// Whether cells are points in time, as numbers or in a notation that looks like labels.
     pub(super) are_times: bool,
     /// Whether most cells have a digit.
@@ -188,7 +204,26 @@ impl Column {
         let is_valid = |cell: &&&str| reading(cell) == Reading::Valid;
         let short_example =
             texts.iter().filter(is_short).find(is_valid).map(|&cell| cell.to_owned());
+        let mut unitless = Exceptions::default();
+        if let ColumnKind::Numbers(notation) = &kind
+            && !notation.unit.is_empty()
+        {
+            let bare = NumberNotation { unit: String::new(), ..notation.clone() };
+            for &(row, cell) in filled.iter().filter(|(_, cell)| bare.normalised(cell).is_some()) {
+                unitless.add(table.line(row), cell);
+            }
+        }
+        let line_and_cell = |Alike { count, first }: Alike| {
+            let (row, cell) = filled[first];
+            Exceptions { count, first: Some((table.line(row), cell.to_owned())) }
+        };
+        let mixed = mixed_signs(&kind, &texts).map(|[usual, others]| PointsAndCommas {
+            usual: line_and_cell(usual),
+            others: line_and_cell(others),
+        });
         let are_texts = kind == ColumnKind::Texts;
+        let are_measures_alone = are_texts && are_measures(&texts);
+        let measure = if are_measures_alone { first_measure(&texts) } else { None };
         let begin = filled.first().is_some_and(|&(row, _)| row == 0);
         let is_alone_in_front = are_classes && begin && is_first_alone(&texts);
         let may_be_lists =
@@ -202,7 +237,8 @@ impl Column {
             positive: positive_of(&kind, &texts),
             are_single_words: most(&texts, |cell| !cell.contains(char::is_whitespace)),
             empty: empty.len(),
-            are_measures: are_texts && are_measures(&texts),
+            are_measures: are_measures_alone,
+            measure: measure.map(str::to_owned),
             reordered: if are_texts || are_classes { reordered(&texts) } else { None },
             spellings: match kind {
                 ColumnKind::Classes(_) => cells::spellings(texts.iter().copied()),
@@ -225,8 +261,10 @@ impl Column {
             alone_in_front: is_alone_in_front.then(|| table.line(0)),
             unread_list: may_be_lists.then(|| unread_list(&texts)).flatten().map(str::to_owned),
             odd_separator: odd_separator(&kind, !is_guessed, &texts),
-            thousand: first_thousand(&kind, &texts).map(str::to_owned),
             code: code.map(str::to_owned),
+            thousand: first_thousand(&kind, &texts).filter(|_| mixed.is_none()).map(str::to_owned),
+            mixed,
+            unitless,
             are_times: are_times(&kind, name, &texts),
             have_digits: most(&texts, |cell| cell.contains(|c: char| c.is_ascii_digit())),
             bad_rows,

@@ -297,6 +297,10 @@ impl Survey {
                 if notation.unit != plain.unit {
                     put(features, "unit", &notation.unit);
                 }
+                if notation.mixed_decimals {
+                    features.insert("mixed_decimals", true.into());
+                    features.fmt();
+                }
             }
             ColumnKind::Classes(_) => {
                 if let Some(positive) = &self.output.positive {

@@ -45,9 +45,11 @@ impl fmt::Display for ColumnKind {
             Self::Inchi => f.write_str("InChI"),
             Self::Rankings(items) => write!(f, "rankings of {items} items"),
             Self::Orders(items) => write!(f, "rankings of {} items, as orders", items.len()),
-            Self::Numbers(NumberNotation { decimal, unit }) => {
+            Self::Numbers(NumberNotation { decimal, unit, mixed_decimals }) => {
                 f.write_str("numbers")?;
-                if *decimal == ',' {
+                if *mixed_decimals {
+                    f.write_str(", with decimal points and commas")?;
+                } else if *decimal == ',' {
                     f.write_str(", with decimal commas")?;
                 }
                 if unit.is_empty() { Ok(()) } else { write!(f, ", in {unit}") }

@@ -25,7 +25,7 @@ use crate::config::{Config, EncoderTable};
 use crate::error::{Error, ensure, listed};
 use crate::run_dir::{check_not_read, write_text};
 use crate::targets::constant_kernels;
-pub use columns::{Column, Exceptions, LONGEST_EXAMPLE};
+pub use columns::{Column, Exceptions, LONGEST_EXAMPLE, PointsAndCommas};
 pub use division::Division;
 pub use header::{HeaderContent, HeaderLine};
 pub use join::{Joined, join};

@@ -205,13 +205,15 @@ fn further_columns_of_classes_are_named() {
     assert_eq!((&found["input"], &found["output"]), (&"smiles".into(), &"pchembl".into()));
 }
 
-/// Ranges are neither labels nor the texts that molecules are predicted from.
+/// Ranges are neither labels nor the texts that molecules are predicted from, and one shows what is not read.
 #[test]
 fn measures_are_named_and_no_inputs() {
     let mut table = "smiles,melting\n".to_owned();
     for at in 0..40 {
         let start = 100 + at % 13;
-        writeln!(table, "{}C(C)O,{start}-{} °C", "C".repeat(at), start + 2).unwrap();
+        let range = format!("{start}-{} °C", start + 2);
+        let cell = ["99 °C", "NA", &range][at.min(2)];
+        writeln!(table, "{}C(C)O,{cell}", "C".repeat(at)).unwrap();
     }
     let sandbox = Sandbox::new();
     sandbox.write("points.csv", &table);
@@ -219,7 +221,32 @@ fn measures_are_named_and_no_inputs() {
     let said = [
         "smiles   SMILES  input",
         "melting  texts   output",
-        "melting: cells such as \"100-102 °C\" are measures",
+        "melting: cells such as \"102-104 °C\" are measures",
+    ];
+    said.iter().for_each(|line| assert!(shown.contains(line), "{line}\n{shown}"));
+}
+
+/// Numbers without the unit of the others are read as of that unit, and named.
+#[test]
+fn numbers_without_the_unit_of_the_others_are_named() {
+    let mut table = "smiles,share,mass\n".to_owned();
+    for at in 0..40 {
+        let number = 20.0 + 0.5 * f64::from(at);
+        let molecule = "C".repeat(at as usize);
+        let (share, mass) = match at {
+            3 | 7 => (format!("{}", number / 100.0), format!("{}", 1000.0 * number)),
+            _ => (format!("{number} %"), format!("{number} kg")),
+        };
+        writeln!(table, "{molecule}C(C)O,{share},{mass}").unwrap();
+    }
+    let sandbox = Sandbox::new();
+    sandbox.write("mixture.csv", &table);
+    let shown = sandbox.succeed(&["init", "mixture.csv"]);
+    let said = [
+        "share: 2 of 40 cells lack the unit \"%\" and are read as numbers of it",
+        "the first one, on line 5, is \"0.215\", most likely a share",
+        "mass: 2 of 40 cells lack the unit \"kg\"",
+        "the first one, on line 5, is \"21500\": write",
     ];
     said.iter().for_each(|line| assert!(shown.contains(line), "{line}\n{shown}"));
 }

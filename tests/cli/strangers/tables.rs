@@ -157,6 +157,80 @@ fn decimal_commas_with_three_places_are_learned_and_compared() {
     assert!(label.as_str().unwrap().contains(','), "{label}");
 }
 
+/// Points and commas before decimals of one column are read, and numbers that a sign makes 1000 times too large are named.
+#[test]
+fn points_and_commas_before_decimals_are_read_or_named() {
+    let mut tables = ["mixed", "points", "commas"].map(|name| (name, "offer;value\n".to_owned()));
+    for (at, flat) in flats(200).iter().enumerate() {
+        let point = format!("{:.3}", 1.0 + flat.rent / 1000.0);
+        let comma = point.replace('.', ",");
+        let mixed = if at % 5 == 1 { &comma } else { &point };
+        for ((_, table), cell) in tables.iter_mut().zip([mixed, &point, &comma]) {
+            writeln!(table, "{};{cell}", flat.text).unwrap();
+        }
+    }
+    let sandbox = Sandbox::new();
+    for (name, table) in &tables {
+        sandbox.write(&format!("{name}.csv"), table);
+    }
+    let shown = sandbox.succeed(&["init", "mixed.csv"]);
+    let said = [
+        "numbers, with decimal points and commas",
+        "value: 160 cells with a point, the first one",
+        "and 40 cells with a comma, the first one",
+        "on line 3, are read as decimals",
+    ];
+    said.iter().for_each(|line| assert!(shown.contains(line), "{line}\n{shown}"));
+    let warned = |arguments: &[&str]| {
+        let ran = sandbox.run(arguments);
+        let errors = String::from_utf8_lossy(&ran.stderr).into_owned();
+        assert!(ran.status.success(), "{errors}");
+        errors.lines().filter(|line| line.contains("WARN")).collect::<Vec<_>>().join("\n")
+    };
+    let warnings = warned(&["train", "mixed.toml"]);
+    assert!(!warnings.contains("thousands"), "{warnings}");
+
+    // the same table with the other sign as that of thousands
+    let config = sandbox.read("mixed.toml");
+    let key = ", mixed_decimals = true";
+    assert!(config.contains(key), "{config}");
+    sandbox.write("plain.toml", &config.replace(key, ""));
+    let warnings = warned(&["train", "plain.toml"]);
+    for part in ["the comma in 40 cells of the column \"value\"", "mixed_decimals = true"] {
+        assert!(warnings.contains(part), "{part}: {warnings}");
+    }
+
+    // tables with commas for a model of points
+    sandbox.succeed(&["init", "points.csv"]);
+    sandbox.succeed(&["train", "points.toml"]);
+    for (queries, expected) in [
+        ("mixed.csv", "the comma in 40 cells"),
+        ("commas.csv", "decimals of the table of queries are read as thousands"),
+        ("points.csv", ""),
+    ] {
+        let warnings = warned(&["evaluate", "runs/points", "--queries", queries]);
+        assert!(warnings.contains(expected), "{queries}: {warnings}");
+        let is_named = warnings.contains("thousands");
+        assert_eq!(is_named, !expected.is_empty(), "{queries}: {warnings}");
+    }
+
+    // inputs that are numbers have one sign
+    let inputs = |has_comma: &dyn Fn(usize) -> bool| {
+        let row = |at: usize| {
+            let number = format!("{:.3}", 1.0 + at as f64 / 40.0);
+            let number = if has_comma(at) { number.replace('.', ",") } else { number };
+            format!("{number};{}.25\n", at % 7)
+        };
+        let rows: String = (0..60).map(row).collect();
+        format!("x;y\n{rows}")
+    };
+    sandbox.write("inputs.csv", &inputs(&|_| false));
+    sandbox.succeed(&["init", "inputs.csv", "--input", "x", "--output", "y"]);
+    sandbox.write("inputs.csv", &inputs(&|at| at % 6 == 5));
+    let warnings = warned(&["train", "inputs.toml"]);
+    assert!(warnings.contains("the comma in 10 cells of the column \"x\""), "{warnings}");
+}
+
 #[test]
 fn prices_with_groups_of_thousands_are_numbers_and_dates_are_left_out() {
     let mut table = "offer,seen,price\n".to_owned();

@@ -28,7 +28,7 @@ pub use fitted::FittedFeatures;
 pub use graphs::{GraphFeatures, MoleculeGraphFeatures};
 pub(crate) use graphs::{graphs, graphs_memory};
 pub use numbers::NumberFeatures;
-pub(crate) use numbers::vectors;
+pub(crate) use numbers::{doubtful_thousands, vectors};
 pub use of_texts::{ReadTexts, TextFeatures};
 
 use crate::error::Error;
@@ -92,6 +92,11 @@ pub(crate) trait OutputKind {
     /// Returns the rows whose cells in the column cannot be read, with what is wrong with them.
     fn bad_rows(&self, _: &Table) -> Result<Vec<(usize, Error)>, Error> {
         Ok(Vec::new())
+    }
+
+    /// Returns what is doubtful of how cells in the column are read, where some may be read wrongly.
+    fn doubt(&self, _: &Table) -> Option<String> {
+        None
     }
 
     /// Returns the outputs of a table, where predictions are compared by the column.

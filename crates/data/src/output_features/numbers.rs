@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{FeatureFacts, FittedRows, OutputKind, OutputTable, fixed_rows};
-use crate::cells::{self, NumberNotation};
+use crate::cells::{self, Alike, MixedSigns, NumberNotation};
 use crate::error::{Error, check};
 use crate::joined::{ColumnNames, parts, shown};
 use crate::rounding::Rounding;
@@ -25,9 +25,14 @@ pub struct NumberFeatures {
     /// The sign before decimals: `"."`, or `","` as in `1.234,50`. The other one may group thousands.
     #[serde(default = "point", skip_serializing_if = "is_point")]
     pub decimal: char,
-    /// The unit or currency that may stand before or behind the number of a cell, as in `"€"` or `"mg/L"`.
+    /// The unit or currency that may stand before or behind the number of a cell, as in `"€"` or `"mg/L"`. An amount below 0 has
+    /// its sign before the currency (`-€85`) or the digits, or behind decimals (`85.12-`), or is in brackets (`(€85)`).
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub unit: String,
+    /// Whether the other sign is before decimals too, in some cells (`1.5` beside `1,75`), so that neither of both groups
+    /// thousands.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub mixed_decimals: bool,
 }
 
 dsokr_core::defaults!(point: char = '.');
@@ -118,6 +123,11 @@ fn divided(cell: &str, count: Option<usize>, notation: &NumberNotation) -> Optio
     if !notation.unit.is_empty() {
         return Some(vec![number(cell)?]).filter(fits);
     }
+    // an amount below 0, such as `(1,234.50)` or `85.12-`, is no part of several numbers
+    let is_amount = |part: &str| part.contains('(') || part.ends_with('-');
+    if cell.split([' ', ',']).any(is_amount) {
+        return Some(vec![number(cell)?]).filter(fits);
+    }
     let at_blanks: Option<Vec<Number>> = cell.split_ascii_whitespace().map(number).collect();
     // `84,44` alone has a decimal comma
     let is_list = cell.contains('.') || cell.matches(',').count() > 1 || count.is_some();
@@ -138,6 +148,29 @@ pub(crate) fn vectors<'t>(
     column: &'t str,
 ) -> Result<impl Iterator<Item = Result<Vec<Number>, Error>> + 't, Error> {
     numbers(table, column, NumberNotation::default(), Blanks::Divide)
+}
+
+/// Returns which cells of a column that holds one number a row may be wrongly read as thousands; none where none is.
+pub(crate) fn doubtful_thousands(
+    table: &Table,
+    column: &str,
+    notation: &NumberNotation,
+) -> Option<String> {
+    let cells = table.column(column).ok().filter(|_| !notation.mixed_decimals)?;
+    let MixedSigns { own, grouped, are_decimals, are_apart, .. } = notation.mixed_signs(cells)?;
+    let grouped = grouped.filter(|_| are_decimals || are_apart)?;
+    let [sign, other] = notation.names_of_signs();
+    let first = |Alike { first, .. }: Alike| {
+        format!("{:?} on line {}", shorten(cells[first].trim()), table.line(first))
+    };
+    Some(format!(
+        "the {other} in {} cells of the column {column:?}, first in {}, is read as that of thousands, beside {} cells with a {sign} \
+         before decimals, first in {}",
+        grouped.count,
+        first(grouped),
+        own.count,
+        first(own),
+    ))
 }
 
 /// Returns the numbers of each cell of a column; [`dsokr_core::Error::File`] for a cell that does not hold as many
@@ -190,7 +223,11 @@ fn usual(numbers: impl Iterator<Item = usize>) -> Option<usize> {
 impl NumberFeatures {
     /// Returns how the numbers of the column are written.
     fn notation(&self) -> NumberNotation {
-        NumberNotation { decimal: self.decimal, unit: self.unit.clone() }
+        NumberNotation {
+            decimal: self.decimal,
+            unit: self.unit.clone(),
+            mixed_decimals: self.mixed_decimals,
+        }
     }
 
     /// Returns what blanks do in cells: those of several columns have one between each two.
@@ -249,6 +286,13 @@ impl OutputKind for NumberFeatures {
         check(holds, format!("{key}.decimal"), format!("{:?}", self.decimal), "\".\" or \",\"")
     }
 
+    fn doubt(&self, table: &Table) -> Option<String> {
+        let column = Some(self.column.as_str()).filter(|_| self.blanks() == Blanks::Group)?;
+        let found = doubtful_thousands(table, column, &self.notation())?;
+        let key = "output.features.mixed_decimals = true";
+        Some(format!("{found}; if both are before decimals, {key} reads them so"))
+    }
+
     fn bad_rows(&self, table: &Table) -> Result<Vec<(usize, Error)>, Error> {
         Ok(bad(numbers(table, self.column.as_str(), self.notation(), self.blanks())?))
     }
@@ -294,7 +338,12 @@ mod tests {
     use super::*;
 
     fn features(column: &str, decimal: char) -> NumberFeatures {
-        NumberFeatures { column: column.into(), decimal, unit: String::new() }
+        NumberFeatures {
+            column: column.into(),
+            decimal,
+            unit: String::new(),
+            mixed_decimals: false,
+        }
     }
 
     /// The numbers of cells; an empty row where a cell cannot be read.
@@ -353,6 +402,33 @@ mod tests {
         }
         // one number with a comma before decimals is refused, and one with groups is one
         assert_eq!(read(&plain, &["84,44", "1,234"]), [vec![], vec![1234.0]]);
+        // an amount below 0 is one number, and no part of several
+        let amounts = ["(1,234.50)", "85.12-", "7.25"];
+        assert_eq!(read(&plain, &amounts), [[-1234.5], [-85.12], [7.25]]);
+        assert_eq!(read(&plain, &["5 (3)", "7 (2)"]), [vec![], Vec::<f64>::new()]);
+    }
+
+    #[test]
+    fn both_signs_may_be_before_decimals_and_thousands_beside_decimals_are_doubtful() {
+        let plain = features("x", '.');
+        let mixed = NumberFeatures { mixed_decimals: true, ..plain.clone() };
+        let cells = ["1.667", "1,500", "2,125", "0.954"];
+        assert_eq!(read(&mixed, &cells), [[1.667], [1.5], [2.125], [0.954]]);
+        assert_eq!(mixed.cell(&[1.5]), "1.5");
+        let doubt = |features: &NumberFeatures, cells: &[&str]| {
+            let cells: Vec<String> = cells.iter().map(|&cell| cell.to_owned()).collect();
+            features.doubt(&Table::numbered(Path::new("a.csv"), "id", [("x", cells)]))
+        };
+        let said = doubt(&plain, &cells).unwrap();
+        for part in ["the comma in 2 cells", "\"1,500\"", "2 cells with a point", "\"1.667\""] {
+            assert!(said.contains(part), "{said}");
+        }
+        assert_eq!(doubt(&mixed, &cells), None);
+        assert!(doubt(&features("x", ','), &cells).unwrap().contains("the point in 1 cells"));
+        // thousands may follow on hundreds, and vectors have commas between
+        for other in [&["1,234", "950.5", "12.25", "80"][..], &["1.5, 2", "0.5, 1"], &["1,234"]] {
+            assert_eq!(doubt(&plain, other), None, "{other:?}");
+        }
     }
 
     #[test]

@@ -15,14 +15,14 @@ use serde::{Deserialize, Deserializer, Serialize};
 use smart_default::SmartDefault;
 
 use super::{PairFacts, Wanted};
-use crate::cells;
+use crate::cells::{self, NumberNotation};
 use crate::error::{Error, check};
 use crate::feature_file::{check_row_count, read_features};
 use crate::inputs::{InputKind, Inputs, KernelRows};
 use crate::joined::shown;
 use crate::kinds;
 use crate::npy::read_matrix;
-use crate::output_features::{graphs, graphs_memory, vectors};
+use crate::output_features::{doubtful_thousands, graphs, graphs_memory, vectors};
 use crate::root::DataRoot;
 use crate::rounding::Rounding;
 use crate::table::{Table, unique_ids};
@@ -328,6 +328,13 @@ impl TextConfig {
     pub(crate) fn good_rows(&self, mut table: Table) -> Result<Table, Error> {
         if self.smiles {
             table.shorten_cells(&self.column, cells::smiles)?;
+        }
+        let plain = NumberNotation::default();
+        if self.numbers
+            && let Some(found) = doubtful_thousands(&table, &self.column, &plain)
+        {
+            let path = table.path().display();
+            tracing::warn!("{path}: {found}; write decimals with a point if both are before them");
         }
         if !table.skips_rows() {
             return Ok(table);

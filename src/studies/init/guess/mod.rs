@@ -21,8 +21,9 @@ use names::{
     names_ids,
 };
 use numbers::{
-    GROUPS, are_row_numbers, are_shuffled_row_numbers, fill_a_range, is_half_numbers,
-    name_numbers_twice, notation_of, separator_of_codes, vectors_of, without_sign_of_bound,
+    GROUPS, are_names_in_brackets, are_row_numbers, are_shuffled_row_numbers, fill_a_range,
+    is_half_numbers, name_numbers_twice, notation_of, separator_of_codes, vectors_of,
+    without_sign_of_bound,
 };
 
 /// The share of cells that must be of a kind.
@@ -93,7 +94,9 @@ pub(super) fn guessed(place: usize, name: &str, cells: &[&str]) -> ColumnKind {
     let numbers = ColumnKind::Numbers(notation_of(&present));
     let limits: Vec<&str> = present.iter().copied().map(without_sign_of_bound).collect();
     let codes = separator_of_codes(&present);
-    if codes.is_none() && are_mostly(&numbers, &limits) {
+    let are_few = recur && distinct <= CLASSES;
+    let may_be_numbers = !are_names_in_brackets(&numbers, &limits, are_few);
+    if codes.is_none() && may_be_numbers && are_mostly(&numbers, &limits) {
         if first_with_zero(&present).is_some() {
             return kind_of_codes(name, cells, &present);
         }
@@ -120,9 +123,8 @@ pub(super) fn guessed(place: usize, name: &str, cells: &[&str]) -> ColumnKind {
     if let Some(separator) = codes {
         return ColumnKind::Labels(separator);
     }
-    let are_few = recur && distinct <= CLASSES;
     let differ = distinct == present.len();
-    if !are_few && is_half_numbers(&numbers, &present, differ) && !is_id(name) {
+    if may_be_numbers && !are_few && is_half_numbers(&numbers, &present, differ) && !is_id(name) {
         return numbers;
     }
     // `none` and `unknown` are missing values beside names of classes, unless there is one other name

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::ops::RangeInclusive;
 
-use dsokr_data::cells::{self, NumberNotation};
+use dsokr_data::cells::{self, Alike, MixedSigns, NumberNotation};
 
 use super::super::kind::{ColumnKind, Reading, numbers_in};
 use super::labels::parts_of;
@@ -18,6 +18,9 @@ const OTHER_COUNTS: usize = 10;
 
 /// The smallest share of whole numbers below 1,000, if points are those of thousands, as a divisor.
 const BELOW_THOUSAND: usize = 20;
+
+/// The smallest share of cells whose decimals have the sign that others lack, if both signs are read, as a divisor.
+const WITH_OTHER_SIGN: usize = 10;
 
 /// Seconds and milliseconds since 1970 of this century and the last.
 const SINCE_1970: RangeInclusive<f64> = 1e9..=2e12;
@@ -160,12 +163,34 @@ pub(super) fn separator_of_codes(cells: &[&str]) -> Option<char> {
 /// Signs before a number that is a bound of the value, or nearly the value.
 const SIGNS_OF_BOUNDS: [char; 6] = ['<', '>', '≤', '≥', '~', '≈'];
 
-/// A cell without the sign that makes a number a bound, such as `>10` or `<= 5 nM`.
+/// Words before a number that is nearly the value. `CA 90210` is an address.
+const WORDS_OF_BOUNDS: [&str; 11] = [
+    "ca.",
+    "Ca.",
+    "ca ",
+    "approx.",
+    "Approx.",
+    "approx ",
+    "approximately ",
+    "circa ",
+    "Circa ",
+    "about ",
+    "About ",
+];
+
+/// A cell without the sign that makes a number a bound, such as `>10` or `<= 5 nM`, or the word that says that it is nearly the
+/// value, such as `ca. 5`.
 pub(super) fn without_sign_of_bound(cell: &str) -> &str {
-    match cell.strip_prefix(SIGNS_OF_BOUNDS) {
-        Some(rest) => rest.trim_start_matches('=').trim_start(),
-        None => cell,
+    if let Some(rest) = cell.strip_prefix(SIGNS_OF_BOUNDS) {
+        return rest.trim_start_matches('=').trim_start();
     }
+    let is_number = |rest: &&str| {
+        let begins =
+            |c: char| c.is_ascii_digit() || "+-.\u{2212}".contains(c) || CURRENCIES.contains(&c);
+        rest.starts_with(begins)
+    };
+    let behind_word = |word: &str| cell.strip_prefix(word).map(str::trim_start);
+    WORDS_OF_BOUNDS.into_iter().filter_map(behind_word).find(is_number).unwrap_or(cell)
 }
 
 /// How the numbers among cells are written.
@@ -173,7 +198,7 @@ pub(super) fn notation_of(cells: &[&str]) -> NumberNotation {
     let limits: Vec<&str> = cells.iter().copied().map(without_sign_of_bound).collect();
     let cells = limits.as_slice();
     let unit = unit_of(cells);
-    let plain = NumberNotation { decimal: '.', unit };
+    let plain = NumberNotation { unit, ..NumberNotation::default() };
     let comma = NumberNotation { decimal: ',', ..plain.clone() };
     let read = |notation: &NumberNotation| {
         cells.iter().filter(|cell| notation.normalised(cell).is_some()).count()
@@ -183,7 +208,13 @@ pub(super) fn notation_of(cells: &[&str]) -> NumberNotation {
     // `1,234` alone is 1234, as `1,234.5` is
     let has_commas = with_comma > with_point
         || (with_comma == with_point && are_thousands(cells, [&comma, &plain]));
-    if has_commas { comma } else { plain }
+    let notation = if has_commas { comma } else { plain };
+    let Some(signs) = notation.mixed_signs(cells).filter(|signs| signs.are_decimals) else {
+        return notation;
+    };
+    // a few cells that are no numbers otherwise are skipped, and the column can be learned beside others
+    let are_many = WITH_OTHER_SIGN * signs.other.count >= cells.len();
+    NumberNotation { mixed_decimals: signs.grouped.is_some() || are_many, ..notation }
 }
 
 /// Whether points in cells that both notations read are those of thousands, as in Germany: three digits stand behind each, the
@@ -219,10 +250,27 @@ pub(crate) fn first_thousand<'c>(kind: &ColumnKind, cells: &[&'c str]) -> Option
         let cell = without_sign_of_bound(cell);
         plain.normalised(cell).is_some() || notation.normalised(cell).is_none()
     };
-    if notation.decimal != ',' || !cells.iter().all(|cell| is_read(cell)) {
+    if notation.decimal != ',' || notation.mixed_decimals || !cells.iter().all(|cell| is_read(cell))
+    {
         return None;
     }
     cells.iter().copied().find(|cell| cell.contains('.') && notation.normalised(cell).is_some())
+}
+
+/// The cells of numbers with the usual sign before decimals, and those with the other one: all, if it is read as one before decimals
+/// too, else those that are read as thousands. None where neither is.
+pub(crate) fn mixed_signs(kind: &ColumnKind, cells: &[&str]) -> Option<[Alike; 2]> {
+    let ColumnKind::Numbers(notation) = kind else { return None };
+    let MixedSigns { own, other, grouped, .. } = notation.mixed_signs(cells)?;
+    let other = if notation.mixed_decimals { Some(other) } else { grouped };
+    Some([own, other?])
+}
+
+/// The first cell that is not one number, nor says that there is none, in whatever way numbers among cells are written.
+pub(crate) fn first_measure<'c>(cells: &[&'c str]) -> Option<&'c str> {
+    let numbers = notation_of(cells);
+    let is_other = |cell: &&str| !cells::is_missing(cell) && numbers.normalised(cell).is_none();
+    cells.iter().copied().find(is_other)
 }
 
 /// The unit that most cells with a number have in common: a currency before it, a sign behind it, or words with a
@@ -232,26 +280,49 @@ fn unit_of(cells: &[&str]) -> String {
     for cell in cells {
         *counts.entry(unit_of_cell(cell)).or_default() += 1;
     }
-    let unit = counts.into_iter().filter(|(unit, _)| !unit.is_empty()).max_by_key(|&(_, n)| n);
+    let mut units: HashMap<String, usize> = HashMap::new();
+    for (unit, count) in counts {
+        *units.entry(cells::with_micro_sign(unit)).or_default() += count;
+    }
+    let unit = units.into_iter().filter(|(unit, _)| !unit.is_empty()).max_by_key(|&(_, n)| n);
     let common = unit.filter(|&(_, count)| 2 * count > cells.len());
-    common.map(|(unit, _)| unit.to_owned()).unwrap_or_default()
+    common.map(|(unit, _)| unit).unwrap_or_default()
 }
 
-/// The unit before or behind the number of a cell.
+/// The unit before or behind the number of a cell, where an amount below 0 may have its sign or bracket before the currency.
 pub(super) fn unit_of_cell(cell: &str) -> &str {
-    let is_number = |c: char| c.is_ascii_digit() || "+-.,\u{2212}".contains(c);
-    if let Some(number) = cell.strip_prefix(CURRENCIES) {
-        return &cell[..cell.len() - number.len()];
+    const SIGNS: [char; 3] = ['-', '+', '\u{2212}'];
+    let is_number = |c: char| c.is_ascii_digit() || "(.,".contains(c) || SIGNS.contains(&c);
+    let in_brackets = cell.strip_prefix('(').and_then(|rest| rest.strip_suffix(')'));
+    let cell = in_brackets.unwrap_or(cell);
+    let unsigned = cell.trim_start_matches(SIGNS).trim_start();
+    if let Some(number) = unsigned.strip_prefix(CURRENCIES) {
+        return &unsigned[..unsigned.len() - number.len()];
     }
-    if let Some(code) = CURRENCY_CODES.into_iter().find(|code| cell.starts_with(*code)) {
-        let number = cell[code.len()..].trim_start();
+    if let Some(code) = CURRENCY_CODES.into_iter().find(|code| unsigned.starts_with(*code)) {
+        let number = unsigned[code.len()..].trim_start();
         return if number.starts_with(is_number) { code } else { "" };
     }
-    if !cell.starts_with(is_number) {
+    if !cell.starts_with(|c: char| c != '(' && is_number(c)) {
         return "";
     }
     let Some(end) = cell.rfind(|c: char| c.is_ascii_digit()) else { return "" };
-    let behind = &cell[end + 1..];
+    let behind = cell[end + 1..].trim_end_matches(['-', '\u{2212}']);
     let is_sign = !behind.starts_with(char::is_alphanumeric) && !behind.starts_with(['.', ',']);
     if is_sign { behind.trim() } else { "" }
+}
+
+/// Whether numbers in brackets among cells are names, such as `(1)`, and no amounts below 0: they have no unit, and no other cell
+/// is a number, or they are whole and `are_few` that recur.
+pub(super) fn are_names_in_brackets(numbers: &ColumnKind, cells: &[&str], are_few: bool) -> bool {
+    let ColumnKind::Numbers(notation) = numbers else { return false };
+    let cells = looked_at(cells);
+    let is_bracketed = |cell: &&str| cell.starts_with('(');
+    if !notation.unit.is_empty() || !cells.iter().any(is_bracketed) {
+        return false;
+    }
+    let read: Vec<&str> =
+        cells.into_iter().filter(|cell| notation.normalised(cell).is_some()).collect();
+    let are_whole = read.iter().all(|cell| !cell.contains(['.', ',']));
+    read.iter().all(is_bracketed) || (are_few && are_whole)
 }

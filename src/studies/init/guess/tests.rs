@@ -23,6 +23,37 @@ fn units_are_signs_or_stand_behind_a_space() {
     ];
     let expected = ["%", "€", "µM", "mg/L", "€", "CHF", "", "", "", "", "", "US$", "R$", "Rs."];
     assert_eq!(units.map(unit_of_cell), expected);
+    // of amounts below 0
+    let amounts = ["-$85.12", "- € 85.12", "($85.12)", "$(85.12)", "(7.5 €)", "CHF (7.50)"];
+    assert_eq!(amounts.map(unit_of_cell), ["$", "€", "$", "$", "€", "CHF"]);
+    for plain in ["85.12-", "(85.12)", "-85.12", "(a)", "(7) kg"] {
+        assert_eq!(unit_of_cell(plain), "", "{plain}");
+    }
+}
+
+#[test]
+fn amounts_below_0_are_numbers_and_enumerations_in_brackets_are_none() {
+    let dollars = NumberNotation { unit: "$".into(), ..NumberNotation::default() };
+    for below in ["-$85.12", "($1,085.12)", "$(85.12)", "(85.12)", "85.12-", "$-85.12"] {
+        let balances = ["$85.12", below, "$207.13", "$1,232.35"].repeat(4);
+        assert_eq!(guessed(1, "balance", &balances), ColumnKind::Numbers(dollars.clone()));
+    }
+    let numbers = ColumnKind::Numbers(NumberNotation::default());
+    for below in ["(85.12)", "85.12-", "(1,085.12)"] {
+        let balances = ["85.12", below, "207.13", "1,232.35"].repeat(4);
+        assert_eq!(guessed(1, "balance", &balances), numbers, "{below}");
+    }
+    let whole: Vec<String> =
+        (10..40).map(|at| if at % 3 == 0 { format!("({at})") } else { at.to_string() }).collect();
+    let whole: Vec<&str> = whole.iter().map(String::as_str).collect();
+    assert_eq!(guessed(1, "profit", &whole), numbers);
+    // names, though one may say that they are numbers
+    for (cells, classes) in [(["(1)", "(2)", "(3)"], 3), (["1", "2", "(2)"], 3)] {
+        let cells = cells.repeat(6);
+        assert_eq!(guessed(1, "step", &cells), ColumnKind::Classes(classes), "{cells:?}");
+        assert_eq!(stated(KindName::Numbers, &cells), numbers);
+    }
+    assert_eq!(guessed(1, "charge", &["2-", "1-", "2"].repeat(6)), ColumnKind::Classes(3));
 }
 
 #[test]
@@ -41,7 +72,7 @@ fn columns_are_what_most_of_their_cells_are() {
     let prices: Vec<String> = (0..20).map(|i| format!("{},{:02} €", 10 + i, 5 * i)).collect();
     let mut prices: Vec<&str> = prices.iter().map(String::as_str).collect();
     prices[3] = "sold out";
-    let notation = NumberNotation { decimal: ',', unit: "€".into() };
+    let notation = NumberNotation { decimal: ',', unit: "€".into(), ..NumberNotation::default() };
     assert_eq!(guessed(1, "price", &prices), ColumnKind::Numbers(notation));
     let mut smiles = ["CC(=O)O", "CCO ethanol", "C1CC1", "CC(C)N |&1:1|", "C=C"].repeat(4);
     smiles.push("not available");
@@ -55,9 +86,12 @@ fn columns_are_what_most_of_their_cells_are() {
     let numbers = ColumnKind::Numbers(NumberNotation::default());
     assert_eq!(guessed(1, "mass", &["6", "44", "205"]), numbers);
     let affinity = ["12.5 nM", "> 10000 nM", "7 nM", "<=0.1 nM"].repeat(5);
-    let nanomolar = NumberNotation { decimal: '.', unit: "nM".into() };
+    let nanomolar = NumberNotation { unit: "nM".into(), ..NumberNotation::default() };
     assert_eq!(guessed(1, "IC50", &affinity), ColumnKind::Numbers(nanomolar));
-    let francs = NumberNotation { decimal: '.', unit: "CHF".into() };
+    let concentrations = ["5.2 \u{b5}M", "1.75 \u{3bc}M", "0.5 \u{3bc}M", "12 \u{b5}M"].repeat(5);
+    let micromolar = NumberNotation { unit: "\u{b5}M".into(), ..NumberNotation::default() };
+    assert_eq!(guessed(1, "IC50", &concentrations), ColumnKind::Numbers(micromolar));
+    let francs = NumberNotation { unit: "CHF".into(), ..NumberNotation::default() };
     let prices = ["CHF 1'385.50", "CHF 12.00", "CHF 7.25"].repeat(5);
     assert_eq!(guessed(1, "price", &prices), ColumnKind::Numbers(francs));
     let sequences = ["MKTAYIAKQRQISFVKSHFSRQ", "GSHMASMTGGQQMGRDPNSSSVDKLAA"];
@@ -108,6 +142,22 @@ fn half_of_the_cells_are_enough_for_numbers_unless_they_name_classes_or_labels()
     assert_eq!(guessed(1, "topics", &topics), ColumnKind::Labels(';'));
     let topics = ["12 7", "7", "12", "7 12 3", "3", "3 7", "12 3"].repeat(3);
     assert_eq!(guessed(1, "topics", &topics), ColumnKind::Labels(' '));
+}
+
+#[test]
+fn numbers_that_are_nearly_the_value_are_bounds() {
+    let numbers = ColumnKind::Numbers(NumberNotation::default());
+    for near in ["ca. 109", "ca 109", "~109.3", "≈109", "approx. 109", "about 109", "circa 109"] {
+        let mut values: Vec<String> = (100..130).map(|value| value.to_string()).collect();
+        values.extend((0..15).map(|_| near.to_owned()));
+        let values: Vec<&str> = values.iter().map(String::as_str).collect();
+        assert_eq!(guessed(1, "value", &values), numbers, "{near}");
+        assert_eq!(numbers.read(near), Reading::Invalid, "{near}");
+    }
+    assert_eq!(without_sign_of_bound("ca. -5 kg"), "-5 kg");
+    for other in ["CA 90210", "CA101", "Ca 40", "about the 5", "ca. five", "casein 5"] {
+        assert_eq!(without_sign_of_bound(other), other);
+    }
 }
 
 #[test]
@@ -509,7 +559,7 @@ fn row_numbers_may_be_shuffled_and_points_in_time_are_known() {
 
 #[test]
 fn points_are_those_of_thousands_where_other_numbers_are_smaller() {
-    let german = NumberNotation { decimal: ',', unit: String::new() };
+    let german = NumberNotation { decimal: ',', ..NumberNotation::default() };
     let kind = ColumnKind::Numbers(german);
     let inhabitants = ["673", "10.072", "1.250", "841", "12.250"].repeat(4);
     assert_eq!(guessed(1, "Einwohner", &inhabitants), kind);
@@ -526,6 +576,36 @@ fn points_are_those_of_thousands_where_other_numbers_are_smaller() {
     ] {
         assert_eq!(guessed(1, name, &cells.repeat(4)), numbers, "{name}");
         assert_eq!(first_thousand(&numbers, &cells), None);
+    }
+}
+
+#[test]
+fn points_and_commas_are_both_before_decimals_where_nothing_else_can_be() {
+    let plain = NumberNotation::default();
+    let mixed =
+        ColumnKind::Numbers(NumberNotation { mixed_decimals: true, ..NumberNotation::default() });
+    let kind = |cells: &[String]| {
+        let cells: Vec<&str> = cells.iter().map(String::as_str).collect();
+        guessed(1, "value", &cells)
+    };
+    // a comma in every fifth cell, and in the last one
+    for step in [5, 320] {
+        for least in [0, 1000] {
+            let cell = |at: usize| {
+                let number = format!("{:.3}", (least + 7 * at + 300) as f64 / 1000.0);
+                if at % step == step - 1 { number.replace('.', ",") } else { number }
+            };
+            let cells: Vec<String> = (0..320).map(cell).collect();
+            assert_eq!(kind(&cells), mixed, "{step} {least}");
+        }
+    }
+    let cell = |at: usize| format!("{:.2}", at as f64 / 16.0).replace('.', [".", ","][at % 2]);
+    assert_eq!(kind(&(0..60).map(cell).collect::<Vec<_>>()), mixed);
+    // thousands, and a few cells that are no numbers
+    let numbers = ColumnKind::Numbers(plain);
+    for other in ["1,234", "2,345,678", "84,4"] {
+        let cells = (0..40).map(|at| if at == 3 { other.into() } else { format!("{at}.75") });
+        assert_eq!(kind(&cells.collect::<Vec<String>>()), numbers, "{other}");
     }
 }
 
