@@ -428,8 +428,8 @@ fn the_page_draws_spectra_and_marks_explained_peaks() {
     browser.wait(
         "location.search.includes('mz=63.04406') && location.search.includes('among=formula')",
     );
-    // an entry of a file that is dropped, beside what was typed
-    browser.click("#clear");
+    // an entry of a file that is dropped, whose precursor is its own and not that of the spectrum before
+    browser.value("(document.getElementById('precursor').value = '500', null)");
     let entry = "BEGIN IONS\\nPEPMASS=63.04406\\nFORMULA=C2H6O2\\n31.0184 2\\n\\n";
     browser.value(&format!(
         "(() => {{ const data = new DataTransfer(); data.items.add(new File(['CHARGE=1+\\n{entry}{entry}'], 'two.mgf')); \
@@ -439,6 +439,17 @@ fn the_page_draws_spectra_and_marks_explained_peaks() {
     browser.wait("document.getElementById('query').value.startsWith('CHARGE=1+')");
     browser.wait("document.querySelectorAll('#several option').length === 2");
     browser.wait("document.querySelectorAll('.card').length === 1");
+    let precursor_is_empty = "document.getElementById('precursor').value === '' && document.getElementById('ion-formula').value === ''";
+    browser.wait(precursor_is_empty);
+    browser.wait("location.search.includes('PEPMASS') && !location.search.includes('mz=')");
+    // so is that of each chosen one, and of an example
+    let precursor_is_typed = "(document.getElementById('precursor').value = '500', null)";
+    browser.value(precursor_is_typed);
+    browser.value("(document.getElementById('several').value = '1', document.getElementById('several').dispatchEvent(new Event('change')), null)");
+    browser.wait(precursor_is_empty);
+    browser.value(precursor_is_typed);
+    browser.value("(document.querySelector('#examples button').click(), null)");
+    browser.wait(precursor_is_empty);
     // pairs of numbers as JSON, among all candidates
     browser.click("#clear");
     browser.value("(document.getElementById('among').value = 'all', null)");

@@ -261,7 +261,7 @@ function describe() {
   const examples = model.examples.map((example) => example.text ?? typed(example.vector));
   at("more").hidden = !examples.length;
   at("examples").replaceChildren(...examples.map((text) => make("button", {
-    type: "button", title: text.slice(0, 500), onclick: () => { at("query").value = text; showSeveral([]); begin(); },
+    type: "button", title: text.slice(0, 500), onclick: () => { showSeveral([]); takeQuery(text); },
   }, text.slice(0, 200))));
   const facts = [
     ["Model", model.encoder.join(", ") + (model.members.length ? ` (${plural(model.members.length, "member", "members")})` : "")],

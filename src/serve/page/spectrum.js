@@ -81,6 +81,26 @@ function jsonSpectrum(value) {
   return [...lines, `Num Peaks: ${pairs.length}`, ...pairs].join("\n");
 }
 
+/** Whether a spectrum says what its precursor is, which a mere list of m/z and intensity does not. */
+function namesPrecursor(entry) {
+  if (!isPeakList(entry)) return true;
+  const words = wordsOf(entry);
+  return words.some(isPair) && !isPair(words[0]);
+}
+
+/** Empties the fields about the precursor where a spectrum comes that has its own: they are of the one before. */
+function leavePrecursor(entry) {
+  if (!namesPrecursor(entry)) return;
+  for (const id of Object.values(PRECURSOR)) at(id).value = "";
+}
+
+/** Takes a query into the form, and searches it. */
+function takeQuery(text) {
+  leavePrecursor(text);
+  at("query").value = text;
+  begin();
+}
+
 /** The query of a text: a file's entry with the fields of the form, or peaks with them. */
 function spectrumQuery(text) {
   const given = Object.entries(PRECURSOR).map(([key, id]) => [key, at(id).value.trim()]).filter(([, value]) => value);
@@ -195,13 +215,13 @@ function takeSpectra(text, name, cut = false) {
   fail(null);
   try {
     const entries = cut ? firstSpectra(text) : spectraOf(text);
+    if (!entries.length) throw new Error(`${name} has no spectrum`);
     showSeveral(entries);
-    at("query").value = entries[0];
     const place = cut ? `the first 16 MiB of ${name}, which is not read further` : name;
     const counted = `${plural(entries.length, "spectrum", "spectra")} in ${place}`;
     const choice = entries.length > 1 ? `${counted}: choose one below the query` : null;
     state.taken = choice ?? (cut ? counted : null);
-    begin();
+    takeQuery(entries[0]);
   } catch (error) { fail(error); }
 }
 
@@ -227,15 +247,14 @@ function takesSpectra(area) {
     if (state.model.inputs !== "spectra") return;
     const text = event.clipboardData.getData("text/plain");
     try {
-      if (spectraOf(text).length < 2) return;
+      const entries = spectraOf(text);
+      if (entries.length === 1) leavePrecursor(entries[0]);
+      if (entries.length < 2) return;
     } catch { return; }
     event.preventDefault();
     takeSpectra(text, "what was pasted");
   });
-  at("several").addEventListener("change", () => {
-    area.value = state.spectra[Number(at("several").value)];
-    begin();
-  });
+  at("several").addEventListener("change", () => takeQuery(state.spectra[Number(at("several").value)]));
 }
 
 /** Precursor and peaks of a line, with intensities in shares of the largest. */

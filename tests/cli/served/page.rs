@@ -154,6 +154,11 @@ fn the_page_reads_no_list_of_peaks_wrongly() {
             // two columns more, or two peaks
             (r#"peakList("100 5 110 3\n120 4 130 2", { precursor_mz: "150" })"#, json!(says)),
             (r#"peakList("100 5\n120 4 130", { precursor_mz: "150" })"#, json!(says)),
+            // a list does not say what its precursor is
+            (
+                r#"["63.04 31:2", "63.04 adduct=[M+H]+ 31:2", "NAME: a", "31:2", "31 2\n45 1", "[[31, 2]]"].map(namesPrecursor)"#,
+                json!([true, true, true, false, false, false]),
+            ),
             // what precedes all spectra of a file is about each
             (
                 spectra.as_str(),
