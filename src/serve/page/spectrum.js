@@ -115,9 +115,13 @@ function spectrumQuery(text) {
   }
   if (isMassBank(first)) return [first, ...given.map(([key, value]) => `CH$${key}: ${value}`), ...rest].join("\n");
   if (!isPeakList(first)) return [...given.map(([key, value]) => `${key}: ${value}`), entry].join("\n");
-  // pairs in brackets are pairs
-  const pairs = /^[[(]/.test(entry) ? entry.replace(/[[(]/g, " ").replace(/[\])]/g, ";") : entry;
-  return peakList(pairs, Object.fromEntries(given));
+  return peakList(/^[[(]/.test(entry) ? withoutBrackets(entry) : entry, Object.fromEntries(given));
+}
+
+/** A list whose peaks stand in brackets, with semicolons in their place. A comma between the two numbers of a bracket divides them. */
+function withoutBrackets(text) {
+  const divided = text.replace(/([[(]\s*[^\s,;()[\]]+)\s*,\s*([^\s,;()[\]]+\s*[\])])/g, "$1 $2");
+  return divided.replace(/[[(]/g, " ").replace(/[\])]/g, ";");
 }
 
 /** The words of a list, which blanks, commas or semicolons divide. */
@@ -126,13 +130,22 @@ const wordsOf = (text) => text.split(/[\s,;]+/).filter(Boolean);
 /** Whether a word is m/z:intensity. */
 const isPair = (word) => /^[\d.][^:=]*:[\d.]/.test(word);
 
+const COMMAS = "The numbers of the list have commas: write decimal points, and blanks between the numbers";
+
+/** Whether the commas of a list may be decimal ones: where some number has one, and nothing says that commas divide numbers, such as a point beside one. */
+function hasDecimalCommas(text) {
+  const words = text.split(/[\s;]+/).filter((word) => word.includes(","));
+  // Points before three digits may divide thousands.
+  return words.some((word) => /^\d+,\d+(:|,*$)/.test(word)) && words.every((word) => /^\d+(\.\d{3})*,\d+(:|,*$)/.test(word));
+}
+
 /** The words of each peak of a line: what semicolons divide, where that is several words each time; else the whole line. */
 function peaksOfLine(line) {
   const pieces = line.split(";").filter((piece) => wordsOf(piece).length);
   const divided = pieces.every((piece) => wordsOf(piece).length > 1) ? pieces : [line];
   // A comma inside a word beside others is that of a decimal number.
   const hasDecimalComma = (piece) => /\d,\d/.test(piece) && /[^\s,;][\s;]+[^\s,;]/.test(piece);
-  if (divided.some(hasDecimalComma)) throw new Error("The numbers of the list have commas: write decimal points");
+  if (divided.some(hasDecimalComma)) throw new Error(COMMAS);
   return divided.map(wordsOf);
 }
 
@@ -162,6 +175,7 @@ function peakList(text, given) {
     fields[key] ??= value;
     return "";
   });
+  if (hasDecimalCommas(list)) throw new Error(COMMAS);
   const words = wordsOf(list);
   let peaks;
   if (words.some(isPair)) {

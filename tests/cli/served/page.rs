@@ -13,7 +13,9 @@ fn values(test: &str, expressions: &[&str]) -> Option<Vec<Value>> {
     let script = format!(
         "const state = {{ limits: {{ queries: 3, allHits: 30, text: 10, bytes: 200 }}, model: {{ outputs: 'rankings' }} }};\n\
          const plural = (count, one, many) => `${{count}} ${{count === 1 ? one : many}}`;\n{page}\n\
-         const value = (text) => {{ try {{ return eval(text); }} catch (error) {{ return error.message; }} }};\n\
+         const outcome = (call) => {{ try {{ return call(); }} catch (error) {{ return error.message; }} }};\n\
+         const readList = (list) => outcome(() => peakList(list, {{ precursor_mz: '150' }}));\n\
+         const value = (text) => outcome(() => eval(text));\n\
          console.log(JSON.stringify({}.map(value)));",
         json!(expressions)
     );
@@ -132,6 +134,8 @@ fn the_page_divides_sets_of_labels_as_the_program_does() {
 fn the_page_reads_no_list_of_peaks_wrongly() {
     let says =
         "The list must have m/z and intensity of one peak a line; further columns are left out";
+    let commas =
+        "The numbers of the list have commas: write decimal points, and blanks between the numbers";
     let header = "CHARGE=1-\\n# a\\n\\nBEGIN IONS\\nPEPMASS=5\\n1 2\\nEND IONS\\n\\nBEGIN IONS\\nPEPMASS=6\\n1 2";
     let spectra = format!("spectraOf(\"{header}\")");
     check(
@@ -143,10 +147,22 @@ fn the_page_reads_no_list_of_peaks_wrongly() {
             ),
             // two lists, or two peaks with a column more
             (r#"peakList("100.1 101 102\n20 30 40", { precursor_mz: "150" })"#, json!(says)),
+            (r#"peakList("100,1 500\n120,1 300", { precursor_mz: "150" })"#, json!(commas)),
             (
-                r#"peakList("100,1 500\n120,1 300", { precursor_mz: "150" })"#,
-                json!("The numbers of the list have commas: write decimal points"),
+                r#"["49,0076;120,5\n50,0142;99,5", "49,0076;120\n50,0142;99", "49,0076;1.234,5", "49,0076\n50,0142", "49,0076:120"].map(readList)"#,
+                json!([commas, commas, commas, commas, commas]),
             ),
+            // what no decimal comma can be
+            (
+                r#"["49.0076,120\n50,99", "49,120,1\n50,99,2", "49, 120\n50, 99", "49:120,50:99"].map(readList)"#,
+                json!([
+                    "150 49.0076:120 50:99",
+                    "150 49:120 50:99",
+                    "150 49:120 50:99",
+                    "150 49:120 50:99"
+                ]),
+            ),
+            (r#"readList(withoutBrackets("(49,120);(50,99)"))"#, json!("150 49:120 50:99")),
             (
                 r#"peakList("100.1 500 120.1 300", { precursor_mz: "150" })"#,
                 json!("150 100.1:500 120.1:300"),
