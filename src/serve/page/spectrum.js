@@ -11,9 +11,17 @@ const isMgf = (line) => /^\s*begin ions\s*$/i.test(line);
 const isMassBank = (line) => line.startsWith("ACCESSION:");
 const isPeakList = (line) => /^[\d.[(]/.test(line);
 
+/** A text without a first line of names of columns, which has no digit and precedes lines of numbers alone. */
+function withoutHeading(text) {
+  const [first, ...rest] = text.split("\n");
+  const lines = rest.filter((line) => line.trim());
+  const isHeading = !/\d/.test(first) && lines.length && lines.every((line) => /^[\d\s.,;:+eE-]+$/.test(line));
+  return isHeading ? rest.join("\n").trim() : text;
+}
+
 /** The spectra of a text: entries of an MGF, MSP, MassBank or JSON file, or one list of peaks. */
 function spectraOf(text) {
-  const source = text.replace(/^\ufeff/, "").replace(/\r\n?/g, "\n").trim();
+  const source = withoutHeading(text.replace(/^\ufeff/, "").replace(/\r\n?/g, "\n").trim());
   if (/^mzspec:/i.test(source)) {
     throw new Error("A universal spectrum identifier only names a spectrum, and this page does not look it up: paste its peaks");
   }
@@ -64,20 +72,41 @@ function jsonSpectra(source) {
   return [value].flat().map(jsonSpectrum);
 }
 
+/** The numbers of a list of JSON, which may be a text with commas between them; null of what is no list. */
+function jsonNumbers(value) {
+  if (typeof value !== "string") return Array.isArray(value) ? value : null;
+  return wordsOf(value.replace(/[[\]]/g, " "));
+}
+
+/** The peaks of a spectrum of JSON: pairs, or two lists by names. */
+function jsonPeaks(named) {
+  let peaks = named("peaks", "spectrum", "peaks_json");
+  if (typeof peaks === "string" && peaks.startsWith("[")) peaks = JSON.parse(peaks);
+  if (typeof peaks === "string") peaks = peaks.split(/[\s;]+/).filter(Boolean).map((peak) => peak.split(":"));
+  if (peaks) {
+    const pairs = Array.isArray(peaks) ? peaks.map((peak) => (Array.isArray(peak) ? peak : [peak?.mz, peak?.intensity])) : null;
+    const isWhole = (pair) => pair.length > 1 && pair.every((value) => value !== undefined && value !== null);
+    if (!pairs?.every(isWhole)) throw new Error("The peaks of the JSON must be pairs of m/z and intensity");
+    return pairs;
+  }
+  const mzs = jsonNumbers(named("mzs", "mz", "m/z"));
+  if (!mzs) throw new Error("The JSON has no peaks: pairs of m/z and intensity by the name \"peaks\" are needed");
+  const intensities = jsonNumbers(named("intensities", "intensity"));
+  if (intensities?.length !== mzs.length) {
+    throw new Error(`The JSON has ${mzs.length} m/z and ${intensities?.length ?? "no"} intensities: as many of both are needed`);
+  }
+  return mzs.map((mz, place) => [mz, intensities[place]]);
+}
+
 /** A spectrum of JSON, with the names that GNPS, MoNA and MassSpecGym have. */
 function jsonSpectrum(value) {
+  if (value === null || typeof value !== "object") throw new Error("The JSON must be a spectrum, a list of spectra, or a list of pairs of m/z and intensity");
   const named = (...names) => names.map((name) => value[name]).find((field) => field !== undefined && field !== null);
   const head = { NAME: named("name", "title", "identifier", "Compound_Name"),
     PRECURSORMZ: named("precursor_mz", "precursorMz", "precursorMZ", "Precursor_MZ", "pepmass"),
     PRECURSORTYPE: named("adduct", "precursor_type", "Adduct"), FORMULA: named("formula", "Formula") };
-  let peaks = named("peaks", "spectrum", "peaks_json");
-  const mzs = named("mzs", "mz", "m/z");
-  if (!peaks && mzs) peaks = mzs.map((mz, place) => [mz, named("intensities", "intensity")[place]]);
-  if (typeof peaks === "string" && peaks.startsWith("[")) peaks = JSON.parse(peaks);
-  if (typeof peaks === "string") peaks = peaks.split(/[\s;]+/).filter(Boolean).map((peak) => peak.split(":"));
-  if (!Array.isArray(peaks)) throw new Error("The JSON has no peaks: pairs of m/z and intensity by the name \"peaks\" are needed");
+  const pairs = jsonPeaks(named).map((peak) => peak.join(" "));
   const lines = Object.entries(head).filter(([, field]) => field !== undefined).map(([name, field]) => `${name}: ${field}`);
-  const pairs = peaks.map((peak) => (Array.isArray(peak) ? peak : [peak.mz, peak.intensity]).join(" "));
   return [...lines, `Num Peaks: ${pairs.length}`, ...pairs].join("\n");
 }
 

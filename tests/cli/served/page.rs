@@ -131,6 +131,51 @@ fn the_page_divides_sets_of_labels_as_the_program_does() {
 }
 
 #[test]
+fn the_page_reads_spectra_of_json_and_lists_with_names_of_columns() {
+    let entry = "PRECURSORMZ: 150\nNum Peaks: 2\n49.0076 120\n50.0142 99.5";
+    check(
+        "the_page_reads_spectra_of_json_and_lists_with_names_of_columns",
+        &[
+            // lists as MassSpecGym has them, as texts
+            (
+                r#"spectraOf('{"mzs": "49.0076,50.0142", "intensities": "120,99.5", "precursor_mz": 150}')"#,
+                json!([entry]),
+            ),
+            (
+                r#"spectraOf('[{"mzs": [49.0076, 50.0142], "intensities": [120, 99.5], "precursor_mz": 150}]')"#,
+                json!([entry]),
+            ),
+            (
+                r#"spectraOf('{"peaks": [{"mz": 49.0076, "intensity": 120}, [50.0142, 99.5]], "precursor_mz": 150}')"#,
+                json!([entry]),
+            ),
+            (
+                r#"spectraOf('[null]')"#,
+                json!(
+                    "The JSON must be a spectrum, a list of spectra, or a list of pairs of m/z and intensity"
+                ),
+            ),
+            (
+                r#"spectraOf('{"peaks": [null]}')"#,
+                json!("The peaks of the JSON must be pairs of m/z and intensity"),
+            ),
+            (
+                r#"spectraOf('{"mz": [49.0076, 50.0142]}')"#,
+                json!("The JSON has 2 m/z and no intensities: as many of both are needed"),
+            ),
+            (
+                r#"["m/z\tintensity\n49.0076\t120", "mz,intensity\n49.0076,120", "BEGIN IONS\nPEPMASS=150\n49.0076 120\nEND IONS"].map((text) => spectraOf(text)[0])"#,
+                json!([
+                    "49.0076\t120",
+                    "49.0076,120",
+                    "BEGIN IONS\nPEPMASS=150\n49.0076 120\nEND IONS"
+                ]),
+            ),
+        ],
+    );
+}
+
+#[test]
 fn the_page_reads_no_list_of_peaks_wrongly() {
     let says =
         "The list must have m/z and intensity of one peak a line; further columns are left out";
