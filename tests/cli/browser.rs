@@ -486,6 +486,11 @@ fn the_page_searches_beyond_the_candidates_and_draws_what_differs() {
     browser.wait("/nearest candidate is/.test(document.querySelector('.card.exact').textContent)");
     browser.wait("location.search.includes('beyond=true')");
     browser.narrow();
+    // a search beyond them that fails leaves the candidates
+    browser.value("(window.reached = window.ask, window.ask = (path, body, signal) => (body?.beyond ? Promise.reject(new Error('too long')) : window.reached(path, body, signal)), null)");
+    browser.click("#form button.first");
+    browser.wait("document.getElementById('error').textContent === 'too long'");
+    assert_eq!(browser.value("document.querySelectorAll('.card').length"), json!(20));
     // the address holds the switch
     browser.call("refresh", &json!({}));
     browser.wait("document.querySelectorAll('.card.exact').length === 20");

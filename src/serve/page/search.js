@@ -75,6 +75,15 @@ async function awaitConfidence(response, body, signal) {
   at("sure").replaceChildren(...sure(shown, !response.calibration));
 }
 
+/** Adds what a search beyond the candidates finds. Where it fails, the candidates stay. */
+async function searchBeyond(body, signal) {
+  try {
+    show(await answer({ ...body, beyond: true }, "Proposing molecules outside the library", signal));
+  } catch (error) {
+    if (!signal.aborted) fail(error);
+  }
+}
+
 async function search() {
   fail(null);
   state.abort?.abort();
@@ -89,7 +98,7 @@ async function search() {
     awaitConfidence(first, body, abort.signal).catch(() => {});
     // Candidates are shown while the longer search goes on.
     at("results").setAttribute("aria-busy", "false");
-    if (goesBeyond(body)) show(await answer({ ...body, beyond: true }, "Proposing molecules outside the library", abort.signal));
+    if (goesBeyond(body)) await searchBeyond(body, abort.signal);
   } catch (error) {
     // A later search has begun, or the user has cancelled this one: what is shown stays.
     if (!abort.signal.aborted) {
