@@ -179,6 +179,9 @@ fn the_page_searches_filters_copies_and_turns_pages() {
     browser.open(&format!("{page}?q=An+acid.&coverage=0.9&formula=Br*"));
     browser.wait("/cannot be filtered/.test(document.getElementById('error').textContent)");
     browser.wait("document.getElementById('filters').open");
+    // and is saved whole
+    browser.open(&format!("{page}?q=An+acid.&coverage=0.9"));
+    browser.wait("document.querySelectorAll('.card').length > 0 && document.getElementById('export-first').hidden");
     // how sure the first candidate of all is says nothing of one that passes a filter
     browser.open(&format!("{page}?q=An+acid.&condition=mass+%3E+100000"));
     browser.wait(
@@ -239,6 +242,17 @@ fn the_page_searches_filters_copies_and_turns_pages() {
     browser.wait(&format!("document.querySelector('.card').dataset.id !== {first}"));
     browser.call("back", &json!({}));
     browser.wait(&format!("document.querySelector('.card')?.dataset.id === {first}"));
+    // a page and a file are of the answer that is shown, whatever stands in the form
+    browser.value("(document.getElementById('query').value = 'unsent', null)");
+    browser.click("#next");
+    browser.wait(&format!("document.getElementById('page').textContent === 'Page 2' && document.querySelector('.card').dataset.id !== {first}"));
+    browser.wait("location.search.includes('skip=20') && !location.search.includes('unsent')");
+    browser.value(
+        "(window.saveFile = (blob) => { blob.text().then((text) => { window.saved = text; }); }, null)",
+    );
+    browser.click("#export summary");
+    browser.click("#export button");
+    browser.wait(&format!("window.saved?.split('\\r\\n')[1].split(',')[1] === {first}"));
     browser.value("document.activeElement.blur()");
     browser.keys("body", "j");
     browser.wait("document.activeElement === document.querySelector('.card')");

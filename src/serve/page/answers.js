@@ -4,7 +4,7 @@
 function show(response) {
   const [answer] = response.answers;
   notice(response.notice ?? state.taken);
-  document.title = `${at("query").value.trim().slice(0, 60)} – dsokr`;
+  document.title = `${state.answered.query.slice(0, 60)} – dsokr`;
   at("summary").textContent = summary(response, answer);
   at("sure").replaceChildren(...sure(answer, !response.calibration));
   at("why").hidden = !answer.nearest?.length;
@@ -20,6 +20,8 @@ function show(response) {
   if (answer.exact && state.skip === 0) cards.unshift(exactCard(answer.exact));
   at("cards").replaceChildren(...cards);
   at("export").hidden = !answer.hits.length;
+  // A list with a stated confidence is saved as it is.
+  at("export-first").hidden = Boolean(response.calibration);
   // The answer belongs on the first screen.
   at("more").open = false;
   document.querySelectorAll("#export .molecules").forEach((button) => {

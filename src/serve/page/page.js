@@ -4,7 +4,8 @@
 
 const PAGE = 20;
 const at = (id) => document.getElementById(id);
-const state = { models: [], model: null, limits: null, groups: [], skip: 0, taken: null, abort: null, best: null, spectra: [] };
+const state = { models: [], model: null, limits: null, groups: [], skip: 0, taken: null, abort: null, best: null, spectra: [],
+  answered: null };
 
 /** An element with attributes and children; null children are left out. */
 function make(name, attributes = {}, ...children) {
@@ -95,8 +96,11 @@ const LONGEST = 8000;
 /** The part of the address that holds the search. */
 const addressed = () => (location.hash.startsWith("#?") ? location.hash : location.search);
 
+/** The search in a part of an address. */
+const searchOf = (text) => new URLSearchParams(text.replace("#", ""));
+
 function readAddress() {
-  const given = new URLSearchParams(addressed().replace("#", ""));
+  const given = searchOf(addressed());
   const name = given.get("model");
   state.model = state.models.find((model) => model.name === name) ?? state.models[0];
   at("model").value = state.model.name;
@@ -124,6 +128,11 @@ function writeAddress() {
   const { beyond } = state.model;
   if (beyond !== undefined && at("beyond").checked !== beyond) address.set("beyond", !beyond);
   if (state.skip > 0) address.set("skip", state.skip);
+  pushAddress(address);
+}
+
+/** Makes a search the page's address, unless it is already. */
+function pushAddress(address) {
   const text = address.toString();
   const next = text ? `${text.length > LONGEST ? "#" : ""}?${text}` : "";
   if (next !== addressed()) history.pushState(null, "", next.startsWith("?") ? next : location.pathname + next);
