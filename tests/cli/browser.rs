@@ -195,6 +195,13 @@ fn the_page_searches_filters_copies_and_turns_pages() {
     browser.value("(document.getElementById('query').value = 'An acid. '.repeat(1000), null)");
     browser.click("#form button.first");
     browser.wait("location.search === '' && location.hash.startsWith('#?q=An+acid.')");
+    // and the link to the results leaves it
+    browser.value("(document.querySelector('.skip').click(), null)");
+    browser.wait("document.activeElement.id === 'results'");
+    assert_eq!(
+        browser.value("document.getElementById('query').value.length + ' ' + location.hash.startsWith('#?q=An+acid.')"),
+        json!("9000 true")
+    );
     browser.call("refresh", &json!({}));
     browser.wait("document.querySelectorAll('.card').length === 20 && document.getElementById('query').value.length === 8999");
     browser.open(&format!("{page}{}", address.as_str().unwrap()));

@@ -5,7 +5,8 @@
 const PAGE = 20;
 const at = (id) => document.getElementById(id);
 const state = { models: [], model: null, limits: null, groups: [], skip: 0, taken: null, abort: null, best: null, spectra: [],
-  answered: null };
+  answered: null,
+  address: null };
 
 /** An element with attributes and children; null children are left out. */
 function make(name, attributes = {}, ...children) {
@@ -100,7 +101,8 @@ const addressed = () => (location.hash.startsWith("#?") ? location.hash : locati
 const searchOf = (text) => new URLSearchParams(text.replace("#", ""));
 
 function readAddress() {
-  const given = searchOf(addressed());
+  state.address = addressed();
+  const given = searchOf(state.address);
   const name = given.get("model");
   state.model = state.models.find((model) => model.name === name) ?? state.models[0];
   at("model").value = state.model.name;
@@ -136,6 +138,7 @@ function pushAddress(address) {
   const text = address.toString();
   const next = text ? `${text.length > LONGEST ? "#" : ""}?${text}` : "";
   if (next !== addressed()) history.pushState(null, "", next.startsWith("?") ? next : location.pathname + next);
+  state.address = addressed();
 }
 
 function decimal(id) {
@@ -376,7 +379,17 @@ function listen() {
   listenToTable();
   listenToSpectrum();
   document.addEventListener("keydown", key);
-  window.addEventListener("popstate", () => { readAddress(); search(); });
+  // The address would lose a long query to the link's own place.
+  document.querySelector(".skip").addEventListener("click", (event) => {
+    event.preventDefault();
+    at("results").focus();
+  });
+  window.addEventListener("popstate", () => {
+    // Links to a part of the page leave the search as it is.
+    if (addressed() === state.address) return;
+    readAddress();
+    search();
+  });
 }
 
 async function start() {
