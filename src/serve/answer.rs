@@ -46,7 +46,7 @@ pub(super) struct Answer {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub cautions: Vec<String>,
     /// How sure the first place of all candidates is, which a filter may leave out of `hits`; absent while it is `pending`,
-    /// or where validation queries are not known.
+    /// where different candidates share it, or where validation queries are not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub confidence: Option<Confidence>,
     /// Fields that this answer lacks because the server still computes, after its start, what they need: `confidence`. The
@@ -189,7 +189,8 @@ pub(super) struct Shared {
 }
 
 /// An answer, explained by the training texts nearest to `text`, and where this is a spectrum by parts of ions within `ppm`
-/// millionths of its peaks. It has a confidence where all candidates compete, and none where the query's are `listed`.
+/// millionths of its peaks. It has a confidence where all candidates compete and one alone is the first, and none where the
+/// query's are `listed`.
 pub(super) fn explained(
     processes: &Processes,
     model: &Model,
@@ -226,7 +227,8 @@ pub(super) fn explained(
     };
     let run::Answer { hits, exact, quantiles, gap, cautions, .. } = answer;
     let hits = hits.into_iter().map(explained).collect::<Result<_, _>>()?;
-    let gap = gap.filter(|_| !listed);
+    // of candidates with one score none is the first
+    let gap = gap.filter(|&gap| !listed && gap > 0.0);
     let confidence = gap.and_then(|gap| confidence(model, gap));
     let pending = match gap {
         Some(_) if model.reliability_is_pending() => vec!["confidence"],

@@ -75,12 +75,18 @@ function sure(answer, ofFirst) {
   if (doubts) lines.push(doubts.line);
   // It is of the first candidate of all, which a filter may leave out.
   const first = state.skip === 0 && answer.hits[0]?.rank === 1;
-  if (ofFirst && first && !doubts?.nothing) {
+  const tied = first ? tiedOf(answer.hits[0]) : 0;
+  if (ofFirst && tied) {
+    lines.push(make("p", { class: "doubt" }, `${(tied + 1).toLocaleString("en")} candidates share the first score: their order means nothing.`));
+  } else if (ofFirst && first && !doubts?.nothing) {
     if (answer.confidence) lines.push(confidence(answer.confidence));
     else if (answer.pending?.includes("confidence")) lines.push(make("p", { class: "small" }, "Confidence: still computed after the start of the server …"));
   }
   return lines;
 }
+
+/** How many other candidates have the score of a hit; its duplicates do not count. */
+const tiedOf = (hit) => Math.max(0, hit.tied - hit.duplicates.length);
 
 /** What the model does not know of the query, where words are missing from all training texts. */
 function doubt({ words, nearest }) {
@@ -305,7 +311,7 @@ function card(hit, answer) {
     molecule?.groups.length ? make("div", { class: "groups" }, molecule.groups.join(" · ")) : null,
     furtherColumns(hit),
     explains(hit, answer),
-    hit.tied > hit.duplicates.length ? make("div", { class: "small" }, `${plural(hit.tied - hit.duplicates.length, "other candidate has", "other candidates have")} the same score`) : null,
+    tiedOf(hit) ? make("div", { class: "small" }, `${plural(tiedOf(hit), "other candidate has", "other candidates have")} the same score`) : null,
     hit.duplicates.length ? make("details", {}, make("summary", {}, `+ ${plural(hit.duplicates.length, "duplicate", "duplicates")}`),
       hit.duplicates.join(", ")) : null,
     sharedParts(hit, answer),

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{Served, TEXT, molecules, send, trained};
 use crate::golds;
-use crate::sandbox::{Sandbox, number};
+use crate::sandbox::{BAG, CONFIG, RIDGE, Sandbox, number};
 
 #[test]
 fn a_served_run_answers_as_the_commands_do() {
@@ -219,6 +219,26 @@ fn sparse_vectors_are_asked_for_by_all_their_numbers() {
     }
     let found = served.ask("/api/search", &json!({"vectors": [vector]}));
     assert_eq!(number(&confidence(&found), "right"), 1.0, "{found}");
+}
+
+#[test]
+fn candidates_that_share_the_first_score_have_no_confidence() {
+    let sandbox = Sandbox::new();
+    sandbox.write("small.toml", &CONFIG.replace(BAG, RIDGE));
+    sandbox.train("small.toml", &[]);
+    let served = Served::start(&sandbox, &["runs/small"]);
+    let answer = |text: &str| {
+        served.ask("/api/search", &json!({"texts": [text], "top": 1}))["answers"][0].clone()
+    };
+    let begun = std::time::Instant::now();
+    while answer(TEXT)["confidence"].is_null() {
+        assert!(begun.elapsed() < Duration::from_secs(60), "{}", sandbox.read("serve.log"));
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    // without a known word every candidate has the score 0
+    let shared = answer("zzz qqq");
+    assert_eq!(number(&shared["hits"][0], "tied"), 79.0, "{shared}");
+    assert_eq!((&shared["confidence"], &shared["pending"]), (&Value::Null, &Value::Null));
 }
 
 #[test]
