@@ -56,7 +56,7 @@ pub(super) struct Answer {
     /// The training texts nearest to the query, with `explain`: by words, or by the peaks of spectra.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub nearest: Vec<Nearest>,
-    /// The words of the query that training texts have and lack, with `explain`, where queries are texts.
+    /// The words of the query that training texts have and lack, with `explain`, where the model reads n-grams of words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub words: Option<QueryWords>,
     /// Number of candidates that the rule `candidates` leaves to this query, before any filter.
@@ -234,7 +234,7 @@ pub(super) fn explained(
         Some(_) if model.reliability_is_pending() => vec!["confidence"],
         Some(_) | None => Vec::new(),
     };
-    let words = text.and_then(|text| model.training().ok()?.words(text));
+    let words = text.and_then(|text| model.words(text));
     let spectrum = spectrum.map(|spectrum| spectrum.to_string());
     Ok(Answer {
         hits,

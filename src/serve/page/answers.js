@@ -88,11 +88,11 @@ function sure(answer, ofFirst) {
 /** How many other candidates have the score of a hit; its duplicates do not count. */
 const tiedOf = (hit) => Math.max(0, hit.tied - hit.duplicates.length);
 
-/** What the model does not know of the query, where words are missing from all training texts. */
+/** What the model does not know of the query, where words are missing from all training texts: that is all of it where words alone are read. */
 function doubt({ words, nearest }) {
   if (!words?.unknown.length) return null;
   const near = nearest?.length ? ` The nearest training text has a similarity of ${nearest[0].similarity.toFixed(2)}.` : "";
-  if (!words.known) {
+  if (words.alone && !words.known) {
     const line = make("p", { class: "doubt" }, "No training text has any of these words: the order below means nothing.");
     return { nothing: true, line };
   }

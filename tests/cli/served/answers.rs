@@ -23,6 +23,10 @@ fn a_served_run_answers_as_the_commands_do() {
     assert_eq!((&near[0]["id"], near[0]["text"].as_str()), (&json!(id), Some(known)));
     assert!((number(&near[0], "similarity") - 1.0).abs() < 1e-6, "{near}");
     assert!(number(&near[1], "similarity") < 0.9, "{near}");
+    // the model reads words alone
+    let strange = json!({"texts": ["zzz of qqq"], "explain": true});
+    let words = &served.ask("/api/search", &strange)["answers"][0]["words"];
+    assert_eq!(*words, json!({"known": 1, "unknown": ["qqq", "zzz"], "alone": true}));
     let call = ["search", "runs/small", TEXT, "--top", "80", "--json"];
     let search: Value = serde_json::from_str(&sandbox.succeed(&call)).unwrap();
     assert_eq!(found.as_array().unwrap(), &search["candidates"].as_array().unwrap()[..3]);
@@ -255,6 +259,8 @@ fn molecules_are_explained_filtered_drawn_and_exported() {
     let query = json!({"texts": [text], "top": 5, "explain": true});
     let answers = served.ask("/api/search", &query);
     assert_eq!(answers["answers"][0]["nearest"].as_array().unwrap().len(), 3, "{answers}");
+    // and characters beside words
+    assert_eq!(answers["answers"][0]["words"]["alone"], json!(false), "{answers}");
     let hit = &answers["answers"][0]["hits"][0];
     assert_eq!(hit["shared"].as_array().unwrap().len(), 3, "{hit}");
     assert!(hit["link"].is_null(), "the column of ids is not named cid: {hit}");

@@ -12,7 +12,8 @@ fn values(test: &str, expressions: &[&str]) -> Option<Vec<Value>> {
     let page = ["spectrum.js", "answers.js", "table.js"].map(read).join("\n");
     let script = format!(
         "const state = {{ limits: {{ queries: 3, allHits: 30, text: 10, bytes: 200 }}, model: {{ outputs: 'rankings' }} }};\n\
-         const plural = (count, one, many) => `${{count}} ${{count === 1 ? one : many}}`;\n{page}\n\
+         const plural = (count, one, many) => `${{count}} ${{count === 1 ? one : many}}`;\n\
+         const make = (name, attributes, ...parts) => parts.flat().join('');\n{page}\n\
          const outcome = (call) => {{ try {{ return call(); }} catch (error) {{ return error.message; }} }};\n\
          const readList = (list) => outcome(() => peakList(list, {{ precursor_mz: '150' }}));\n\
          const value = (text) => outcome(() => eval(text));\n\
@@ -126,6 +127,24 @@ fn the_page_divides_sets_of_labels_as_the_program_does() {
                 json!([["base", "acid"], ["base", "carbon; organic"], [], []]),
             ),
             (r#"labelsOf("7")"#, json!(["7"])),
+        ],
+    );
+}
+
+#[test]
+fn the_page_doubts_an_order_only_where_words_alone_are_read() {
+    check(
+        "the_page_doubts_an_order_only_where_words_alone_are_read",
+        &[
+            (
+                r#"doubt({ words: { known: 0, unknown: ["zz"], alone: true } })"#,
+                json!({"nothing": true, "line": "No training text has any of these words: the order below means nothing."}),
+            ),
+            (
+                r#"doubt({ words: { known: 0, unknown: ["zz"], alone: false } })"#,
+                json!({"nothing": false, "line": "0 of 1 word occur in training texts; not “zz”."}),
+            ),
+            (r#"doubt({})"#, json!(null)),
         ],
     );
 }
