@@ -167,6 +167,9 @@ pub(super) struct Nearest {
     pub id: String,
     /// Its text.
     pub text: String,
+    /// The text as that of the query in `spectrum`, where it is a spectrum.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub spectrum: Option<String>,
     /// Cosine similarity of the TF-IDF weights of words, from 0 to 1; of spectra the probability product kernel of their
     /// peaks, with square roots of intensities and a deviation of 0.005 Da.
     pub similarity: f64,
@@ -264,9 +267,12 @@ fn nearest(processes: &Processes, model: &Model, text: &str) -> Result<Vec<Neare
     let (places, candidates) = model.run.find(processes, &ids)?;
     let near = |((id, text, similarity), place): ((&str, &str, f64), &Option<usize>)| {
         let label = place.map(|at| candidates.label(at).to_owned());
-        Nearest { id: id.to_owned(), text: text.to_owned(), similarity, label }
+        let spectrum = model.reads_spectra().then(|| model.run.spectrum(text)).transpose()?;
+        let spectrum = spectrum.map(|spectrum| spectrum.to_string());
+        let [id, text] = [id, text].map(str::to_owned);
+        Ok::<_, Problem>(Nearest { id, text, spectrum, similarity, label })
     };
-    Ok(nearest.into_iter().zip(&places).map(near).collect())
+    nearest.into_iter().zip(&places).map(near).collect()
 }
 
 /// How often first candidates with such a gap were right, or with the nearest ones where there are none.

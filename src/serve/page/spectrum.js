@@ -445,7 +445,7 @@ function showSpectrum(answer, hit, mirrored) {
   if (!answer.spectrum) return;
   const near = (answer.nearest ?? [])[mirrored];
   drawn.query = readSpectrum(answer.spectrum);
-  drawn.nearest = near ? readSpectrum(near.text) : null;
+  drawn.nearest = near ? readSpectrum(near.spectrum) : null;
   drawn.hit = hit;
   drawn.peak = null;
   const masses = [drawn.query, drawn.nearest].filter(Boolean).flatMap(({ precursor, peaks }) => [precursor, ...peaks.map(([mz]) => mz)]);
