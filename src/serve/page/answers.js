@@ -34,9 +34,12 @@ function show(response) {
   at("next").disabled = answer.hits.length < PAGE;
 }
 
-/** What the spectrum's candidates have in common, in words; empty where all candidates compete. */
-function amongWords() {
-  if (state.model.inputs !== "spectra" || state.model.outputs !== "molecules") return "";
+/** Whether the form chooses which candidates a spectrum has. */
+const choosesCandidates = ({ inputs, outputs }) => inputs === "spectra" && outputs === "molecules";
+
+/** What the spectrum's candidates have in common, in words; empty where all candidates compete, as they do whatever the form says where the adduct is not known. */
+function amongWords({ competing }, candidates) {
+  if (!choosesCandidates(state.model) || !(competing < candidates)) return "";
   return { mass: "match the precursor mass", formula: "have the formula" }[at("among").value] ?? "";
 }
 
@@ -45,18 +48,17 @@ function summary(response, answer) {
   if (response.calibration) return holding(response.calibration, answer);
   const all = response.candidates.toLocaleString("en");
   const names = (OUTPUTS[state.model.outputs] ?? OUTPUTS.other)[1];
-  const among = amongWords();
+  const among = amongWords(answer, response.candidates);
   const filtered = response.wanted !== response.candidates;
   if (!answer.hits.length) {
     if (state.skip) return "No more candidates";
     if (!among) return `None of ${all} ${names} passes the filters`;
     return `None of ${all} ${names} ${among.replace("match", "matches").replace("have", "has")}${filtered ? " and passes the filters" : ""}`;
   }
-  if (answer.competing !== undefined && among) {
+  if (among) {
     return `${answer.competing.toLocaleString("en")} of ${all} ${names} ${among}${filtered ? "; shown are those of them that pass the filters" : ""}`;
   }
-  if (filtered) return `${response.wanted.toLocaleString("en")} of ${all} ${names} pass the filters${among ? `; shown are those that ${among}` : ""}`;
-  return `${all} ${names}${among ? `; shown are those that ${among}` : ""}`;
+  return filtered ? `${response.wanted.toLocaleString("en")} of ${all} ${names} pass the filters` : `${all} ${names}`;
 }
 
 /** What a set of candidates holds. */

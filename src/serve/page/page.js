@@ -260,6 +260,7 @@ function describe() {
   at("condition-says").textContent = conditionHint(model);
   at("beyond-choice").hidden = model.beyond === undefined;
   at("precursor-fields").hidden = !spectra;
+  for (const id of ["among", "ppm"]) at(id).labels[0].hidden = !choosesCandidates(model);
   at("table").hidden = model.inputs !== "texts";
   const passing = at("filters").hidden ? "" : " that pass the filters";
   at("table-says").textContent = "Choose a CSV, TSV or text file with a query in each row. The best candidates of each row"

@@ -13,9 +13,11 @@ function request(top, skip) {
     body.texts = [text];
   } else if (state.model.inputs === "spectra") {
     body.texts = [spectrumQuery(text)];
-    body.tolerance = decimal("ppm");
-    const among = at("among").value;
-    if (state.model.outputs === "molecules") body.candidates = among === "mass" ? `mass:${body.tolerance ?? 10}` : among;
+    if (choosesCandidates(state.model)) {
+      body.tolerance = decimal("ppm");
+      const among = at("among").value;
+      body.candidates = among === "mass" ? `mass:${body.tolerance ?? 10}` : among;
+    }
   } else {
     body.vectors = [vector(text)];
   }

@@ -13,6 +13,9 @@ fn values(test: &str, expressions: &[&str]) -> Option<Vec<Value>> {
     let script = format!(
         "const state = {{ limits: {{ queries: 3, allHits: 30, text: 10, bytes: 200 }}, model: {{ outputs: 'rankings' }} }};\n\
          const plural = (count, one, many) => `${{count}} ${{count === 1 ? one : many}}`;\n\
+         const fields = {{}};\n\
+         const at = (id) => (fields[id] ??= {{ value: '' }});\n\
+         const OUTPUTS = {{ molecules: ['molecule', 'molecules'] }};\n\
          const make = (name, attributes, ...parts) => parts.flat().join('');\n{page}\n\
          const outcome = (call) => {{ try {{ return call(); }} catch (error) {{ return error.message; }} }};\n\
          const readList = (list) => outcome(() => peakList(list, {{ precursor_mz: '150' }}));\n\
@@ -127,6 +130,25 @@ fn the_page_divides_sets_of_labels_as_the_program_does() {
                 json!([["base", "acid"], ["base", "carbon; organic"], [], []]),
             ),
             (r#"labelsOf("7")"#, json!(["7"])),
+        ],
+    );
+}
+
+#[test]
+fn the_page_says_that_candidates_match_a_rule_only_where_it_left_out_others() {
+    let answer = |competing: &str| {
+        format!(
+            "(state.model = {{ inputs: 'spectra', outputs: 'molecules' }}, at('among').value = 'mass', \
+             summary({{ candidates: 84, wanted: 84 }}, {{ hits: [1], competing: {competing} }}))"
+        )
+    };
+    let [some, all] = ["3", "84"].map(answer);
+    check(
+        "the_page_says_that_candidates_match_a_rule_only_where_it_left_out_others",
+        &[
+            (some.as_str(), json!("3 of 84 molecules match the precursor mass")),
+            // as for an adduct that is not known
+            (all.as_str(), json!("84 molecules")),
         ],
     );
 }
