@@ -266,6 +266,7 @@ impl Model {
                 InputKind::Vectors => "vectors",
                 InputKind::Kernels => "kernels",
             },
+            column: config.data.facts().texts.map(|texts| texts.column.clone()),
             width: split.and_then(|split| split.inputs.vector_width().ok()),
             outputs: self.outputs,
             separator: config.output.features.separator().map(|separator| separator.to_string()),

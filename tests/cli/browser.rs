@@ -307,6 +307,15 @@ fn the_page_answers_tables_of_queries() {
     );
     assert_eq!(browser.value("document.getElementById('table-go').disabled"), json!(true));
 
+    // a first row without a known name is a query, unless the user says that it holds names
+    choose(&json!(["An acid.\nA ring.\n"]));
+    browser.wait("/: 2 queries, the first row .An acid.. among them/.test(document.getElementById('table-says').textContent)");
+    browser.click("#table-names");
+    browser.wait("/: 1 query[.]$/.test(document.getElementById('table-says').textContent)");
+    // a file that is refused leaves nothing of the one before
+    choose(&json!([[0xe9, 10, 97, 10]]));
+    browser.wait("/^Choose a CSV/.test(document.getElementById('table-says').textContent) && document.getElementById('table-names-choice').hidden");
+
     // what the form says holds for all rows, and an empty one has no candidate
     let texts = ["An acid.", "A ring with nitrogen."];
     choose(&json!([format!("text,n\n{},1\n,2\n{},3\n", texts[0], texts[1])]));

@@ -262,9 +262,7 @@ function describe() {
   at("precursor-fields").hidden = !spectra;
   for (const id of ["among", "ppm"]) at(id).labels[0].hidden = !choosesCandidates(model);
   at("table").hidden = model.inputs !== "texts";
-  const passing = at("filters").hidden ? "" : " that pass the filters";
-  at("table-says").textContent = "Choose a CSV, TSV or text file with a query in each row. The best candidates of each row"
-    + `${passing} are saved as one CSV file.`;
+  showTableHint();
   at("why-title").textContent = `Nearest training ${spectra ? "spectra" : "texts"}`;
   at("why-says").textContent = spectra ? "Compared by their peaks, whatever the model computes: square roots of intensities, 0.005 Da."
     : "Compared by the TF-IDF weights of their words, whatever the model computes.";

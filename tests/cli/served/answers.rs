@@ -87,7 +87,7 @@ fn a_served_run_answers_as_the_commands_do() {
         (&model["name"], &model["outputs"], &model["inputs"]),
         (&json!("small"), &json!("other"), &json!("texts"))
     );
-    assert_eq!(model["missing"], json!([]));
+    assert_eq!((&model["missing"], &model["column"]), (&json!([]), &json!("description")));
     assert!(model["pool"].as_str().unwrap().starts_with("80 candidates ("), "{model}");
     assert!(
         model["metrics"].as_array().unwrap().iter().any(|metric| metric["name"] == "mrr"),

@@ -11,7 +11,7 @@ fn values(test: &str, expressions: &[&str]) -> Option<Vec<Value>> {
     let read = |name: &str| std::fs::read_to_string(format!("{folder}/{name}")).unwrap();
     let page = ["spectrum.js", "answers.js", "table.js"].map(read).join("\n");
     let script = format!(
-        "const state = {{ limits: {{ queries: 3, allHits: 30, text: 10, bytes: 200 }}, model: {{ outputs: 'rankings' }} }};\n\
+        "const state = {{ limits: {{ queries: 3, allHits: 30, text: 10, bytes: 200 }}, model: {{ outputs: 'rankings', column: 'prompt', columns: ['price'] }} }};\n\
          const plural = (count, one, many) => `${{count}} ${{count === 1 ? one : many}}`;\n\
          const fields = {{}};\n\
          const at = (id) => (fields[id] ??= {{ value: '' }});\n\
@@ -63,6 +63,28 @@ fn the_page_reads_tables_whole_or_refuses_them() {
             ),
             (r#"readTable("a.tsv", '"text"\t"n"\n"a"\t"1"\n')"#, cells(&[["a", "1"]])),
             (r#"readTable("a.tsv", '"text"\t"n"\n"a \\"b"\t"1"\n')"#, unpaired),
+        ],
+    );
+}
+
+#[test]
+fn the_page_takes_a_first_row_for_names_where_one_is_known() {
+    check(
+        "the_page_takes_a_first_row_for_names_where_one_is_known",
+        &[
+            (
+                r#"[["text", "n"], ["Prompt"], ["n", " SMILES"], ["price", "x"], ["An acid."], ["An acid.", "7"]].map((names) => hasNames({ names }))"#,
+                json!([true, true, true, true, false, false]),
+            ),
+            (
+                r#"withoutNames({ names: ["An acid.", "7"], rows: [["A ring.", "8"]] })"#,
+                json!({"names": ["column 1", "column 2"], "rows": [["An acid.", "7"], ["A ring.", "8"]]}),
+            ),
+            // the model's own column comes first
+            (
+                r#"[["text", "prompt"], ["id", "text"], ["a", "b"]].map((names) => queryColumn({ names, rows: [["x", "longer"]] }))"#,
+                json!([1, 1, 1]),
+            ),
         ],
     );
 }
