@@ -23,6 +23,11 @@ fn a_served_run_answers_as_the_commands_do() {
     assert_eq!((&near[0]["id"], near[0]["text"].as_str()), (&json!(id), Some(known)));
     assert!((number(&near[0], "similarity") - 1.0).abs() < 1e-6, "{near}");
     assert!(number(&near[1], "similarity") < 0.9, "{near}");
+    let wrong = json!({"texts": [TEXT], "candidates": "mass:10"});
+    let (status, refused) = served.post("/api/search", &wrong);
+    let says = "the model does not read spectra";
+    assert!(status == 422 && refused["error"].as_str().unwrap().contains(says), "{refused}");
+    sandbox.fail(&["search", "runs/small", TEXT, "--candidates", "formula"], 2, &[says]);
     // the model reads words alone
     let strange = json!({"texts": ["zzz of qqq"], "explain": true});
     let words = &served.ask("/api/search", &strange)["answers"][0]["words"];
