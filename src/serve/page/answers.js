@@ -286,10 +286,12 @@ function idOf(hit) {
 
 /** What a hit shares with the outputs of the nearest training inputs. */
 function sharedParts(hit, answer) {
-  const places = new Map((answer.nearest ?? []).map((near, place) => [near.id, place + 1]));
+  // Several of the nearest may be of one molecule, in the same order.
+  const places = new Map();
+  (answer.nearest ?? []).forEach(({ id }, place) => places.set(id, [...(places.get(id) ?? []), place + 1]));
   const lines = (hit.shared ?? []).map((shared) => {
     const parts = [...shared.groups, ...shared.rings];
-    return make("li", {}, `with training ${answer.spectrum ? "spectrum" : "text"} ${places.get(shared.id) ?? shared.id}: `
+    return make("li", {}, `with training ${answer.spectrum ? "spectrum" : "text"} ${places.get(shared.id)?.shift() ?? shared.id}: `
       + `${parts.length ? parts.join(", ") : "no group or ring"} (Tanimoto ${shared.similarity.toFixed(2)})`);
   });
   return lines.length ? make("details", {}, make("summary", {}, "Shared with training molecules"), make("ul", { class: "shared" }, lines)) : null;

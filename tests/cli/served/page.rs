@@ -176,6 +176,20 @@ fn the_page_says_that_candidates_match_a_rule_only_where_it_left_out_others() {
 }
 
 #[test]
+fn the_page_names_each_of_two_nearest_inputs_of_one_molecule() {
+    let shared = r#"{ id: "M1", groups: [], rings: ["benzene"], similarity: 0.5 }"#;
+    let call = format!(
+        "sharedParts({{ shared: [{shared}, {shared}] }}, {{ spectrum: '63 31:1', nearest: [{{ id: 'M1' }}, {{ id: 'M2' }}, {{ id: 'M1' }}] }})"
+    );
+    let line = |place| format!("with training spectrum {place}: benzene (Tanimoto 0.50)");
+    let expected = format!("Shared with training molecules{}{}", line(1), line(3));
+    check(
+        "the_page_names_each_of_two_nearest_inputs_of_one_molecule",
+        &[(call.as_str(), json!(expected))],
+    );
+}
+
+#[test]
 fn the_page_doubts_an_order_only_where_words_alone_are_read() {
     check(
         "the_page_doubts_an_order_only_where_words_alone_are_read",
