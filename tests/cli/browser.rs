@@ -397,6 +397,19 @@ fn the_page_shows_outputs_of_other_kinds() {
             &json!({"cmd": "Emulation.clearDeviceMetricsOverride", "params": {}}),
         );
     }
+    // a model that is not served is not answered for in silence, and Enter that ends a composition of letters does not search
+    browser.open(&format!("http://{}/?model=nosuch", served.address));
+    browser.wait("/the model nosuch, which this server does not have/.test(document.getElementById('notice').textContent)");
+    let enter = |composing: bool| {
+        let event = format!(
+            "new KeyboardEvent('keydown', {{ key: 'Enter', bubbles: true, isComposing: {composing} }})"
+        );
+        browser.value(&format!("(document.getElementById('query').dispatchEvent({event}), null)"));
+    };
+    browser.value("(document.getElementById('query').value = 'x', window.begun = 0, window.begin = () => { window.begun += 1; }, null)");
+    enter(true);
+    enter(false);
+    assert_eq!(browser.value("window.begun"), json!(1));
     // what is no vector
     for (text, says) in
         [("1 2 x", "\"x\" is none"), ("5:1", "columns are numbers from 0 to 4"), ("1 2", "width")]
@@ -482,6 +495,8 @@ fn the_page_draws_spectra_and_marks_explained_peaks() {
     browser.value(precursor_is_typed);
     browser.value("(document.querySelector('#examples button').click(), null)");
     browser.wait(precursor_is_empty);
+    // and the file is forgotten
+    browser.wait("document.getElementById('notice').hidden");
     // pairs of numbers as JSON, among all candidates
     browser.click("#clear");
     browser.value("(document.getElementById('among').value = 'all', null)");

@@ -115,6 +115,9 @@ function readAddress() {
   filter();
   showGroups();
   describe();
+  const isServed = name === null || name === state.model.name;
+  state.taken = isServed ? null : `The address names the model ${name}, which this server does not have: answers are those of ${state.model.name}`;
+  if (!isServed) notice(state.taken);
 }
 
 function writeAddress() {
@@ -296,7 +299,7 @@ function describe() {
 
 function key(event) {
   if (event.ctrlKey || event.metaKey || event.altKey || at("large").open) return;
-  if (event.target === at("query") && event.key === "Enter" && !event.shiftKey) {
+  if (event.target === at("query") && event.key === "Enter" && !event.shiftKey && !event.isComposing) {
     event.preventDefault();
     begin();
   }
@@ -327,6 +330,7 @@ function clearForm() {
   state.groups = [];
   showGroups();
   showSeveral([]);
+  notice(state.model.notice);
   filter();
   begin();
   at("query").focus();
@@ -362,7 +366,7 @@ function listen() {
   for (const id of Object.values(FIELDS)) {
     at(id).addEventListener("input", filter);
     at(id).addEventListener("keydown", (event) => {
-      if (event.key === "Enter") { event.preventDefault(); begin(); }
+      if (event.key === "Enter" && !event.isComposing) { event.preventDefault(); begin(); }
     });
   }
   at("group").addEventListener("change", chooseGroup);

@@ -235,6 +235,7 @@ function nameOf(entry, place) {
 
 /** Offers the spectra of a file to choose from, where there are several. */
 function showSeveral(entries) {
+  state.taken = null;
   state.spectra = entries;
   at("several-choice").hidden = entries.length < 2;
   at("several").replaceChildren(...entries.map((entry, place) => make("option", { value: place }, nameOf(entry, place))));
