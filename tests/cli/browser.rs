@@ -225,6 +225,8 @@ fn the_page_searches_filters_copies_and_turns_pages() {
     assert!(filtered.contains("formula=Br*"), "{filtered}");
     browser.keys("#formula", &format!("?{ENTER}"));
     browser.wait("/element symbols/.test(document.getElementById('error').textContent)");
+    browser.keys("#max-mass", &format!("1,000{ENTER}"));
+    browser.wait("/^Highest mass, g.mol: 1,000 may have a comma for thousands/.test(document.getElementById('error').textContent)");
     // the address holds the search; going back undoes the filter
     browser.open(&format!("{page}{filtered}"));
     browser.wait("document.querySelectorAll('.card').length > 0 && document.getElementById('formula').value === 'Br*'");
@@ -411,9 +413,14 @@ fn the_page_shows_outputs_of_other_kinds() {
     enter(false);
     assert_eq!(browser.value("window.begun"), json!(1));
     // what is no vector
-    for (text, says) in
-        [("1 2 x", "\"x\" is none"), ("5:1", "columns are numbers from 0 to 4"), ("1 2", "width")]
-    {
+    for (text, says) in [
+        ("1 2 x", "\"x\" is none"),
+        ("5:1", "columns are numbers from 0 to 4"),
+        ("1 2", "width"),
+        ("1 0:0.5 3:2", "the label of a line of libsvm is left out"),
+        ("0:0.5:2", "0:0.5:2: beside column:number all must be such pairs"),
+        ("0:0.5 0:2", "column 0 has a number already"),
+    ] {
         browser.open(&format!("http://{}/?model=sets", served.address));
         browser.wait("document.querySelectorAll('#examples button').length > 0");
         browser.keys("#query", &format!("{text}{ENTER}"));

@@ -144,14 +144,17 @@ function pushAddress(address) {
   state.address = addressed();
 }
 
+/** The number of a field, with a decimal point or comma; undefined where it is empty. */
 function decimal(id) {
-  const text = at(id).value.trim().replace(",", ".");
+  const text = at(id).value.trim();
   if (!text) return undefined;
-  const value = Number(text);
-  if (!Number.isFinite(value)) {
+  const refuse = (what) => {
     const name = at(id).labels[0].firstChild.textContent.trim();
-    throw Object.assign(new Error(`${name}: ${text} is not a number`), { field: id });
-  }
+    throw Object.assign(new Error(`${name}: ${text} ${what}`), { field: id });
+  };
+  if (/^[+-]?[1-9]\d{0,2}(,\d{3})+$/.test(text)) refuse("may have a comma for thousands or for decimals: write it without one, or with a point");
+  const value = Number(text.replace(",", "."));
+  if (!Number.isFinite(value)) refuse("is not a number");
   return value;
 }
 
@@ -210,11 +213,16 @@ function vector(text) {
   const { width } = state.model;
   if (width === undefined) throw new Error("Type all numbers of the vector: its length is not known without the validation queries");
   const row = new Array(width).fill(0);
+  const given = new Set();
   for (const part of parts) {
-    const [column, value] = numbers(part.split(":", 2));
+    const pair = part.split(":");
+    if (pair.length !== 2) throw new Error(`${part}: beside column:number all must be such pairs; the label of a line of libsvm is left out`);
+    const [column, value] = numbers(pair);
     if (!Number.isInteger(column) || column < 0 || column >= width) {
       throw new Error(`${part}: columns are numbers from 0 to ${width - 1}`);
     }
+    if (given.has(column)) throw new Error(`${part}: column ${column} has a number already`);
+    given.add(column);
     row[column] = value;
   }
   return row;
