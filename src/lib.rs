@@ -133,7 +133,7 @@ pub mod device {
 }
 
 pub use config::candidate_rule::CandidateRule;
-pub use config::{Abilities, Config, EncoderTable, HeldOutPredictions};
+pub use config::{Abilities, Config, EncoderTable, HeldOutPredictions, WordsRead};
 pub use decoding::beyond::{BeyondSearch, SearchEnd, SearchFacts};
 pub use decoding::decoder::PredictedOutput;
 pub use decoding::evaluation::StoredEvaluation;

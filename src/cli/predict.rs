@@ -112,7 +112,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
     arguments.combine.apply(&mut run)?;
     run = run.with_beyond(arguments.beyond.beyond.as_ref())?;
     let first = &run.members()[0];
-    let among = run.rule_of_search(arguments.candidates.as_ref());
+    let among = run.rule_of_search(arguments.candidates.as_ref())?;
     let among = among.as_ref();
     let mut queries = arguments.texts.open(file, first, among)?;
     let table = AnswerTable::new(&run);

@@ -87,7 +87,7 @@ struct Search<'s> {
 impl Search<'_> {
     fn answer(&self, text: &str) -> Result<String, Error> {
         let Self { processes, arguments, run, wanted } = *self;
-        let among = run.rule_of_search(arguments.candidates.as_ref());
+        let among = run.rule_of_search(arguments.candidates.as_ref())?;
         let among = among.as_ref();
         let read = |member: &Member| member.texts(&[text]);
         let answers = run.answer_queries(processes, read, among, wanted, arguments.top)?;
@@ -133,7 +133,7 @@ fn lines(search: &Search) -> Result<(), Error> {
     let name = Path::new("standard input");
     let stream = std::io::stdin().lock();
     let run = search.run;
-    let among = run.rule_of_search(search.arguments.candidates.as_ref());
+    let among = run.rule_of_search(search.arguments.candidates.as_ref())?;
     let texts = || {
         let texts = TextReader::new(name, stream, TextFormat::Lines, "text", None)?;
         Ok::<_, Error>(checked(texts, &run.members()[0], among.as_ref()))

@@ -3,7 +3,7 @@ use dsokr_machines::{KernelWeighting, Solver};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::abilities::HeldOutPredictions;
+use super::abilities::{HeldOutPredictions, WordsRead};
 use super::lowered::{Lowered, lower};
 use super::machine_inputs::{linear_kernel, vectors};
 use super::{
@@ -101,6 +101,15 @@ impl KernelMachineConfig {
             self.inputs.need_formulas()
         } else {
             self.summands().any(|summand| summand.inputs.need_formulas())
+        }
+    }
+
+    /// How far it reads texts by their words.
+    pub(crate) fn words_read(&self) -> WordsRead {
+        if self.kernels.is_empty() {
+            self.inputs.words_read()
+        } else {
+            WordsRead::of_parts(self.summands().map(|summand| summand.inputs.words_read()))
         }
     }
 

@@ -7,6 +7,7 @@ use dsokr_spectra::PeakFeatures;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::abilities::WordsRead;
 use super::{ColumnScaling, KernelConfig};
 use crate::encoders::spectrum_inputs::MixtureConfig;
 use crate::error::{Error, ensure};
@@ -98,6 +99,18 @@ impl MachineInputsConfig {
             | Self::Features { .. }
             | Self::Mixtures(_)
             | Self::Kernels { .. } => false,
+        }
+    }
+
+    /// How far they are words of texts.
+    pub(super) fn words_read(&self) -> WordsRead {
+        match self {
+            Self::Ngrams { blocks, .. } => WordsRead::of_blocks(blocks),
+            Self::Vectors { .. }
+            | Self::Features { .. }
+            | Self::Spectra { .. }
+            | Self::Mixtures(_)
+            | Self::Kernels { .. } => WordsRead::None,
         }
     }
 

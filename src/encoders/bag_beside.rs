@@ -8,6 +8,7 @@ use dsokr_nn::{BagBeside, PartSize, Start};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::config::WordsRead;
 use crate::encoders::inputs::{NgramInputs, Prepare, Recipe, sizes};
 use crate::encoders::ngram_bag::NgramBagConfig;
 use crate::error::Error;
@@ -70,6 +71,10 @@ where
     fn validate(&self) -> Result<(), Error> {
         Recipe::validate(&self.bag).map_err(inside(BAG))?;
         Recipe::validate(&self.transformer).map_err(inside(TRANSFORMER))
+    }
+
+    fn words_read(&self) -> WordsRead {
+        WordsRead::of_parts([self.bag.words_read(), self.transformer.words_read()])
     }
 
     fn preparation(&self) -> <Self::Preparation as Prepare>::Settings {

@@ -16,6 +16,7 @@ use rayon::prelude::*;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::config::WordsRead;
 use crate::error::Error;
 
 /// The preparation of texts or vectors as inputs of an encoder, fitted on the training split: for
@@ -103,6 +104,11 @@ pub trait Recipe:
     /// Whether these spectra must name the formula of their molecule (default: false).
     fn needs_formulas(&self) -> bool {
         false
+    }
+
+    /// How far the encoder reads texts by their words (default: not at all).
+    fn words_read(&self) -> WordsRead {
+        WordsRead::None
     }
 
     /// The settings of the preparation.

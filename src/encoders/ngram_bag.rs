@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use smart_default::SmartDefault;
 
+use crate::config::WordsRead;
 use crate::encoders::inputs::{NgramInputs, Recipe, sizes};
 use crate::error::{Error, ensure};
 
@@ -71,6 +72,10 @@ impl Recipe for NgramBagConfig {
         let mut blocks = self.ngrams.iter();
         blocks.try_for_each(NgramConfig::validate).map_err(dsokr_nn::Error::from)?;
         Ok(self.bag().validate("ngram_dropout")?)
+    }
+
+    fn words_read(&self) -> WordsRead {
+        WordsRead::of_blocks(&self.ngrams)
     }
 
     fn preparation(&self) -> Vec<NgramConfig> {

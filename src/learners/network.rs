@@ -81,6 +81,7 @@ impl<R: Recipe> Learner for R {
             reads,
             spectra: self.reads_spectra(),
             formulas: self.needs_formulas(),
+            words: self.words_read(),
             shares_training: true,
             weighs_pairs: true,
             ..Abilities::default()

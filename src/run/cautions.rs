@@ -8,7 +8,7 @@ use dsokr_spectra::Spectrum;
 
 use super::Run;
 use crate::config::candidate_rule::CandidateRule;
-use crate::error::Error;
+use crate::error::{Error, ensure};
 
 /// Millionths of the precursor's m/z in which a search looks for molecules by default.
 const PPM: f64 = 10.0;
@@ -16,16 +16,33 @@ const PPM: f64 = 10.0;
 impl Run {
     /// The rule that a search goes by: the one that is given, else for a model of spectra whose candidates are
     /// molecules `mass:10`; none where all candidates are ranked.
-    pub fn rule_of_search(&self, given: Option<&CandidateRule>) -> Option<CandidateRule> {
-        let weighs = || {
-            self.config().encoder.abilities().spectra
-                && self.shards.is_none()
-                && self.masses.are_known(&self.members[0].candidates)
-        };
+    ///
+    /// # Errors
+    /// A rule by mass or formula for a model that does not read spectra.
+    pub fn rule_of_search(
+        &self,
+        given: Option<&CandidateRule>,
+    ) -> Result<Option<CandidateRule>, Error> {
+        let reads_spectra = self.config().encoder.abilities().spectra;
         match given {
-            Some(CandidateRule::All) => None,
-            Some(rule) => Some(rule.clone()),
-            None => weighs().then_some(CandidateRule::Mass(PPM)),
+            Some(CandidateRule::All) => Ok(None),
+            Some(rule @ (CandidateRule::Mass(_) | CandidateRule::Formula)) => {
+                let found = format!("{:?}", rule.to_string());
+                let allowed = "\"all\" or absent: the model does not read spectra";
+                ensure(reads_spectra, "candidates", found, allowed)?;
+                Ok(Some(rule.clone()))
+            }
+            Some(
+                rule @ (CandidateRule::Lists(_)
+                | CandidateRule::Queries
+                | CandidateRule::Sample { .. }),
+            ) => Ok(Some(rule.clone())),
+            None => {
+                let weighs = reads_spectra
+                    && self.shards.is_none()
+                    && self.masses.are_known(&self.members[0].candidates);
+                Ok(weighs.then_some(CandidateRule::Mass(PPM)))
+            }
         }
     }
 
@@ -45,7 +62,7 @@ impl Run {
     /// # Errors
     /// Candidates that the rule does not read.
     pub(crate) fn read_rule(&self) -> Result<(), Error> {
-        match self.rule_of_search(None) {
+        match self.rule_of_search(None)? {
             Some(CandidateRule::Mass(_) | CandidateRule::Formula) => {
                 self.masses.read(&self.members[0].candidates)?;
             }

@@ -89,7 +89,7 @@ impl Run {
 
         // 3. what each model predicts for the texts, each once
         let (queries, query_of_pair) = distinct(texts);
-        let among = self.rule_of_search(None);
+        let among = self.rule_of_search(None)?;
         let read = |member: &Member| member.texts(&queries);
         let predicted = self.predict(&alone, read, among.as_ref())?;
 

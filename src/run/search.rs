@@ -27,7 +27,7 @@ impl Run {
     /// # Errors
     /// As [`answer_queries`](Self::answer_queries); an empty text.
     pub fn search(&self, text: &str, top: usize) -> Result<Answer, Error> {
-        let among = self.rule_of_search(None);
+        let among = self.rule_of_search(None)?;
         let alone = &Processes::default();
         let read = |member: &Member| member.texts(&[text]);
         let answers = self.answer_queries(alone, read, among.as_ref(), None, top)?;

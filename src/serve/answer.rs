@@ -46,7 +46,7 @@ pub(super) struct Answer {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub cautions: Vec<String>,
     /// How sure the first place of all candidates is, which a filter may leave out of `hits`; absent while it is `pending`,
-    /// or where validation queries are not known.
+    /// where different candidates share it, or where validation queries are not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub confidence: Option<Confidence>,
     /// Fields that this answer lacks because the server still computes, after its start, what they need: `confidence`. The
@@ -56,7 +56,7 @@ pub(super) struct Answer {
     /// The training texts nearest to the query, with `explain`: by words, or by the peaks of spectra.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub nearest: Vec<Nearest>,
-    /// The words of the query that training texts have and lack, with `explain`, where queries are texts.
+    /// The words of the query that training texts have and lack, with `explain`, where the model reads n-grams of words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub words: Option<QueryWords>,
     /// Number of candidates that the rule `candidates` leaves to this query, before any filter.
@@ -167,6 +167,9 @@ pub(super) struct Nearest {
     pub id: String,
     /// Its text.
     pub text: String,
+    /// The text as that of the query in `spectrum`, where it is a spectrum.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub spectrum: Option<String>,
     /// Cosine similarity of the TF-IDF weights of words, from 0 to 1; of spectra the probability product kernel of their
     /// peaks, with square roots of intensities and a deviation of 0.005 Da.
     pub similarity: f64,
@@ -189,7 +192,8 @@ pub(super) struct Shared {
 }
 
 /// An answer, explained by the training texts nearest to `text`, and where this is a spectrum by parts of ions within `ppm`
-/// millionths of its peaks. It has a confidence where all candidates compete, and none where the query's are `listed`.
+/// millionths of its peaks. It has a confidence where all candidates compete and one alone is the first, and none where the
+/// query's are `listed`.
 pub(super) fn explained(
     processes: &Processes,
     model: &Model,
@@ -226,13 +230,14 @@ pub(super) fn explained(
     };
     let run::Answer { hits, exact, quantiles, gap, cautions, .. } = answer;
     let hits = hits.into_iter().map(explained).collect::<Result<_, _>>()?;
-    let gap = gap.filter(|_| !listed);
+    // of candidates with one score none is the first
+    let gap = gap.filter(|&gap| !listed && gap > 0.0);
     let confidence = gap.and_then(|gap| confidence(model, gap));
     let pending = match gap {
         Some(_) if model.reliability_is_pending() => vec!["confidence"],
         Some(_) | None => Vec::new(),
     };
-    let words = text.and_then(|text| model.training().ok()?.words(text));
+    let words = text.and_then(|text| model.words(text));
     let spectrum = spectrum.map(|spectrum| spectrum.to_string());
     Ok(Answer {
         hits,
@@ -262,9 +267,12 @@ fn nearest(processes: &Processes, model: &Model, text: &str) -> Result<Vec<Neare
     let (places, candidates) = model.run.find(processes, &ids)?;
     let near = |((id, text, similarity), place): ((&str, &str, f64), &Option<usize>)| {
         let label = place.map(|at| candidates.label(at).to_owned());
-        Nearest { id: id.to_owned(), text: text.to_owned(), similarity, label }
+        let spectrum = model.reads_spectra().then(|| model.run.spectrum(text)).transpose()?;
+        let spectrum = spectrum.map(|spectrum| spectrum.to_string());
+        let [id, text] = [id, text].map(str::to_owned);
+        Ok::<_, Problem>(Nearest { id, text, spectrum, similarity, label })
     };
-    Ok(nearest.into_iter().zip(&places).map(near).collect())
+    nearest.into_iter().zip(&places).map(near).collect()
 }
 
 /// How often first candidates with such a gap were right, or with the nearest ones where there are none.

@@ -32,6 +32,9 @@ pub(super) struct ModelDescription {
     pub notice: Option<String>,
     /// Its inputs: `texts`, `spectra` as texts, `vectors` or `kernels`.
     pub inputs: &'static str,
+    /// The column of its texts in its own tables, for models that read texts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub column: Option<String>,
     /// How many numbers a vector has, for models that read vectors, where their validation queries are known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub width: Option<usize>,

@@ -85,8 +85,9 @@ impl Training {
         Ok(order.into_iter().take(count).map(shown).collect())
     }
 
-    /// The words of a query, of two letters or digits and more; `None` of spectra.
-    pub(super) fn words(&self, query: &str) -> Option<QueryWords> {
+    /// The words of a query, of two letters or digits and more, and whether the model reads these `alone`; `None` of
+    /// spectra.
+    pub(super) fn words(&self, query: &str, alone: bool) -> Option<QueryWords> {
         let Compared::Words(vocabulary, _) = &self.compared else { return None };
         let query = query.to_lowercase();
         let letters = |letter: char| letter.is_alphanumeric() || letter == '_';
@@ -95,7 +96,7 @@ impl Training {
         let (known, unknown): (Vec<&str>, Vec<&str>) =
             words.into_iter().partition(|word| !vocabulary.transform(word).is_empty());
         let unknown = unknown.into_iter().map(str::to_owned).collect();
-        Some(QueryWords { known: known.len(), unknown })
+        Some(QueryWords { known: known.len(), unknown, alone })
     }
 }
 
@@ -106,6 +107,8 @@ pub(super) struct QueryWords {
     pub known: usize,
     /// The words that no training text has, in the order of the alphabet.
     pub unknown: Vec<String>,
+    /// Whether the model reads n-grams of words alone: then the order of candidates means nothing where no word is known.
+    pub alone: bool,
 }
 
 fn words(pairs: &Split) -> Result<Compared, Error> {

@@ -12,10 +12,10 @@ use dsokr_decode::report::ReliabilityBin;
 use tokio::sync::watch;
 
 use super::description::{About, ModelDescription, NamedMetric, Outputs, examples, outputs};
-use super::explanations::Training;
+use super::explanations::{QueryWords, Training};
 use super::problem::Problem;
 use super::work;
-use crate::config::BeyondConfig;
+use crate::config::{BeyondConfig, WordsRead};
 use crate::decoding::beyond::BeyondSearch;
 use crate::decoding::filter::MOST;
 use crate::error::{Error, ensure};
@@ -194,6 +194,18 @@ impl Model {
         self.training.get_or_init(read).as_ref()
     }
 
+    /// The words of a query that training texts have and lack; none where no member reads n-grams of words.
+    pub(super) fn words(&self, query: &str) -> Option<QueryWords> {
+        let members = self.run.members().iter();
+        let read = members.map(|member| member.config.encoder.abilities().words);
+        let alone = match WordsRead::of_parts(read) {
+            WordsRead::None => return None,
+            WordsRead::Among => false,
+            WordsRead::Alone => true,
+        };
+        self.training().ok()?.words(query, alone)
+    }
+
     fn validation(&self) -> Result<&Split, &String> {
         let read = || self.member().read_split(SplitName::Validation, None).map_err(text);
         self.validation.get_or_init(read).as_ref()
@@ -254,6 +266,7 @@ impl Model {
                 InputKind::Vectors => "vectors",
                 InputKind::Kernels => "kernels",
             },
+            column: config.data.facts().texts.map(|texts| texts.column.clone()),
             width: split.and_then(|split| split.inputs.vector_width().ok()),
             outputs: self.outputs,
             separator: config.output.features.separator().map(|separator| separator.to_string()),

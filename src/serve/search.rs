@@ -119,7 +119,7 @@ impl Endpoint for SearchRequest {
         let rule = match &self.coordinates {
             // coordinates are of no spectrum
             Some(_) => self.candidates.clone(),
-            None => model.run.rule_of_search(self.candidates.as_ref()),
+            None => model.run.rule_of_search(self.candidates.as_ref())?,
         };
         let rule = rule.as_ref();
 

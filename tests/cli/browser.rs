@@ -171,14 +171,19 @@ fn the_page_searches_filters_copies_and_turns_pages() {
     browser.click(".card .picture");
     browser.wait("document.getElementById('large').open && document.getElementById('large-image').naturalWidth > 0");
     browser.click("#large-close");
-    // words that the model does not know
+    // words that training texts lack, of which the model reads the characters too
     browser.open(&format!("{page}?q=zzzz+qqq"));
-    browser.wait("/No training text has any of these words/.test(document.getElementById('sure').textContent)");
-    browser.wait("document.querySelectorAll('.confidence').length === 0");
+    browser.wait(
+        "/0 of 2 words occur in training texts/.test(document.getElementById('sure').textContent)",
+    );
+    browser.wait("document.querySelectorAll('.confidence').length === 1");
     // a list with a stated confidence takes no filters
     browser.open(&format!("{page}?q=An+acid.&coverage=0.9&formula=Br*"));
     browser.wait("/cannot be filtered/.test(document.getElementById('error').textContent)");
     browser.wait("document.getElementById('filters').open");
+    // and is saved whole
+    browser.open(&format!("{page}?q=An+acid.&coverage=0.9"));
+    browser.wait("document.querySelectorAll('.card').length > 0 && document.getElementById('export-first').hidden");
     // how sure the first candidate of all is says nothing of one that passes a filter
     browser.open(&format!("{page}?q=An+acid.&condition=mass+%3E+100000"));
     browser.wait(
@@ -192,6 +197,13 @@ fn the_page_searches_filters_copies_and_turns_pages() {
     browser.value("(document.getElementById('query').value = 'An acid. '.repeat(1000), null)");
     browser.click("#form button.first");
     browser.wait("location.search === '' && location.hash.startsWith('#?q=An+acid.')");
+    // and the link to the results leaves it
+    browser.value("(document.querySelector('.skip').click(), null)");
+    browser.wait("document.activeElement.id === 'results'");
+    assert_eq!(
+        browser.value("document.getElementById('query').value.length + ' ' + location.hash.startsWith('#?q=An+acid.')"),
+        json!("9000 true")
+    );
     browser.call("refresh", &json!({}));
     browser.wait("document.querySelectorAll('.card').length === 20 && document.getElementById('query').value.length === 8999");
     browser.open(&format!("{page}{}", address.as_str().unwrap()));
@@ -213,6 +225,8 @@ fn the_page_searches_filters_copies_and_turns_pages() {
     assert!(filtered.contains("formula=Br*"), "{filtered}");
     browser.keys("#formula", &format!("?{ENTER}"));
     browser.wait("/element symbols/.test(document.getElementById('error').textContent)");
+    browser.keys("#max-mass", &format!("1,000{ENTER}"));
+    browser.wait("/^Highest mass, g.mol: 1,000 may have a comma for thousands/.test(document.getElementById('error').textContent)");
     // the address holds the search; going back undoes the filter
     browser.open(&format!("{page}{filtered}"));
     browser.wait("document.querySelectorAll('.card').length > 0 && document.getElementById('formula').value === 'Br*'");
@@ -239,6 +253,17 @@ fn the_page_searches_filters_copies_and_turns_pages() {
     browser.wait(&format!("document.querySelector('.card').dataset.id !== {first}"));
     browser.call("back", &json!({}));
     browser.wait(&format!("document.querySelector('.card')?.dataset.id === {first}"));
+    // a page and a file are of the answer that is shown, whatever stands in the form
+    browser.value("(document.getElementById('query').value = 'unsent', null)");
+    browser.click("#next");
+    browser.wait(&format!("document.getElementById('page').textContent === 'Page 2' && document.querySelector('.card').dataset.id !== {first}"));
+    browser.wait("location.search.includes('skip=20') && !location.search.includes('unsent')");
+    browser.value(
+        "(window.saveFile = (blob) => { blob.text().then((text) => { window.saved = text; }); }, null)",
+    );
+    browser.click("#export summary");
+    browser.click("#export button");
+    browser.wait(&format!("window.saved?.split('\\r\\n')[1].split(',')[1] === {first}"));
     browser.value("document.activeElement.blur()");
     browser.keys("body", "j");
     browser.wait("document.activeElement === document.querySelector('.card')");
@@ -283,6 +308,15 @@ fn the_page_answers_tables_of_queries() {
         "/many.csv: the file is not UTF-8/.test(document.getElementById('error').textContent)",
     );
     assert_eq!(browser.value("document.getElementById('table-go').disabled"), json!(true));
+
+    // a first row without a known name is a query, unless the user says that it holds names
+    choose(&json!(["An acid.\nA ring.\n"]));
+    browser.wait("/: 2 queries, the first row .An acid.. among them/.test(document.getElementById('table-says').textContent)");
+    browser.click("#table-names");
+    browser.wait("/: 1 query[.]$/.test(document.getElementById('table-says').textContent)");
+    // a file that is refused leaves nothing of the one before
+    choose(&json!([[0xe9, 10, 97, 10]]));
+    browser.wait("/^Choose a CSV/.test(document.getElementById('table-says').textContent) && document.getElementById('table-names-choice').hidden");
 
     // what the form says holds for all rows, and an empty one has no candidate
     let texts = ["An acid.", "A ring with nitrogen."];
@@ -365,10 +399,28 @@ fn the_page_shows_outputs_of_other_kinds() {
             &json!({"cmd": "Emulation.clearDeviceMetricsOverride", "params": {}}),
         );
     }
+    // a model that is not served is not answered for in silence, and Enter that ends a composition of letters does not search
+    browser.open(&format!("http://{}/?model=nosuch", served.address));
+    browser.wait("/the model nosuch, which this server does not have/.test(document.getElementById('notice').textContent)");
+    let enter = |composing: bool| {
+        let event = format!(
+            "new KeyboardEvent('keydown', {{ key: 'Enter', bubbles: true, isComposing: {composing} }})"
+        );
+        browser.value(&format!("(document.getElementById('query').dispatchEvent({event}), null)"));
+    };
+    browser.value("(document.getElementById('query').value = 'x', window.begun = 0, window.begin = () => { window.begun += 1; }, null)");
+    enter(true);
+    enter(false);
+    assert_eq!(browser.value("window.begun"), json!(1));
     // what is no vector
-    for (text, says) in
-        [("1 2 x", "\"x\" is none"), ("5:1", "columns are numbers from 0 to 4"), ("1 2", "width")]
-    {
+    for (text, says) in [
+        ("1 2 x", "\"x\" is none"),
+        ("5:1", "columns are numbers from 0 to 4"),
+        ("1 2", "width"),
+        ("1 0:0.5 3:2", "the label of a line of libsvm is left out"),
+        ("0:0.5:2", "0:0.5:2: beside column:number all must be such pairs"),
+        ("0:0.5 0:2", "column 0 has a number already"),
+    ] {
         browser.open(&format!("http://{}/?model=sets", served.address));
         browser.wait("document.querySelectorAll('#examples button').length > 0");
         browser.keys("#query", &format!("{text}{ENTER}"));
@@ -428,8 +480,8 @@ fn the_page_draws_spectra_and_marks_explained_peaks() {
     browser.wait(
         "location.search.includes('mz=63.04406') && location.search.includes('among=formula')",
     );
-    // an entry of a file that is dropped, beside what was typed
-    browser.click("#clear");
+    // an entry of a file that is dropped, whose precursor is its own and not that of the spectrum before
+    browser.value("(document.getElementById('precursor').value = '500', null)");
     let entry = "BEGIN IONS\\nPEPMASS=63.04406\\nFORMULA=C2H6O2\\n31.0184 2\\n\\n";
     browser.value(&format!(
         "(() => {{ const data = new DataTransfer(); data.items.add(new File(['CHARGE=1+\\n{entry}{entry}'], 'two.mgf')); \
@@ -439,6 +491,19 @@ fn the_page_draws_spectra_and_marks_explained_peaks() {
     browser.wait("document.getElementById('query').value.startsWith('CHARGE=1+')");
     browser.wait("document.querySelectorAll('#several option').length === 2");
     browser.wait("document.querySelectorAll('.card').length === 1");
+    let precursor_is_empty = "document.getElementById('precursor').value === '' && document.getElementById('ion-formula').value === ''";
+    browser.wait(precursor_is_empty);
+    browser.wait("location.search.includes('PEPMASS') && !location.search.includes('mz=')");
+    // so is that of each chosen one, and of an example
+    let precursor_is_typed = "(document.getElementById('precursor').value = '500', null)";
+    browser.value(precursor_is_typed);
+    browser.value("(document.getElementById('several').value = '1', document.getElementById('several').dispatchEvent(new Event('change')), null)");
+    browser.wait(precursor_is_empty);
+    browser.value(precursor_is_typed);
+    browser.value("(document.querySelector('#examples button').click(), null)");
+    browser.wait(precursor_is_empty);
+    // and the file is forgotten
+    browser.wait("document.getElementById('notice').hidden");
     // pairs of numbers as JSON, among all candidates
     browser.click("#clear");
     browser.value("(document.getElementById('among').value = 'all', null)");
@@ -475,6 +540,11 @@ fn the_page_searches_beyond_the_candidates_and_draws_what_differs() {
     browser.wait("/nearest candidate is/.test(document.querySelector('.card.exact').textContent)");
     browser.wait("location.search.includes('beyond=true')");
     browser.narrow();
+    // a search beyond them that fails leaves the candidates
+    browser.value("(window.reached = window.ask, window.ask = (path, body, signal) => (body?.beyond ? Promise.reject(new Error('too long')) : window.reached(path, body, signal)), null)");
+    browser.click("#form button.first");
+    browser.wait("document.getElementById('error').textContent === 'too long'");
+    assert_eq!(browser.value("document.querySelectorAll('.card').length"), json!(20));
     // the address holds the switch
     browser.call("refresh", &json!({}));
     browser.wait("document.querySelectorAll('.card.exact').length === 20");

@@ -419,6 +419,30 @@ fn the_page_and_the_command_answer_alike() {
     assert!(about["spectrum"].is_null() && about["hits"][0]["explained"].is_null(), "{about}");
 }
 
+#[cfg(feature = "serve")]
+#[test]
+fn nearest_spectra_are_drawn_however_a_table_writes_them() {
+    use dsokr::spectra::Spectrum;
+
+    let sandbox = sandbox();
+    let mut table = "inchikey\tidentifier\tspectrum\n".to_owned();
+    for (at, (id, _, peaks, mass)) in molecules().into_iter().enumerate() {
+        if at % 5 != 3 {
+            let peaks: Vec<String> = peaks.iter().map(|mz| format!("{mz:.4}:1")).collect();
+            writeln!(table, "{id}\t{id}-a\t{mass:.4}  {}", peaks.join("  ")).unwrap();
+        }
+    }
+    sandbox.write("data/spectra/train.tsv", &table);
+    sandbox.train("bins.toml", &["data.train=\"train.tsv\""]);
+    let served = Served::start(&sandbox, &["runs/bins"]);
+    let query = serde_json::json!({"texts": ["63.04406 31.0184:2 45.0341:1"], "explain": true});
+    let near = &served.ask("/api/search", &query)["answers"][0]["nearest"][0];
+    let [text, line] = ["text", "spectrum"].map(|key| near[key].as_str().unwrap());
+    assert!(text.contains("  ") && line.split(' ').all(|word| !word.is_empty()), "{near}");
+    let [text, line] = [text, line].map(|spectrum| spectrum.parse::<Spectrum>().unwrap());
+    assert_eq!(text.peaks().len(), line.peaks().len());
+}
+
 #[test]
 fn mces_at_1_is_the_mean_distance_of_the_first_molecules() {
     use dsokr::molecule::ged::{Limit, myopic_distance};

@@ -11,7 +11,8 @@ use dsokr::data::config::{LabelFeatures, OutputFeatures};
 use dsokr::targets::{OutputTargets, Problem};
 use dsokr::{
     Abilities, Config, EncoderTable, Error, Evaluator, Fit, Fitted, FoldPredictions, HeldOut,
-    HeldOutPredictions, Learner, Observer, OutputScores, Predictor, Run, RunDir, fit, register,
+    HeldOutPredictions, Learner, Observer, OutputScores, Predictor, Run, RunDir, WordsRead, fit,
+    register,
 };
 use serde::{Deserialize, Serialize};
 
@@ -364,5 +365,31 @@ fn a_learner_of_a_program_is_named_in_every_place() {
     {
         let models = get(trained.path(), "/api/models");
         assert!(models.contains(&format!("\"encoder\":[\"{KIND}\"]")), "{models}");
+    }
+}
+
+#[test]
+fn learners_say_how_far_they_read_words() {
+    let read = |table: &str| toml::from_str::<EncoderTable>(table).unwrap().abilities().words;
+    let words = r#"{ kind = "words", min = 1, max = 2 }"#;
+    let characters = r#"{ kind = "across-words", min = 1, max = 3 }"#;
+    let machine = |inputs: &[&str]| {
+        let kernels = inputs.iter().map(|block| {
+            format!("[[kernels]]\ninputs = {{ kind = \"ngrams\", blocks = [{block}] }}\n")
+        });
+        format!("kind = \"kernel-machine\"\nlambda = 1.0\n{}", kernels.collect::<String>())
+    };
+    let bag = |blocks: &str| format!("kind = \"ngram-bag\"\nngrams = [{blocks}]");
+    for (table, expected) in [
+        (bag(words), WordsRead::Alone),
+        (bag(&format!("{words}, {characters}")), WordsRead::Among),
+        (bag(characters), WordsRead::None),
+        (machine(&[words, words]), WordsRead::Alone),
+        (machine(&[words, characters]), WordsRead::Among),
+        (machine(&[characters]), WordsRead::None),
+        ("kind = \"transformer\"".to_owned(), WordsRead::None),
+        ("kind = \"bag-and-transformer\"\nbag = {}\ntransformer = {}".to_owned(), WordsRead::Among),
+    ] {
+        assert_eq!(read(&table), expected, "{table}");
     }
 }

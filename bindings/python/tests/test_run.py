@@ -233,7 +233,7 @@ def test_sets_of_candidates_hold_a_right_output(model):
         model.search(TEXTS, coverage=1.5)
     with pytest.raises(dsokr.ConfigError, match="formula"):
         model.search(TEXTS, candidates="lists.jsonl")
-    with pytest.raises(dsokr.Error, match="precursor"):
+    with pytest.raises(dsokr.ConfigError, match="does not read spectra"):
         model.search(TEXTS, coverage=0.8, candidates="mass:10")
 
 

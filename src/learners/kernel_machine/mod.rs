@@ -62,6 +62,7 @@ impl Learner for KernelMachineConfig {
             reads: self.reads(),
             spectra: self.reads_spectra(),
             formulas: self.needs_formulas(),
+            words: self.words_read(),
             weighs_pairs: true,
             levels: self.levels(),
             needs_cpu: true,

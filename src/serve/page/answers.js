@@ -4,7 +4,7 @@
 function show(response) {
   const [answer] = response.answers;
   notice(response.notice ?? state.taken);
-  document.title = `${at("query").value.trim().slice(0, 60)} – dsokr`;
+  document.title = `${state.answered.query.slice(0, 60)} – dsokr`;
   at("summary").textContent = summary(response, answer);
   at("sure").replaceChildren(...sure(answer, !response.calibration));
   at("why").hidden = !answer.nearest?.length;
@@ -20,6 +20,8 @@ function show(response) {
   if (answer.exact && state.skip === 0) cards.unshift(exactCard(answer.exact));
   at("cards").replaceChildren(...cards);
   at("export").hidden = !answer.hits.length;
+  // A list with a stated confidence is saved as it is.
+  at("export-first").hidden = Boolean(response.calibration);
   // The answer belongs on the first screen.
   at("more").open = false;
   document.querySelectorAll("#export .molecules").forEach((button) => {
@@ -32,9 +34,12 @@ function show(response) {
   at("next").disabled = answer.hits.length < PAGE;
 }
 
-/** What the spectrum's candidates have in common, in words; empty where all candidates compete. */
-function amongWords() {
-  if (state.model.inputs !== "spectra" || state.model.outputs !== "molecules") return "";
+/** Whether the form chooses which candidates a spectrum has. */
+const choosesCandidates = ({ inputs, outputs }) => inputs === "spectra" && outputs === "molecules";
+
+/** What the spectrum's candidates have in common, in words; empty where all candidates compete, as they do whatever the form says where the adduct is not known. */
+function amongWords({ competing }, candidates) {
+  if (!choosesCandidates(state.model) || !(competing < candidates)) return "";
   return { mass: "match the precursor mass", formula: "have the formula" }[at("among").value] ?? "";
 }
 
@@ -43,18 +48,17 @@ function summary(response, answer) {
   if (response.calibration) return holding(response.calibration, answer);
   const all = response.candidates.toLocaleString("en");
   const names = (OUTPUTS[state.model.outputs] ?? OUTPUTS.other)[1];
-  const among = amongWords();
+  const among = amongWords(answer, response.candidates);
   const filtered = response.wanted !== response.candidates;
   if (!answer.hits.length) {
     if (state.skip) return "No more candidates";
     if (!among) return `None of ${all} ${names} passes the filters`;
     return `None of ${all} ${names} ${among.replace("match", "matches").replace("have", "has")}${filtered ? " and passes the filters" : ""}`;
   }
-  if (answer.competing !== undefined && among) {
+  if (among) {
     return `${answer.competing.toLocaleString("en")} of ${all} ${names} ${among}${filtered ? "; shown are those of them that pass the filters" : ""}`;
   }
-  if (filtered) return `${response.wanted.toLocaleString("en")} of ${all} ${names} pass the filters${among ? `; shown are those that ${among}` : ""}`;
-  return `${all} ${names}${among ? `; shown are those that ${among}` : ""}`;
+  return filtered ? `${response.wanted.toLocaleString("en")} of ${all} ${names} pass the filters` : `${all} ${names}`;
 }
 
 /** What a set of candidates holds. */
@@ -73,18 +77,24 @@ function sure(answer, ofFirst) {
   if (doubts) lines.push(doubts.line);
   // It is of the first candidate of all, which a filter may leave out.
   const first = state.skip === 0 && answer.hits[0]?.rank === 1;
-  if (ofFirst && first && !doubts?.nothing) {
+  const tied = first ? tiedOf(answer.hits[0]) : 0;
+  if (ofFirst && tied) {
+    lines.push(make("p", { class: "doubt" }, `${(tied + 1).toLocaleString("en")} candidates share the first score: their order means nothing.`));
+  } else if (ofFirst && first && !doubts?.nothing) {
     if (answer.confidence) lines.push(confidence(answer.confidence));
     else if (answer.pending?.includes("confidence")) lines.push(make("p", { class: "small" }, "Confidence: still computed after the start of the server …"));
   }
   return lines;
 }
 
-/** What the model does not know of the query, where words are missing from all training texts. */
+/** How many other candidates have the score of a hit; its duplicates do not count. */
+const tiedOf = (hit) => Math.max(0, hit.tied - hit.duplicates.length);
+
+/** What the model does not know of the query, where words are missing from all training texts: that is all of it where words alone are read. */
 function doubt({ words, nearest }) {
   if (!words?.unknown.length) return null;
   const near = nearest?.length ? ` The nearest training text has a similarity of ${nearest[0].similarity.toFixed(2)}.` : "";
-  if (!words.known) {
+  if (words.alone && !words.known) {
     const line = make("p", { class: "doubt" }, "No training text has any of these words: the order below means nothing.");
     return { nothing: true, line };
   }
@@ -276,10 +286,12 @@ function idOf(hit) {
 
 /** What a hit shares with the outputs of the nearest training inputs. */
 function sharedParts(hit, answer) {
-  const places = new Map((answer.nearest ?? []).map((near, place) => [near.id, place + 1]));
+  // Several of the nearest may be of one molecule, in the same order.
+  const places = new Map();
+  (answer.nearest ?? []).forEach(({ id }, place) => places.set(id, [...(places.get(id) ?? []), place + 1]));
   const lines = (hit.shared ?? []).map((shared) => {
     const parts = [...shared.groups, ...shared.rings];
-    return make("li", {}, `with training ${answer.spectrum ? "spectrum" : "text"} ${places.get(shared.id) ?? shared.id}: `
+    return make("li", {}, `with training ${answer.spectrum ? "spectrum" : "text"} ${places.get(shared.id)?.shift() ?? shared.id}: `
       + `${parts.length ? parts.join(", ") : "no group or ring"} (Tanimoto ${shared.similarity.toFixed(2)})`);
   });
   return lines.length ? make("details", {}, make("summary", {}, "Shared with training molecules"), make("ul", { class: "shared" }, lines)) : null;
@@ -303,7 +315,7 @@ function card(hit, answer) {
     molecule?.groups.length ? make("div", { class: "groups" }, molecule.groups.join(" · ")) : null,
     furtherColumns(hit),
     explains(hit, answer),
-    hit.tied > hit.duplicates.length ? make("div", { class: "small" }, `${plural(hit.tied - hit.duplicates.length, "other candidate has", "other candidates have")} the same score`) : null,
+    tiedOf(hit) ? make("div", { class: "small" }, `${plural(tiedOf(hit), "other candidate has", "other candidates have")} the same score`) : null,
     hit.duplicates.length ? make("details", {}, make("summary", {}, `+ ${plural(hit.duplicates.length, "duplicate", "duplicates")}`),
       hit.duplicates.join(", ")) : null,
     sharedParts(hit, answer),

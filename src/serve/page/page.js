@@ -4,7 +4,9 @@
 
 const PAGE = 20;
 const at = (id) => document.getElementById(id);
-const state = { models: [], model: null, limits: null, groups: [], skip: 0, taken: null, abort: null, best: null, spectra: [] };
+const state = { models: [], model: null, limits: null, groups: [], skip: 0, taken: null, abort: null, best: null, spectra: [],
+  answered: null,
+  address: null };
 
 /** An element with attributes and children; null children are left out. */
 function make(name, attributes = {}, ...children) {
@@ -95,8 +97,12 @@ const LONGEST = 8000;
 /** The part of the address that holds the search. */
 const addressed = () => (location.hash.startsWith("#?") ? location.hash : location.search);
 
+/** The search in a part of an address. */
+const searchOf = (text) => new URLSearchParams(text.replace("#", ""));
+
 function readAddress() {
-  const given = new URLSearchParams(addressed().replace("#", ""));
+  state.address = addressed();
+  const given = searchOf(state.address);
   const name = given.get("model");
   state.model = state.models.find((model) => model.name === name) ?? state.models[0];
   at("model").value = state.model.name;
@@ -109,6 +115,9 @@ function readAddress() {
   filter();
   showGroups();
   describe();
+  const isServed = name === null || name === state.model.name;
+  state.taken = isServed ? null : `The address names the model ${name}, which this server does not have: answers are those of ${state.model.name}`;
+  if (!isServed) notice(state.taken);
 }
 
 function writeAddress() {
@@ -124,19 +133,28 @@ function writeAddress() {
   const { beyond } = state.model;
   if (beyond !== undefined && at("beyond").checked !== beyond) address.set("beyond", !beyond);
   if (state.skip > 0) address.set("skip", state.skip);
+  pushAddress(address);
+}
+
+/** Makes a search the page's address, unless it is already. */
+function pushAddress(address) {
   const text = address.toString();
   const next = text ? `${text.length > LONGEST ? "#" : ""}?${text}` : "";
   if (next !== addressed()) history.pushState(null, "", next.startsWith("?") ? next : location.pathname + next);
+  state.address = addressed();
 }
 
+/** The number of a field, with a decimal point or comma; undefined where it is empty. */
 function decimal(id) {
-  const text = at(id).value.trim().replace(",", ".");
+  const text = at(id).value.trim();
   if (!text) return undefined;
-  const value = Number(text);
-  if (!Number.isFinite(value)) {
+  const refuse = (what) => {
     const name = at(id).labels[0].firstChild.textContent.trim();
-    throw Object.assign(new Error(`${name}: ${text} is not a number`), { field: id });
-  }
+    throw Object.assign(new Error(`${name}: ${text} ${what}`), { field: id });
+  };
+  if (/^[+-]?[1-9]\d{0,2}(,\d{3})+$/.test(text)) refuse("may have a comma for thousands or for decimals: write it without one, or with a point");
+  const value = Number(text.replace(",", "."));
+  if (!Number.isFinite(value)) refuse("is not a number");
   return value;
 }
 
@@ -195,11 +213,16 @@ function vector(text) {
   const { width } = state.model;
   if (width === undefined) throw new Error("Type all numbers of the vector: its length is not known without the validation queries");
   const row = new Array(width).fill(0);
+  const given = new Set();
   for (const part of parts) {
-    const [column, value] = numbers(part.split(":", 2));
+    const pair = part.split(":");
+    if (pair.length !== 2) throw new Error(`${part}: beside column:number all must be such pairs; the label of a line of libsvm is left out`);
+    const [column, value] = numbers(pair);
     if (!Number.isInteger(column) || column < 0 || column >= width) {
       throw new Error(`${part}: columns are numbers from 0 to ${width - 1}`);
     }
+    if (given.has(column)) throw new Error(`${part}: column ${column} has a number already`);
+    given.add(column);
     row[column] = value;
   }
   return row;
@@ -248,10 +271,9 @@ function describe() {
   at("condition-says").textContent = conditionHint(model);
   at("beyond-choice").hidden = model.beyond === undefined;
   at("precursor-fields").hidden = !spectra;
+  for (const id of ["among", "ppm"]) at(id).labels[0].hidden = !choosesCandidates(model);
   at("table").hidden = model.inputs !== "texts";
-  const passing = at("filters").hidden ? "" : " that pass the filters";
-  at("table-says").textContent = "Choose a CSV, TSV or text file with a query in each row. The best candidates of each row"
-    + `${passing} are saved as one CSV file.`;
+  showTableHint();
   at("why-title").textContent = `Nearest training ${spectra ? "spectra" : "texts"}`;
   at("why-says").textContent = spectra ? "Compared by their peaks, whatever the model computes: square roots of intensities, 0.005 Da."
     : "Compared by the TF-IDF weights of their words, whatever the model computes.";
@@ -261,7 +283,7 @@ function describe() {
   const examples = model.examples.map((example) => example.text ?? typed(example.vector));
   at("more").hidden = !examples.length;
   at("examples").replaceChildren(...examples.map((text) => make("button", {
-    type: "button", title: text.slice(0, 500), onclick: () => { at("query").value = text; showSeveral([]); begin(); },
+    type: "button", title: text.slice(0, 500), onclick: () => { showSeveral([]); takeQuery(text); },
   }, text.slice(0, 200))));
   const facts = [
     ["Model", model.encoder.join(", ") + (model.members.length ? ` (${plural(model.members.length, "member", "members")})` : "")],
@@ -285,7 +307,7 @@ function describe() {
 
 function key(event) {
   if (event.ctrlKey || event.metaKey || event.altKey || at("large").open) return;
-  if (event.target === at("query") && event.key === "Enter" && !event.shiftKey) {
+  if (event.target === at("query") && event.key === "Enter" && !event.shiftKey && !event.isComposing) {
     event.preventDefault();
     begin();
   }
@@ -316,6 +338,7 @@ function clearForm() {
   state.groups = [];
   showGroups();
   showSeveral([]);
+  notice(state.model.notice);
   filter();
   begin();
   at("query").focus();
@@ -351,7 +374,7 @@ function listen() {
   for (const id of Object.values(FIELDS)) {
     at(id).addEventListener("input", filter);
     at(id).addEventListener("keydown", (event) => {
-      if (event.key === "Enter") { event.preventDefault(); begin(); }
+      if (event.key === "Enter" && !event.isComposing) { event.preventDefault(); begin(); }
     });
   }
   at("group").addEventListener("change", chooseGroup);
@@ -367,7 +390,17 @@ function listen() {
   listenToTable();
   listenToSpectrum();
   document.addEventListener("keydown", key);
-  window.addEventListener("popstate", () => { readAddress(); search(); });
+  // The address would lose a long query to the link's own place.
+  document.querySelector(".skip").addEventListener("click", (event) => {
+    event.preventDefault();
+    at("results").focus();
+  });
+  window.addEventListener("popstate", () => {
+    // Links to a part of the page leave the search as it is.
+    if (addressed() === state.address) return;
+    readAddress();
+    search();
+  });
 }
 
 async function start() {

@@ -13,9 +13,11 @@ function request(top, skip) {
     body.texts = [text];
   } else if (state.model.inputs === "spectra") {
     body.texts = [spectrumQuery(text)];
-    body.tolerance = decimal("ppm");
-    const among = at("among").value;
-    if (state.model.outputs === "molecules") body.candidates = among === "mass" ? `mass:${body.tolerance ?? 10}` : among;
+    if (choosesCandidates(state.model)) {
+      body.tolerance = decimal("ppm");
+      const among = at("among").value;
+      body.candidates = among === "mass" ? `mass:${body.tolerance ?? 10}` : among;
+    }
   } else {
     body.vectors = [vector(text)];
   }
@@ -75,21 +77,42 @@ async function awaitConfidence(response, body, signal) {
   at("sure").replaceChildren(...sure(shown, !response.calibration));
 }
 
+/** Adds what a search beyond the candidates finds. Where it fails, the candidates stay. */
+async function searchBeyond(body, signal) {
+  try {
+    show(await answer({ ...body, beyond: true }, "Proposing molecules outside the library", signal));
+  } catch (error) {
+    if (!signal.aborted) fail(error);
+  }
+}
+
 async function search() {
   fail(null);
   state.abort?.abort();
-  if (!at("query").value.trim()) { clearResults(); return; }
+  const query = at("query").value.trim();
+  if (!query) { clearResults(); return; }
+  try {
+    await searchFor({ body: request(PAGE, state.skip), query, address: addressed() });
+  } catch (error) {
+    clearResults();
+    fail(error);
+  }
+}
+
+/** Shows the answer to a search: the body of the request, and the query and the address that it came from. */
+async function searchFor(asked) {
+  const { body } = asked;
   const abort = state.abort = new AbortController();
   at("results").setAttribute("aria-busy", "true");
   try {
-    const body = request(PAGE, state.skip);
     const first = await answer(body, `Searching ${candidateCount(state.model)}`, abort.signal);
+    state.answered = asked;
     show(first);
     // Without it the answer stays as it is.
     awaitConfidence(first, body, abort.signal).catch(() => {});
     // Candidates are shown while the longer search goes on.
     at("results").setAttribute("aria-busy", "false");
-    if (goesBeyond(body)) show(await answer({ ...body, beyond: true }, "Proposing molecules outside the library", abort.signal));
+    if (goesBeyond(body)) await searchBeyond(body, abort.signal);
   } catch (error) {
     // A later search has begun, or the user has cancelled this one: what is shown stays.
     if (!abort.signal.aborted) {
@@ -103,22 +126,34 @@ async function search() {
 function clearResults() {
   for (const id of ["summary", "sure", "cards", "nearest"]) at(id).replaceChildren();
   for (const id of ["why", "export", "pages", "spectrum"]) at(id).hidden = true;
+  state.answered = null;
   at("more").open = true;
   at("results").setAttribute("aria-busy", "false");
   document.title = "dsokr search";
 }
 
+/** Shows the next or the previous page of the answer that is shown, whatever stands in the form meanwhile. */
 function turn(by) {
-  state.skip = Math.max(0, state.skip + by * PAGE);
-  go();
+  if (!state.answered) return;
+  const { body, query, address } = state.answered;
+  state.skip = Math.max(0, body.skip + by * PAGE);
+  const next = searchOf(address);
+  next.delete("skip");
+  if (state.skip > 0) next.set("skip", state.skip);
+  pushAddress(next);
+  fail(null);
+  state.abort?.abort();
+  searchFor({ body: { ...body, skip: state.skip }, query, address: addressed() });
   at("results").scrollIntoView();
 }
 
+/** Saves the candidates of the answer that is shown: so many as the form says, or the whole list with a stated confidence. */
 async function exportAnswer(format) {
   fail(null);
   try {
-    const count = wholeNumber("export-count");
-    const search = { ...request(count, 0), explain: false };
+    const { body } = state.answered;
+    const top = body.coverage === undefined ? wholeNumber("export-count") : body.top;
+    const search = { ...body, top, skip: 0, explain: false };
     const response = await ask("api/export", { format, search });
     saveFile(await response.blob(), `dsokr.${{ csv: "csv", sdf: "sdf", smiles: "smi" }[format]}`);
   } catch (error) { fail(error); }

@@ -11,9 +11,17 @@ const isMgf = (line) => /^\s*begin ions\s*$/i.test(line);
 const isMassBank = (line) => line.startsWith("ACCESSION:");
 const isPeakList = (line) => /^[\d.[(]/.test(line);
 
+/** A text without a first line of names of columns, which has no digit and precedes lines of numbers alone. */
+function withoutHeading(text) {
+  const [first, ...rest] = text.split("\n");
+  const lines = rest.filter((line) => line.trim());
+  const isHeading = !/\d/.test(first) && lines.length && lines.every((line) => /^[\d\s.,;:+eE-]+$/.test(line));
+  return isHeading ? rest.join("\n").trim() : text;
+}
+
 /** The spectra of a text: entries of an MGF, MSP, MassBank or JSON file, or one list of peaks. */
 function spectraOf(text) {
-  const source = text.replace(/^\ufeff/, "").replace(/\r\n?/g, "\n").trim();
+  const source = withoutHeading(text.replace(/^\ufeff/, "").replace(/\r\n?/g, "\n").trim());
   if (/^mzspec:/i.test(source)) {
     throw new Error("A universal spectrum identifier only names a spectrum, and this page does not look it up: paste its peaks");
   }
@@ -64,21 +72,62 @@ function jsonSpectra(source) {
   return [value].flat().map(jsonSpectrum);
 }
 
+/** The numbers of a list of JSON, which may be a text with commas between them; null of what is no list. */
+function jsonNumbers(value) {
+  if (typeof value !== "string") return Array.isArray(value) ? value : null;
+  return wordsOf(value.replace(/[[\]]/g, " "));
+}
+
+/** The peaks of a spectrum of JSON: pairs, or two lists by names. */
+function jsonPeaks(named) {
+  let peaks = named("peaks", "spectrum", "peaks_json");
+  if (typeof peaks === "string" && peaks.startsWith("[")) peaks = JSON.parse(peaks);
+  if (typeof peaks === "string") peaks = peaks.split(/[\s;]+/).filter(Boolean).map((peak) => peak.split(":"));
+  if (peaks) {
+    const pairs = Array.isArray(peaks) ? peaks.map((peak) => (Array.isArray(peak) ? peak : [peak?.mz, peak?.intensity])) : null;
+    const isWhole = (pair) => pair.length > 1 && pair.every((value) => value !== undefined && value !== null);
+    if (!pairs?.every(isWhole)) throw new Error("The peaks of the JSON must be pairs of m/z and intensity");
+    return pairs;
+  }
+  const mzs = jsonNumbers(named("mzs", "mz", "m/z"));
+  if (!mzs) throw new Error("The JSON has no peaks: pairs of m/z and intensity by the name \"peaks\" are needed");
+  const intensities = jsonNumbers(named("intensities", "intensity"));
+  if (intensities?.length !== mzs.length) {
+    throw new Error(`The JSON has ${mzs.length} m/z and ${intensities?.length ?? "no"} intensities: as many of both are needed`);
+  }
+  return mzs.map((mz, place) => [mz, intensities[place]]);
+}
+
 /** A spectrum of JSON, with the names that GNPS, MoNA and MassSpecGym have. */
 function jsonSpectrum(value) {
+  if (value === null || typeof value !== "object") throw new Error("The JSON must be a spectrum, a list of spectra, or a list of pairs of m/z and intensity");
   const named = (...names) => names.map((name) => value[name]).find((field) => field !== undefined && field !== null);
   const head = { NAME: named("name", "title", "identifier", "Compound_Name"),
     PRECURSORMZ: named("precursor_mz", "precursorMz", "precursorMZ", "Precursor_MZ", "pepmass"),
     PRECURSORTYPE: named("adduct", "precursor_type", "Adduct"), FORMULA: named("formula", "Formula") };
-  let peaks = named("peaks", "spectrum", "peaks_json");
-  const mzs = named("mzs", "mz", "m/z");
-  if (!peaks && mzs) peaks = mzs.map((mz, place) => [mz, named("intensities", "intensity")[place]]);
-  if (typeof peaks === "string" && peaks.startsWith("[")) peaks = JSON.parse(peaks);
-  if (typeof peaks === "string") peaks = peaks.split(/[\s;]+/).filter(Boolean).map((peak) => peak.split(":"));
-  if (!Array.isArray(peaks)) throw new Error("The JSON has no peaks: pairs of m/z and intensity by the name \"peaks\" are needed");
+  const pairs = jsonPeaks(named).map((peak) => peak.join(" "));
   const lines = Object.entries(head).filter(([, field]) => field !== undefined).map(([name, field]) => `${name}: ${field}`);
-  const pairs = peaks.map((peak) => (Array.isArray(peak) ? peak : [peak.mz, peak.intensity]).join(" "));
   return [...lines, `Num Peaks: ${pairs.length}`, ...pairs].join("\n");
+}
+
+/** Whether a spectrum says what its precursor is, which a mere list of m/z and intensity does not. */
+function namesPrecursor(entry) {
+  if (!isPeakList(entry)) return true;
+  const words = wordsOf(entry);
+  return words.some(isPair) && !isPair(words[0]);
+}
+
+/** Empties the fields about the precursor where a spectrum comes that has its own: they are of the one before. */
+function leavePrecursor(entry) {
+  if (!namesPrecursor(entry)) return;
+  for (const id of Object.values(PRECURSOR)) at(id).value = "";
+}
+
+/** Takes a query into the form, and searches it. */
+function takeQuery(text) {
+  leavePrecursor(text);
+  at("query").value = text;
+  begin();
 }
 
 /** The query of a text: a file's entry with the fields of the form, or peaks with them. */
@@ -95,9 +144,13 @@ function spectrumQuery(text) {
   }
   if (isMassBank(first)) return [first, ...given.map(([key, value]) => `CH$${key}: ${value}`), ...rest].join("\n");
   if (!isPeakList(first)) return [...given.map(([key, value]) => `${key}: ${value}`), entry].join("\n");
-  // pairs in brackets are pairs
-  const pairs = /^[[(]/.test(entry) ? entry.replace(/[[(]/g, " ").replace(/[\])]/g, ";") : entry;
-  return peakList(pairs, Object.fromEntries(given));
+  return peakList(/^[[(]/.test(entry) ? withoutBrackets(entry) : entry, Object.fromEntries(given));
+}
+
+/** A list whose peaks stand in brackets, with semicolons in their place. A comma between the two numbers of a bracket divides them. */
+function withoutBrackets(text) {
+  const divided = text.replace(/([[(]\s*[^\s,;()[\]]+)\s*,\s*([^\s,;()[\]]+\s*[\])])/g, "$1 $2");
+  return divided.replace(/[[(]/g, " ").replace(/[\])]/g, ";");
 }
 
 /** The words of a list, which blanks, commas or semicolons divide. */
@@ -106,13 +159,22 @@ const wordsOf = (text) => text.split(/[\s,;]+/).filter(Boolean);
 /** Whether a word is m/z:intensity. */
 const isPair = (word) => /^[\d.][^:=]*:[\d.]/.test(word);
 
+const COMMAS = "The numbers of the list have commas: write decimal points, and blanks between the numbers";
+
+/** Whether the commas of a list may be decimal ones: where some number has one, and nothing says that commas divide numbers, such as a point beside one. */
+function hasDecimalCommas(text) {
+  const words = text.split(/[\s;]+/).filter((word) => word.includes(","));
+  // Points before three digits may divide thousands.
+  return words.some((word) => /^\d+,\d+(:|,*$)/.test(word)) && words.every((word) => /^\d+(\.\d{3})*,\d+(:|,*$)/.test(word));
+}
+
 /** The words of each peak of a line: what semicolons divide, where that is several words each time; else the whole line. */
 function peaksOfLine(line) {
   const pieces = line.split(";").filter((piece) => wordsOf(piece).length);
   const divided = pieces.every((piece) => wordsOf(piece).length > 1) ? pieces : [line];
   // A comma inside a word beside others is that of a decimal number.
   const hasDecimalComma = (piece) => /\d,\d/.test(piece) && /[^\s,;][\s;]+[^\s,;]/.test(piece);
-  if (divided.some(hasDecimalComma)) throw new Error("The numbers of the list have commas: write decimal points");
+  if (divided.some(hasDecimalComma)) throw new Error(COMMAS);
   return divided.map(wordsOf);
 }
 
@@ -142,6 +204,7 @@ function peakList(text, given) {
     fields[key] ??= value;
     return "";
   });
+  if (hasDecimalCommas(list)) throw new Error(COMMAS);
   const words = wordsOf(list);
   let peaks;
   if (words.some(isPair)) {
@@ -172,6 +235,7 @@ function nameOf(entry, place) {
 
 /** Offers the spectra of a file to choose from, where there are several. */
 function showSeveral(entries) {
+  state.taken = null;
   state.spectra = entries;
   at("several-choice").hidden = entries.length < 2;
   at("several").replaceChildren(...entries.map((entry, place) => make("option", { value: place }, nameOf(entry, place))));
@@ -195,13 +259,13 @@ function takeSpectra(text, name, cut = false) {
   fail(null);
   try {
     const entries = cut ? firstSpectra(text) : spectraOf(text);
+    if (!entries.length) throw new Error(`${name} has no spectrum`);
     showSeveral(entries);
-    at("query").value = entries[0];
     const place = cut ? `the first 16 MiB of ${name}, which is not read further` : name;
     const counted = `${plural(entries.length, "spectrum", "spectra")} in ${place}`;
     const choice = entries.length > 1 ? `${counted}: choose one below the query` : null;
     state.taken = choice ?? (cut ? counted : null);
-    begin();
+    takeQuery(entries[0]);
   } catch (error) { fail(error); }
 }
 
@@ -227,15 +291,14 @@ function takesSpectra(area) {
     if (state.model.inputs !== "spectra") return;
     const text = event.clipboardData.getData("text/plain");
     try {
-      if (spectraOf(text).length < 2) return;
+      const entries = spectraOf(text);
+      if (entries.length === 1) leavePrecursor(entries[0]);
+      if (entries.length < 2) return;
     } catch { return; }
     event.preventDefault();
     takeSpectra(text, "what was pasted");
   });
-  at("several").addEventListener("change", () => {
-    area.value = state.spectra[Number(at("several").value)];
-    begin();
-  });
+  at("several").addEventListener("change", () => takeQuery(state.spectra[Number(at("several").value)]));
 }
 
 /** Precursor and peaks of a line, with intensities in shares of the largest. */
@@ -383,7 +446,7 @@ function showSpectrum(answer, hit, mirrored) {
   if (!answer.spectrum) return;
   const near = (answer.nearest ?? [])[mirrored];
   drawn.query = readSpectrum(answer.spectrum);
-  drawn.nearest = near ? readSpectrum(near.text) : null;
+  drawn.nearest = near ? readSpectrum(near.spectrum) : null;
   drawn.hit = hit;
   drawn.peak = null;
   const masses = [drawn.query, drawn.nearest].filter(Boolean).flatMap(({ precursor, peaks }) => [precursor, ...peaks.map(([mz]) => mz)]);

@@ -70,9 +70,27 @@ async function tableOf(file) {
   } catch (error) { throw new Error(`${file.name}: ${error.message}`); }
 }
 
-/** The column that holds the queries: one with the name of texts, else the one with the longest cells. */
+/** The names of columns of queries, and of those that stand beside them. */
+const QUERY_NAMES = ["text", "description", "query", "spectrum"];
+const NAMES = [...QUERY_NAMES, "texts", "descriptions", "queries", "spectra", "smiles", "id", "ids", "identifier", "name", "title",
+  "label", "cid", "inchikey", "formula"];
+
+/** The place of the first of some names in a row; -1 where it has none. */
+function placeOf(names, row) {
+  const wanted = names.filter(Boolean).map((name) => name.toLowerCase());
+  return row.findIndex((cell) => wanted.includes(cell.trim().toLowerCase()));
+}
+
+/** Whether the first row of a table holds names of columns: some of them is known here, or in the model's own tables. */
+const hasNames = ({ names }) => placeOf([...NAMES, state.model.column, ...state.model.columns], names) >= 0;
+
+/** The table whose first row is a query as the others are. */
+const withoutNames = ({ names, rows }) => ({ names: names.map((_, column) => `column ${column + 1}`), rows: [names, ...rows] });
+
+/** The column that holds the queries: that of the model's own tables, one with the name of texts, else the one with the longest cells. */
 function queryColumn({ names, rows }) {
-  const named = names.findIndex((name) => ["text", "description", "query", "spectrum"].includes(name.trim().toLowerCase()));
+  const own = placeOf([state.model.column], names);
+  const named = own >= 0 ? own : placeOf(QUERY_NAMES, names);
   if (named >= 0) return named;
   const letters = (column) => rows.reduce((sum, row) => sum + (row[column] ?? "").length, 0);
   return names.map((_, column) => column).reduce((best, column) => (letters(column) > letters(best) ? column : best), 0);
@@ -165,21 +183,49 @@ async function searchTable({ rows }, signal) {
   }
 }
 
+/** Says what the panel of many queries does, before a file is chosen. */
+function showTableHint() {
+  const passing = at("filters").hidden ? "" : " that pass the filters";
+  at("table-says").textContent = "Choose a CSV, TSV or text file with a query in each row. The best candidates of each row"
+    + `${passing} are saved as one CSV file.`;
+}
+
+/** Offers the columns of a table, and says how many queries it has. */
+function showTable({ names, rows }, file, isNamed) {
+  at("table-column").replaceChildren(...names.map((name, column) => make("option", { value: column }, name)));
+  at("table-column").value = queryColumn({ names, rows });
+  at("table-column-choice").hidden = names.length < 2;
+  at("table-says").textContent = `${file.name}: ${plural(rows.length, "query", "queries")}`
+    + `${isNamed ? "." : `, the first row “${rows[0].join(", ").slice(0, 120)}” among them.`}`;
+  at("table-go").disabled = false;
+}
+
 function listenToTable() {
+  // What the file has, with its first row as names, and what is searched.
+  let read = null;
   let table = null;
   let abort = null;
+  const take = () => {
+    const isNamed = at("table-names").checked;
+    table = isNamed ? read : withoutNames(read);
+    showTable(table, at("table-file").files[0], isNamed);
+  };
+  at("table-names").addEventListener("change", take);
   at("table-file").addEventListener("change", async () => {
     fail(null);
     at("table-go").disabled = true;
+    at("table-column-choice").hidden = true;
+    at("table-names-choice").hidden = true;
+    showTableHint();
     const [file] = at("table-file").files;
     if (!file) return;
     try {
-      table = await tableOf(file);
-      at("table-column").replaceChildren(...table.names.map((name, column) => make("option", { value: column }, name)));
-      at("table-column").value = queryColumn(table);
-      at("table-column-choice").hidden = table.names.length < 2;
-      at("table-says").textContent = `${file.name}: ${plural(table.rows.length, "query", "queries")}.`;
-      at("table-go").disabled = false;
+      read = await tableOf(file);
+      // A text file has no names.
+      const isTable = !file.name.toLowerCase().endsWith(".txt");
+      at("table-names-choice").hidden = !isTable;
+      at("table-names").checked = !isTable || hasNames(read);
+      take();
     } catch (error) { fail(error); }
   });
   at("table-cancel").addEventListener("click", () => abort?.abort());
@@ -190,6 +236,7 @@ function listenToTable() {
     const running = (is) => {
       at("table-go").disabled = is;
       at("table-file").disabled = is;
+      at("table-names").disabled = is;
       at("table-progress").hidden = !is;
     };
     running(true);

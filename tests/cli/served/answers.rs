@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{Served, TEXT, molecules, send, trained};
 use crate::golds;
-use crate::sandbox::{Sandbox, number};
+use crate::sandbox::{BAG, CONFIG, RIDGE, Sandbox, number};
 
 #[test]
 fn a_served_run_answers_as_the_commands_do() {
@@ -23,6 +23,15 @@ fn a_served_run_answers_as_the_commands_do() {
     assert_eq!((&near[0]["id"], near[0]["text"].as_str()), (&json!(id), Some(known)));
     assert!((number(&near[0], "similarity") - 1.0).abs() < 1e-6, "{near}");
     assert!(number(&near[1], "similarity") < 0.9, "{near}");
+    let wrong = json!({"texts": [TEXT], "candidates": "mass:10"});
+    let (status, refused) = served.post("/api/search", &wrong);
+    let says = "the model does not read spectra";
+    assert!(status == 422 && refused["error"].as_str().unwrap().contains(says), "{refused}");
+    sandbox.fail(&["search", "runs/small", TEXT, "--candidates", "formula"], 2, &[says]);
+    // the model reads words alone
+    let strange = json!({"texts": ["zzz of qqq"], "explain": true});
+    let words = &served.ask("/api/search", &strange)["answers"][0]["words"];
+    assert_eq!(*words, json!({"known": 1, "unknown": ["qqq", "zzz"], "alone": true}));
     let call = ["search", "runs/small", TEXT, "--top", "80", "--json"];
     let search: Value = serde_json::from_str(&sandbox.succeed(&call)).unwrap();
     assert_eq!(found.as_array().unwrap(), &search["candidates"].as_array().unwrap()[..3]);
@@ -83,7 +92,7 @@ fn a_served_run_answers_as_the_commands_do() {
         (&model["name"], &model["outputs"], &model["inputs"]),
         (&json!("small"), &json!("other"), &json!("texts"))
     );
-    assert_eq!(model["missing"], json!([]));
+    assert_eq!((&model["missing"], &model["column"]), (&json!([]), &json!("description")));
     assert!(model["pool"].as_str().unwrap().starts_with("80 candidates ("), "{model}");
     assert!(
         model["metrics"].as_array().unwrap().iter().any(|metric| metric["name"] == "mrr"),
@@ -222,6 +231,26 @@ fn sparse_vectors_are_asked_for_by_all_their_numbers() {
 }
 
 #[test]
+fn candidates_that_share_the_first_score_have_no_confidence() {
+    let sandbox = Sandbox::new();
+    sandbox.write("small.toml", &CONFIG.replace(BAG, RIDGE));
+    sandbox.train("small.toml", &[]);
+    let served = Served::start(&sandbox, &["runs/small"]);
+    let answer = |text: &str| {
+        served.ask("/api/search", &json!({"texts": [text], "top": 1}))["answers"][0].clone()
+    };
+    let begun = std::time::Instant::now();
+    while answer(TEXT)["confidence"].is_null() {
+        assert!(begun.elapsed() < Duration::from_secs(60), "{}", sandbox.read("serve.log"));
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    // without a known word every candidate has the score 0
+    let shared = answer("zzz qqq");
+    assert_eq!(number(&shared["hits"][0], "tied"), 79.0, "{shared}");
+    assert_eq!((&shared["confidence"], &shared["pending"]), (&Value::Null, &Value::Null));
+}
+
+#[test]
 fn molecules_are_explained_filtered_drawn_and_exported() {
     let sandbox = molecules();
     let strange = ["=1+1", "$$$$", "x\n$$$$\n", "> <smiles>\nO", "a\u{2028}$$$$"];
@@ -235,6 +264,8 @@ fn molecules_are_explained_filtered_drawn_and_exported() {
     let query = json!({"texts": [text], "top": 5, "explain": true});
     let answers = served.ask("/api/search", &query);
     assert_eq!(answers["answers"][0]["nearest"].as_array().unwrap().len(), 3, "{answers}");
+    // and characters beside words
+    assert_eq!(answers["answers"][0]["words"]["alone"], json!(false), "{answers}");
     let hit = &answers["answers"][0]["hits"][0];
     assert_eq!(hit["shared"].as_array().unwrap().len(), 3, "{hit}");
     assert!(hit["link"].is_null(), "the column of ids is not named cid: {hit}");

@@ -11,9 +11,15 @@ fn values(test: &str, expressions: &[&str]) -> Option<Vec<Value>> {
     let read = |name: &str| std::fs::read_to_string(format!("{folder}/{name}")).unwrap();
     let page = ["spectrum.js", "answers.js", "table.js"].map(read).join("\n");
     let script = format!(
-        "const state = {{ limits: {{ queries: 3, allHits: 30, text: 10, bytes: 200 }}, model: {{ outputs: 'rankings' }} }};\n\
-         const plural = (count, one, many) => `${{count}} ${{count === 1 ? one : many}}`;\n{page}\n\
-         const value = (text) => {{ try {{ return eval(text); }} catch (error) {{ return error.message; }} }};\n\
+        "const state = {{ limits: {{ queries: 3, allHits: 30, text: 10, bytes: 200 }}, model: {{ outputs: 'rankings', column: 'prompt', columns: ['price'] }} }};\n\
+         const plural = (count, one, many) => `${{count}} ${{count === 1 ? one : many}}`;\n\
+         const fields = {{}};\n\
+         const at = (id) => (fields[id] ??= {{ value: '' }});\n\
+         const OUTPUTS = {{ molecules: ['molecule', 'molecules'] }};\n\
+         const make = (name, attributes, ...parts) => parts.flat().join('');\n{page}\n\
+         const outcome = (call) => {{ try {{ return call(); }} catch (error) {{ return error.message; }} }};\n\
+         const readList = (list) => outcome(() => peakList(list, {{ precursor_mz: '150' }}));\n\
+         const value = (text) => outcome(() => eval(text));\n\
          console.log(JSON.stringify({}.map(value)));",
         json!(expressions)
     );
@@ -57,6 +63,28 @@ fn the_page_reads_tables_whole_or_refuses_them() {
             ),
             (r#"readTable("a.tsv", '"text"\t"n"\n"a"\t"1"\n')"#, cells(&[["a", "1"]])),
             (r#"readTable("a.tsv", '"text"\t"n"\n"a \\"b"\t"1"\n')"#, unpaired),
+        ],
+    );
+}
+
+#[test]
+fn the_page_takes_a_first_row_for_names_where_one_is_known() {
+    check(
+        "the_page_takes_a_first_row_for_names_where_one_is_known",
+        &[
+            (
+                r#"[["text", "n"], ["Prompt"], ["n", " SMILES"], ["price", "x"], ["An acid."], ["An acid.", "7"]].map((names) => hasNames({ names }))"#,
+                json!([true, true, true, true, false, false]),
+            ),
+            (
+                r#"withoutNames({ names: ["An acid.", "7"], rows: [["A ring.", "8"]] })"#,
+                json!({"names": ["column 1", "column 2"], "rows": [["An acid.", "7"], ["A ring.", "8"]]}),
+            ),
+            // the model's own column comes first
+            (
+                r#"[["text", "prompt"], ["id", "text"], ["a", "b"]].map((names) => queryColumn({ names, rows: [["x", "longer"]] }))"#,
+                json!([1, 1, 1]),
+            ),
         ],
     );
 }
@@ -129,9 +157,107 @@ fn the_page_divides_sets_of_labels_as_the_program_does() {
 }
 
 #[test]
+fn the_page_says_that_candidates_match_a_rule_only_where_it_left_out_others() {
+    let answer = |competing: &str| {
+        format!(
+            "(state.model = {{ inputs: 'spectra', outputs: 'molecules' }}, at('among').value = 'mass', \
+             summary({{ candidates: 84, wanted: 84 }}, {{ hits: [1], competing: {competing} }}))"
+        )
+    };
+    let [some, all] = ["3", "84"].map(answer);
+    check(
+        "the_page_says_that_candidates_match_a_rule_only_where_it_left_out_others",
+        &[
+            (some.as_str(), json!("3 of 84 molecules match the precursor mass")),
+            // as for an adduct that is not known
+            (all.as_str(), json!("84 molecules")),
+        ],
+    );
+}
+
+#[test]
+fn the_page_names_each_of_two_nearest_inputs_of_one_molecule() {
+    let shared = r#"{ id: "M1", groups: [], rings: ["benzene"], similarity: 0.5 }"#;
+    let call = format!(
+        "sharedParts({{ shared: [{shared}, {shared}] }}, {{ spectrum: '63 31:1', nearest: [{{ id: 'M1' }}, {{ id: 'M2' }}, {{ id: 'M1' }}] }})"
+    );
+    let line = |place| format!("with training spectrum {place}: benzene (Tanimoto 0.50)");
+    let expected = format!("Shared with training molecules{}{}", line(1), line(3));
+    check(
+        "the_page_names_each_of_two_nearest_inputs_of_one_molecule",
+        &[(call.as_str(), json!(expected))],
+    );
+}
+
+#[test]
+fn the_page_doubts_an_order_only_where_words_alone_are_read() {
+    check(
+        "the_page_doubts_an_order_only_where_words_alone_are_read",
+        &[
+            (
+                r#"doubt({ words: { known: 0, unknown: ["zz"], alone: true } })"#,
+                json!({"nothing": true, "line": "No training text has any of these words: the order below means nothing."}),
+            ),
+            (
+                r#"doubt({ words: { known: 0, unknown: ["zz"], alone: false } })"#,
+                json!({"nothing": false, "line": "0 of 1 word occur in training texts; not “zz”."}),
+            ),
+            (r#"doubt({})"#, json!(null)),
+        ],
+    );
+}
+
+#[test]
+fn the_page_reads_spectra_of_json_and_lists_with_names_of_columns() {
+    let entry = "PRECURSORMZ: 150\nNum Peaks: 2\n49.0076 120\n50.0142 99.5";
+    check(
+        "the_page_reads_spectra_of_json_and_lists_with_names_of_columns",
+        &[
+            // lists as MassSpecGym has them, as texts
+            (
+                r#"spectraOf('{"mzs": "49.0076,50.0142", "intensities": "120,99.5", "precursor_mz": 150}')"#,
+                json!([entry]),
+            ),
+            (
+                r#"spectraOf('[{"mzs": [49.0076, 50.0142], "intensities": [120, 99.5], "precursor_mz": 150}]')"#,
+                json!([entry]),
+            ),
+            (
+                r#"spectraOf('{"peaks": [{"mz": 49.0076, "intensity": 120}, [50.0142, 99.5]], "precursor_mz": 150}')"#,
+                json!([entry]),
+            ),
+            (
+                r#"spectraOf('[null]')"#,
+                json!(
+                    "The JSON must be a spectrum, a list of spectra, or a list of pairs of m/z and intensity"
+                ),
+            ),
+            (
+                r#"spectraOf('{"peaks": [null]}')"#,
+                json!("The peaks of the JSON must be pairs of m/z and intensity"),
+            ),
+            (
+                r#"spectraOf('{"mz": [49.0076, 50.0142]}')"#,
+                json!("The JSON has 2 m/z and no intensities: as many of both are needed"),
+            ),
+            (
+                r#"["m/z\tintensity\n49.0076\t120", "mz,intensity\n49.0076,120", "BEGIN IONS\nPEPMASS=150\n49.0076 120\nEND IONS"].map((text) => spectraOf(text)[0])"#,
+                json!([
+                    "49.0076\t120",
+                    "49.0076,120",
+                    "BEGIN IONS\nPEPMASS=150\n49.0076 120\nEND IONS"
+                ]),
+            ),
+        ],
+    );
+}
+
+#[test]
 fn the_page_reads_no_list_of_peaks_wrongly() {
     let says =
         "The list must have m/z and intensity of one peak a line; further columns are left out";
+    let commas =
+        "The numbers of the list have commas: write decimal points, and blanks between the numbers";
     let header = "CHARGE=1-\\n# a\\n\\nBEGIN IONS\\nPEPMASS=5\\n1 2\\nEND IONS\\n\\nBEGIN IONS\\nPEPMASS=6\\n1 2";
     let spectra = format!("spectraOf(\"{header}\")");
     check(
@@ -143,10 +269,22 @@ fn the_page_reads_no_list_of_peaks_wrongly() {
             ),
             // two lists, or two peaks with a column more
             (r#"peakList("100.1 101 102\n20 30 40", { precursor_mz: "150" })"#, json!(says)),
+            (r#"peakList("100,1 500\n120,1 300", { precursor_mz: "150" })"#, json!(commas)),
             (
-                r#"peakList("100,1 500\n120,1 300", { precursor_mz: "150" })"#,
-                json!("The numbers of the list have commas: write decimal points"),
+                r#"["49,0076;120,5\n50,0142;99,5", "49,0076;120\n50,0142;99", "49,0076;1.234,5", "49,0076\n50,0142", "49,0076:120"].map(readList)"#,
+                json!([commas, commas, commas, commas, commas]),
             ),
+            // what no decimal comma can be
+            (
+                r#"["49.0076,120\n50,99", "49,120,1\n50,99,2", "49, 120\n50, 99", "49:120,50:99"].map(readList)"#,
+                json!([
+                    "150 49.0076:120 50:99",
+                    "150 49:120 50:99",
+                    "150 49:120 50:99",
+                    "150 49:120 50:99"
+                ]),
+            ),
+            (r#"readList(withoutBrackets("(49,120);(50,99)"))"#, json!("150 49:120 50:99")),
             (
                 r#"peakList("100.1 500 120.1 300", { precursor_mz: "150" })"#,
                 json!("150 100.1:500 120.1:300"),
@@ -154,6 +292,11 @@ fn the_page_reads_no_list_of_peaks_wrongly() {
             // two columns more, or two peaks
             (r#"peakList("100 5 110 3\n120 4 130 2", { precursor_mz: "150" })"#, json!(says)),
             (r#"peakList("100 5\n120 4 130", { precursor_mz: "150" })"#, json!(says)),
+            // a list does not say what its precursor is
+            (
+                r#"["63.04 31:2", "63.04 adduct=[M+H]+ 31:2", "NAME: a", "31:2", "31 2\n45 1", "[[31, 2]]"].map(namesPrecursor)"#,
+                json!([true, true, true, false, false, false]),
+            ),
             // what precedes all spectra of a file is about each
             (
                 spectra.as_str(),

@@ -183,6 +183,7 @@ impl Runs {
     /// The calibration of sets of candidates with a coverage, as JSON.
     fn calibration(&self, py: Python, coverage: f64, candidates: Option<&str>) -> PyResult<String> {
         let among = self.inner.rule_of_search(rule(candidates)?.as_ref());
+        let among = among.map_err(Failure::from)?;
         json(&self.work(py, || self.sets(coverage, among.as_ref()))?.calibration)
     }
 
@@ -206,6 +207,7 @@ impl Runs {
             return Err(Failure::from(error).into());
         }
         let among = runs.rule_of_search(rule(candidates)?.as_ref());
+        let among = among.map_err(Failure::from)?;
         let among = among.as_ref();
         if queries.len() == 0 {
             return Ok(Vec::new());
