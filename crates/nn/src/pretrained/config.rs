@@ -7,6 +7,8 @@ use super::json::JsonFile;
 use crate::error::Error;
 use crate::transformer::{Activation, Architecture};
 
+/// The file that says that a folder has an adapter, which changes a model.
+pub const ADAPTER: &str = "adapter_config.json";
 /// Upper bound for the number of layers; a configuration with more is broken.
 const MOST_LAYERS: u64 = 1000;
 
@@ -96,10 +98,10 @@ impl Config {
     }
 }
 
-/// Refuses a folder that has an adapter in the place of a model.
+/// Refuses a folder with an adapter, which transformers puts into the model, whether that lies beside it or elsewhere.
 fn refuse_adapter(config: &Path) -> Result<(), Error> {
-    let adapter = config.with_file_name("adapter_config.json");
-    if config.exists() || !adapter.exists() {
+    let adapter = config.with_file_name(ADAPTER);
+    if !adapter.exists() {
         return Ok(());
     }
     let adapter = JsonFile::read(&adapter)?;
@@ -108,8 +110,7 @@ fn refuse_adapter(config: &Path) -> Result<(), Error> {
     let base = names.into_iter().find_map(|key| adapter.json.get(key)?.as_str());
     let base = base.unwrap_or("another model");
     let message = format!(
-        "an adapter of {base}, and the folder has no config.json: merge it \
-         (`merge_and_unload().save_pretrained(…)` of peft) and name that folder"
+        "an adapter of {base}: merge it (`merge_and_unload().save_pretrained(…)` of peft) and name that folder"
     );
     Err(Error::file(&adapter.path, message))
 }

@@ -51,6 +51,7 @@ use crate::error::Error;
 use crate::transformer::{
     Architecture, Body, Pooling, Positions, Readout, SentenceLayer, SentenceLayers, Transformer,
 };
+pub use config::ADAPTER;
 use config::Config;
 use json::JsonFile;
 use sentences::below;

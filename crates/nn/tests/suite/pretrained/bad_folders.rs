@@ -81,11 +81,14 @@ fn files_that_are_missing_or_broken_are_named() {
     let adapter = Fixture::bert();
     let base = json!({"base_model_name_or_path": "owner/base"}).to_string();
     std::fs::write(adapter.file("adapter_config.json"), base).unwrap();
-    let error = dsokr_nn::pretrained::Pretrained::open(adapter.path()).unwrap_err().to_string();
-    for part in ["adapter_config.json", "an adapter of owner/base", "merge_and_unload()"] {
-        assert!(error.contains(part), "{error}");
+    // alone, with the configuration of the model, and with its weights
+    for folder in [Fixture::path, Fixture::write_description, Fixture::write] {
+        let error = dsokr_nn::pretrained::Pretrained::open(folder(&adapter));
+        let error = error.unwrap_err().to_string();
+        for part in ["adapter_config.json", "an adapter of owner/base", "merge_and_unload()"] {
+            assert!(error.contains(part), "{error}");
+        }
     }
-    assert!(dsokr_nn::pretrained::Pretrained::open(adapter.write()).is_ok());
 
     // each file overwritten by something else
     let cases: [(&'static str, &str, &[&str]); 9] = [
