@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tokenizers::normalizers::Precompiled;
 use tokenizers::{PostProcessor, TruncationDirection, TruncationParams};
 
-use crate::error::{Error, check};
+use crate::error::{Error, POINTER, PULL, check};
 
 /// A tokenizer of a pretrained encoder, or one that was trained on texts
 /// ([`TokensConfig`](crate::transformer::TokensConfig)).
@@ -172,6 +172,9 @@ const MOST_GROWTH: f64 = 1000.0;
 /// characters, merges without a token, and normalizers that let a text grow without bound: replacements one after the
 /// other multiply.
 fn check_file(path: &Path, json: &str) -> Result<(), Error> {
+    if json.starts_with(POINTER) {
+        return Err(Error::file(path, PULL));
+    }
     let not_one = |e: String| Error::file(path, format!("not a tokenizer: {e}"));
     let read: Result<Value, _> = serde_json::from_str(json);
     let read = read.map_err(|e| not_one(e.to_string()))?;
