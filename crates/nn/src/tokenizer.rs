@@ -14,7 +14,7 @@ use crate::error::{Error, POINTER, PULL, check};
 ///
 /// Ids equal those of Hugging Face's tokenizers, with the special tokens at the ends. Padding and truncation of a
 /// tokenizer.json are switched off: batches need no padding, and [`encode`](Self::encode) truncates texts itself and
-/// reports it.
+/// reports it. So is the dropout of merges, with which the tokens of a text are random.
 #[derive(Clone, Debug)]
 pub struct Tokenizer {
     inner: tokenizers::Tokenizer,
@@ -156,11 +156,17 @@ impl Tokenizer {
     }
 }
 
-/// Returns a tokenizer.json as the library reads it, and its text.
+/// Returns a tokenizer.json as the library reads it, and its text, without the dropout of merges.
 pub(crate) fn parsed(path: &Path) -> Result<(tokenizers::Tokenizer, String), Error> {
-    let json = read_text(path).map_err(|e| Error::file(path, e))?;
+    let mut json = read_text(path).map_err(|e| Error::file(path, e))?;
     // first, because the library panics at some damaged files
-    check_file(path, &json)?;
+    let mut read = check_file(path, &json)?;
+    // a part of the tokenizer's training: the tokens of a text would be others each time
+    let dropout = read.pointer_mut("/model/dropout");
+    if let Some(dropout) = dropout.filter(|share| share.as_f64().is_some_and(|share| share > 0.0)) {
+        *dropout = Value::Null;
+        json = read.to_string();
+    }
     let not_one = |e: tokenizers::Error| Error::file(path, format!("not a tokenizer: {e}"));
     Ok((json.parse().map_err(not_one)?, json))
 }
@@ -170,8 +176,8 @@ const MOST_GROWTH: f64 = 1000.0;
 
 /// Refuses a tokenizer.json at which the library panics, or does not end: what is not JSON, damaged tables of
 /// characters, merges without a token, and normalizers that let a text grow without bound: replacements one after the
-/// other multiply.
-fn check_file(path: &Path, json: &str) -> Result<(), Error> {
+/// other multiply. Returns what the file holds.
+fn check_file(path: &Path, json: &str) -> Result<Value, Error> {
     if json.starts_with(POINTER) {
         return Err(Error::file(path, PULL));
     }
@@ -187,7 +193,7 @@ fn check_file(path: &Path, json: &str) -> Result<(), Error> {
     check_merges(&read["model"]).map_err(not_one)?;
     let growth: f64 = normalizers.into_iter().map(growth).product();
     if growth <= MOST_GROWTH {
-        return Ok(());
+        return Ok(read);
     }
     let growth_text = format!("replacements that make a text up to {growth:.0} times as long");
     Err(Error::file(path, format!("normalizer = {growth_text}: at most {MOST_GROWTH} times")))

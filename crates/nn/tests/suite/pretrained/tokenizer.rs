@@ -86,6 +86,23 @@ fn padding_and_truncation_of_the_file_are_switched_off() {
     assert_eq!(tokenizer.encode("ac a caac", 5).unwrap(), (vec![0, 8, 7, 6, 2], true));
 }
 
+/// With a share of 1, a text is its letters.
+#[test]
+fn merges_are_not_dropped() {
+    let mut fixture = Fixture::roberta();
+    let mut file: Value = serde_json::from_str(&fixture.files["tokenizer.json"]).unwrap();
+    file["model"]["dropout"] = json!(1.0);
+    fixture.files.insert("tokenizer.json", file.to_string());
+    for class in ["RobertaTokenizer", "PreTrainedTokenizerFast"] {
+        let settings = json!({ "tokenizer_class": class }).to_string();
+        fixture.files.insert("tokenizer_config.json", settings);
+        let tokenizer = fixture.open().unwrap().tokenizer;
+        assert_eq!(ids(&tokenizer, "ac a caac"), [0, 8, 7, 6, 5, 4, 8, 2]);
+        let kept: Value = serde_json::from_str(&tokenizer.json).unwrap();
+        assert_eq!(kept["model"]["dropout"], Value::Null);
+    }
+}
+
 #[test]
 fn a_run_folder_gives_back_the_tokenizer() {
     let mut cased = Fixture::bert();
