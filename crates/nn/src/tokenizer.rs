@@ -5,7 +5,7 @@ use std::path::Path;
 use dsokr_core::store::read_text;
 use serde_json::{Value, json};
 use tokenizers::normalizers::Precompiled;
-use tokenizers::{PostProcessor, TruncationDirection, TruncationParams};
+use tokenizers::{Encoding, PostProcessor, Token, TruncationDirection, TruncationParams};
 
 use crate::error::{Error, POINTER, PULL, check};
 
@@ -124,6 +124,16 @@ impl Tokenizer {
         }
         let special_tokens = inner.get_post_processor().map_or(0, |post| post.added_tokens(false));
         Ok(Self { inner, json, special_tokens })
+    }
+
+    /// Returns whether a token of a text, or a special one at its ends, has another type than 0.
+    ///
+    /// # Errors
+    /// [`Error::Tokenizer`].
+    pub(crate) fn has_other_types(&self) -> Result<bool, Error> {
+        let text = Encoding::from_tokens(vec![Token::new(0, "a".into(), (0, 1))], 0);
+        let encoding = self.inner.post_process(text, None, true)?;
+        Ok(encoding.get_type_ids().iter().any(|kind| *kind != 0))
     }
 
     /// Returns the number of rows that a table of token vectors needs: the largest id plus one.

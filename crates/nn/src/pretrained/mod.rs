@@ -152,6 +152,12 @@ impl Pretrained {
             }
         };
         let tokenizer = if lower_case { tokenizer.lower_cased(&path)? } else { tokenizer };
+        // what was trained with the first type for all tokens goes on with it
+        if !is_kept && config.architecture.types > 0 && tokenizer.has_other_types()? {
+            let message = "its post_processor gives tokens of a text another type than 0: \"type_id\": 0, the model \
+                           reads the vector of that type alone";
+            return Err(Error::file(&path, message));
+        }
         let size = tokenizer.vocabulary();
         let rows = config.architecture.vocabulary;
         if size > rows {

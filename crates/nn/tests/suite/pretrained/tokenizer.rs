@@ -374,6 +374,38 @@ fn files_that_versions_of_transformers_read_differently_are_refused() {
     }
 }
 
+#[test]
+fn other_types_of_tokens_are_refused() {
+    let sequence = |id: &str, kind: u32| json!({"Sequence": {"id": id, "type_id": kind}});
+    let special = |id: &str, kind: u32| json!({"SpecialToken": {"id": id, "type_id": kind}});
+    let with_types = |of_first: u32, of_text: u32| {
+        let mut fixture = with_file(|file| {
+            file["post_processor"] = json!({
+                "type": "TemplateProcessing",
+                "single": [special("[CLS]", of_first), sequence("A", of_text), special("[SEP]", 0)],
+                "pair": [sequence("A", 0), special("[SEP]", 0), sequence("B", 1)],
+                "special_tokens": {
+                    "[CLS]": {"id": "[CLS]", "ids": [2], "tokens": ["[CLS]"]},
+                    "[SEP]": {"id": "[SEP]", "ids": [3], "tokens": ["[SEP]"]},
+                },
+            });
+        });
+        let settings = json!({"tokenizer_class": "PreTrainedTokenizerFast"}).to_string();
+        fixture.files.insert("tokenizer_config.json", settings);
+        fixture
+    };
+    assert_eq!(ids(&with_types(0, 0).open().unwrap().tokenizer, "a"), [2, 5, 3]);
+    for (of_first, of_text) in [(1, 0), (0, 1)] {
+        let fixture = with_types(of_first, of_text);
+        let error = fixture.open().unwrap_err().to_string();
+        for part in ["tokenizer.json: ", "another type than 0", "\"type_id\": 0"] {
+            assert!(error.contains(part), "{error}");
+        }
+        // runs of earlier versions have read the first type
+        assert!(Pretrained::open_kept(fixture.path()).is_ok());
+    }
+}
+
 /// Runs of earlier versions have read tokenizer.json as it is.
 #[test]
 fn what_a_run_has_kept_is_read_as_it_is() {
