@@ -1,11 +1,11 @@
 use std::path::Path;
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::families::{self, Defaults, Family};
 use super::json::JsonFile;
 use crate::error::Error;
-use crate::transformer::{Activation, Architecture};
+use crate::transformer::{Activation, Architecture, Positions};
 
 /// The file that says that a folder has an adapter, which changes a model.
 pub const ADAPTER: &str = "adapter_config.json";
@@ -88,6 +88,10 @@ impl Config {
         if self.family.name == "dpr" {
             json.insert("model_type".into(), "bert".into());
         }
+        // transformers' own class does not know the keys that the model's code reads
+        if self.family.keys.width == "n_embd" {
+            json.extend(self.keys_of_nomic());
+        }
         json.insert("architectures".into(), vec![self.family.class].into());
         json.insert("dtype".into(), "float32".into());
         // the name of `dtype` before transformers 4.56, which newer versions still read
@@ -95,6 +99,28 @@ impl Config {
             *dtype = "float32".into();
         }
         json
+    }
+
+    /// Returns the keys of transformers' class for the architecture of a Nomic model.
+    fn keys_of_nomic(&self) -> Vec<(String, Value)> {
+        let sizes = &self.architecture;
+        let activation = if sizes.activation == Activation::Silu { "silu" } else { "gelu" };
+        let mut keys = vec![
+            ("hidden_size", json!(sizes.width)),
+            ("num_attention_heads", json!(sizes.heads)),
+            ("num_hidden_layers", json!(sizes.layers)),
+            ("intermediate_size", json!(sizes.feed_forward)),
+            ("max_position_embeddings", json!(sizes.positions)),
+            ("hidden_act", json!(activation)),
+            ("layer_norm_eps", json!(sizes.epsilon)),
+            ("hidden_dropout_prob", json!(sizes.dropout)),
+            ("attention_probs_dropout_prob", json!(sizes.attention_dropout)),
+        ];
+        if let Positions::Rotary { base, .. } = sizes.position_kind {
+            let parameters = json!({ "rope_type": "default", "rope_theta": base });
+            keys.push(("rope_parameters", parameters));
+        }
+        keys.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
     }
 }
 

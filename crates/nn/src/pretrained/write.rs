@@ -38,7 +38,8 @@ impl Pretrained {
     /// Writes `body` in the layout of transformers into a folder, which is created if it is missing:
     /// `AutoModel.from_pretrained` and `AutoTokenizer.from_pretrained` load it.
     ///
-    /// The folder holds config.json (as read, except for `architectures` and `dtype`),
+    /// The folder holds config.json (as read, except for `architectures` and `dtype`, and with the keys of
+    /// transformers' class for a Nomic model that has those of its own code),
     /// tokenizer.json, the tokenizer's other files (as read, except that texts are padded at their ends), and
     /// model.safetensors in 32-bit floats, written last. Each file is replaced as a whole or not at all.
     ///
