@@ -1,11 +1,14 @@
 //! Tokenizers: texts become ids.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use dsokr_core::store::read_text;
 use serde_json::{Value, json};
 use tokenizers::normalizers::Precompiled;
-use tokenizers::{Encoding, PostProcessor, Token, TruncationDirection, TruncationParams};
+use tokenizers::{
+    AddedToken, Encoding, PostProcessor, Token, TruncationDirection, TruncationParams,
+};
 
 use crate::error::{Error, POINTER, PULL, check};
 
@@ -68,6 +71,29 @@ impl Tokenizer {
         json["normalizer"] = json!({ "type": "Sequence", "normalizers": all });
         let json = json.to_string();
         let inner = json.parse::<tokenizers::Tokenizer>().map_err(library)?;
+        Self::checked(inner, path, json)
+    }
+
+    /// Returns the tokens that are found in texts before the model reads them, by id.
+    pub(crate) fn added_tokens(&self) -> BTreeMap<u32, AddedToken> {
+        self.inner.get_added_tokens_decoder().into_iter().collect()
+    }
+
+    /// Returns whether the vocabulary has a token.
+    pub(crate) fn has(&self, token: &str) -> bool {
+        self.inner.token_to_id(token).is_some()
+    }
+
+    /// Returns the tokenizer with further tokens, or with other flags of those that it has; errors name `path`. New ones
+    /// get the ids behind the others, in their order.
+    pub(crate) fn with_tokens(self, tokens: Vec<AddedToken>, path: &Path) -> Result<Self, Error> {
+        if tokens.is_empty() {
+            return Ok(self);
+        }
+        let library = |e: tokenizers::Error| Error::file(path, e);
+        let mut inner = self.inner;
+        inner.add_tokens(tokens).map_err(library)?;
+        let json = inner.to_string(false).map_err(library)?;
         Self::checked(inner, path, json)
     }
 

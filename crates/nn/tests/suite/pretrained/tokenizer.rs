@@ -1,5 +1,6 @@
 //! Ids are those that transformers 5.23 gives; expected ones were taken from it.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
@@ -418,6 +419,88 @@ fn what_a_run_has_kept_is_read_as_it_is() {
     }
     let kept = Pretrained::open_kept(fixture.path()).unwrap();
     assert_eq!(ids(&kept.tokenizer, "The é"), [2, 1, 9, 3]);
+}
+
+/// Both versions of transformers add them, in each of their files.
+#[test]
+fn tokens_of_other_files_are_added_to_a_tokenizer_file() {
+    let flags = json!({"content": "[MOL]", "lstrip": false, "rstrip": false, "normalized": false,
+                       "single_word": false, "special": true});
+    let settings = "tokenizer_config.json";
+    let cases = [
+        (settings, json!({"additional_special_tokens": ["[MOL]"]})),
+        (settings, json!({"additional_special_tokens": [flags]})),
+        (settings, json!({"extra_special_tokens": ["[MOL]"]})),
+        (settings, json!({"extra_special_tokens": {"mol_token": "[MOL]"}})),
+        (settings, json!({"added_tokens_decoder": {"16": flags}})),
+        (settings, json!({"bos_token": "[MOL]"})),
+        ("special_tokens_map.json", json!({"additional_special_tokens": ["[MOL]"]})),
+        ("added_tokens.json", json!({"[MOL]": 16})),
+    ];
+    for class in ["BertTokenizer", "PreTrainedTokenizerFast"] {
+        for (name, content) in &cases {
+            let mut fixture = with_file(|_| ());
+            fixture.set("vocab_size", 18.into());
+            let mut files = BTreeMap::from([(settings, json!({}))]);
+            files.insert(*name, content.clone());
+            files.get_mut(settings).unwrap()["tokenizer_class"] = class.into();
+            fixture.files.extend(files.iter().map(|(name, json)| (*name, json.to_string())));
+            let model = fixture.open().unwrap();
+            assert_eq!(ids(&model.tokenizer, "a [MOL] c"), [2, 5, 16, 6, 3], "{name}: {content}");
+            // the run and its export have them
+            let written = fixture.file("kept.json");
+            fs::write(&written, &model.tokenizer.json).unwrap();
+            let again = Tokenizer::read(&written).unwrap();
+            assert_eq!(ids(&again, "a [MOL] c"), [2, 5, 16, 6, 3], "{name}: {content}");
+        }
+    }
+}
+
+#[test]
+fn flags_of_tokens_are_those_of_the_settings() {
+    let mut fixture = with_file(|_| ());
+    let with_flags = json!({"content": "[MASK]", "lstrip": true, "rstrip": false,
+                            "normalized": false, "single_word": false, "special": true});
+    let lstrip = |fixture: &Fixture| {
+        let json: Value = serde_json::from_str(&fixture.open().unwrap().tokenizer.json).unwrap();
+        let tokens = json["added_tokens"].as_array().unwrap();
+        tokens.iter().find(|token| token["content"] == "[MASK]").unwrap()["lstrip"].clone()
+    };
+    assert_eq!(lstrip(&fixture), false);
+    // a name is no reason to change them
+    let named = json!({ "mask_token": with_flags, "extra_special_tokens": {} }).to_string();
+    fixture.files.insert("tokenizer_config.json", named);
+    assert_eq!(fixture.open().unwrap().tokenizer.json, fixture.files["tokenizer.json"]);
+    let decoded = json!({ "added_tokens_decoder": {"4": with_flags} }).to_string();
+    fixture.files.insert("tokenizer_config.json", decoded);
+    assert_eq!(lstrip(&fixture), true);
+}
+
+/// Names of special tokens stand in many files of models that do not have them.
+#[test]
+fn tokens_without_a_vector_are_no_part_of_the_model() {
+    let mut fixture = with_file(|_| ());
+    let settings = json!({"bos_token": "<s>", "cls_token": "[CLS]"}).to_string();
+    fixture.files.insert("tokenizer_config.json", settings);
+    assert_eq!(fixture.open().unwrap().tokenizer.json, fixture.files["tokenizer.json"]);
+    let settings = json!({"additional_special_tokens": ["[MOL]"]}).to_string();
+    fixture.files.insert("tokenizer_config.json", settings);
+    let error = fixture.open().unwrap_err().to_string();
+    assert!(error.contains("vocabulary = 17: at most 16, vocab_size"), "{error}");
+}
+
+#[test]
+fn special_tokens_that_are_split_are_refused() {
+    let mut fixture = with_file(|_| ());
+    for (is_split, is_read) in [(json!(false), true), (json!(null), true), (json!(true), false)] {
+        let settings = json!({ "split_special_tokens": is_split }).to_string();
+        fixture.files.insert("tokenizer_config.json", settings);
+        let opened = fixture.open();
+        assert_eq!(opened.is_ok(), is_read);
+        if let Err(error) = opened {
+            assert!(error.to_string().contains("split_special_tokens = true: false"), "{error}");
+        }
+    }
 }
 
 #[test]
