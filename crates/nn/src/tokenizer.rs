@@ -79,6 +79,15 @@ impl Tokenizer {
         self.inner.get_added_tokens_decoder().into_iter().collect()
     }
 
+    /// Returns the special tokens at the ends of a text.
+    ///
+    /// # Errors
+    /// [`Error::Tokenizer`].
+    pub(crate) fn ends(&self) -> Result<Vec<String>, Error> {
+        let empty = self.inner.post_process(Encoding::default(), None, true)?;
+        Ok(empty.get_tokens().to_vec())
+    }
+
     /// Returns whether the vocabulary has a token.
     pub(crate) fn has(&self, token: &str) -> bool {
         self.inner.token_to_id(token).is_some()

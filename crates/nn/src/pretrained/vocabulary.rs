@@ -24,7 +24,7 @@ use crate::error::Error;
 use crate::tokenizer::Tokenizer;
 
 /// Vocabularies of the library SentencePiece, which are not read.
-const SENTENCE_PIECES: [&str; 2] = ["sentencepiece.bpe.model", "spiece.model"];
+const SENTENCE_PIECE_FILES: [&str; 2] = ["sentencepiece.bpe.model", "spiece.model"];
 
 /// Reads the tokenizer of a folder that has no tokenizer.json, from the files of its family's vocabulary. A
 /// tokenizer_config.json next to them may say otherwise than the family, and so may config.json.
@@ -51,7 +51,7 @@ pub(super) fn read(folder: &Path, config: &Config) -> Result<(PathBuf, Tokenizer
     let also = if kind == Vocabulary::BytePairs { ", nor vocab.json with merges.txt" } else { "" };
     let mut message =
         format!("no tokenizer: the folder has neither tokenizer.json nor vocab.txt{also}");
-    if let Some(name) = SENTENCE_PIECES.iter().find(|name| folder.join(name).exists()) {
+    if let Some(name) = SENTENCE_PIECE_FILES.iter().find(|name| folder.join(name).exists()) {
         message += &format!(
             "; from {name} transformers makes a tokenizer.json: \
              `AutoTokenizer.from_pretrained(…).save_pretrained(…)`"

@@ -360,6 +360,13 @@ fn files_that_versions_of_transformers_read_differently_are_refused() {
             "handle_chinese_chars",
         ),
         ("/normalizer/lowercase", json!(true), "RobertaTokenizer", "model.type = \"WordPiece\""),
+        ("/model/max_input_chars_per_word", json!(200), "BertTokenizer", "_word = 200: 100"),
+        (
+            "/post_processor",
+            json!({"type": "BertProcessing", "cls": ["[MASK]", 4], "sep": ["[SEP]", 3]}),
+            "BertTokenizer",
+            "post_processor = [\"[MASK]\",\"[SEP]\"]: [\"[CLS]\",\"[SEP]\"], cls_token",
+        ),
     ];
     for (pointer, value, class, says) in cases {
         let mut fixture = with_file(|file| *file.pointer_mut(pointer).unwrap() = value);
@@ -404,6 +411,113 @@ fn other_types_of_tokens_are_refused() {
         }
         // runs of earlier versions have read the first type
         assert!(Pretrained::open_kept(fixture.path()).is_ok());
+    }
+}
+
+/// Returns a folder with a tokenizer.json of SentencePiece, as transformers writes those of XLM-RoBERTa.
+fn with_pieces(class: &str, mut settings: Value, edit: impl FnOnce(&mut Value)) -> Fixture {
+    let spaces = json!({"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": "\u{2581}"});
+    let end = |token: &str| json!({"SpecialToken": {"id": token, "type_id": 0}});
+    let text = |id: &str| json!({"Sequence": {"id": id, "type_id": 0}});
+    let mut file = json!({
+        "version": "1.0", "truncation": null, "padding": null, "added_tokens": [],
+        "normalizer": {"type": "Sequence", "normalizers": [
+            {"type": "Strip", "strip_left": false, "strip_right": true}, spaces,
+        ]},
+        "pre_tokenizer": {"type": "Sequence", "pretokenizers": [
+            {"type": "WhitespaceSplit"},
+            {"type": "Metaspace", "replacement": "\u{2581}", "prepend_scheme": "always", "split": true},
+        ]},
+        "post_processor": {
+            "type": "TemplateProcessing",
+            "single": [end("<s>"), text("A"), end("</s>")],
+            "pair": [end("<s>"), text("A"), end("</s>"), text("B"), end("</s>")],
+            "special_tokens": {
+                "<s>": {"id": "<s>", "ids": [0], "tokens": ["<s>"]},
+                "</s>": {"id": "</s>", "ids": [2], "tokens": ["</s>"]},
+            },
+        },
+        "decoder": null,
+        "model": {"type": "Unigram", "unk_id": 3, "byte_fallback": false, "vocab": [
+            ["<s>", 0.0], ["<pad>", 0.0], ["</s>", 0.0], ["<unk>", 0.0],
+            ["\u{2581}", -2.0], ["a", -2.0], ["c", -2.0], ["\u{2581}a", -3.0],
+        ]},
+    });
+    edit(&mut file);
+    let mut fixture = Fixture::roberta();
+    fixture.set("model_type", "xlm-roberta".into());
+    if !class.is_empty() {
+        settings["tokenizer_class"] = class.into();
+    }
+    let settings = settings.to_string();
+    fixture.files =
+        BTreeMap::from([("tokenizer.json", file.to_string()), ("tokenizer_config.json", settings)]);
+    fixture
+}
+
+/// As above: version 5 builds all but the vocabulary and the tables of characters.
+#[test]
+fn pieces_that_versions_of_transformers_read_differently_are_refused() {
+    let of_albert = |accents: bool, lower: bool| {
+        let quotes = ["``", "''"].map(
+            |quotes| json!({"type": "Replace", "pattern": {"String": quotes}, "content": "\""}),
+        );
+        let mut parts = quotes.to_vec();
+        if !accents {
+            parts.extend(["NFKD", "StripAccents"].map(|kind| json!({ "type": kind })));
+        }
+        if lower {
+            parts.push(json!({"type": "Lowercase"}));
+        }
+        move |file: &mut Value| {
+            file["normalizer"] = json!({ "type": "Sequence", "normalizers": parts });
+            file["model"]["unk_id"] = 1.into();
+        }
+    };
+    let cased = json!({"do_lower_case": false, "keep_accents": true});
+    for class in ["", "XLMRobertaTokenizer", "CamembertTokenizerFast"] {
+        let fixture = with_pieces(class, json!({}), |_| ());
+        assert_eq!(ids(&fixture.open().unwrap().tokenizer, "a  ca "), [0, 7, 4, 6, 5, 2]);
+    }
+    let albert = "AlbertTokenizer";
+    assert!(with_pieces(albert, json!({}), of_albert(false, true)).open().is_ok());
+    assert!(with_pieces(albert, cased.clone(), of_albert(true, false)).open().is_ok());
+
+    let none = json!({});
+    let refused = [
+        (with_pieces(albert, cased, of_albert(false, true)), "normalizer = ["),
+        (with_pieces(albert, none.clone(), of_albert(true, false)), "normalizer = ["),
+        (
+            with_pieces("", none.clone(), |file| file["normalizer"] = json!({"type": "Lowercase"})),
+            "normalizer = [\"Lowercase\"]: []",
+        ),
+        (
+            with_pieces("", json!({"add_prefix_space": false}), |_| ()),
+            "prepend_scheme = \"always\": add_prefix_space = false",
+        ),
+        (with_pieces("", none, |file| file["model"]["unk_id"] = 1.into()), "unk_id = 1: 3"),
+        (with_pieces("", json!({"eos_token": "<unk>"}), |_| ()), "bos_token and eos_token"),
+    ];
+    for (mut fixture, says) in refused {
+        let error = fixture.open().unwrap_err().to_string();
+        for part in ["tokenizer.json: ", says, "\"PreTrainedTokenizerFast\""] {
+            assert!(error.contains(part), "{error}: no {part}");
+        }
+        let settings = json!({"tokenizer_class": "PreTrainedTokenizerFast"}).to_string();
+        fixture.files.insert("tokenizer_config.json", settings);
+        assert!(fixture.open().is_ok(), "{says}");
+    }
+}
+
+#[test]
+fn byte_pairs_that_the_class_would_split_otherwise_are_refused() {
+    let mut fixture = Fixture::roberta();
+    let mut file: Value = serde_json::from_str(&fixture.files["tokenizer.json"]).unwrap();
+    file["pre_tokenizer"]["use_regex"] = json!(false);
+    fixture.files.insert("tokenizer.json", file.to_string());
+    let error = fixture.open().unwrap_err().to_string();
+    for part in ["use_regex = false: true", "RobertaTokenizer", "\"PreTrainedTokenizerFast\""] {
+        assert!(error.contains(part), "{error}");
     }
 }
 
