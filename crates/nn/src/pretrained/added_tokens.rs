@@ -105,7 +105,7 @@ impl TokenFiles {
     /// Returns the special tokens that have no part: a list, or an object that names each.
     pub(super) fn further(&self) -> Result<Vec<AddedToken>, Error> {
         let mut all = Vec::new();
-        for file in [&self.map, &self.keys] {
+        for file in [&self.keys, &self.map] {
             for key in FURTHER {
                 let tokens = file.value(key, Some(Vec::new()), "a list of tokens", |value| {
                     let list: Vec<&Value> = match value {

@@ -570,6 +570,18 @@ fn tokens_of_other_files_are_added_to_a_tokenizer_file() {
     }
 }
 
+/// Those of tokenizer_config.json come first.
+#[test]
+fn further_tokens_have_the_order_of_transformers() {
+    let mut fixture = with_file(|_| ());
+    fixture.set("vocab_size", 18.into());
+    let tokens = |name: &str| json!({ "additional_special_tokens": [name] }).to_string();
+    fixture.files.insert("tokenizer_config.json", tokens("[MOL]"));
+    fixture.files.insert("special_tokens_map.json", tokens("[END]"));
+    let tokenizer = fixture.open().unwrap().tokenizer;
+    assert_eq!(ids(&tokenizer, "a [MOL] [END]"), [2, 5, 16, 17, 3]);
+}
+
 #[test]
 fn flags_of_tokens_are_those_of_the_settings() {
     let mut fixture = with_file(|_| ());
