@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use dsokr_core::store::write_atomically;
 use dsokr_nn::pretrained::{
-    COMPANIONS, Pretrained, WEIGHT_FILES, module_folders, sentence_files, transformer_folder,
-    weight_parts,
+    ADAPTER, COMPANIONS, Pretrained, WEIGHT_FILES, module_folders, sentence_files,
+    transformer_folder, weight_parts,
 };
 use ureq::http::StatusCode;
 
@@ -21,7 +21,7 @@ const CONFIG: &str = "config.json";
 
 /// Returns files that an encoder's folder may have in addition to its weights; all but the first may be absent.
 fn files() -> impl Iterator<Item = &'static str> {
-    [CONFIG, "tokenizer.json"].into_iter().chain(COMPANIONS).chain(sentence_files())
+    [CONFIG, ADAPTER, "tokenizer.json"].into_iter().chain(COMPANIONS).chain(sentence_files())
 }
 
 /// The answers to a request without a token that opens the model. The hub does not tell private models from those that
@@ -212,13 +212,21 @@ impl<'a> Model<'a> {
     /// Downloads the files into a folder next to the snapshot, which is renamed when it is whole.
     fn download(&self, network: &Network) -> Result<PathBuf, Error> {
         // the first file says which commit the revision is; where the transformer has a folder of its own, it is the
-        // list of modules
+        // list of modules, and of an adapter alone its configuration
         let (status, mut headers) = network.head(&self.url(CONFIG))?;
         if status.is_client_error() || status.is_server_error() {
-            let (of_modules, others) = network.head(&self.url(MODULES))?;
-            if status != 404 || of_modules.is_client_error() || of_modules.is_server_error() {
+            let of_other = |file: &str| {
+                let (status, headers) = network.head(&self.url(file))?;
+                let is_there = !status.is_client_error() && !status.is_server_error();
+                Ok::<_, Error>(is_there.then_some(headers))
+            };
+            let others = match of_other(MODULES)? {
+                None => of_other(ADAPTER)?,
+                modules => modules,
+            };
+            let Some(others) = others.filter(|_| status == 404) else {
                 return Err(Error::download(self.url(CONFIG), refusal(status)));
-            }
+            };
             headers = others;
         }
         let commit_header = text(&headers, "x-repo-commit");

@@ -3,6 +3,12 @@ use std::path::Path;
 
 use dsokr_core::Argument;
 
+/// How the text starts that Git leaves in the place of a file that Git LFS holds.
+pub(crate) const POINTER: &str = "version https://git-lfs.github.com/spec/";
+/// What such a text is, and what to do.
+pub(crate) const PULL: &str =
+    "a pointer of Git LFS in the place of the file: `git lfs pull` fetches it";
+
 /// Errors of building, preparing and loading encoders.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]

@@ -1,20 +1,23 @@
 //! Tokenizers: texts become ids.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use dsokr_core::store::read_text;
 use serde_json::{Value, json};
 use tokenizers::normalizers::Precompiled;
-use tokenizers::{PostProcessor, TruncationDirection, TruncationParams};
+use tokenizers::{
+    AddedToken, Encoding, PostProcessor, Token, TruncationDirection, TruncationParams,
+};
 
-use crate::error::{Error, check};
+use crate::error::{Error, POINTER, PULL, check};
 
 /// A tokenizer of a pretrained encoder, or one that was trained on texts
 /// ([`TokensConfig`](crate::transformer::TokensConfig)).
 ///
 /// Ids equal those of Hugging Face's tokenizers, with the special tokens at the ends. Padding and truncation of a
 /// tokenizer.json are switched off: batches need no padding, and [`encode`](Self::encode) truncates texts itself and
-/// reports it.
+/// reports it. So is the dropout of merges, with which the tokens of a text are random.
 #[derive(Clone, Debug)]
 pub struct Tokenizer {
     inner: tokenizers::Tokenizer,
@@ -68,6 +71,38 @@ impl Tokenizer {
         json["normalizer"] = json!({ "type": "Sequence", "normalizers": all });
         let json = json.to_string();
         let inner = json.parse::<tokenizers::Tokenizer>().map_err(library)?;
+        Self::checked(inner, path, json)
+    }
+
+    /// Returns the tokens that are found in texts before the model reads them, by id.
+    pub(crate) fn added_tokens(&self) -> BTreeMap<u32, AddedToken> {
+        self.inner.get_added_tokens_decoder().into_iter().collect()
+    }
+
+    /// Returns the special tokens at the ends of a text.
+    ///
+    /// # Errors
+    /// [`Error::Tokenizer`].
+    pub(crate) fn ends(&self) -> Result<Vec<String>, Error> {
+        let empty = self.inner.post_process(Encoding::default(), None, true)?;
+        Ok(empty.get_tokens().to_vec())
+    }
+
+    /// Returns whether the vocabulary has a token.
+    pub(crate) fn has(&self, token: &str) -> bool {
+        self.inner.token_to_id(token).is_some()
+    }
+
+    /// Returns the tokenizer with further tokens, or with other flags of those that it has; errors name `path`. New ones
+    /// get the ids behind the others, in their order.
+    pub(crate) fn with_tokens(self, tokens: Vec<AddedToken>, path: &Path) -> Result<Self, Error> {
+        if tokens.is_empty() {
+            return Ok(self);
+        }
+        let library = |e: tokenizers::Error| Error::file(path, e);
+        let mut inner = self.inner;
+        inner.add_tokens(tokens).map_err(library)?;
+        let json = inner.to_string(false).map_err(library)?;
         Self::checked(inner, path, json)
     }
 
@@ -126,6 +161,16 @@ impl Tokenizer {
         Ok(Self { inner, json, special_tokens })
     }
 
+    /// Returns whether a token of a text, or a special one at its ends, has another type than 0.
+    ///
+    /// # Errors
+    /// [`Error::Tokenizer`].
+    pub(crate) fn has_other_types(&self) -> Result<bool, Error> {
+        let text = Encoding::from_tokens(vec![Token::new(0, "a".into(), (0, 1))], 0);
+        let encoding = self.inner.post_process(text, None, true)?;
+        Ok(encoding.get_type_ids().iter().any(|kind| *kind != 0))
+    }
+
     /// Returns the number of rows that a table of token vectors needs: the largest id plus one.
     pub fn vocabulary(&self) -> usize {
         self.inner.get_vocab(true).into_values().max().map_or(0, |id| id as usize + 1)
@@ -156,11 +201,17 @@ impl Tokenizer {
     }
 }
 
-/// Returns a tokenizer.json as the library reads it, and its text.
+/// Returns a tokenizer.json as the library reads it, and its text, without the dropout of merges.
 pub(crate) fn parsed(path: &Path) -> Result<(tokenizers::Tokenizer, String), Error> {
-    let json = read_text(path).map_err(|e| Error::file(path, e))?;
+    let mut json = read_text(path).map_err(|e| Error::file(path, e))?;
     // first, because the library panics at some damaged files
-    check_file(path, &json)?;
+    let mut read = check_file(path, &json)?;
+    // a part of the tokenizer's training: the tokens of a text would be others each time
+    let dropout = read.pointer_mut("/model/dropout");
+    if let Some(dropout) = dropout.filter(|share| share.as_f64().is_some_and(|share| share > 0.0)) {
+        *dropout = Value::Null;
+        json = read.to_string();
+    }
     let not_one = |e: tokenizers::Error| Error::file(path, format!("not a tokenizer: {e}"));
     Ok((json.parse().map_err(not_one)?, json))
 }
@@ -170,8 +221,11 @@ const MOST_GROWTH: f64 = 1000.0;
 
 /// Refuses a tokenizer.json at which the library panics, or does not end: what is not JSON, damaged tables of
 /// characters, merges without a token, and normalizers that let a text grow without bound: replacements one after the
-/// other multiply.
-fn check_file(path: &Path, json: &str) -> Result<(), Error> {
+/// other multiply. Returns what the file holds.
+fn check_file(path: &Path, json: &str) -> Result<Value, Error> {
+    if json.starts_with(POINTER) {
+        return Err(Error::file(path, PULL));
+    }
     let not_one = |e: String| Error::file(path, format!("not a tokenizer: {e}"));
     let read: Result<Value, _> = serde_json::from_str(json);
     let read = read.map_err(|e| not_one(e.to_string()))?;
@@ -184,7 +238,7 @@ fn check_file(path: &Path, json: &str) -> Result<(), Error> {
     check_merges(&read["model"]).map_err(not_one)?;
     let growth: f64 = normalizers.into_iter().map(growth).product();
     if growth <= MOST_GROWTH {
-        return Ok(());
+        return Ok(read);
     }
     let growth_text = format!("replacements that make a text up to {growth:.0} times as long");
     Err(Error::file(path, format!("normalizer = {growth_text}: at most {MOST_GROWTH} times")))

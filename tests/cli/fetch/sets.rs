@@ -391,6 +391,29 @@ fn weights_in_shards_come_from_the_hub() {
     assert!(errors.contains(&format!("the model does not have {shard}")), "{errors}");
 }
 
+/// Beside its model, and alone.
+#[test]
+fn an_adapter_of_the_hub_is_refused_before_the_weights() {
+    let sandbox = Sandbox::new();
+    crate::pretrained::model(&sandbox);
+    let model = sandbox.path("model");
+    let adapter = serde_json::json!({"base_model_name_or_path": "owner/base"});
+    sandbox.write("model/adapter_config.json", &adapter.to_string());
+    let server = {
+        let model = model.clone();
+        Server::new(move |asked, _, stream| send_of_folder(stream, asked, "adapted", &model))
+    };
+    for out in ["beside", "alone"] {
+        let (code, _, errors) = train(&sandbox, &server.address, "hub:owner/adapted", out);
+        assert_eq!(code, Some(1), "{errors}");
+        assert!(errors.contains("an adapter of owner/base: merge it"), "{errors}");
+        for file in ["config.json", "vocab.txt", "model.safetensors"] {
+            let _ = fs::remove_file(model.join(file));
+        }
+    }
+    assert!(server.asked().iter().all(|line| !line.contains("model.safetensors")));
+}
+
 /// The token opens a model of the hub, and no other server gets it.
 #[test]
 fn a_token_is_sent_to_the_hub_alone() {

@@ -1,6 +1,6 @@
 //! Special tokens, and tokens that a folder adds to its vocabulary.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use serde_json::{Map, Value};
@@ -8,6 +8,7 @@ use tokenizers::AddedToken;
 
 use super::json::JsonFile;
 use crate::error::Error;
+use crate::tokenizer::Tokenizer;
 
 /// What a folder says of its tokens: tokenizer_config.json, special_tokens_map.json and added_tokens.json, of which any
 /// may be absent. As in transformers, the last two are read only where the first has no `added_tokens_decoder`.
@@ -20,10 +21,17 @@ pub(super) struct TokenFiles {
     pub(super) added: BTreeMap<u32, AddedToken>,
 }
 
+/// The special tokens that have a part, in the order in which transformers adds them.
+const PARTS: [&str; 7] = ["bos", "eos", "unk", "sep", "pad", "cls", "mask"];
 /// A key with further special tokens, under its former and its present name.
 const FURTHER: [&str; 2] = ["additional_special_tokens", "extra_special_tokens"];
 const DECODER: &str = "added_tokens_decoder";
 const TOKEN: &str = "a string, or an object with the string `content`";
+
+/// Returns whether a tokenizer_config.json leaves added tokens to other files.
+fn is_former(keys: &JsonFile) -> bool {
+    !keys.json.contains_key(DECODER)
+}
 
 impl TokenFiles {
     pub(super) fn read(folder: &Path) -> Result<Self, Error> {
@@ -36,7 +44,7 @@ impl TokenFiles {
             }
         };
         let keys = read("tokenizer_config.json", true)?;
-        let is_former = !keys.json.contains_key(DECODER);
+        let is_former = is_former(&keys);
         let map = read("special_tokens_map.json", is_former)?;
         let former = read("added_tokens.json", is_former)?;
         let mut files = Self { keys, map, added: BTreeMap::new() };
@@ -59,8 +67,8 @@ impl TokenFiles {
     fn of_former(&self, file: &JsonFile) -> Result<BTreeMap<u32, AddedToken>, Error> {
         let mut special: Vec<String> =
             self.further()?.into_iter().map(|token| token.content).collect();
-        for key in ["bos", "eos", "unk", "sep", "pad", "cls", "mask"] {
-            special.extend(self.special(&format!("{key}_token"), None)?.map(|own| own.content));
+        for part in PARTS {
+            special.extend(self.special(&format!("{part}_token"), None)?.map(|own| own.content));
         }
         let mut added = BTreeMap::new();
         for (content, id) in &file.json {
@@ -94,20 +102,62 @@ impl TokenFiles {
         file.json.get(key).is_some_and(Value::is_null)
     }
 
-    /// Returns the special tokens that have no part.
+    /// Returns the special tokens that have no part: a list, or an object that names each.
     pub(super) fn further(&self) -> Result<Vec<AddedToken>, Error> {
         let mut all = Vec::new();
-        for file in [&self.map, &self.keys] {
+        for file in [&self.keys, &self.map] {
             for key in FURTHER {
                 let tokens = file.value(key, Some(Vec::new()), "a list of tokens", |value| {
-                    if value.is_null() {
-                        return Some(Vec::new());
-                    }
-                    value.as_array()?.iter().map(|value| token(value.clone())).collect()
+                    let list: Vec<&Value> = match value {
+                        Value::Null => Vec::new(),
+                        Value::Object(named) => named.values().collect(),
+                        other => other.as_array()?.iter().collect(),
+                    };
+                    list.into_iter().map(|value| token(value.clone())).collect()
                 })?;
                 all.extend(tokens.into_iter().map(|token| AddedToken { special: true, ..token }));
             }
         }
+        Ok(all)
+    }
+
+    /// Returns the tokens that transformers adds to the tokenizer of a tokenizer.json, or whose flags it changes, in its
+    /// order: those with an id, and the special ones that the tokenizer does not add itself. `rows` is the number of
+    /// token vectors: a special token with a part, which stands in many files of models that do not have it, is left out
+    /// where it would have none.
+    pub(super) fn beside(
+        &self,
+        tokenizer: &Tokenizer,
+        rows: usize,
+    ) -> Result<Vec<AddedToken>, Error> {
+        let own = tokenizer.added_tokens();
+        // former files have no flags, and those of the tokenizer hold
+        let is_former = is_former(&self.keys);
+        let is_same =
+            |id: &u32, token: &AddedToken| own.get(id).is_some_and(|own| is_former || own == token);
+        let added = self.added.iter().filter(|(id, token)| !is_same(id, token));
+        let mut all: Vec<AddedToken> = added.map(|(_, token)| token.clone()).collect();
+
+        let is_new = |token: &AddedToken| !tokenizer.has(&token.content);
+        let new = all.iter().filter(|token| is_new(token)).count();
+        let mut room = rows.saturating_sub(tokenizer.vocabulary() + new);
+        let known = own.values().chain(self.added.values());
+        let mut known: BTreeSet<String> = known.map(|token| token.content.clone()).collect();
+        for part in PARTS {
+            let Some(token) = self.special(&format!("{part}_token"), None)? else { continue };
+            if !known.insert(token.content.clone()) {
+                continue;
+            }
+            if is_new(&token) {
+                if room == 0 {
+                    continue;
+                }
+                room -= 1;
+            }
+            all.push(token);
+        }
+        let further = self.further()?.into_iter();
+        all.extend(further.filter(|token| known.insert(token.content.clone())));
         Ok(all)
     }
 

@@ -2,9 +2,11 @@
 //!
 //! Where a folder or its family has a class of BERT's or RoBERTa's tokenizers, parts of the tokenizer come from
 //! tokenizer_config.json, and the file is read for the others. Versions 4 and 5 of transformers agree on that; what they
-//! make of a file in different ways is refused. `PreTrainedTokenizerFast` and other classes take the file as it is.
+//! make of a file in different ways is refused: version 5 takes the vocabulary alone, and builds all else by the class.
+//! So it does for the classes of SentencePiece. `PreTrainedTokenizerFast` and other classes take the file as it is.
 
 use std::path::Path;
+use std::slice;
 
 use serde_json::{Value, json};
 
@@ -30,6 +32,12 @@ pub(super) const WORD_PIECES: [&str; 6] = [
 pub(super) const BYTE_PAIRS: &str = "RobertaTokenizer";
 /// One of [`WORD_PIECES`] with special tokens of its own.
 const MPNET: &str = "MPNetTokenizer";
+/// The class of ALBERT.
+const ALBERT: &str = "AlbertTokenizer";
+/// The class of XLM-RoBERTa.
+const XLM_ROBERTA: &str = "XLMRobertaTokenizer";
+/// The class of CamemBERT.
+const CAMEMBERT: &str = "CamembertTokenizer";
 
 /// Returns the file that names the class of the tokenizer: tokenizer_config.json, unless only config.json names it.
 pub(super) fn naming<'f>(settings: &'f JsonFile, config: &'f JsonFile) -> &'f JsonFile {
@@ -52,6 +60,9 @@ fn of_family(family: &Family) -> Option<&'static str> {
         Vocabulary::WordPieces(_) if family.name == "mpnet" => Some(MPNET),
         Vocabulary::WordPieces(_) => Some(WORD_PIECES[0]),
         Vocabulary::BytePairs => Some(BYTE_PAIRS),
+        Vocabulary::Unknown if family.name == "albert" => Some(ALBERT),
+        Vocabulary::Unknown if family.name == "xlm-roberta" => Some(XLM_ROBERTA),
+        Vocabulary::Unknown if family.name == "camembert" => Some(CAMEMBERT),
         Vocabulary::Letters | Vocabulary::Unknown => None,
     }
 }
@@ -93,28 +104,42 @@ pub(super) fn read(
         return Tokenizer::read(path);
     };
     let is_byte_pairs = class == BYTE_PAIRS;
-    if !is_byte_pairs && !WORD_PIECES.contains(&class) {
+    let is_pieces = [ALBERT, XLM_ROBERTA, CAMEMBERT].contains(&class);
+    if !is_byte_pairs && !is_pieces && !WORD_PIECES.contains(&class) {
         return Tokenizer::read(path);
     }
-    Tokenizer::read_changed(path, |inner, json| {
-        let file = File { path, class };
+    // transformers 5 knows folders of this family whose class is wrong, and takes the file as it is
+    let is_as_it_is = config.family.name == "modernbert";
+    let file = File { path, class };
+    let tokenizer = Tokenizer::read_changed(path, |inner, json| {
         let is_changed = if is_byte_pairs {
             file.set_prefix_space(settings, json)?
+        } else if is_pieces {
+            false
         } else {
             file.set_cleaning(&Cleaning::read(settings)?, lower_case, json)?
         };
-        // transformers 5 knows folders of this family whose class is wrong, and takes the file as it is
-        if is_changed && config.family.name == "modernbert" {
+        if !is_as_it_is {
+            file.check_settings(json)?;
+            if is_pieces {
+                file.check_pieces(settings, lower_case, json)?;
+            }
+        }
+        if is_changed && is_as_it_is {
             let allowed = "\"PreTrainedTokenizerFast\", by which transformers takes tokenizer.json as it is: it has \
                            other settings than tokenizer_config.json, and versions of transformers choose differently";
             return Err(naming.refuse(CLASS, allowed));
         }
-        let is_without = json["post_processor"].is_null();
+        let is_without = !is_pieces && json["post_processor"].is_null();
         if is_without {
             file.add_special_tokens(inner, json)?;
         }
         Ok(is_changed || is_without)
-    })
+    })?;
+    if !is_as_it_is {
+        file.check_ends(&tokenizer)?;
+    }
+    Ok(tokenizer)
 }
 
 /// A tokenizer.json, and the class that reads it.
@@ -142,6 +167,124 @@ impl File<'_> {
         } else {
             Err(self.refuse(key, kind, &format!("{expected:?}")))
         }
+    }
+
+    /// Refuses settings of the parts that the class does not have.
+    fn check_settings(&self, json: &Value) -> Result<(), Error> {
+        let of_class = match self.class {
+            ALBERT => vec![("model", "unk_id", json!(1))],
+            XLM_ROBERTA => vec![("model", "unk_id", json!(3))],
+            CAMEMBERT => Vec::new(),
+            BYTE_PAIRS => vec![
+                ("model", "continuing_subword_prefix", json!("")),
+                ("model", "end_of_word_suffix", json!("")),
+                ("model", "ignore_merges", json!(false)),
+                ("pre_tokenizer", "use_regex", json!(true)),
+            ],
+            _ => vec![
+                ("model", "continuing_subword_prefix", json!("##")),
+                ("model", "max_input_chars_per_word", json!(100)),
+            ],
+        };
+        for (part, key, expected) in of_class {
+            let found = &json[part][key];
+            if !found.is_null() && *found != expected {
+                let key = format!("{part}.{key}");
+                return Err(self.refuse(&key, found, &expected.to_string()));
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses another normaliser of a tokenizer of SentencePiece than the class builds, and another choice whether a
+    /// space precedes texts.
+    fn check_pieces(
+        &self,
+        settings: &JsonFile,
+        lower_case: bool,
+        json: &Value,
+    ) -> Result<(), Error> {
+        // version 5 does not read others
+        if json["model"]["type"] != "Unigram" {
+            return Ok(());
+        }
+        let mut expected = Vec::new();
+        if self.class == ALBERT {
+            for quotes in ["``", "''"] {
+                let pattern = json!({ "String": quotes });
+                expected.push(json!({ "type": "Replace", "pattern": pattern, "content": "\"" }));
+            }
+            if !settings.flag("keep_accents", false)? {
+                expected.extend(["NFKD", "StripAccents"].map(|kind| json!({ "type": kind })));
+            }
+            if settings.flag("do_lower_case", true)? {
+                expected.push(json!({ "type": "Lowercase" }));
+            }
+        }
+        // the tables are those of the file, and the split at spaces leaves none that are stripped or doubled
+        let spaces = json!({ "Regex": " {2,}" });
+        let is_same = |part: &Value| {
+            part.is_null()
+                || part["type"] == "Precompiled"
+                || part["type"] == "Strip"
+                || part["pattern"] == spaces
+        };
+        let mut parts = normalizers(&json["normalizer"]);
+        parts.retain(|part| !is_same(part));
+        let is_lowered = |part: &Value| lower_case && part["type"] == "Lowercase";
+        let found = parts.iter().copied().filter(|part| !is_lowered(part));
+        if !found.eq(expected.iter().filter(|part| !is_lowered(part))) {
+            let kinds: Value = parts.iter().map(|part| part["type"].clone()).collect();
+            let of_class: Value = expected.iter().map(|part| part["type"].clone()).collect();
+            let allowed = format!("{of_class}, beside Precompiled,");
+            return Err(self.refuse("normalizer", &kinds, &allowed));
+        }
+        let whole = &json["pre_tokenizer"];
+        let parts = whole["pretokenizers"].as_array().map_or(slice::from_ref(whole), Vec::as_slice);
+        if let Some(space) = parts.iter().find(|part| part["type"] == "Metaspace") {
+            let is_added = settings.flag("add_prefix_space", true)?;
+            // older files have a flag
+            let (key, of_file) = match &space["prepend_scheme"] {
+                Value::Null => ("add_prefix_space", space["add_prefix_space"] != false),
+                scheme => ("prepend_scheme", scheme != "never"),
+            };
+            if of_file != is_added {
+                let allowed = format!("add_prefix_space = {is_added}");
+                return Err(self.refuse(&format!("pre_tokenizer.{key}"), &space[key], &allowed));
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the first and the last token that the class adds to texts, with their keys.
+    fn ends(&self) -> Result<[(&'static str, String); 2], Error> {
+        let files = TokenFiles::read(self.path.parent().unwrap_or(Path::new("")))?;
+        let ends = match self.class {
+            XLM_ROBERTA | CAMEMBERT => [("bos_token", "<s>"), ("eos_token", "</s>")],
+            MPNET | BYTE_PAIRS => [("cls_token", "<s>"), ("sep_token", "</s>")],
+            _ => [("cls_token", "[CLS]"), ("sep_token", "[SEP]")],
+        };
+        let token = |(key, default): (&'static str, &str)| {
+            let token = files.special(key, Some(default))?;
+            Ok::<_, Error>((key, token.map_or_else(|| default.to_owned(), |token| token.content)))
+        };
+        let [first, last] = ends;
+        Ok([token(first)?, token(last)?])
+    }
+
+    /// Refuses other tokens at the ends of texts than those of the class.
+    fn check_ends(&self, tokenizer: &Tokenizer) -> Result<(), Error> {
+        // whose class leaves them to the file
+        if self.class == ALBERT {
+            return Ok(());
+        }
+        let [(first_key, first), (last_key, last)] = self.ends()?;
+        let found = tokenizer.ends()?;
+        if found == [first.as_str(), last.as_str()] {
+            return Ok(());
+        }
+        let allowed = format!("[{first:?},{last:?}], {first_key} and {last_key},");
+        Err(self.refuse("tokens of post_processor", &json!(found), &allowed))
     }
 
     /// Sets what cleans texts, and returns whether it was different.
@@ -204,15 +347,8 @@ impl File<'_> {
         inner: &tokenizers::Tokenizer,
         json: &mut Value,
     ) -> Result<(), Error> {
-        let files = TokenFiles::read(self.path.parent().unwrap_or(Path::new("")))?;
-        let [first, last] = if [MPNET, BYTE_PAIRS].contains(&self.class) {
-            ["<s>", "</s>"]
-        } else {
-            ["[CLS]", "[SEP]"]
-        };
-        let token = |key: &str, default: &str| {
-            let token = files.special(key, Some(default))?;
-            let token = token.map_or_else(|| default.to_owned(), |token| token.content);
+        let [first, last] = self.ends()?;
+        let token = |(key, token): (&str, String)| {
             let id = inner.token_to_id(&token).ok_or_else(|| {
                 let message =
                     format!("no post_processor, and the vocabulary has no {key} `{token}`");
@@ -222,8 +358,8 @@ impl File<'_> {
         };
         json["post_processor"] = json!({
             "type": "BertProcessing",
-            "cls": token("cls_token", first)?,
-            "sep": token("sep_token", last)?,
+            "cls": token(first)?,
+            "sep": token(last)?,
         });
         Ok(())
     }

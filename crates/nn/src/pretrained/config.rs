@@ -1,12 +1,14 @@
 use std::path::Path;
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::families::{self, Defaults, Family};
 use super::json::JsonFile;
 use crate::error::Error;
-use crate::transformer::{Activation, Architecture};
+use crate::transformer::{Activation, Architecture, Positions};
 
+/// The file that says that a folder has an adapter, which changes a model.
+pub const ADAPTER: &str = "adapter_config.json";
 /// Upper bound for the number of layers; a configuration with more is broken.
 const MOST_LAYERS: u64 = 1000;
 
@@ -86,6 +88,10 @@ impl Config {
         if self.family.name == "dpr" {
             json.insert("model_type".into(), "bert".into());
         }
+        // transformers' own class does not know the keys that the model's code reads
+        if self.family.keys.width == "n_embd" {
+            json.extend(self.keys_of_nomic());
+        }
         json.insert("architectures".into(), vec![self.family.class].into());
         json.insert("dtype".into(), "float32".into());
         // the name of `dtype` before transformers 4.56, which newer versions still read
@@ -94,12 +100,34 @@ impl Config {
         }
         json
     }
+
+    /// Returns the keys of transformers' class for the architecture of a Nomic model.
+    fn keys_of_nomic(&self) -> Vec<(String, Value)> {
+        let sizes = &self.architecture;
+        let activation = if sizes.activation == Activation::Silu { "silu" } else { "gelu" };
+        let mut keys = vec![
+            ("hidden_size", json!(sizes.width)),
+            ("num_attention_heads", json!(sizes.heads)),
+            ("num_hidden_layers", json!(sizes.layers)),
+            ("intermediate_size", json!(sizes.feed_forward)),
+            ("max_position_embeddings", json!(sizes.positions)),
+            ("hidden_act", json!(activation)),
+            ("layer_norm_eps", json!(sizes.epsilon)),
+            ("hidden_dropout_prob", json!(sizes.dropout)),
+            ("attention_probs_dropout_prob", json!(sizes.attention_dropout)),
+        ];
+        if let Positions::Rotary { base, .. } = sizes.position_kind {
+            let parameters = json!({ "rope_type": "default", "rope_theta": base });
+            keys.push(("rope_parameters", parameters));
+        }
+        keys.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
+    }
 }
 
-/// Refuses a folder that has an adapter in the place of a model.
+/// Refuses a folder with an adapter, which transformers puts into the model, whether that lies beside it or elsewhere.
 fn refuse_adapter(config: &Path) -> Result<(), Error> {
-    let adapter = config.with_file_name("adapter_config.json");
-    if config.exists() || !adapter.exists() {
+    let adapter = config.with_file_name(ADAPTER);
+    if !adapter.exists() {
         return Ok(());
     }
     let adapter = JsonFile::read(&adapter)?;
@@ -108,8 +136,7 @@ fn refuse_adapter(config: &Path) -> Result<(), Error> {
     let base = names.into_iter().find_map(|key| adapter.json.get(key)?.as_str());
     let base = base.unwrap_or("another model");
     let message = format!(
-        "an adapter of {base}, and the folder has no config.json: merge it \
-         (`merge_and_unload().save_pretrained(…)` of peft) and name that folder"
+        "an adapter of {base}: merge it (`merge_and_unload().save_pretrained(…)` of peft) and name that folder"
     );
     Err(Error::file(&adapter.path, message))
 }

@@ -18,12 +18,14 @@ pub(super) fn ernie(file: &JsonFile, _: &mut Architecture) -> Result<(), Error> 
 
 /// Positions follow the id of the padding token, as in fairseq.
 pub(super) fn after_padding(file: &JsonFile, architecture: &mut Architecture) -> Result<(), Error> {
-    let first = file.integer("pad_token_id", 0..=u64::from(u32::MAX), Some(1))? + 1;
+    let padding = file.integer("pad_token_id", 0..=u64::from(u32::MAX), Some(1))?;
+    let first = padding + 1;
     if architecture.positions <= first {
         let allowed = format!("at least {}, pad_token_id + 2", first + 1);
         return Err(file.refuse("max_position_embeddings", &allowed));
     }
     architecture.first_position = first;
+    architecture.padding = Some(padding as u32);
     Ok(())
 }
 
@@ -32,6 +34,7 @@ pub(super) fn mpnet(file: &JsonFile, architecture: &mut Architecture) -> Result<
     file.only("relative_attention_num_buckets", |value| value == 32, "32")?;
     architecture.position_kind = Positions::LearnedAndRelative;
     architecture.first_position = 2;
+    architecture.padding = Some(1);
     if architecture.positions <= architecture.first_position {
         return Err(file.refuse("max_position_embeddings", "at least 3"));
     }
@@ -77,6 +80,7 @@ pub(super) fn esm(file: &JsonFile, architecture: &mut Architecture) -> Result<()
         even_heads(file, architecture)?;
     } else {
         architecture.first_position = pad + 1;
+        architecture.padding = Some(pad as u32);
     }
     architecture.norm_place = NormPlace::Before;
     architecture.embedding_norm = file.flag("emb_layer_norm_before", false)?;

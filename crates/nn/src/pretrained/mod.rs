@@ -9,7 +9,8 @@
 //! | `model.safetensors`, else `pytorch_model.bin`, or their shards with `….index.json` | the weights: 32-bit floats, 16-bit floats that are widened, or 64-bit floats that are rounded |
 //!
 //! A tokenizer.json is read as transformers reads it: the classes of BERT's and RoBERTa's tokenizers take lower-casing,
-//! accents, Chinese characters and the space before a text from tokenizer_config.json.
+//! accents, Chinese characters and the space before a text from tokenizer_config.json, and tokens that the other files
+//! name are added to it.
 //!
 //! Every tensor of a weight file whose name has the prefix of the body (`bert.`, …) becomes a parameter or is known to
 //! be unused: the pooler, the heads of pre-training and of other tasks (`cls`, `lm_head`, `classifier`, …), and the
@@ -51,6 +52,8 @@ use crate::error::Error;
 use crate::transformer::{
     Architecture, Body, Pooling, Positions, Readout, SentenceLayer, SentenceLayers, Transformer,
 };
+use added_tokens::TokenFiles;
+pub use config::ADAPTER;
 use config::Config;
 use json::JsonFile;
 use sentences::below;
@@ -143,14 +146,26 @@ impl Pretrained {
             let right = |side: &Value| side.is_null() || side == "right";
             let allowed = "\"right\", texts are truncated at their ends";
             settings.only("truncation_side", right, allowed)?;
+            let whole = |is_split: &Value| is_split.is_null() || is_split == false;
+            let allowed = "false: a special token within a text is one token";
+            settings.only("split_special_tokens", whole, allowed)?;
             if json.exists() {
                 let tokenizer = classes::read(&json, &settings, &config, lower_case)?;
+                let rows = config.architecture.vocabulary;
+                let further = TokenFiles::read(folder)?.beside(&tokenizer, rows)?;
+                let tokenizer = tokenizer.with_tokens(further, &json)?;
                 (json, tokenizer)
             } else {
                 vocabulary::read(folder, &config)?
             }
         };
         let tokenizer = if lower_case { tokenizer.lower_cased(&path)? } else { tokenizer };
+        // what was trained with the first type for all tokens goes on with it
+        if !is_kept && config.architecture.types > 0 && tokenizer.has_other_types()? {
+            let message = "its post_processor gives tokens of a text another type than 0: \"type_id\": 0, the model \
+                           reads the vector of that type alone";
+            return Err(Error::file(&path, message));
+        }
         let size = tokenizer.vocabulary();
         let rows = config.architecture.vocabulary;
         if size > rows {

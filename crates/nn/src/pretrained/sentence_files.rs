@@ -228,14 +228,16 @@ pub(super) fn read_settings(folder: &Path) -> Result<(Option<usize>, bool), Erro
     Ok((max_length, lower_case))
 }
 
-/// Reads the prompts by name. The one of texts of no particular kind, which `encode` puts before them and
-/// `encode_query` does not, must be one of them.
+/// Reads the prompts by name, and refuses vectors of which the library returns a part. The prompt of texts of no
+/// particular kind, which `encode` puts before them and `encode_query` does not, must be one of them.
 pub(super) fn read_prompts(folder: &Path) -> Result<BTreeMap<String, String>, Error> {
     let path = folder.join(PROMPTS);
     if !path.exists() {
         return Ok(BTreeMap::new());
     }
     let file = JsonFile::read(&path)?;
+    let allowed = "null: shortened vectors are not supported, the head reads whole vectors";
+    file.only("truncate_dim", Value::is_null, allowed)?;
     let allowed = "an object of texts";
     let prompts = file.value("prompts", Some(BTreeMap::new()), allowed, |value| {
         if value.is_null() {

@@ -1,16 +1,17 @@
 //! Tensors by name, from safetensors or PyTorch files, whole or in shards.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use dsokr_core::store::{Entry, Mapping};
+use dsokr_core::store::{Entry, Mapping, open_input};
 use half::{bf16, f16};
 use pytorch_reader::PytorchReader;
 use serde_json::Value;
 
 use super::json::JsonFile;
-use crate::error::Error;
+use crate::error::{Error, POINTER, PULL};
 
 /// The possible weight files, the preferred one first: a file, or an index of several.
 pub const WEIGHT_FILES: [&str; 4] = [
@@ -20,13 +21,29 @@ pub const WEIGHT_FILES: [&str; 4] = [
     "pytorch_model.bin.index.json",
 ];
 
+/// Weights of other libraries, and how transformers 4 is told to read them.
+const OF_OTHERS: [(&str, &str); 2] =
+    [("tf_model.h5", "from_tf"), ("flax_model.msgpack", "from_flax")];
+/// Files of ONNX, which hold weights under names of their own.
+const ONNX: [&str; 2] = ["model.onnx", "onnx/model.onnx"];
+
 /// Returns the weight file of a folder, or the index of several.
 pub(super) fn weight_file(folder: &Path) -> Result<PathBuf, Error> {
     WEIGHT_FILES.iter().map(|name| folder.join(name)).find(|path| path.exists()).ok_or_else(|| {
         let mut message = format!("no weights: the folder has none of {}", WEIGHT_FILES.join(", "));
-        if folder.join("tf_model.h5").exists() {
-            message += "; from tf_model.h5 transformers 4 makes them: \
-                        `AutoModel.from_pretrained(…, from_tf=True).save_pretrained(…)`";
+        let is_there = |name: &str| folder.join(name).exists();
+        let other = OF_OTHERS.iter().find(|(name, _)| is_there(name));
+        let onnx = ONNX.iter().find(|name| is_there(name));
+        if let Some((name, option)) = other {
+            message += &format!(
+                "; from {name} transformers 4 makes them: \
+                 `AutoModel.from_pretrained(…, {option}=True).save_pretrained(…)`"
+            );
+        } else if let Some(name) = onnx {
+            message += &format!(
+                "; {name} is not read: take them from the model of which it was made, by \
+                 `AutoModel.from_pretrained(…).save_pretrained(…)`"
+            );
         }
         Error::file(folder, message)
     })
@@ -88,7 +105,18 @@ pub fn weight_parts(path: &Path) -> Result<Vec<PathBuf>, Error> {
     Ok(names.into_iter().map(|name| path.with_file_name(name)).collect())
 }
 
+/// Returns whether a file is a pointer of Git LFS; what else is wrong with it, its reader says.
+fn is_pointer(file: &Path) -> bool {
+    let Ok(opened) = open_input(file) else { return false };
+    let mut start = Vec::new();
+    let read = opened.take(POINTER.len() as u64).read_to_end(&mut start);
+    read.is_ok() && start == POINTER.as_bytes()
+}
+
 fn open(file: &Path) -> Result<Vec<Tensor>, Error> {
+    if is_pointer(file) {
+        return Err(Error::file(file, PULL));
+    }
     let path: Arc<Path> = file.into();
     if path.extension().is_some_and(|extension| extension == "safetensors") {
         let mapping = Arc::new(Mapping::open(&path)?);

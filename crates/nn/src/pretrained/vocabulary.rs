@@ -23,6 +23,9 @@ use super::json::JsonFile;
 use crate::error::Error;
 use crate::tokenizer::Tokenizer;
 
+/// Vocabularies of the library SentencePiece, which are not read.
+const SENTENCE_PIECE_FILES: [&str; 2] = ["sentencepiece.bpe.model", "spiece.model"];
+
 /// Reads the tokenizer of a folder that has no tokenizer.json, from the files of its family's vocabulary. A
 /// tokenizer_config.json next to them may say otherwise than the family, and so may config.json.
 pub(super) fn read(folder: &Path, config: &Config) -> Result<(PathBuf, Tokenizer), Error> {
@@ -46,8 +49,14 @@ pub(super) fn read(folder: &Path, config: &Config) -> Result<(PathBuf, Tokenizer
         return Ok((pairs, tokenizer));
     }
     let also = if kind == Vocabulary::BytePairs { ", nor vocab.json with merges.txt" } else { "" };
-    let message =
+    let mut message =
         format!("no tokenizer: the folder has neither tokenizer.json nor vocab.txt{also}");
+    if let Some(name) = SENTENCE_PIECE_FILES.iter().find(|name| folder.join(name).exists()) {
+        message += &format!(
+            "; from {name} transformers makes a tokenizer.json: \
+             `AutoTokenizer.from_pretrained(…).save_pretrained(…)`"
+        );
+    }
     Err(Error::file(folder, message))
 }
 

@@ -1,6 +1,7 @@
 //! A body written back as a folder that transformers loads, and with pooling and head as one that the Python library
 //! sentence-transformers loads.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -18,6 +19,7 @@ use crate::transformer::{Activation, Readout, SentenceLayer, Transformer};
 
 const CONFIG: &str = "config.json";
 const TOKENIZER: &str = "tokenizer.json";
+const SETTINGS: &str = "tokenizer_config.json";
 const WEIGHTS: &str = "model.safetensors";
 const BERT: &str = "sentence_bert_config.json";
 /// The classes of modules that have a folder, which their number precedes: `1_Pooling`.
@@ -36,9 +38,10 @@ impl Pretrained {
     /// Writes `body` in the layout of transformers into a folder, which is created if it is missing:
     /// `AutoModel.from_pretrained` and `AutoTokenizer.from_pretrained` load it.
     ///
-    /// The folder holds config.json (as read, except for `architectures` and `dtype`),
-    /// tokenizer.json, the tokenizer's other files, and model.safetensors in 32-bit floats, written
-    /// last. Each file is replaced as a whole or not at all.
+    /// The folder holds config.json (as read, except for `architectures` and `dtype`, and with the keys of
+    /// transformers' class for a Nomic model that has those of its own code),
+    /// tokenizer.json, the tokenizer's other files (as read, except that texts are padded at their ends), and
+    /// model.safetensors in 32-bit floats, written last. Each file is replaced as a whole or not at all.
     ///
     /// A pooler in the weights that were read is written back unchanged, because `AutoModel` would
     /// otherwise draw one at random. It has not been trained with the body: use the token vectors, not
@@ -67,9 +70,12 @@ impl Pretrained {
             unchanged = pooler(&Tensors::open(file)?, names)?;
         }
         for (name, bytes) in &self.companions {
-            write_bytes(&folder.join(name), bytes)?;
+            let bytes =
+                if *name == SETTINGS { padded_at_ends(bytes) } else { Cow::Borrowed(&bytes[..]) };
+            write_bytes(&folder.join(name), &bytes)?;
         }
-        write_bytes(&folder.join(TOKENIZER), self.tokenizer.json.as_bytes())?;
+        let tokenizer = padded_at_ends(self.tokenizer.json.as_bytes());
+        write_bytes(&folder.join(TOKENIZER), &tokenizer)?;
         let config = format!("{:#}", Value::Object(self.config.of_written_body()));
         write_bytes(&folder.join(CONFIG), config.as_bytes())?;
 
@@ -169,6 +175,20 @@ impl Pretrained {
         }
         write_json(folder, MODULES, &modules.entries.into())
     }
+}
+
+/// Returns a tokenizer_config.json or tokenizer.json that does not pad texts at their starts: positions in a table are
+/// counted from the first token of a batch's row, padding or not.
+fn padded_at_ends(file: &[u8]) -> Cow<'_, [u8]> {
+    let mut json: Value = serde_json::from_slice(file).unwrap_or_default();
+    if json["padding_side"] == "left" {
+        json["padding_side"] = "right".into();
+    } else if json["padding"]["direction"] == "Left" {
+        json["padding"] = Value::Null;
+    } else {
+        return Cow::Borrowed(file);
+    }
+    Cow::Owned(format!("{json:#}\n").into_bytes())
 }
 
 /// The entries of modules.json.

@@ -39,6 +39,9 @@ pub struct Architecture {
     pub positions: usize,
     /// The row of a text's first token: 0 for BERT; 2 for RoBERTa, which reserves rows for padding.
     pub first_position: usize,
+    /// The token that stands for padding, if it has the row before the first one wherever it is in a text, and is not
+    /// counted by the positions of others, as in fairseq.
+    pub padding: Option<u32>,
     /// Rows of the table of token types, whose first is added to every token; 0 for no table.
     pub types: usize,
     /// Width of the tables of embeddings, if a linear layer maps them to `width`; 0 if they have that width.

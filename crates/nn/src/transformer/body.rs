@@ -96,8 +96,14 @@ impl Body {
         // every token is of the first type
         let kind =
             self.types.as_ref().map(|types| types.val().slice([0..1, 0..width]).reshape([width]));
-        let places =
-            self.positions.as_ref().map(|table| places(table.val(), sequences, first_position));
+        let places = self.positions.as_ref().map(|table| {
+            match self.rows_beside_padding(&tokens, sequences) {
+                Some(rows) => {
+                    bag(table.val(), Arc::new(SparseBatch::selection(rows.into_iter())), None)
+                }
+                None => places(table.val(), sequences, first_position),
+            }
+        });
         let table = self.tokens.val();
         let tokens = match tokens {
             Tokens::Ids(ids) => bag(table, Arc::new(self.selection(ids, sequences)), None),
@@ -129,6 +135,29 @@ impl Body {
             Some(projection) => projection.forward(x, Precision::F32),
             None => x,
         }
+    }
+
+    /// Returns the rows of the table of positions of a batch with a token that stands for padding.
+    fn rows_beside_padding(&self, tokens: &Tokens, sequences: &Sequences) -> Option<Vec<u32>> {
+        let padding = self.architecture.padding?;
+        let Tokens::Ids(ids) = tokens else { return None };
+        if !ids.contains(&padding) {
+            return None;
+        }
+        let first = self.architecture.first_position as u32;
+        let mut rows = Vec::with_capacity(ids.len());
+        for text in sequences.ranges() {
+            let mut next = first;
+            for id in &ids[text] {
+                if *id == padding {
+                    rows.push(first - 1);
+                } else {
+                    rows.push(next);
+                    next += 1;
+                }
+            }
+        }
+        Some(rows)
     }
 
     /// Returns the rows of the table of tokens of a batch, with their scales.

@@ -43,7 +43,7 @@ impl Body {
         ids: Option<&Value>,
         readout: &Readout,
     ) -> Value {
-        let Architecture { first_position, epsilon, .. } = self.architecture;
+        let Architecture { first_position, padding, epsilon, .. } = self.architecture;
         let shape = ["batch", "length"].map(Dimension::Any);
         let doc = "1 for a token and 0 for padding";
         let mask = graph.input("attention_mask", Type::Int, &shape, doc);
@@ -64,8 +64,12 @@ impl Body {
             x = graph.node("Add", &[&x, &kind], &[]);
         }
         if let Some(table) = &self.positions {
+            let counted = match (padding, ids) {
+                (Some(padding), Some(ids)) => counted(graph, ids, padding, &mask),
+                (None, _) | (_, None) => before.clone(),
+            };
             let first = graph.int(first_position as i64 - 1);
-            let places = graph.node("Add", &[&before, &first], &[]);
+            let places = graph.node("Add", &[&counted, &first], &[]);
             let table = graph.parameter(table);
             let places = graph.node("Gather", &[&table, &places], &[]);
             x = graph.node("Add", &[&x, &places], &[]);
@@ -227,6 +231,20 @@ impl Layer {
 /// Returns numbers or truth values as floats.
 fn floats(graph: &mut Graph, x: &Value) -> Value {
     graph.node("Cast", &[x], &[("to", Attribute::Int(Type::Float as i64))])
+}
+
+/// Returns how many tokens are before each one and itself, without those that stand for padding, which have 0.
+fn counted(graph: &mut Graph, ids: &Value, padding: u32, mask: &Value) -> Value {
+    let padding = graph.int(padding.into());
+    let is_padding = graph.node("Equal", &[ids, &padding], &[]);
+    let is_padding =
+        graph.node("Cast", &[&is_padding], &[("to", Attribute::Int(Type::Int as i64))]);
+    let one = graph.int(1);
+    let is_other = graph.node("Sub", &[&one, &is_padding], &[]);
+    let others = graph.node("Mul", &[mask, &is_other], &[]);
+    let axis = graph.int(1);
+    let before = graph.node("CumSum", &[&others, &axis], &[]);
+    graph.node("Mul", &[&before, &is_other], &[])
 }
 
 /// Returns 0 where `inside` is 1, and a large negative number where it is 0.

@@ -59,6 +59,27 @@ fn pooled_vectors_are_those_of_the_hidden_ones() {
     }
 }
 
+/// By `create_position_ids_from_input_ids` of transformers.
+#[test]
+fn a_token_for_padding_has_a_position_of_its_own() {
+    let plain = body(&Device::flex());
+    let padded = with(&plain, |sizes| sizes.padding = Some(1));
+    let hidden = |body: &Body, text: &[u32]| host(body.hidden(&[TEXTS[2], text], Pass::Evaluate));
+    assert_eq!(hidden(&plain, TEXTS[0]), hidden(&padded, TEXTS[0]));
+    // the rows 2, 1, 3, 4 of the table, in the places of 2, 3, 4, 5
+    let text: &[u32] = &[2, 1, 9, 3];
+    let only = |body: &Body| host(body.hidden(&[text], Pass::Evaluate));
+    let mut all = parameters::collect(&plain);
+    let table = all.get_mut("positions").unwrap();
+    let values = table.values.to_vec();
+    let order = (0..3).chain([1]).chain(3..21);
+    let moved: Vec<f32> = order.flat_map(|row| values[row * 16..][..16].to_vec()).collect();
+    table.values = moved.into();
+    let moved = parameters::restore(plain.clone(), all).unwrap();
+    assert_eq!(only(&padded), only(&moved));
+    assert_ne!(only(&padded), only(&plain));
+}
+
 /// Returns the value and all gradients of a sum of squares in training.
 fn outcome(body: &Body, pooling: Pooling) -> (Vec<f32>, Vec<(String, Vec<f32>)>) {
     let y = body.pooled(&TEXTS, pooling, Pass::train(8));

@@ -1,5 +1,7 @@
 //! Every broken folder gives an error that names the file, its content and what is allowed.
 
+use std::collections::BTreeMap;
+
 use dsokr_nn::Error;
 use serde_json::{Value, json};
 
@@ -73,19 +75,47 @@ fn files_that_are_missing_or_broken_are_named() {
     assert!(error.contains("none of model.safetensors"), "{error}");
     assert!(error.contains("pytorch_model.bin"), "{error}");
 
-    let hdf5 = Fixture::bert();
-    std::fs::write(hdf5.file("tf_model.h5"), "").unwrap();
-    let error = dsokr_nn::pretrained::Pretrained::open(hdf5.write_description());
-    let error = error.unwrap_err().to_string();
-    assert!(error.contains("tf_model.h5") && error.contains("from_tf=True"), "{error}");
+    // files that are not read, and what makes those that are
+    let cases = [
+        ("tf_model.h5", "from_tf=True"),
+        ("flax_model.msgpack", "from_flax=True"),
+        ("model.onnx", "save_pretrained"),
+    ];
+    for (name, says) in cases {
+        let other = Fixture::bert();
+        std::fs::write(other.file(name), "").unwrap();
+        let error = dsokr_nn::pretrained::Pretrained::open(other.write_description());
+        let error = error.unwrap_err().to_string();
+        assert!(error.contains(name) && error.contains(says), "{error}");
+    }
+    for name in ["sentencepiece.bpe.model", "spiece.model"] {
+        let mut pieces = Fixture::roberta();
+        pieces.set("model_type", "xlm-roberta".into());
+        pieces.files = BTreeMap::from([(name, "pieces".to_owned())]);
+        refused(&pieces, &["no tokenizer", name, "AutoTokenizer", "save_pretrained"]);
+    }
+    let pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 3\n";
+    for name in ["model.safetensors", "pytorch_model.bin"] {
+        let absent = Fixture::bert();
+        std::fs::write(absent.write_description().join(name), pointer).unwrap();
+        let model = dsokr_nn::pretrained::Pretrained::open(absent.path()).unwrap();
+        let error = model.parameters().unwrap_err().to_string();
+        assert!(error.contains(name) && error.contains("git lfs pull"), "{error}");
+    }
+    let mut absent = Fixture::bert();
+    absent.files.insert("tokenizer.json", pointer.into());
+    refused(&absent, &["tokenizer.json", "git lfs pull"]);
     let adapter = Fixture::bert();
     let base = json!({"base_model_name_or_path": "owner/base"}).to_string();
     std::fs::write(adapter.file("adapter_config.json"), base).unwrap();
-    let error = dsokr_nn::pretrained::Pretrained::open(adapter.path()).unwrap_err().to_string();
-    for part in ["adapter_config.json", "an adapter of owner/base", "merge_and_unload()"] {
-        assert!(error.contains(part), "{error}");
+    // alone, with the configuration of the model, and with its weights
+    for folder in [Fixture::path, Fixture::write_description, Fixture::write] {
+        let error = dsokr_nn::pretrained::Pretrained::open(folder(&adapter));
+        let error = error.unwrap_err().to_string();
+        for part in ["adapter_config.json", "an adapter of owner/base", "merge_and_unload()"] {
+            assert!(error.contains(part), "{error}");
+        }
     }
-    assert!(dsokr_nn::pretrained::Pretrained::open(adapter.write()).is_ok());
 
     // each file overwritten by something else
     let cases: [(&'static str, &str, &[&str]); 9] = [

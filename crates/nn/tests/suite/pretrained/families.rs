@@ -353,6 +353,26 @@ fn keys_of_the_hub_give_the_same_architecture() {
     };
     let architecture = open(&config).unwrap().architecture().clone();
     assert_eq!(architecture, *model.architecture());
+
+    // written back in the keys of transformers' class too
+    let (parameters, _) = model.parameters().unwrap();
+    let written = target.path().join("written");
+    open(&config).unwrap().write(&written, &parameters).unwrap();
+    let again = Pretrained::open(&written).unwrap();
+    assert_eq!(again.architecture(), model.architecture());
+    assert_eq!(again.parameters().unwrap().0, parameters);
+    let keys = |folder: &Path| -> Map<String, Value> {
+        serde_json::from_str(&fs::read_to_string(folder.join("config.json")).unwrap()).unwrap()
+    };
+    let found = keys(&written);
+    let ends =
+        ["_size", "_layers", "_heads", "_embeddings", "_act", "_eps", "_prob", "rope_parameters"];
+    for (key, value) in keys(&folder("nomic")) {
+        if ends.iter().any(|end| key.ends_with(end)) {
+            assert_eq!(found.get(&key), Some(&value), "{key}");
+        }
+    }
+
     for (key, value) in [
         ("prenorm", json!(true)),
         ("rotary_emb_fraction", json!(0.5)),

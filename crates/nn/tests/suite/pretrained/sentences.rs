@@ -260,6 +260,12 @@ fn what_is_not_supported_is_refused_by_file_and_key() {
             "\"task\"}",
             &["default_prompt_name = \"task\"", "\"passage\""],
         ),
+        (
+            "config_sentence_transformers.json",
+            "\"query\"}",
+            "\"query\", \"truncate_dim\": 4}",
+            &["truncate_dim = 4: null", "whole vectors"],
+        ),
     ];
     for (file, from, to, says) in cases {
         let target = tempfile::tempdir().unwrap();
@@ -285,6 +291,8 @@ fn empty_settings_are_read() {
         "tokenizer_args": {"trust_remote_code": true}, "unpad_inputs": false,
     });
     fs::write(target.path().join("sentence_bert_config.json"), settings.to_string()).unwrap();
+    let prompts = json!({"prompts": {"query": ""}, "truncate_dim": null}).to_string();
+    fs::write(target.path().join("config_sentence_transformers.json"), prompts).unwrap();
     let model = Pretrained::open(target.path()).unwrap();
     assert_eq!(config(target.path(), None).max_length(&model), 9);
 }

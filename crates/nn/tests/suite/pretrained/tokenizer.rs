@@ -1,5 +1,6 @@
 //! Ids are those that transformers 5.23 gives; expected ones were taken from it.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
@@ -84,6 +85,23 @@ fn padding_and_truncation_of_the_file_are_switched_off() {
     assert_eq!(ids(&tokenizer, "ac a caac"), [0, 8, 7, 6, 5, 4, 8, 2]);
     assert_eq!(ids(&tokenizer, "b"), [0, 3, 2]);
     assert_eq!(tokenizer.encode("ac a caac", 5).unwrap(), (vec![0, 8, 7, 6, 2], true));
+}
+
+/// With a share of 1, a text is its letters.
+#[test]
+fn merges_are_not_dropped() {
+    let mut fixture = Fixture::roberta();
+    let mut file: Value = serde_json::from_str(&fixture.files["tokenizer.json"]).unwrap();
+    file["model"]["dropout"] = json!(1.0);
+    fixture.files.insert("tokenizer.json", file.to_string());
+    for class in ["RobertaTokenizer", "PreTrainedTokenizerFast"] {
+        let settings = json!({ "tokenizer_class": class }).to_string();
+        fixture.files.insert("tokenizer_config.json", settings);
+        let tokenizer = fixture.open().unwrap().tokenizer;
+        assert_eq!(ids(&tokenizer, "ac a caac"), [0, 8, 7, 6, 5, 4, 8, 2]);
+        let kept: Value = serde_json::from_str(&tokenizer.json).unwrap();
+        assert_eq!(kept["model"]["dropout"], Value::Null);
+    }
 }
 
 #[test]
@@ -342,6 +360,13 @@ fn files_that_versions_of_transformers_read_differently_are_refused() {
             "handle_chinese_chars",
         ),
         ("/normalizer/lowercase", json!(true), "RobertaTokenizer", "model.type = \"WordPiece\""),
+        ("/model/max_input_chars_per_word", json!(200), "BertTokenizer", "_word = 200: 100"),
+        (
+            "/post_processor",
+            json!({"type": "BertProcessing", "cls": ["[MASK]", 4], "sep": ["[SEP]", 3]}),
+            "BertTokenizer",
+            "post_processor = [\"[MASK]\",\"[SEP]\"]: [\"[CLS]\",\"[SEP]\"], cls_token",
+        ),
     ];
     for (pointer, value, class, says) in cases {
         let mut fixture = with_file(|file| *file.pointer_mut(pointer).unwrap() = value);
@@ -357,6 +382,145 @@ fn files_that_versions_of_transformers_read_differently_are_refused() {
     }
 }
 
+#[test]
+fn other_types_of_tokens_are_refused() {
+    let sequence = |id: &str, kind: u32| json!({"Sequence": {"id": id, "type_id": kind}});
+    let special = |id: &str, kind: u32| json!({"SpecialToken": {"id": id, "type_id": kind}});
+    let with_types = |of_first: u32, of_text: u32| {
+        let mut fixture = with_file(|file| {
+            file["post_processor"] = json!({
+                "type": "TemplateProcessing",
+                "single": [special("[CLS]", of_first), sequence("A", of_text), special("[SEP]", 0)],
+                "pair": [sequence("A", 0), special("[SEP]", 0), sequence("B", 1)],
+                "special_tokens": {
+                    "[CLS]": {"id": "[CLS]", "ids": [2], "tokens": ["[CLS]"]},
+                    "[SEP]": {"id": "[SEP]", "ids": [3], "tokens": ["[SEP]"]},
+                },
+            });
+        });
+        let settings = json!({"tokenizer_class": "PreTrainedTokenizerFast"}).to_string();
+        fixture.files.insert("tokenizer_config.json", settings);
+        fixture
+    };
+    assert_eq!(ids(&with_types(0, 0).open().unwrap().tokenizer, "a"), [2, 5, 3]);
+    for (of_first, of_text) in [(1, 0), (0, 1)] {
+        let fixture = with_types(of_first, of_text);
+        let error = fixture.open().unwrap_err().to_string();
+        for part in ["tokenizer.json: ", "another type than 0", "\"type_id\": 0"] {
+            assert!(error.contains(part), "{error}");
+        }
+        // runs of earlier versions have read the first type
+        assert!(Pretrained::open_kept(fixture.path()).is_ok());
+    }
+}
+
+/// Returns a folder with a tokenizer.json of SentencePiece, as transformers writes those of XLM-RoBERTa.
+fn with_pieces(class: &str, mut settings: Value, edit: impl FnOnce(&mut Value)) -> Fixture {
+    let spaces = json!({"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": "\u{2581}"});
+    let end = |token: &str| json!({"SpecialToken": {"id": token, "type_id": 0}});
+    let text = |id: &str| json!({"Sequence": {"id": id, "type_id": 0}});
+    let mut file = json!({
+        "version": "1.0", "truncation": null, "padding": null, "added_tokens": [],
+        "normalizer": {"type": "Sequence", "normalizers": [
+            {"type": "Strip", "strip_left": false, "strip_right": true}, spaces,
+        ]},
+        "pre_tokenizer": {"type": "Sequence", "pretokenizers": [
+            {"type": "WhitespaceSplit"},
+            {"type": "Metaspace", "replacement": "\u{2581}", "prepend_scheme": "always", "split": true},
+        ]},
+        "post_processor": {
+            "type": "TemplateProcessing",
+            "single": [end("<s>"), text("A"), end("</s>")],
+            "pair": [end("<s>"), text("A"), end("</s>"), text("B"), end("</s>")],
+            "special_tokens": {
+                "<s>": {"id": "<s>", "ids": [0], "tokens": ["<s>"]},
+                "</s>": {"id": "</s>", "ids": [2], "tokens": ["</s>"]},
+            },
+        },
+        "decoder": null,
+        "model": {"type": "Unigram", "unk_id": 3, "byte_fallback": false, "vocab": [
+            ["<s>", 0.0], ["<pad>", 0.0], ["</s>", 0.0], ["<unk>", 0.0],
+            ["\u{2581}", -2.0], ["a", -2.0], ["c", -2.0], ["\u{2581}a", -3.0],
+        ]},
+    });
+    edit(&mut file);
+    let mut fixture = Fixture::roberta();
+    fixture.set("model_type", "xlm-roberta".into());
+    if !class.is_empty() {
+        settings["tokenizer_class"] = class.into();
+    }
+    let settings = settings.to_string();
+    fixture.files =
+        BTreeMap::from([("tokenizer.json", file.to_string()), ("tokenizer_config.json", settings)]);
+    fixture
+}
+
+/// As above: version 5 builds all but the vocabulary and the tables of characters.
+#[test]
+fn pieces_that_versions_of_transformers_read_differently_are_refused() {
+    let of_albert = |accents: bool, lower: bool| {
+        let quotes = ["``", "''"].map(
+            |quotes| json!({"type": "Replace", "pattern": {"String": quotes}, "content": "\""}),
+        );
+        let mut parts = quotes.to_vec();
+        if !accents {
+            parts.extend(["NFKD", "StripAccents"].map(|kind| json!({ "type": kind })));
+        }
+        if lower {
+            parts.push(json!({"type": "Lowercase"}));
+        }
+        move |file: &mut Value| {
+            file["normalizer"] = json!({ "type": "Sequence", "normalizers": parts });
+            file["model"]["unk_id"] = 1.into();
+        }
+    };
+    let cased = json!({"do_lower_case": false, "keep_accents": true});
+    for class in ["", "XLMRobertaTokenizer", "CamembertTokenizerFast"] {
+        let fixture = with_pieces(class, json!({}), |_| ());
+        assert_eq!(ids(&fixture.open().unwrap().tokenizer, "a  ca "), [0, 7, 4, 6, 5, 2]);
+    }
+    let albert = "AlbertTokenizer";
+    assert!(with_pieces(albert, json!({}), of_albert(false, true)).open().is_ok());
+    assert!(with_pieces(albert, cased.clone(), of_albert(true, false)).open().is_ok());
+
+    let none = json!({});
+    let refused = [
+        (with_pieces(albert, cased, of_albert(false, true)), "normalizer = ["),
+        (with_pieces(albert, none.clone(), of_albert(true, false)), "normalizer = ["),
+        (
+            with_pieces("", none.clone(), |file| file["normalizer"] = json!({"type": "Lowercase"})),
+            "normalizer = [\"Lowercase\"]: []",
+        ),
+        (
+            with_pieces("", json!({"add_prefix_space": false}), |_| ()),
+            "prepend_scheme = \"always\": add_prefix_space = false",
+        ),
+        (with_pieces("", none, |file| file["model"]["unk_id"] = 1.into()), "unk_id = 1: 3"),
+        (with_pieces("", json!({"eos_token": "<unk>"}), |_| ()), "bos_token and eos_token"),
+    ];
+    for (mut fixture, says) in refused {
+        let error = fixture.open().unwrap_err().to_string();
+        for part in ["tokenizer.json: ", says, "\"PreTrainedTokenizerFast\""] {
+            assert!(error.contains(part), "{error}: no {part}");
+        }
+        let settings = json!({"tokenizer_class": "PreTrainedTokenizerFast"}).to_string();
+        fixture.files.insert("tokenizer_config.json", settings);
+        assert!(fixture.open().is_ok(), "{says}");
+    }
+}
+
+#[test]
+fn byte_pairs_that_the_class_would_split_otherwise_are_refused() {
+    let mut fixture = Fixture::roberta();
+    let mut file: Value = serde_json::from_str(&fixture.files["tokenizer.json"]).unwrap();
+    file["pre_tokenizer"]["use_regex"] = json!(false);
+    fixture.files.insert("tokenizer.json", file.to_string());
+    let error = fixture.open().unwrap_err().to_string();
+    for part in ["use_regex = false: true", "RobertaTokenizer", "\"PreTrainedTokenizerFast\""] {
+        assert!(error.contains(part), "{error}");
+    }
+}
+
 /// Runs of earlier versions have read tokenizer.json as it is.
 #[test]
 fn what_a_run_has_kept_is_read_as_it_is() {
@@ -369,6 +533,100 @@ fn what_a_run_has_kept_is_read_as_it_is() {
     }
     let kept = Pretrained::open_kept(fixture.path()).unwrap();
     assert_eq!(ids(&kept.tokenizer, "The é"), [2, 1, 9, 3]);
+}
+
+/// Both versions of transformers add them, in each of their files.
+#[test]
+fn tokens_of_other_files_are_added_to_a_tokenizer_file() {
+    let flags = json!({"content": "[MOL]", "lstrip": false, "rstrip": false, "normalized": false,
+                       "single_word": false, "special": true});
+    let settings = "tokenizer_config.json";
+    let cases = [
+        (settings, json!({"additional_special_tokens": ["[MOL]"]})),
+        (settings, json!({"additional_special_tokens": [flags]})),
+        (settings, json!({"extra_special_tokens": ["[MOL]"]})),
+        (settings, json!({"extra_special_tokens": {"mol_token": "[MOL]"}})),
+        (settings, json!({"added_tokens_decoder": {"16": flags}})),
+        (settings, json!({"bos_token": "[MOL]"})),
+        ("special_tokens_map.json", json!({"additional_special_tokens": ["[MOL]"]})),
+        ("added_tokens.json", json!({"[MOL]": 16})),
+    ];
+    for class in ["BertTokenizer", "PreTrainedTokenizerFast"] {
+        for (name, content) in &cases {
+            let mut fixture = with_file(|_| ());
+            fixture.set("vocab_size", 18.into());
+            let mut files = BTreeMap::from([(settings, json!({}))]);
+            files.insert(*name, content.clone());
+            files.get_mut(settings).unwrap()["tokenizer_class"] = class.into();
+            fixture.files.extend(files.iter().map(|(name, json)| (*name, json.to_string())));
+            let model = fixture.open().unwrap();
+            assert_eq!(ids(&model.tokenizer, "a [MOL] c"), [2, 5, 16, 6, 3], "{name}: {content}");
+            // the run and its export have them
+            let written = fixture.file("kept.json");
+            fs::write(&written, &model.tokenizer.json).unwrap();
+            let again = Tokenizer::read(&written).unwrap();
+            assert_eq!(ids(&again, "a [MOL] c"), [2, 5, 16, 6, 3], "{name}: {content}");
+        }
+    }
+}
+
+/// Those of tokenizer_config.json come first.
+#[test]
+fn further_tokens_have_the_order_of_transformers() {
+    let mut fixture = with_file(|_| ());
+    fixture.set("vocab_size", 18.into());
+    let tokens = |name: &str| json!({ "additional_special_tokens": [name] }).to_string();
+    fixture.files.insert("tokenizer_config.json", tokens("[MOL]"));
+    fixture.files.insert("special_tokens_map.json", tokens("[END]"));
+    let tokenizer = fixture.open().unwrap().tokenizer;
+    assert_eq!(ids(&tokenizer, "a [MOL] [END]"), [2, 5, 16, 17, 3]);
+}
+
+#[test]
+fn flags_of_tokens_are_those_of_the_settings() {
+    let mut fixture = with_file(|_| ());
+    let with_flags = json!({"content": "[MASK]", "lstrip": true, "rstrip": false,
+                            "normalized": false, "single_word": false, "special": true});
+    let lstrip = |fixture: &Fixture| {
+        let json: Value = serde_json::from_str(&fixture.open().unwrap().tokenizer.json).unwrap();
+        let tokens = json["added_tokens"].as_array().unwrap();
+        tokens.iter().find(|token| token["content"] == "[MASK]").unwrap()["lstrip"].clone()
+    };
+    assert_eq!(lstrip(&fixture), false);
+    // a name is no reason to change them
+    let named = json!({ "mask_token": with_flags, "extra_special_tokens": {} }).to_string();
+    fixture.files.insert("tokenizer_config.json", named);
+    assert_eq!(fixture.open().unwrap().tokenizer.json, fixture.files["tokenizer.json"]);
+    let decoded = json!({ "added_tokens_decoder": {"4": with_flags} }).to_string();
+    fixture.files.insert("tokenizer_config.json", decoded);
+    assert_eq!(lstrip(&fixture), true);
+}
+
+/// Names of special tokens stand in many files of models that do not have them.
+#[test]
+fn tokens_without_a_vector_are_no_part_of_the_model() {
+    let mut fixture = with_file(|_| ());
+    let settings = json!({"bos_token": "<s>", "cls_token": "[CLS]"}).to_string();
+    fixture.files.insert("tokenizer_config.json", settings);
+    assert_eq!(fixture.open().unwrap().tokenizer.json, fixture.files["tokenizer.json"]);
+    let settings = json!({"additional_special_tokens": ["[MOL]"]}).to_string();
+    fixture.files.insert("tokenizer_config.json", settings);
+    let error = fixture.open().unwrap_err().to_string();
+    assert!(error.contains("vocabulary = 17: at most 16, vocab_size"), "{error}");
+}
+
+#[test]
+fn special_tokens_that_are_split_are_refused() {
+    let mut fixture = with_file(|_| ());
+    for (is_split, is_read) in [(json!(false), true), (json!(null), true), (json!(true), false)] {
+        let settings = json!({ "split_special_tokens": is_split }).to_string();
+        fixture.files.insert("tokenizer_config.json", settings);
+        let opened = fixture.open();
+        assert_eq!(opened.is_ok(), is_read);
+        if let Err(error) = opened {
+            assert!(error.to_string().contains("split_special_tokens = true: false"), "{error}");
+        }
+    }
 }
 
 #[test]

@@ -114,6 +114,7 @@ fn robertas_positions_start_after_the_padding_token() {
         fixture.tensors.insert("roberta.pooler.dense.bias".into(), head);
         let model = fixture.open().unwrap();
         assert_eq!((model.architecture().first_position, model.architecture().longest()), (2, 8));
+        assert_eq!(model.architecture().padding, Some(1));
         assert!(model.check(8).is_ok());
         assert!(model.check(9).is_err());
         let (parameters, unused) = model.parameters().unwrap();

@@ -79,6 +79,33 @@ fn a_run_folder_without_the_weights_can_write_a_body() {
     assert_eq!(&std::fs::read_to_string(run.path().join("tokenizer.json")).unwrap(), original);
 }
 
+/// Padding at the start of a text would move its positions.
+#[test]
+fn texts_are_padded_at_their_ends() {
+    let mut fixture = Fixture::roberta();
+    let mut file: Value = serde_json::from_str(&fixture.files["tokenizer.json"]).unwrap();
+    file["padding"]["direction"] = "Left".into();
+    fixture.files.insert("tokenizer.json", file.to_string());
+    let settings = json!({"padding_side": "left", "model_max_length": 8});
+    fixture.files.insert("tokenizer_config.json", settings.to_string());
+    let model = fixture.open().unwrap();
+    let (body, _) = model.parameters().unwrap();
+    let target = tempfile::tempdir().unwrap();
+    let folder = target.path().join("written");
+    model.write(&folder, &body).unwrap();
+    let read = |name: &str| -> Value {
+        serde_json::from_str(&std::fs::read_to_string(folder.join(name)).unwrap()).unwrap()
+    };
+    assert_eq!(
+        read("tokenizer_config.json"),
+        json!({"padding_side": "right", "model_max_length": 8})
+    );
+    file["padding"] = Value::Null;
+    assert_eq!(read("tokenizer.json"), file);
+    let again = Pretrained::open(&folder).unwrap().tokenizer;
+    assert_eq!(again.encode("ac a", 8).unwrap(), model.tokenizer.encode("ac a", 8).unwrap());
+}
+
 #[test]
 fn a_body_that_does_not_fit_is_refused_before_anything_is_written() {
     let model = Fixture::bert();
