@@ -62,7 +62,10 @@ impl LearningCurve {
 fn with_members(path: &Path) -> Vec<PathBuf> {
     let mut folders: Vec<PathBuf> = vec![path.into()];
     if let Ok(members) = fs::read_dir(path.join(MEMBERS)) {
-        folders.extend(members.flatten().map(|member| member.path()));
+        // locks and unfinished folders of members are hidden
+        let is_member =
+            |member: &fs::DirEntry| !member.file_name().as_encoded_bytes().starts_with(b".");
+        folders.extend(members.flatten().filter(is_member).map(|member| member.path()));
         folders.sort();
     }
     folders

@@ -6,7 +6,7 @@ use std::io::{ErrorKind, Seek, Write};
 use std::path::{Path, PathBuf};
 
 use dsokr_core::Argument;
-use dsokr_core::store::{create_folder, new_folder, remove_abandoned, replace_folder};
+use dsokr_core::store::{Listed, create_folder, new_folder, remove_abandoned, replace_folder};
 
 use super::{CANDIDATES, CONFIG, FINGERPRINTS, MEMBERS};
 use crate::config::Checked;
@@ -206,6 +206,8 @@ pub(super) fn create_whole(
 pub(crate) struct RunLock {
     file: File,
     path: PathBuf,
+    /// None while the lock is dropped. A signal that ends the process removes the file of one that is not.
+    listed: Option<Listed>,
 }
 
 impl RunLock {
@@ -254,13 +256,16 @@ impl RunLock {
                 tracing::warn!("{}: {e}", path.display());
             }
             remove_abandoned(&place);
-            return Ok(Some(Self { file, path }));
+            let listed = Some(Listed::new(&path));
+            return Ok(Some(Self { file, path, listed }));
         }
     }
 }
 
 impl Drop for RunLock {
     fn drop(&mut self) {
+        // before the file is removed: after that one of this name is of a different process
+        drop(self.listed.take());
         // removed while it is locked: who opens it meanwhile finds that it is gone, and tries again
         if is_at(&self.file, &self.path) {
             let _ = fs::remove_file(&self.path);

@@ -34,7 +34,7 @@ pub use atomic::{
 pub use byte_sum::ByteSum;
 pub use mapping::{Array, CheckedArray, Entry, Mapping, elements};
 pub use read::{Checked, Stored};
-pub use temporary::{ScratchFolder, end_writing};
+pub use temporary::{Listed, ScratchFolder, end_writing};
 pub use write::{Contents, Elsewhere, Filling, Tensor};
 
 const KIND: &str = "dsokr.kind";
