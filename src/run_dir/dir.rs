@@ -6,21 +6,23 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use dsokr_core::Argument;
 use dsokr_core::store::{Contents, Stored, Tensor, read_text, sync_file, sync_folder};
 use dsokr_decode::{Candidates, Reranker};
 use dsokr_nn::parameters::Parameters;
 use dsokr_train::{Checkpoint, CheckpointSink, LogLine, StepNumbers, check_basis, read_parameters};
+use tracing::warn;
 
 use super::log::{LoggedLine, SolvedLine, validation_scalars};
 use super::place::create_whole;
 use super::tensorboard::Events;
 use super::{
-    ALL, CANDIDATES, CARD, CHANGES, CHECKPOINTS, CONFIG, ENCODER, LOG, MEMBERS, METRICS, Record,
-    Report, RunLock, candidates, check_fingerprints, fingerprint_of, load_data_folder, named,
-    read_json, read_optional, replace, replace_json, report, save_candidates, save_fingerprints,
-    write_text,
+    ALL, CANDIDATES, CARD, CHANGES, CHECKPOINTS, CONFIG, ENCODER, LOG, MEMBERS, METRICS, RERANKER,
+    Record, Report, RunLock, candidates, check_fingerprints, fingerprint_of, load_data_folder,
+    named, read_json, read_optional, replace, replace_json, report, save_candidates,
+    save_fingerprints, write_text,
 };
-use crate::config::{Checked, Config, FORMAT};
+use crate::config::{Checked, Config, DecodingConfig, FORMAT};
 use crate::error::{Error, ensure_run};
 use crate::metrics::scores::Scores;
 
@@ -185,6 +187,43 @@ impl RunDir {
     pub fn read_text(&self, name: &str) -> Result<String, Error> {
         let path = self.path.join(name);
         read_text(&path).map_err(Error::reading(&path))
+    }
+
+    /// Whether the run is trained to its end, with a warning where it is not.
+    pub(crate) fn warn_of_end(&self) -> bool {
+        let is_complete = self.path.join(METRICS).exists();
+        if !is_complete {
+            let resume = Argument::switch("resume");
+            let path = self.path.display();
+            warn!(
+                "{path}: the run is not trained to its end, and is used as far as it came; {resume} goes on"
+            );
+        }
+        is_complete
+    }
+
+    /// Warns of a run that is not trained to its end, and refuses one that lacks a correction of `decoding`: its answers
+    /// would be others than those of the complete run.
+    ///
+    /// # Errors
+    /// [`dsokr_core::Error::File`] of the run.
+    pub(crate) fn check_end(
+        &self,
+        decoding: &DecodingConfig,
+        candidates: &Candidates,
+    ) -> Result<(), Error> {
+        if self.warn_of_end() {
+            return Ok(());
+        }
+        let lacks_hubs = decoding.hubs.is_some() && candidates.hubs().is_none();
+        let lacks_reranker = decoding.reranker.is_some() && !self.path.join(RERANKER).exists();
+        let lacking = [("decoding.hubs", lacks_hubs), ("decoding.reranker", lacks_reranker)];
+        let Some((key, _)) = lacking.into_iter().find(|(_, lacks)| *lacks) else { return Ok(()) };
+        let resume = Argument::switch("resume");
+        let message = format_args!(
+            "the run is not trained to its end, and has no {key} yet: go on with {resume}"
+        );
+        Err(Error::run(&self.path, message))
     }
 
     /// The final report; none where the run is not complete.

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use safetensors::SafeTensors;
 
-use crate::sandbox::{CONFIG, Sandbox, copy, json};
+use crate::sandbox::{BAG, CONFIG, RIDGE, Sandbox, copy, json};
 
 /// Parameters and other tensors of a file by name, the optimiser's left out: it lists its tensors in
 /// no particular order.
@@ -493,4 +493,51 @@ fn a_run_is_not_resumed_on_other_data() {
     sandbox.fail(&resume, 2, &["run", "data have changed"]);
     sandbox.write("data/small/train.tsv", &train);
     sandbox.succeed(&resume);
+}
+
+/// A kill between the fit and its corrections leaves a run that has a model.
+#[test]
+fn a_run_without_its_corrections_is_not_used_as_if_it_had_them() {
+    let sandbox = Sandbox::new();
+    sandbox.write("ridge.toml", &CONFIG.replace(BAG, RIDGE));
+    let hubs = "decoding.hubs={folds=2, neighbours=[2]}";
+    let look = "decoding.reranker={candidates=20, neighbours=5, folds=4}";
+    let train = |config: &'static str, out: &'static str, change: &'static str| {
+        ["train", config, "--quiet", "--out", out, "--set", change]
+    };
+    let hubs = train("small.toml", "hubs", hubs);
+    let look = train("ridge.toml", "look", look);
+    sandbox.succeed(&["train", "small.toml", "--quiet", "--out", "plain"]);
+    [hubs, look].iter().for_each(|train| drop(sandbox.succeed(train)));
+    ["hubs", "look", "plain"].iter().for_each(|run| {
+        fs::remove_file(sandbox.path(run).join("metrics.json")).unwrap();
+    });
+    // the model alone is used, with a warning
+    let output = sandbox.run(&["search", "plain", "a ring"]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && said.contains("not trained to its end"), "{said}");
+    let output = sandbox.run(&["search", "hubs", "a ring"]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+
+    let corrected = fs::read(sandbox.path("hubs/candidates.safetensors")).unwrap();
+    fs::copy(
+        sandbox.path("plain/candidates.safetensors"),
+        sandbox.path("hubs/candidates.safetensors"),
+    )
+    .unwrap();
+    fs::remove_file(sandbox.path("look/reranker.safetensors")).unwrap();
+    for (run, key, train) in [("hubs", "decoding.hubs", hubs), ("look", "decoding.reranker", look)]
+    {
+        for call in [
+            &["search", run, "a ring"][..],
+            &["evaluate", run],
+            &["predict", run, "data/small/test.tsv"],
+            &["compare", run, "plain"],
+        ] {
+            sandbox.fail(call, 2, &["not trained to its end", key, "--resume"]);
+        }
+        sandbox.succeed(&[&train[..], &["--resume"]].concat());
+        sandbox.succeed(&["evaluate", run]);
+    }
+    assert!(fs::read(sandbox.path("hubs/candidates.safetensors")).unwrap() == corrected);
 }
