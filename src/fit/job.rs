@@ -110,6 +110,24 @@ impl Job {
         work()
     }
 
+    /// Does a stage of the fit that makes something of the data. Where the run is resumed, rows that do not fit those that it
+    /// holds are of other data.
+    ///
+    /// # Errors
+    /// An error of `work`; [`Error::DataChanged`] in the place of rows that do not fit.
+    pub fn of_data<T>(
+        &self,
+        name: &'static str,
+        work: impl FnOnce() -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        self.stage(name, work).map_err(|error| match error {
+            Error::Core(dsokr_core::Error::Shape(_)) if self.resumes => {
+                Error::DataChanged { path: self.run.path().to_path_buf() }
+            }
+            other => other,
+        })
+    }
+
     /// Does a stage of the fit on the first process alone, and returns the result on all of them.
     ///
     /// # Errors

@@ -138,12 +138,13 @@ fn fit_one(
     let started = Instant::now();
     let part = corrections.further.problem(&problem)?;
     let learned = part.as_ref().unwrap_or(&problem);
-    let mut learner = job.stage("inputs", || learned.config.encoder.learner().prepare(learned))?;
+    let mut learner =
+        job.of_data("inputs", || learned.config.encoder.learner().prepare(learned))?;
     job.afford(&plan::needs_of_targets(&problem, &*learner))?;
 
     // 3. targets: where outputs lie, and every candidate with them
-    let targets = job.stage("targets", || learner.targets(&problem))?;
-    let placed = job.stage("candidates", || {
+    let targets = job.of_data("targets", || learner.targets(&problem))?;
+    let placed = job.of_data("candidates", || {
         targets.space.candidates(&problem.dataset.outputs, &problem.ranks)
     })?;
     let evaluator = Evaluator::new(&problem, &targets.space, &placed)?;

@@ -492,6 +492,11 @@ fn a_run_is_not_resumed_on_other_data() {
     let resume = ["train", "small.toml", "--quiet", "--out", "run", "--resume"];
     sandbox.fail(&resume, 2, &["run", "data have changed"]);
     sandbox.write("data/small/train.tsv", &train);
+    // other n-grams of outputs than the basis knows
+    let outputs = sandbox.read("data/small/outputs.tsv");
+    sandbox.write("data/small/outputs.tsv", &outputs.replacen("\tmethane", "\tzyxane", 1));
+    sandbox.fail(&resume, 2, &["run", "data have changed"]);
+    sandbox.write("data/small/outputs.tsv", &outputs);
     sandbox.succeed(&resume);
 }
 
