@@ -233,12 +233,17 @@ impl RunDir {
 
     /// The lines of `log.jsonl` that have steps, without an unfinished last one; none where there is no log.
     pub(crate) fn log(&self) -> Result<Option<Vec<LogLine<Scores>>>, Error> {
+        let lines = self.lines()?;
+        Ok(lines.map(|lines| lines.into_iter().filter_map(LoggedLine::of_steps).collect()))
+    }
+
+    /// All lines of `log.jsonl`, without an unfinished last one; none where there is no log.
+    pub(super) fn lines(&self) -> Result<Option<Vec<LoggedLine>>, Error> {
         let file = self.path.join(LOG);
         let Some(text) = read_optional(&file)? else { return Ok(None) };
         let whole = text.split_inclusive('\n').filter(|line| line.ends_with('\n'));
         let lines: Result<Vec<LoggedLine>, _> = whole.map(serde_json::from_str).collect();
-        let lines = lines.map_err(|error| Error::run(file, error))?;
-        Ok(Some(lines.into_iter().filter_map(LoggedLine::of_steps).collect()))
+        lines.map(Some).map_err(|error| Error::run(file, error))
     }
 
     /// The best parameters so far.

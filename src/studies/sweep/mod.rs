@@ -162,6 +162,15 @@ impl SweepRequest<'_> {
         let configs = configs.collect::<Result<Vec<Checked>, Error>>()?;
         let times = before.iter().flat_map(|before| &before.runs);
         let times: Vec<_> = times.map(|run| (run.path.clone(), run.seconds)).collect();
+        // the table may name the folder in other words
+        let listed = |out: &Path| {
+            times.iter().find(|(run, _)| run.file_name() == out.file_name()).map(|(_, time)| *time)
+        };
+        // what a complete run took: a kill may have come before the table was written, but the log is there
+        let taken = |out: &Path| match listed(out).flatten() {
+            Some(seconds) => Ok::<_, Error>(Some(seconds)),
+            None => Ok(Some(RunDir::at(out).logged_seconds()?).filter(|&seconds| seconds > 0.0)),
+        };
         let mut runs = match before {
             Some(before) => self.others(&path, before, (&keys, &settings), split)?,
             None => Vec::new(),
@@ -171,12 +180,13 @@ impl SweepRequest<'_> {
         let mut earlier: Vec<SweepRun> = Vec::new();
         for (setting, config) in settings.iter().zip(&configs) {
             let out = path.join(folder(setting));
-            if let Some((_, seconds)) = times.iter().find(|(folder, ..)| *folder == out)
+            if listed(&out).is_some()
                 && let Some(report) = RunDir::at(&out).report()?
             {
                 let setting = with_keys(setting, &keys, config)?;
+                let seconds = taken(&out)?;
                 let run = SweepRun::from_report(setting, out, metric, Ok(report));
-                let run = SweepRun { seconds: *seconds, ..run };
+                let run = SweepRun { seconds, ..run };
                 earlier.push(self.within_budget(run, None, metric).0);
             }
         }
@@ -198,7 +208,7 @@ impl SweepRequest<'_> {
                 took += elapsed;
                 Some(before + elapsed.as_secs_f64())
             } else {
-                earlier.iter().find(|run| run.path == out).and_then(|run| run.seconds)
+                taken(&out)?
             };
             let run = SweepRun { seconds, ..SweepRun::from_report(setting, out, metric, report) };
             let last = at.checked_sub(1).and(runs.last());
