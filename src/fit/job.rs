@@ -141,7 +141,8 @@ impl Job {
     }
 
     /// Opens the run directory: a new one with the files of the preparation, the space and the candidates, or that of a
-    /// resumed run, whose data must be the same, and the lexicon of the reranker's words.
+    /// resumed run, whose data must be the same, the lexicon of the reranker's words, and the number that tells the `lists`
+    /// of candidates of validation queries from others.
     ///
     /// # Errors
     /// [`Error::DataChanged`]; errors of the file system.
@@ -150,16 +151,18 @@ impl Job {
         problem: &Problem,
         targets: &OutputTargets,
         candidates: &Candidates,
-        corrections: &Corrections,
+        (corrections, lists): (&Corrections, Option<u64>),
         files: Vec<PreparationFile>,
     ) -> Result<Begun, Error> {
-        let lexicon = corrections.lexicon();
-        let data = targets.fingerprint(&problem.dataset, candidates, lexicon, &self.ranks)?;
-        self.ranks.check_same("fingerprint of the data and the targets", &data)?;
-        let run = self.run.clone().of_data(&data).in_space(&targets.space.fingerprint());
+        let further = (corrections.lexicon(), lists);
+        let data = targets.fingerprints(&problem.dataset, candidates, further, &self.ranks)?;
+        self.ranks.check_same("fingerprint of the data and the targets", &data.now)?;
+        let run = self.run.clone().of_data(&data.now).in_space(&targets.space.fingerprint());
         let run = run.prepared(&files)?;
         if self.resumes {
-            let report: Option<Report> = self.ranks.of_first(|| self.resume(problem, &run))?;
+            let earlier = data.earlier.as_deref();
+            let report: Option<Report> =
+                self.ranks.of_first(|| self.resume(problem, &run, earlier))?;
             if report.is_some() {
                 info!(path = %run.path().display(), "the run is complete");
                 return Ok(Begun::Complete);
@@ -170,7 +173,7 @@ impl Job {
         let created = candidates.written(&self.ranks, |writer| {
             run.create(&problem.config, &files, |here| {
                 save_problem(here, problem, targets)?;
-                let fingerprints = named([("basis", run.space()), ("data", &data)]);
+                let fingerprints = named([("basis", run.space()), ("data", &data.now)]);
                 Ok(writer.save(&here.join(CANDIDATES), &fingerprints)?)
             })
         })?;
@@ -188,9 +191,15 @@ impl Job {
         self.ranks.agree(run.stored(candidates))
     }
 
-    /// Writes what is changed into a resumed run; its report, if it is complete.
-    fn resume(&self, problem: &Problem, run: &RunDir) -> Result<Option<Report>, Error> {
-        run.check_data()?;
+    /// Writes what is changed into a resumed run, which may be of the data with the `earlier` fingerprint; its report, if it
+    /// is complete.
+    fn resume(
+        &self,
+        problem: &Problem,
+        run: &RunDir,
+        earlier: Option<&str>,
+    ) -> Result<Option<Report>, Error> {
+        run.check_data(earlier)?;
         if let Some(resumed) = &self.resumed {
             resumed.record(run, &problem.config)?;
         }

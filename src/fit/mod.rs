@@ -150,6 +150,7 @@ fn fit_one(
     let evaluator = Evaluator::new(&problem, &targets.space, &placed)?;
     let corrections = job.stage("texts", || corrections.with_texts(&placed))?;
     report::log_targets(&targets, &evaluator, started);
+    let validation_lists = evaluator.validation_lists();
     let lists = evaluator.into_lists();
     let example = report::example(&problem);
 
@@ -161,7 +162,8 @@ fn fit_one(
     learner.start(learned_targets)?;
 
     // 5. the run directory: new, or that of the same data, or complete already; candidates are read from it
-    let begun = job.begin(&problem, &targets, &placed, &corrections, learner.files()?)?;
+    let begun =
+        job.begin(&problem, &targets, &placed, (&corrections, validation_lists), learner.files()?)?;
     let Begun::Unfinished(mut run) = begun else {
         return Trained::open(job.run(), &problem.device, Vec::new());
     };
@@ -188,7 +190,7 @@ fn fit_one(
         report::tell_validation(&fitted, &predictions, &evaluator, took, &mut run, observer)?;
         let held_out = predicted.held_out.as_ref();
         let reported = report::report(&evaluator, &fitted, predictions, held_out, &run)?;
-        run.finish(&problem.config, &reported.report)?;
+        run.finish(&problem.config, &reported.report, evaluator.measured_on()?)?;
         let advice = reported.advice(&evaluator, &fitted, &decoding, &run)?;
         chosen = Some(decoding);
         Ok((reported.report, advice))

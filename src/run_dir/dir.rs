@@ -278,9 +278,11 @@ impl RunDir {
         Ok(log.iter().rev().find(|line| line.best).map(|line| line.step))
     }
 
-    /// Refuses data that differ from those that the run was started with.
-    pub(crate) fn check_data(&self) -> Result<(), Error> {
-        if candidates::open(&self.path)?.metadata("data")? == self.data {
+    /// Refuses data that differ from those that the run was started with, which may have the `earlier` fingerprint.
+    pub(crate) fn check_data(&self, earlier: Option<&str>) -> Result<(), Error> {
+        let candidates = candidates::open(&self.path)?;
+        let found = candidates.metadata("data")?;
+        if found == self.data || Some(found) == earlier {
             return Ok(());
         }
         Err(Error::DataChanged { path: self.path.clone() })
@@ -347,10 +349,16 @@ impl RunDir {
         }
     }
 
-    /// Writes the final report, and before it the card, because a run with a report is complete.
-    pub(crate) fn finish(&self, config: &Checked, report: &Report) -> Result<(), Error> {
+    /// Writes the final report, with the fingerprint of what it is measured on, and before it the card, because a run with a
+    /// report is complete.
+    pub(crate) fn finish(
+        &self,
+        config: &Checked,
+        report: &Report,
+        measured_on: String,
+    ) -> Result<(), Error> {
         write_card(&self.path, config, Some(report))?;
-        replace_json(&self.path, METRICS, &Record::now(config, report)?)?;
+        replace_json(&self.path, METRICS, &Record::now(config, report, measured_on)?)?;
         self.forget_fits()
     }
 

@@ -500,6 +500,66 @@ fn a_run_is_not_resumed_on_other_data() {
     sandbox.succeed(&resume);
 }
 
+/// Lists of the right output of each query of the sandbox, and others.
+fn lists(others: &[&str]) -> String {
+    let line = |i: usize| {
+        let listed: Vec<String> =
+            others.iter().map(|other| (*other).to_owned()).chain([format!("o{i}")]).collect();
+        format!("{}\n", serde_json::json!({ "query": format!("o{i}"), "candidates": listed }))
+    };
+    (60..80).map(line).collect()
+}
+
+#[test]
+fn a_run_is_not_resumed_with_other_lists_of_candidates() {
+    let sandbox = Sandbox::new();
+    let easy = lists(&[]);
+    let hard = lists(&["o1", "o2", "o3"]);
+    sandbox.write("data/small/lists.jsonl", &easy);
+    let set = "evaluation.candidates=lists.jsonl";
+    let train = ["train", "small.toml", "--quiet", "--out", "run", "--set", set];
+    sandbox.succeed(&train);
+    fs::remove_file(sandbox.path("run/metrics.json")).unwrap();
+    let resume = [&train[..], &["--resume"]].concat();
+    sandbox.write("data/small/lists.jsonl", &hard);
+    sandbox.fail(&resume, 2, &["run", "data have changed"]);
+    sandbox.write("data/small/lists.jsonl", &easy);
+    sandbox.succeed(&resume);
+}
+
+/// A test split is measured as it is found, and runs that found others are not compared.
+#[test]
+fn a_sweep_joins_runs_that_are_measured_on_the_same_queries() {
+    let sandbox = Sandbox::new();
+    let sweep = |seeds| ["sweep", "small.toml", "--out", "all", "--grid", seeds];
+    sandbox.succeed(&sweep("seed=0,1"));
+    let test = sandbox.read("data/small/test.tsv");
+    sandbox.write("data/small/test.tsv", &test.replacen("a ring", "one ring", 1));
+    let says = ["other queries", "all/seed=", "metrics.json"];
+    sandbox.fail(&sweep("seed=0,1,2"), 2, &says);
+    // the new run is the one that has read the new table
+    for seed in ["0", "1"] {
+        fs::remove_file(sandbox.path(&format!("all/seed={seed}/metrics.json"))).unwrap();
+    }
+    sandbox.succeed(&sweep("seed=0,1,2"));
+    sandbox.write("data/small/test.tsv", &test);
+    let others = sweep("seed=3");
+    sandbox.fail(&others, 2, &says);
+    // runs of earlier versions do not say what they are measured on
+    for seed in ["0", "1", "2"] {
+        let file = format!("all/seed={seed}/metrics.json");
+        let mut record: serde_json::Value = serde_json::from_str(&sandbox.read(&file)).unwrap();
+        assert!(record.as_object_mut().unwrap().remove("measured_on").is_some());
+        sandbox.write(&file, &record.to_string());
+        fs::remove_file(sandbox.path(&format!("all/seed={seed}/fingerprints.safetensors")))
+            .unwrap();
+    }
+    sandbox.succeed(&others);
+    // settings that read other queries are compared
+    let read = "data.validation=validation.tsv,test.tsv";
+    sandbox.succeed(&["sweep", "small.toml", "--out", "tables", "--grid", read]);
+}
+
 /// A kill between the fit and its corrections leaves a run that has a model.
 #[test]
 fn a_run_without_its_corrections_is_not_used_as_if_it_had_them() {

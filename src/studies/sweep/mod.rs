@@ -2,6 +2,7 @@
 
 mod axis;
 mod folds;
+mod measured;
 mod seeds;
 mod table;
 
@@ -17,6 +18,7 @@ use dsokr_train::Observer;
 use serde::{Deserialize, Serialize};
 use tracing::{info, warn};
 
+use self::measured::MeasuredRuns;
 use self::seeds::over_seeds;
 use self::table::stored;
 use crate::config::{Checked, Override};
@@ -145,7 +147,8 @@ impl SweepRequest<'_> {
     ///
     /// # Errors
     /// Settings that are not valid, keys that say how runs are evaluated, and a folder with a sweep of a different configuration,
-    /// before any training; errors of a training.
+    /// before any training; runs that are measured on other queries or lists of candidates than others, whose files have
+    /// changed; errors of a training.
     pub fn run(&self, observer: &mut dyn Observer) -> Result<Sweep, Error> {
         let base = self.config;
         self.axes.iter().try_for_each(check_key)?;
@@ -175,6 +178,13 @@ impl SweepRequest<'_> {
             Some(before) => self.others(&path, before, (&keys, &settings), split)?,
             None => Vec::new(),
         };
+        let mut measured = MeasuredRuns::default();
+        for run in &runs {
+            measured.add(&run.path, &RunDir::at(&run.path).config()?)?;
+        }
+        for (setting, config) in settings.iter().zip(&configs) {
+            measured.add(&path.join(folder(setting)), config)?;
+        }
         let metric = base.evaluation.metric;
         // the complete runs of these settings that the folder's table has
         let mut earlier: Vec<SweepRun> = Vec::new();
@@ -201,6 +211,9 @@ impl SweepRequest<'_> {
             // what an interrupted training has taken
             let before = if is_new { RunDir::at(&out).logged_seconds()? } else { 0.0 };
             let report = self.train(config, &out, observer)?;
+            if is_new {
+                measured.add(&out, config)?;
+            }
             let setting = with_keys(setting, &keys, config)?;
             let seconds = if is_new {
                 let elapsed = started.elapsed();
