@@ -14,9 +14,10 @@ use super::decoding::Corrections;
 use super::resume::Resumed;
 use crate::config::Checked;
 use crate::error::{Error, ensure};
+use crate::learners::learner::Fit;
 use crate::run_dir::{
-    CANDIDATES, FEATURES, POLARITIES, PreparationFile, Report, RunDir, named, place_of,
-    save_constants, save_data_folder, write_text,
+    CANDIDATES, FEATURES, POLARITIES, Report, RunDir, named, place_of, save_constants,
+    save_data_folder, write_text,
 };
 use crate::targets::memory::{Budget, Need};
 use crate::targets::{OutputTargets, Problem, save_scaling};
@@ -141,7 +142,7 @@ impl Job {
     }
 
     /// Opens the run directory: a new one with the files of the preparation, the space and the candidates, or that of a
-    /// resumed run, whose data must be the same, the lexicon of the reranker's words, and the number that tells the `lists`
+    /// resumed run, whose data must be the same, the weights that its training starts from, the lexicon of the reranker's words, and the number that tells the `lists`
     /// of candidates of validation queries from others.
     ///
     /// # Errors
@@ -152,13 +153,14 @@ impl Job {
         targets: &OutputTargets,
         candidates: &Candidates,
         (corrections, lists): (&Corrections, Option<u64>),
-        files: Vec<PreparationFile>,
+        learner: &dyn Fit,
     ) -> Result<Begun, Error> {
+        let files = learner.files()?;
         let further = (corrections.lexicon(), lists);
         let data = targets.fingerprints(&problem.dataset, candidates, further, &self.ranks)?;
         self.ranks.check_same("fingerprint of the data and the targets", &data.now)?;
         let run = self.run.clone().of_data(&data.now).in_space(&targets.space.fingerprint());
-        let run = run.prepared(&files)?;
+        let run = run.prepared(&files)?.starting_from(learner.initial_weights());
         if self.resumes {
             let earlier = data.earlier.as_deref();
             let report: Option<Report> =
@@ -200,6 +202,7 @@ impl Job {
         earlier: Option<&str>,
     ) -> Result<Option<Report>, Error> {
         run.check_data(earlier)?;
+        run.check_initial_weights(run.initial_weights())?;
         if let Some(resumed) = &self.resumed {
             resumed.record(run, &problem.config)?;
         }

@@ -117,6 +117,8 @@ struct PreparedNetwork<'a, R: Recipe> {
     inputs: Vec<<R::Preparation as Prepare>::Input>,
     /// The model that the training starts from, once it has been made.
     model: Option<Model<R::Encoder>>,
+    /// The checksum of the weights of a file that this model starts from.
+    initial_weights: Option<String>,
 }
 
 impl<'a, R: Recipe> PreparedNetwork<'a, R> {
@@ -129,7 +131,12 @@ impl<'a, R: Recipe> PreparedNetwork<'a, R> {
         };
         let inputs = preparation.inputs(train)?;
         let preparation = Arc::new(preparation);
-        Ok(Self { recipe, problem, preparation, inputs, model: None })
+        Ok(Self { recipe, problem, preparation, inputs, model: None, initial_weights: None })
+    }
+
+    /// Whether the training goes on from a state of the run.
+    fn is_restored(&self) -> bool {
+        self.problem.saved.as_ref().is_some_and(RunDir::has_checkpoint)
     }
 
     /// The settings of the training, whose batches are split where a GPU has no memory for them, and what it needs.
@@ -158,7 +165,7 @@ impl<'a, R: Recipe> PreparedNetwork<'a, R> {
             );
         }
         let device = self.problem.device.clone().autodiff();
-        let is_restored = self.problem.saved.as_ref().is_some_and(RunDir::has_checkpoint);
+        let is_restored = self.is_restored();
         let offset = targets.mean(&self.problem.dataset.train.weights);
         let model =
             new_model(self.recipe, config, &self.preparation, &offset, &device, is_restored)?;
@@ -181,7 +188,14 @@ impl<R: Recipe> Fit for PreparedNetwork<'_, R> {
     fn start(&mut self, targets: &OutputTargets) -> Result<(), Error> {
         let (_, targets) = targets.basis()?;
         self.model = Some(self.new_model(targets)?);
+        if !self.is_restored() {
+            self.initial_weights = self.recipe.initial_weights(&self.preparation)?;
+        }
         Ok(())
+    }
+
+    fn initial_weights(&self) -> Option<String> {
+        self.initial_weights.clone()
     }
 
     fn fit(

@@ -18,9 +18,9 @@ use super::place::create_whole;
 use super::tensorboard::Events;
 use super::{
     ALL, CANDIDATES, CARD, CHANGES, CHECKPOINTS, CONFIG, ENCODER, LOG, MEMBERS, METRICS, RERANKER,
-    Record, Report, RunLock, candidates, check_fingerprints, fingerprint_of, load_data_folder,
-    named, read_json, read_optional, replace, replace_json, report, save_candidates,
-    save_fingerprints, write_text,
+    Record, Report, RunLock, candidates, check_fingerprints, fingerprint_of, initial_weights,
+    load_data_folder, named, read_json, read_optional, replace, replace_json, report,
+    save_candidates, save_fingerprints, write_text,
 };
 use crate::config::{Checked, Config, DecodingConfig, FORMAT};
 use crate::error::{Error, ensure_run};
@@ -45,6 +45,8 @@ pub struct RunDir {
     preparation: String,
     /// The fingerprint of the data.
     data: String,
+    /// The checksum of the weights of a file that the training starts from.
+    initial_weights: Option<String>,
     /// The right to write a run that this process has made.
     _lock: Option<Arc<RunLock>>,
     /// Scalars for TensorBoard, if they are wanted.
@@ -62,6 +64,7 @@ impl RunDir {
             space: String::new(),
             preparation: String::new(),
             data: String::new(),
+            initial_weights: None,
             _lock: None,
             events: None,
             checkpoints: 1,
@@ -76,6 +79,11 @@ impl RunDir {
     /// The run directory of a training on the data with this fingerprint.
     pub(crate) fn of_data(self, fingerprint: &str) -> Self {
         Self { data: fingerprint.into(), ..self }
+    }
+
+    /// The run directory of a training that starts from weights with this checksum.
+    pub(crate) fn starting_from(self, initial_weights: Option<String>) -> Self {
+        Self { initial_weights, ..self }
     }
 
     /// The run directory, whose inputs are prepared as these files say.
@@ -94,6 +102,11 @@ impl RunDir {
     pub(crate) fn writing(self, config: &Config) -> Self {
         let events = config.logging.tensorboard.then(|| Events::new(&self.path));
         Self { events, checkpoints: config.training.checkpoints, ..self }
+    }
+
+    /// The checksum of the weights of a file that the training starts from.
+    pub(crate) fn initial_weights(&self) -> Option<&str> {
+        self.initial_weights.as_deref()
     }
 
     /// The path of the directory.
@@ -137,7 +150,7 @@ impl RunDir {
             write_head(here, config)?;
             save(here)?;
             save_files(here, files)?;
-            save_fingerprints(here)?;
+            save_fingerprints(here, self.initial_weights.as_deref())?;
             let checkpoints = here.join(CHECKPOINTS);
             fs::create_dir(&checkpoints).map_err(Error::io(&checkpoints))?;
             write_text(&here.join(LOG), "")
@@ -151,7 +164,7 @@ impl RunDir {
             let members = here.join(MEMBERS);
             fs::create_dir(&members).map_err(Error::io(&members))?;
             write_head(here, config)?;
-            save_fingerprints(here)
+            save_fingerprints(here, None)
         })
     }
 }
@@ -286,6 +299,18 @@ impl RunDir {
             return Ok(());
         }
         Err(Error::DataChanged { path: self.path.clone() })
+    }
+
+    /// Refuses weights that differ from those that the training of the run started from; none are not needed any more.
+    pub(crate) fn check_initial_weights(&self, found: Option<&str>) -> Result<(), Error> {
+        let (Some(found), Some(expected)) = (found, initial_weights(&self.path)?) else {
+            return Ok(());
+        };
+        let message = format_args!(
+            "the pretrained weights have changed since the run was started: their checksum is {found}, it was \
+             {expected}; put the earlier ones back, or start a new run"
+        );
+        ensure_run(found == expected, &self.path, message)
     }
 
     /// Candidates with the coordinates of the run's file, which is theirs or has candidates that were added behind them.
