@@ -164,7 +164,7 @@ impl Job {
         if self.resumes {
             let earlier = data.earlier.as_deref();
             let report: Option<Report> =
-                self.ranks.of_first(|| self.resume(problem, &run, earlier))?;
+                self.ranks.of_first(|| self.resume(problem, &run, candidates, earlier))?;
             if report.is_some() {
                 info!(path = %run.path().display(), "the run is complete");
                 return Ok(Begun::Complete);
@@ -199,6 +199,7 @@ impl Job {
         &self,
         problem: &Problem,
         run: &RunDir,
+        candidates: &Candidates,
         earlier: Option<&str>,
     ) -> Result<Option<Report>, Error> {
         run.check_data(earlier)?;
@@ -207,7 +208,11 @@ impl Job {
             resumed.record(run, &problem.config)?;
         }
         save_data_folder(run.path(), &problem.root)?;
-        run.report()
+        let report = run.report()?;
+        if report.is_none() {
+            run.describe_candidates(candidates)?;
+        }
+        Ok(report)
     }
 }
 

@@ -351,6 +351,16 @@ impl RunDir {
         save_candidates(&self.path.join(CANDIDATES), all, &self.space, &self.data)
     }
 
+    /// Writes the candidates anew if `placed`, as the data have them, have other labels or further columns.
+    pub(crate) fn describe_candidates(&self, placed: &Candidates) -> Result<(), Error> {
+        let all = Candidates::read(&Arc::new(candidates::open(&self.path)?))?;
+        let Some(described) = all.described_as(placed)? else { return Ok(()) };
+        warn!(
+            "labels or further columns of candidates have changed, and the run gets the new ones"
+        );
+        self.replace_candidates(&described)
+    }
+
     /// Writes a reranker at the candidates into the file `name`.
     pub(crate) fn save_reranker(&self, name: &str, reranker: &Reranker) -> Result<(), Error> {
         Ok(reranker.save(&self.path.join(name), &named([("basis", &self.space)]))?)

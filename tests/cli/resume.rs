@@ -606,3 +606,35 @@ fn a_run_without_its_corrections_is_not_used_as_if_it_had_them() {
     }
     assert!(fs::read(sandbox.path("hubs/candidates.safetensors")).unwrap() == corrected);
 }
+
+#[test]
+fn a_resumed_run_shows_the_labels_and_columns_that_the_data_have_now() {
+    let sandbox = Sandbox::new();
+    let table = |title: &str, note: &str| {
+        let outputs = sandbox.read("data/small/outputs.tsv");
+        let lines = outputs.lines().enumerate().map(|(at, line)| match at {
+            0 => "id\tname\ttitle\tnote".to_owned(),
+            1 => format!("{line}\t{title}\t{note}"),
+            _ => format!("{line}\ttitle {at}\tnote {at}"),
+        });
+        lines.map(|line| line + "\n").collect::<String>()
+    };
+    let [before, after] = [table("one title", "one note"), table("new title", "new note")];
+    sandbox.write("data/small/outputs.tsv", &before);
+    sandbox.write("new.tsv", "id\tname\ttitle\tnote\nadded\tcyclobutan\tits title\tits note\n");
+    let config = CONFIG.replace("label = \"name\"", "label = \"title\"\ncolumns = [\"note\"]");
+    sandbox.write("small.toml", &config);
+    let train = ["train", "small.toml", "--quiet", "--out", "run"];
+    sandbox.succeed(&train);
+    sandbox.succeed(&["candidates", "add", "run", "new.tsv"]);
+    let search = || sandbox.succeed(&["search", "run", "a ring", "--top", "81", "--json"]);
+    assert!(search().contains("one title") && search().contains("one note"));
+    fs::remove_file(sandbox.path("run/metrics.json")).unwrap();
+    sandbox.write("data/small/outputs.tsv", &after);
+    sandbox.succeed(&[&train[..], &["--resume"]].concat());
+    let found = search();
+    for (shown, gone) in [("new title", "one title"), ("new note", "one note")] {
+        assert!(found.contains(shown) && !found.contains(gone), "{found}");
+    }
+    assert!(found.contains("its title") && found.contains("its note"), "{found}");
+}
