@@ -264,11 +264,11 @@ impl<R: Recipe> Fit for PreparedNetwork<'_, R> {
     }
 }
 
-/// The state that the training of a run goes on from, whose log ends there.
+/// The state that the training of a run goes on from, whose log and checkpoints end there.
 fn resumed(run: &mut RunDir, ranks: &Processes) -> Result<Option<Checkpoint>, Error> {
     let start = run.last_checkpoint()?;
     if ranks.is_first() {
-        run.rewind_log(start.as_ref().map_or(0, |checkpoint| checkpoint.step))?;
+        run.rewind(start.as_ref().map_or(0, |checkpoint| checkpoint.step))?;
     }
     Ok(start)
 }

@@ -408,7 +408,7 @@ impl RunDir {
         let file = self.path.join(LOG);
         let text = serde_json::to_string(line)? + "\n";
         let out = fs::OpenOptions::new().append(true).create(true).open(&file);
-        // one write: a kill leaves a whole line or a torn last one, which `rewind_log` drops
+        // one write: a kill leaves a whole line or a torn last one, which `rewind` drops
         out.and_then(|mut out| out.write_all(text.as_bytes()).and_then(|()| sync_file(&out)))
             .map_err(Error::io(&file))?;
         let of_training = [
@@ -424,9 +424,10 @@ impl RunDir {
         self.scalars(line.step, &values.collect::<Vec<_>>())
     }
 
-    /// Removes the log lines after `step`, which a resumed training writes again, and an unfinished
-    /// last line; the same for TensorBoard.
-    pub(crate) fn rewind_log(&mut self, step: u64) -> Result<(), Error> {
+    /// Removes what a training that is resumed at `step` writes again: the log lines after it, and an unfinished last line;
+    /// the same for TensorBoard; and checkpoints that are not kept.
+    pub(crate) fn rewind(&mut self, step: u64) -> Result<(), Error> {
+        self.remove_checkpoints(step, self.checkpoints)?;
         if let Some(events) = &mut self.events {
             events.resume(step);
         }
@@ -489,6 +490,10 @@ impl CheckpointSink<Scores> for RunDir {
 
     fn checkpoint(&mut self, checkpoint: &Checkpoint) -> Result<(), dsokr_train::Error> {
         Ok(self.save_checkpoint(checkpoint, self.checkpoints)?)
+    }
+
+    fn interrupted(&mut self, checkpoint: &Checkpoint) -> Result<(), dsokr_train::Error> {
+        Ok(self.save_last(checkpoint)?)
     }
 }
 

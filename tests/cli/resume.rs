@@ -404,6 +404,50 @@ fn the_last_checkpoints_are_kept_and_a_training_goes_on_from_one_of_them() {
     train("other", &["--resume"]);
     assert_same(&sandbox, "whole", "other");
     assert_eq!(kept(&sandbox, "other"), [30, 32]);
+
+    // a kill may come after the file of a step and before the last state, or before the first one is removed
+    let whole = fs::read(sandbox.path("whole/checkpoint/step-32.safetensors")).unwrap();
+    for (name, step) in [("early", 30), ("late", 32)] {
+        copy(&sandbox.path("whole"), &sandbox.path(name));
+        let file = |step: u64| sandbox.path(&format!("{name}/checkpoint/step-{step}.safetensors"));
+        fs::copy(file(step), sandbox.path(name).join(FILES[1])).unwrap();
+        fs::copy(file(25), file(20)).unwrap();
+        fs::remove_file(sandbox.path(name).join("metrics.json")).unwrap();
+        train(name, &["--resume"]);
+        assert_same(&sandbox, "whole", name);
+        assert_eq!(kept(&sandbox, name), last);
+        assert!(parsed(&whole) == tensors(&file(32)));
+    }
+}
+
+/// The state of an interruption is none of the checkpoints that are asked for.
+#[cfg(unix)]
+#[test]
+fn an_interruption_takes_no_checkpoint_away() {
+    let sandbox = Sandbox::new();
+    let settings = [
+        "training.epochs=20000",
+        "training.evaluate_every=1000",
+        "training.checkpoint_every={steps=1009}",
+        "training.checkpoint_seconds=3600",
+        "training.checkpoints=3",
+    ];
+    let sets = settings.iter().flat_map(|setting| ["--set", setting]);
+    let train: Vec<&str> =
+        ["train", "small.toml", "--quiet", "--out", "run"].into_iter().chain(sets).collect();
+    let mut child = sandbox.command(&train).stdout(Stdio::null()).spawn().unwrap();
+    let folder = sandbox.path("run/checkpoint");
+    while !folder.exists() || kept(&sandbox, "run").is_empty() {
+        std::thread::sleep(Duration::from_millis(1));
+        assert_eq!(child.try_wait().unwrap(), None, "the training ended");
+    }
+    let kill = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+    assert!(kill.unwrap().success());
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    let kept = kept(&sandbox, "run");
+    // beside the first evaluation
+    assert!(kept.iter().all(|step| step % 1009 == 0 || *step == 8000), "{kept:?}");
+    assert!(sandbox.path("run").join(FILES[1]).exists());
 }
 
 /// A checkpoint is a file of its own, and a best evaluation after it is that of a training which is given up.
