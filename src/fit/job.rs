@@ -211,6 +211,9 @@ impl Job {
         let report = run.report()?;
         if report.is_none() {
             run.describe_candidates(candidates)?;
+        } else {
+            // a kill may have come between the report and their removal
+            run.forget_fits()?;
         }
         Ok(report)
     }

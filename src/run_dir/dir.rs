@@ -370,7 +370,9 @@ impl RunDir {
     /// adds lines that say so to `changes.jsonl`.
     pub(crate) fn change(&self, config: &Checked, lines: &str) -> Result<(), Error> {
         let before = read_optional(&self.path.join(CHANGES))?.unwrap_or_default();
-        replace(&self.path, CHANGES, &(before + lines))?;
+        // one that was killed between the two files has written the lines already
+        let all = if before.ends_with(lines) { before } else { before + lines };
+        replace(&self.path, CHANGES, &all)?;
         replace(&self.path, CONFIG, &config.to_toml()?)?;
         write_card(&self.path, config, None)
     }
