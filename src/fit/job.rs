@@ -142,8 +142,8 @@ impl Job {
     }
 
     /// Opens the run directory: a new one with the files of the preparation, the space and the candidates, or that of a
-    /// resumed run, whose data must be the same, the weights that its training starts from, the lexicon of the reranker's words, and the number that tells the `lists`
-    /// of candidates of validation queries from others.
+    /// resumed run, whose data must be the same, with the lexicon of the reranker's words, the number that tells the `lists`
+    /// of candidates of validation queries from others, and the weights that its training starts from.
     ///
     /// # Errors
     /// [`Error::DataChanged`]; errors of the file system.
