@@ -11,7 +11,7 @@ use crate::config::masses::CandidateMasses;
 use crate::config::{Checked, Search};
 use crate::decoding::beyond::BeyondSearch;
 use crate::decoding::decoder::Decoder;
-use crate::decoding::evaluation::{Models, has_gold, report};
+use crate::decoding::evaluation::{Models, has_gold, lists_fingerprint, measured_on, report};
 use crate::error::{Error, ensure};
 use crate::metrics::evaluation::Evaluation;
 use crate::metrics::metric::Needs;
@@ -58,6 +58,20 @@ impl<'a> Evaluator<'a> {
     ) -> Self {
         let decoder = decoder(problem, space, candidates);
         Self { problem, decoder, processes: Processes::default(), lists }
+    }
+
+    /// A number that tells the candidates of validation queries from others; none where they share all candidates.
+    pub(crate) fn validation_lists(&self) -> Option<u64> {
+        match self.pool(SplitName::Validation) {
+            Pool::PerQuery(lists) => Some(lists_fingerprint(lists, self.decoder.candidates)),
+            Pool::Shared => None,
+        }
+    }
+
+    /// The fingerprint of what the report is measured on.
+    pub(crate) fn measured_on(&self) -> Result<String, Error> {
+        let pool = self.pool(self.config().evaluation.split);
+        measured_on(self.reported(), pool, self.decoder.candidates)
     }
 
     /// The per-query candidate lists, for [`with_lists`](Self::with_lists).

@@ -107,6 +107,10 @@ where
     ) -> Result<Self::Encoder, Error> {
         self.make(both, start, Recipe::uninitialised)
     }
+
+    fn initial_weights(&self, both: &Self::Preparation) -> Result<Option<String>, Error> {
+        self.transformer.initial_weights(&both.1)
+    }
 }
 
 impl<R: Recipe> BagBesideConfig<R> {

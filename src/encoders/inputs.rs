@@ -151,6 +151,16 @@ pub trait Recipe:
         self.encoder(preparation, start)
     }
 
+    /// The checksum of the weights of a file that [`encoder`](Self::encoder) starts from (default: none, since it starts
+    /// from no file). A training is not resumed with others.
+    ///
+    /// # Errors
+    /// A file that cannot be read.
+    fn initial_weights(&self, preparation: &Self::Preparation) -> Result<Option<String>, Error> {
+        let _ = preparation;
+        Ok(None)
+    }
+
     /// Exports a trained encoder as a pretrained folder (ONNX is [`Encoder::onnx`](dsokr_nn::Encoder::onnx)); `unit_length` says whether the run scales its
     /// coordinates to unit length.
     ///

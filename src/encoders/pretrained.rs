@@ -35,9 +35,11 @@ impl Recipe for PretrainedConfig {
     }
 
     fn encoder(&self, inputs: &PretrainedInputs, start: Start) -> Result<Transformer, Error> {
-        let mut model = inputs.model().clone();
-        model.find_weights(&pretrained_folder(self)?)?;
-        make(self, &model, start)
+        make(self, &with_weights(self, inputs)?, start)
+    }
+
+    fn initial_weights(&self, inputs: &PretrainedInputs) -> Result<Option<String>, Error> {
+        Ok(Some(with_weights(self, inputs)?.weights_sum()?.to_string()))
     }
 
     /// A run keeps all of the folder but the weights that training starts from.
@@ -54,6 +56,13 @@ impl Recipe for PretrainedConfig {
     ) -> Result<(), Error> {
         Ok(inputs.model().export(folder, encoder, &self.reader(inputs.model()), unit_length)?)
     }
+}
+
+/// The model with the weights of its folder.
+fn with_weights(config: &PretrainedConfig, inputs: &PretrainedInputs) -> Result<Pretrained, Error> {
+    let mut model = inputs.model().clone();
+    model.find_weights(&pretrained_folder(config)?)?;
+    Ok(model)
 }
 
 fn make(config: &PretrainedConfig, model: &Pretrained, start: Start) -> Result<Transformer, Error> {

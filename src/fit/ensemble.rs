@@ -65,14 +65,14 @@ pub(super) fn run(
     if run.report()?.is_some() {
         return Trained::open(&run, &request.processor.open()?, Vec::new());
     }
-    let (ensemble, mut report) = evaluate(request, settings, &path)?;
+    let (ensemble, mut report, measured_on) = evaluate(request, settings, &path)?;
     let trained = members.iter().zip(&trained);
     let trained: Vec<_> =
         trained.filter_map(|(member, done)| Some((member, done.get()?))).collect();
     let skipped = trained.iter().flat_map(|(_, done)| done.report.skipped_rows.clone());
     report.skipped_rows = skipped.collect();
     let example = trained.iter().find_map(|(_, done)| done.example.clone());
-    run.finish(request.config, &report)?;
+    run.finish(request.config, &report, measured_on)?;
     let members = trained.iter().map(|(member, done)| AdvisedMember {
         name: &member.name,
         metrics: &done.report.metrics,
@@ -148,12 +148,13 @@ impl Observer for Shared<'_, '_> {
     }
 }
 
-/// Fits the weights, if the configuration asks for it, and evaluates the ensemble.
+/// Fits the weights, if the configuration asks for it, and evaluates the ensemble; also returns the fingerprint of what it
+/// is measured on.
 fn evaluate(
     request: &Request,
     settings: &EnsembleConfig,
     path: &Path,
-) -> Result<(Run, Report), Error> {
+) -> Result<(Run, Report, String), Error> {
     let device = request.processor.open()?;
     let mut run = Run::open_members(path, request.config, &request.root, &device)?;
     run.rule = settings.combination.clone();
@@ -184,5 +185,6 @@ fn evaluate(
     let candidates = &run.members()[0].candidates;
     let report =
         report(name, (queries.split(), queries.pool()), evaluation, candidates, run.config())?;
-    Ok((run, report))
+    let measured_on = queries.measured_on(&run)?;
+    Ok((run, report, measured_on))
 }

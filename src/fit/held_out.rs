@@ -297,7 +297,8 @@ impl FurtherFits {
     /// held-out predictions of its own ([`HeldOutPredictions::Pairs`]) is not kept, and made again.
     ///
     /// # Errors
-    /// Errors from the learner; a learner that leaves no predictions, although it says so.
+    /// Errors from the learner; a learner that leaves no predictions, although it says so; pretrained weights that have
+    /// changed since the run was started.
     pub fn predict(
         &self,
         targets: &OutputTargets,
@@ -316,9 +317,11 @@ impl FurtherFits {
                 Some(run) => run.kept_fit(number, targets.space.width())?,
                 None => None,
             };
+            // one of other pairs is of an earlier version, and made again
+            let kept = kept.filter(|kept| kept.pairs == self.fits[number].predicted);
             let fit = match kept {
                 Some(predicted) => Refitted { predicted, held_out: None },
-                None => self.refit(number, targets, evaluator, observer)?,
+                None => self.refit(number, (targets, evaluator), run, observer)?,
             };
             if let (Some(run), None) = (run, &fit.held_out) {
                 run.keep_fit(number, &fit.predicted)?;
@@ -346,12 +349,13 @@ impl FurtherFits {
         Ok(Predicted { held_out: Some(held_out), folds: Some(folds).filter(|all| !all.is_empty()) })
     }
 
-    /// Fits the learner to some of the pairs, on this process alone, and predicts others.
+    /// Fits the learner to some of the pairs, on this process alone, from the weights that the training of `run` started
+    /// from, and predicts others.
     fn refit(
         &self,
         number: usize,
-        targets: &OutputTargets,
-        evaluator: &Evaluator,
+        (targets, evaluator): (&OutputTargets, &Evaluator),
+        run: Option<&RunDir>,
         observer: &mut dyn Observer,
     ) -> Result<Refitted, Error> {
         let FurtherFit { learned, predicted } = &self.fits[number];
@@ -368,6 +372,9 @@ impl FurtherFits {
         let targets = targets.select(learned)?;
         let mut learner = problem.config.encoder.learner().prepare(&problem)?;
         learner.start(&targets)?;
+        if let Some(run) = run {
+            run.check_initial_weights(learner.initial_weights().as_deref())?;
+        }
         let fitted = learner.fit(&targets, evaluator, None, observer).map_err(without_state)?;
         let ids = &all.dataset.train.ids;
         let split = all.dataset.pairs_among(predicted, learned)?;

@@ -14,9 +14,10 @@ use super::decoding::Corrections;
 use super::resume::Resumed;
 use crate::config::Checked;
 use crate::error::{Error, ensure};
+use crate::learners::learner::Fit;
 use crate::run_dir::{
-    CANDIDATES, FEATURES, POLARITIES, PreparationFile, Report, RunDir, named, place_of,
-    save_constants, save_data_folder, write_text,
+    CANDIDATES, FEATURES, POLARITIES, Report, RunDir, named, place_of, save_constants,
+    save_data_folder, write_text,
 };
 use crate::targets::memory::{Budget, Need};
 use crate::targets::{OutputTargets, Problem, save_scaling};
@@ -110,6 +111,24 @@ impl Job {
         work()
     }
 
+    /// Does a stage of the fit that makes something of the data. Where the run is resumed, rows that do not fit those that it
+    /// holds are of other data.
+    ///
+    /// # Errors
+    /// An error of `work`; [`Error::DataChanged`] in the place of rows that do not fit.
+    pub fn of_data<T>(
+        &self,
+        name: &'static str,
+        work: impl FnOnce() -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        self.stage(name, work).map_err(|error| match error {
+            Error::Core(dsokr_core::Error::Shape(_)) if self.resumes => {
+                Error::DataChanged { path: self.run.path().to_path_buf() }
+            }
+            other => other,
+        })
+    }
+
     /// Does a stage of the fit on the first process alone, and returns the result on all of them.
     ///
     /// # Errors
@@ -123,7 +142,8 @@ impl Job {
     }
 
     /// Opens the run directory: a new one with the files of the preparation, the space and the candidates, or that of a
-    /// resumed run, whose data must be the same, and the lexicon of the reranker's words.
+    /// resumed run, whose data must be the same, with the lexicon of the reranker's words, the number that tells the `lists`
+    /// of candidates of validation queries from others, and the weights that its training starts from.
     ///
     /// # Errors
     /// [`Error::DataChanged`]; errors of the file system.
@@ -132,16 +152,19 @@ impl Job {
         problem: &Problem,
         targets: &OutputTargets,
         candidates: &Candidates,
-        corrections: &Corrections,
-        files: Vec<PreparationFile>,
+        (corrections, lists): (&Corrections, Option<u64>),
+        learner: &dyn Fit,
     ) -> Result<Begun, Error> {
-        let lexicon = corrections.lexicon();
-        let data = targets.fingerprint(&problem.dataset, candidates, lexicon, &self.ranks)?;
-        self.ranks.check_same("fingerprint of the data and the targets", &data)?;
-        let run = self.run.clone().of_data(&data).in_space(&targets.space.fingerprint());
-        let run = run.prepared(&files)?;
+        let files = learner.files()?;
+        let further = (corrections.lexicon(), lists);
+        let data = targets.fingerprints(&problem.dataset, candidates, further, &self.ranks)?;
+        self.ranks.check_same("fingerprint of the data and the targets", &data.now)?;
+        let run = self.run.clone().of_data(&data.now).in_space(&targets.space.fingerprint());
+        let run = run.prepared(&files)?.starting_from(learner.initial_weights());
         if self.resumes {
-            let report: Option<Report> = self.ranks.of_first(|| self.resume(problem, &run))?;
+            let earlier = data.earlier.as_deref();
+            let report: Option<Report> =
+                self.ranks.of_first(|| self.resume(problem, &run, candidates, earlier))?;
             if report.is_some() {
                 info!(path = %run.path().display(), "the run is complete");
                 return Ok(Begun::Complete);
@@ -152,7 +175,7 @@ impl Job {
         let created = candidates.written(&self.ranks, |writer| {
             run.create(&problem.config, &files, |here| {
                 save_problem(here, problem, targets)?;
-                let fingerprints = named([("basis", run.space()), ("data", &data)]);
+                let fingerprints = named([("basis", run.space()), ("data", &data.now)]);
                 Ok(writer.save(&here.join(CANDIDATES), &fingerprints)?)
             })
         })?;
@@ -170,14 +193,29 @@ impl Job {
         self.ranks.agree(run.stored(candidates))
     }
 
-    /// Writes what is changed into a resumed run; its report, if it is complete.
-    fn resume(&self, problem: &Problem, run: &RunDir) -> Result<Option<Report>, Error> {
-        run.check_data()?;
+    /// Writes what is changed into a resumed run, which may be of the data with the `earlier` fingerprint; its report, if it
+    /// is complete.
+    fn resume(
+        &self,
+        problem: &Problem,
+        run: &RunDir,
+        candidates: &Candidates,
+        earlier: Option<&str>,
+    ) -> Result<Option<Report>, Error> {
+        run.check_data(earlier)?;
+        run.check_initial_weights(run.initial_weights())?;
         if let Some(resumed) = &self.resumed {
             resumed.record(run, &problem.config)?;
         }
         save_data_folder(run.path(), &problem.root)?;
-        run.report()
+        let report = run.report()?;
+        if report.is_none() {
+            run.describe_candidates(candidates)?;
+        } else {
+            // a kill may have come between the report and their removal
+            run.forget_fits()?;
+        }
+        Ok(report)
     }
 }
 

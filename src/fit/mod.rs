@@ -138,17 +138,19 @@ fn fit_one(
     let started = Instant::now();
     let part = corrections.further.problem(&problem)?;
     let learned = part.as_ref().unwrap_or(&problem);
-    let mut learner = job.stage("inputs", || learned.config.encoder.learner().prepare(learned))?;
+    let mut learner =
+        job.of_data("inputs", || learned.config.encoder.learner().prepare(learned))?;
     job.afford(&plan::needs_of_targets(&problem, &*learner))?;
 
     // 3. targets: where outputs lie, and every candidate with them
-    let targets = job.stage("targets", || learner.targets(&problem))?;
-    let placed = job.stage("candidates", || {
+    let targets = job.of_data("targets", || learner.targets(&problem))?;
+    let placed = job.of_data("candidates", || {
         targets.space.candidates(&problem.dataset.outputs, &problem.ranks)
     })?;
     let evaluator = Evaluator::new(&problem, &targets.space, &placed)?;
     let corrections = job.stage("texts", || corrections.with_texts(&placed))?;
     report::log_targets(&targets, &evaluator, started);
+    let validation_lists = evaluator.validation_lists();
     let lists = evaluator.into_lists();
     let example = report::example(&problem);
 
@@ -160,7 +162,8 @@ fn fit_one(
     learner.start(learned_targets)?;
 
     // 5. the run directory: new, or that of the same data, or complete already; candidates are read from it
-    let begun = job.begin(&problem, &targets, &placed, &corrections, learner.files()?)?;
+    let begun =
+        job.begin(&problem, &targets, &placed, (&corrections, validation_lists), &*learner)?;
     let Begun::Unfinished(mut run) = begun else {
         return Trained::open(job.run(), &problem.device, Vec::new());
     };
@@ -187,7 +190,7 @@ fn fit_one(
         report::tell_validation(&fitted, &predictions, &evaluator, took, &mut run, observer)?;
         let held_out = predicted.held_out.as_ref();
         let reported = report::report(&evaluator, &fitted, predictions, held_out, &run)?;
-        run.finish(&problem.config, &reported.report)?;
+        run.finish(&problem.config, &reported.report, evaluator.measured_on()?)?;
         let advice = reported.advice(&evaluator, &fitted, &decoding, &run)?;
         chosen = Some(decoding);
         Ok((reported.report, advice))

@@ -125,6 +125,12 @@ pub trait Fit {
         Ok(())
     }
 
+    /// The checksum of the weights of a file that the model starts from, once it has [started](Self::start) (default: none).
+    /// None where it starts from no file, or goes on from a state of the run.
+    fn initial_weights(&self) -> Option<String> {
+        None
+    }
+
     /// Fits the model to the targets. `evaluator` chooses on the validation split what the configuration leaves open,
     /// and `run` keeps the state of a fit in steps, if there is one.
     ///

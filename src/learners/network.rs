@@ -118,6 +118,8 @@ struct PreparedNetwork<'a, R: Recipe> {
     inputs: Vec<<R::Preparation as Prepare>::Input>,
     /// The model that the training starts from, once it has been made.
     model: Option<Model<R::Encoder>>,
+    /// The checksum of the weights of a file that this model starts from.
+    initial_weights: Option<String>,
 }
 
 impl<'a, R: Recipe> PreparedNetwork<'a, R> {
@@ -130,7 +132,12 @@ impl<'a, R: Recipe> PreparedNetwork<'a, R> {
         };
         let inputs = preparation.inputs(train)?;
         let preparation = Arc::new(preparation);
-        Ok(Self { recipe, problem, preparation, inputs, model: None })
+        Ok(Self { recipe, problem, preparation, inputs, model: None, initial_weights: None })
+    }
+
+    /// Whether the training goes on from a state of the run.
+    fn is_restored(&self) -> bool {
+        self.problem.saved.as_ref().is_some_and(RunDir::has_checkpoint)
     }
 
     /// The settings of the training, whose batches are split where a GPU has no memory for them, and what it needs.
@@ -159,7 +166,7 @@ impl<'a, R: Recipe> PreparedNetwork<'a, R> {
             );
         }
         let device = self.problem.device.clone().autodiff();
-        let is_restored = self.problem.saved.as_ref().is_some_and(RunDir::has_checkpoint);
+        let is_restored = self.is_restored();
         let offset = targets.mean(&self.problem.dataset.train.weights);
         let model =
             new_model(self.recipe, config, &self.preparation, &offset, &device, is_restored)?;
@@ -182,7 +189,14 @@ impl<R: Recipe> Fit for PreparedNetwork<'_, R> {
     fn start(&mut self, targets: &OutputTargets) -> Result<(), Error> {
         let (_, targets) = targets.basis()?;
         self.model = Some(self.new_model(targets)?);
+        if !self.is_restored() {
+            self.initial_weights = self.recipe.initial_weights(&self.preparation)?;
+        }
         Ok(())
+    }
+
+    fn initial_weights(&self) -> Option<String> {
+        self.initial_weights.clone()
     }
 
     fn fit(
@@ -251,11 +265,11 @@ impl<R: Recipe> Fit for PreparedNetwork<'_, R> {
     }
 }
 
-/// The state that the training of a run goes on from, whose log ends there.
+/// The state that the training of a run goes on from, whose log and checkpoints end there.
 fn resumed(run: &mut RunDir, ranks: &Processes) -> Result<Option<Checkpoint>, Error> {
     let start = run.last_checkpoint()?;
     if ranks.is_first() {
-        run.rewind_log(start.as_ref().map_or(0, |checkpoint| checkpoint.step))?;
+        run.rewind(start.as_ref().map_or(0, |checkpoint| checkpoint.step))?;
     }
     Ok(start)
 }

@@ -123,6 +123,7 @@ impl Run {
                         let message =
                             format_args!("the ensemble is not complete: go on with {resume}");
                         rule = read_json(&file)?.ok_or_else(|| Error::run(file, message))?;
+                        RunDir::at(path).warn_of_end();
                         reranker_of = ensemble.reranker.clone();
                     }
                     members.extend(open_inner(path, &config, device)?);

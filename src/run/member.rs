@@ -108,6 +108,10 @@ impl Member {
         }
         let space_fingerprint = stored.metadata("basis")?;
         let run = RunDir::at(path).in_space(space_fingerprint);
+        // a member that was saved from its parts is of no data, and has no training that could go on
+        if stored.all_metadata().get("data").is_some_and(|data| !data.is_empty()) {
+            run.check_end(&config.decoding, &candidates)?;
+        }
         let width = candidates.dim();
         let predictor = config.encoder.learner().load(&run, &config, width, device)?;
         let mut reranker = None;

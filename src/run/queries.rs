@@ -3,7 +3,6 @@
 use std::collections::HashSet;
 use std::path::PathBuf;
 
-use dsokr_core::random::hash;
 use dsokr_core::store::Tensor;
 use dsokr_core::{Argument, Processes};
 use dsokr_data::{Split, SplitName};
@@ -11,6 +10,7 @@ use dsokr_decode::{CandidateBlocks, Candidates, Decoded, MissingGold, PerQuery, 
 
 use super::{Member, Run};
 use crate::config::candidate_rule::CandidateRule;
+use crate::decoding::evaluation::{lists_fingerprint, measured_on};
 use crate::error::{Error, ensure};
 use crate::metrics::evaluation::{EvaluatedPool, Evaluation};
 use crate::run_dir::fingerprint_of;
@@ -51,26 +51,13 @@ impl PredictedQueries {
     /// The candidates of each query, which are among `candidates`.
     fn evaluated_pool(&self, candidates: &Candidates) -> EvaluatedPool {
         let rule = self.rule.as_ref().unwrap_or(&CandidateRule::All).to_string();
-        let fingerprint = self.lists.as_ref().map(|lists| {
-            let hashes: Vec<u64> = candidates.ids().map(|id| hash(id.as_bytes())).collect();
-            let mut bytes = Vec::with_capacity(8 * lists.len());
-            // queries may have one list in common
-            let mut last: Option<(&[u32], u64)> = None;
-            for query in 0..lists.len() {
-                let list = lists.list(query);
-                let sum = match last {
-                    Some((earlier, sum)) if std::ptr::eq(earlier, list) => sum,
-                    // the order of a list does not matter
-                    Some(_) | None => list
-                        .iter()
-                        .fold(0, |sum: u64, &listed| sum.wrapping_add(hashes[listed as usize])),
-                };
-                last = Some((list, sum));
-                bytes.extend(sum.to_le_bytes());
-            }
-            hash(&bytes)
-        });
+        let fingerprint = self.lists.as_ref().map(|lists| lists_fingerprint(lists, candidates));
         EvaluatedPool { rule, fingerprint }
+    }
+
+    /// The fingerprint of what metrics of a run are measured on.
+    pub(crate) fn measured_on(&self, run: &Run) -> Result<String, Error> {
+        measured_on(self.split(), self.pool(), &run.members[0].candidates)
     }
 
     /// Queries that all members read as the same split, among all candidates, for this process alone.

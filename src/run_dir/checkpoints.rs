@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io;
+use std::path::PathBuf;
 
 use dsokr_core::store::write_atomically;
 use dsokr_train::{Checkpoint, RateChange};
@@ -28,6 +29,11 @@ impl RunDir {
         Ok(Some(Checkpoint::load(&self.path().join(CHECKPOINT), self.space())?))
     }
 
+    /// Writes the last state alone, of a training that is interrupted.
+    pub(super) fn save_last(&self, checkpoint: &Checkpoint) -> Result<(), Error> {
+        Ok(checkpoint.save(&self.path().join(CHECKPOINT), self.space())?)
+    }
+
     /// Writes the last state, and a file with the name of its step too where more than one is `kept`. The last ones of these
     /// stay, and none of a later step.
     pub(super) fn save_checkpoint(
@@ -35,33 +41,49 @@ impl RunDir {
         checkpoint: &Checkpoint,
         kept: usize,
     ) -> Result<(), Error> {
-        let last = self.path().join(CHECKPOINT);
-        checkpoint.save(&last, self.space())?;
+        if kept == 1 {
+            self.save_last(checkpoint)?;
+        } else {
+            // before the last state, from which a killed training would go on without it
+            let named = self.numbered(checkpoint.step);
+            checkpoint.save(&named, self.space())?;
+            // a file of its own: whoever copies a checkpoint over the last one does not change it
+            write_atomically(&self.path().join(CHECKPOINT), |copy| {
+                io::copy(&mut File::open(&named)?, copy).map(drop)
+            })?;
+        }
+        self.remove_checkpoints(checkpoint.step, kept)
+    }
+
+    /// The file with the name of a step.
+    fn numbered(&self, step: u64) -> PathBuf {
+        self.path().join(CHECKPOINTS).join(format!("{STEP}{step}.safetensors"))
+    }
+
+    /// Removes the files with the names of steps that are not `kept`, where the last state is of this step.
+    pub(super) fn remove_checkpoints(&self, step: u64, kept: usize) -> Result<(), Error> {
         let folder = self.path().join(CHECKPOINTS);
-        let named = |step: u64| folder.join(format!("{STEP}{step}.safetensors"));
         let mut steps = BTreeSet::new();
-        for entry in fs::read_dir(&folder).map_err(Error::io(&folder))? {
+        let entries = match fs::read_dir(&folder) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(error) => return Err(Error::io(&folder)(error)),
+        };
+        for entry in entries {
             let name = entry.map_err(Error::io(&folder))?.file_name();
             let number = name.to_str().and_then(|name| name.strip_prefix(STEP));
             let number = number.and_then(|name| name.strip_suffix(".safetensors"));
             steps.extend(number.and_then(|number| number.parse::<u64>().ok()));
         }
-        let remove = |step: u64| fs::remove_file(named(step)).map_err(Error::io(&named(step)));
-        for later in steps.split_off(&checkpoint.step) {
-            remove(later)?;
+        let later = steps.split_off(&(step + 1));
+        // one is the last state itself
+        let most = if kept == 1 { 0 } else { kept };
+        let earlier = steps.len().saturating_sub(most);
+        for step in steps.into_iter().take(earlier).chain(later) {
+            let file = self.numbered(step);
+            fs::remove_file(&file).map_err(Error::io(&file))?;
         }
-        let before = kept.saturating_sub(1);
-        while steps.len() > before {
-            let Some(first) = steps.pop_first() else { break };
-            remove(first)?;
-        }
-        if kept == 1 {
-            return Ok(());
-        }
-        // a file of its own: whoever copies a checkpoint over the last one does not change it
-        Ok(write_atomically(&named(checkpoint.step), |copy| {
-            io::copy(&mut File::open(&last)?, copy).map(drop)
-        })?)
+        Ok(())
     }
 
     /// Adapts the last state to a training that goes on with other settings. It keeps no rate that an observer has set, if

@@ -6,21 +6,23 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use dsokr_core::Argument;
 use dsokr_core::store::{Contents, Stored, Tensor, read_text, sync_file, sync_folder};
 use dsokr_decode::{Candidates, Reranker};
 use dsokr_nn::parameters::Parameters;
 use dsokr_train::{Checkpoint, CheckpointSink, LogLine, StepNumbers, check_basis, read_parameters};
+use tracing::warn;
 
 use super::log::{LoggedLine, SolvedLine, validation_scalars};
 use super::place::create_whole;
 use super::tensorboard::Events;
 use super::{
-    ALL, CANDIDATES, CARD, CHANGES, CHECKPOINTS, CONFIG, ENCODER, LOG, MEMBERS, METRICS, Record,
-    Report, RunLock, candidates, check_fingerprints, fingerprint_of, load_data_folder, named,
-    read_json, read_optional, replace, replace_json, report, save_candidates, save_fingerprints,
-    write_text,
+    ALL, CANDIDATES, CARD, CHANGES, CHECKPOINTS, CONFIG, ENCODER, LOG, MEMBERS, METRICS, RERANKER,
+    Record, Report, RunLock, candidates, check_fingerprints, fingerprint_of, initial_weights,
+    load_data_folder, named, read_json, read_optional, replace, replace_json, report,
+    save_candidates, save_fingerprints, write_text,
 };
-use crate::config::{Checked, Config, FORMAT};
+use crate::config::{Checked, Config, DecodingConfig, FORMAT};
 use crate::error::{Error, ensure_run};
 use crate::metrics::scores::Scores;
 
@@ -43,6 +45,8 @@ pub struct RunDir {
     preparation: String,
     /// The fingerprint of the data.
     data: String,
+    /// The checksum of the weights of a file that the training starts from.
+    initial_weights: Option<String>,
     /// The right to write a run that this process has made.
     _lock: Option<Arc<RunLock>>,
     /// Scalars for TensorBoard, if they are wanted.
@@ -60,6 +64,7 @@ impl RunDir {
             space: String::new(),
             preparation: String::new(),
             data: String::new(),
+            initial_weights: None,
             _lock: None,
             events: None,
             checkpoints: 1,
@@ -74,6 +79,11 @@ impl RunDir {
     /// The run directory of a training on the data with this fingerprint.
     pub(crate) fn of_data(self, fingerprint: &str) -> Self {
         Self { data: fingerprint.into(), ..self }
+    }
+
+    /// The run directory of a training that starts from weights with this checksum.
+    pub(crate) fn starting_from(self, initial_weights: Option<String>) -> Self {
+        Self { initial_weights, ..self }
     }
 
     /// The run directory, whose inputs are prepared as these files say.
@@ -92,6 +102,11 @@ impl RunDir {
     pub(crate) fn writing(self, config: &Config) -> Self {
         let events = config.logging.tensorboard.then(|| Events::new(&self.path));
         Self { events, checkpoints: config.training.checkpoints, ..self }
+    }
+
+    /// The checksum of the weights of a file that the training starts from.
+    pub(crate) fn initial_weights(&self) -> Option<&str> {
+        self.initial_weights.as_deref()
     }
 
     /// The path of the directory.
@@ -135,7 +150,7 @@ impl RunDir {
             write_head(here, config)?;
             save(here)?;
             save_files(here, files)?;
-            save_fingerprints(here)?;
+            save_fingerprints(here, self.initial_weights.as_deref())?;
             let checkpoints = here.join(CHECKPOINTS);
             fs::create_dir(&checkpoints).map_err(Error::io(&checkpoints))?;
             write_text(&here.join(LOG), "")
@@ -149,7 +164,7 @@ impl RunDir {
             let members = here.join(MEMBERS);
             fs::create_dir(&members).map_err(Error::io(&members))?;
             write_head(here, config)?;
-            save_fingerprints(here)
+            save_fingerprints(here, None)
         })
     }
 }
@@ -187,6 +202,43 @@ impl RunDir {
         read_text(&path).map_err(Error::reading(&path))
     }
 
+    /// Whether the run is trained to its end, with a warning where it is not.
+    pub(crate) fn warn_of_end(&self) -> bool {
+        let is_complete = self.path.join(METRICS).exists();
+        if !is_complete {
+            let resume = Argument::switch("resume");
+            let path = self.path.display();
+            warn!(
+                "{path}: the run is not trained to its end, and is used as far as it came; {resume} goes on"
+            );
+        }
+        is_complete
+    }
+
+    /// Warns of a run that is not trained to its end, and refuses one that lacks a correction of `decoding`: its answers
+    /// would be others than those of the complete run.
+    ///
+    /// # Errors
+    /// [`dsokr_core::Error::File`] of the run.
+    pub(crate) fn check_end(
+        &self,
+        decoding: &DecodingConfig,
+        candidates: &Candidates,
+    ) -> Result<(), Error> {
+        if self.warn_of_end() {
+            return Ok(());
+        }
+        let lacks_hubs = decoding.hubs.is_some() && candidates.hubs().is_none();
+        let lacks_reranker = decoding.reranker.is_some() && !self.path.join(RERANKER).exists();
+        let lacking = [("decoding.hubs", lacks_hubs), ("decoding.reranker", lacks_reranker)];
+        let Some((key, _)) = lacking.into_iter().find(|(_, lacks)| *lacks) else { return Ok(()) };
+        let resume = Argument::switch("resume");
+        let message = format_args!(
+            "the run is not trained to its end, and has no {key} yet: go on with {resume}"
+        );
+        Err(Error::run(&self.path, message))
+    }
+
     /// The final report; none where the run is not complete.
     pub(crate) fn report(&self) -> Result<Option<Report>, Error> {
         read_json(&self.path.join(METRICS))
@@ -194,12 +246,17 @@ impl RunDir {
 
     /// The lines of `log.jsonl` that have steps, without an unfinished last one; none where there is no log.
     pub(crate) fn log(&self) -> Result<Option<Vec<LogLine<Scores>>>, Error> {
+        let lines = self.lines()?;
+        Ok(lines.map(|lines| lines.into_iter().filter_map(LoggedLine::of_steps).collect()))
+    }
+
+    /// All lines of `log.jsonl`, without an unfinished last one; none where there is no log.
+    pub(super) fn lines(&self) -> Result<Option<Vec<LoggedLine>>, Error> {
         let file = self.path.join(LOG);
         let Some(text) = read_optional(&file)? else { return Ok(None) };
         let whole = text.split_inclusive('\n').filter(|line| line.ends_with('\n'));
         let lines: Result<Vec<LoggedLine>, _> = whole.map(serde_json::from_str).collect();
-        let lines = lines.map_err(|error| Error::run(file, error))?;
-        Ok(Some(lines.into_iter().filter_map(LoggedLine::of_steps).collect()))
+        lines.map(Some).map_err(|error| Error::run(file, error))
     }
 
     /// The best parameters so far.
@@ -234,12 +291,26 @@ impl RunDir {
         Ok(log.iter().rev().find(|line| line.best).map(|line| line.step))
     }
 
-    /// Refuses data that differ from those that the run was started with.
-    pub(crate) fn check_data(&self) -> Result<(), Error> {
-        if candidates::open(&self.path)?.metadata("data")? == self.data {
+    /// Refuses data that differ from those that the run was started with, which may have the `earlier` fingerprint.
+    pub(crate) fn check_data(&self, earlier: Option<&str>) -> Result<(), Error> {
+        let candidates = candidates::open(&self.path)?;
+        let found = candidates.metadata("data")?;
+        if found == self.data || Some(found) == earlier {
             return Ok(());
         }
         Err(Error::DataChanged { path: self.path.clone() })
+    }
+
+    /// Refuses weights that differ from those that the training of the run started from; none are not needed any more.
+    pub(crate) fn check_initial_weights(&self, found: Option<&str>) -> Result<(), Error> {
+        let (Some(found), Some(expected)) = (found, initial_weights(&self.path)?) else {
+            return Ok(());
+        };
+        let message = format_args!(
+            "the pretrained weights have changed since the run was started: their checksum is {found}, it was \
+             {expected}; put the earlier ones back, or start a new run"
+        );
+        ensure_run(found == expected, &self.path, message)
     }
 
     /// Candidates with the coordinates of the run's file, which is theirs or has candidates that were added behind them.
@@ -280,6 +351,16 @@ impl RunDir {
         save_candidates(&self.path.join(CANDIDATES), all, &self.space, &self.data)
     }
 
+    /// Writes the candidates anew if `placed`, as the data have them, have other labels or further columns.
+    pub(crate) fn describe_candidates(&self, placed: &Candidates) -> Result<(), Error> {
+        let all = Candidates::read(&Arc::new(candidates::open(&self.path)?))?;
+        let Some(described) = all.described_as(placed)? else { return Ok(()) };
+        warn!(
+            "labels or further columns of candidates have changed, and the run gets the new ones"
+        );
+        self.replace_candidates(&described)
+    }
+
     /// Writes a reranker at the candidates into the file `name`.
     pub(crate) fn save_reranker(&self, name: &str, reranker: &Reranker) -> Result<(), Error> {
         Ok(reranker.save(&self.path.join(name), &named([("basis", &self.space)]))?)
@@ -289,7 +370,9 @@ impl RunDir {
     /// adds lines that say so to `changes.jsonl`.
     pub(crate) fn change(&self, config: &Checked, lines: &str) -> Result<(), Error> {
         let before = read_optional(&self.path.join(CHANGES))?.unwrap_or_default();
-        replace(&self.path, CHANGES, &(before + lines))?;
+        // one that was killed between the two files has written the lines already
+        let all = if before.ends_with(lines) { before } else { before + lines };
+        replace(&self.path, CHANGES, &all)?;
         replace(&self.path, CONFIG, &config.to_toml()?)?;
         write_card(&self.path, config, None)
     }
@@ -303,10 +386,16 @@ impl RunDir {
         }
     }
 
-    /// Writes the final report, and before it the card, because a run with a report is complete.
-    pub(crate) fn finish(&self, config: &Checked, report: &Report) -> Result<(), Error> {
+    /// Writes the final report, with the fingerprint of what it is measured on, and before it the card, because a run with a
+    /// report is complete.
+    pub(crate) fn finish(
+        &self,
+        config: &Checked,
+        report: &Report,
+        measured_on: String,
+    ) -> Result<(), Error> {
         write_card(&self.path, config, Some(report))?;
-        replace_json(&self.path, METRICS, &Record::now(config, report)?)?;
+        replace_json(&self.path, METRICS, &Record::now(config, report, measured_on)?)?;
         self.forget_fits()
     }
 
@@ -321,7 +410,7 @@ impl RunDir {
         let file = self.path.join(LOG);
         let text = serde_json::to_string(line)? + "\n";
         let out = fs::OpenOptions::new().append(true).create(true).open(&file);
-        // one write: a kill leaves a whole line or a torn last one, which `rewind_log` drops
+        // one write: a kill leaves a whole line or a torn last one, which `rewind` drops
         out.and_then(|mut out| out.write_all(text.as_bytes()).and_then(|()| sync_file(&out)))
             .map_err(Error::io(&file))?;
         let of_training = [
@@ -337,9 +426,10 @@ impl RunDir {
         self.scalars(line.step, &values.collect::<Vec<_>>())
     }
 
-    /// Removes the log lines after `step`, which a resumed training writes again, and an unfinished
-    /// last line; the same for TensorBoard.
-    pub(crate) fn rewind_log(&mut self, step: u64) -> Result<(), Error> {
+    /// Removes what a training that is resumed at `step` writes again: the log lines after it, and an unfinished last line;
+    /// the same for TensorBoard; and checkpoints that are not kept.
+    pub(crate) fn rewind(&mut self, step: u64) -> Result<(), Error> {
+        self.remove_checkpoints(step, self.checkpoints)?;
         if let Some(events) = &mut self.events {
             events.resume(step);
         }
@@ -402,6 +492,10 @@ impl CheckpointSink<Scores> for RunDir {
 
     fn checkpoint(&mut self, checkpoint: &Checkpoint) -> Result<(), dsokr_train::Error> {
         Ok(self.save_checkpoint(checkpoint, self.checkpoints)?)
+    }
+
+    fn interrupted(&mut self, checkpoint: &Checkpoint) -> Result<(), dsokr_train::Error> {
+        Ok(self.save_last(checkpoint)?)
     }
 }
 

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use dsokr_train::LogLine;
 
+use super::log::LoggedLine;
 use super::{MEMBERS, RunDir};
 use crate::error::Error;
 use crate::metrics::scores::Scores;
@@ -62,25 +63,30 @@ impl LearningCurve {
 fn with_members(path: &Path) -> Vec<PathBuf> {
     let mut folders: Vec<PathBuf> = vec![path.into()];
     if let Ok(members) = fs::read_dir(path.join(MEMBERS)) {
-        folders.extend(members.flatten().map(|member| member.path()));
+        // locks and unfinished folders of members are hidden
+        let is_member =
+            |member: &fs::DirEntry| !member.file_name().as_encoded_bytes().starts_with(b".");
+        folders.extend(members.flatten().filter(is_member).map(|member| member.path()));
         folders.sort();
     }
     folders
 }
 
 impl RunDir {
-    /// The seconds that the logs say training has taken, of an ensemble that of its members; 0 where nothing is logged.
+    /// The seconds that the logs say training or the fit has taken, of an ensemble that of its members; 0 where nothing is
+    /// logged.
     ///
     /// # Errors
     /// A `log.jsonl` that cannot be read.
     pub(crate) fn logged_seconds(&self) -> Result<f64, Error> {
         let mut seconds = 0.0;
         for folder in with_members(self.path()) {
-            let lines = Self::at(&folder).log()?.unwrap_or_default();
+            let lines = Self::at(&folder).lines()?.unwrap_or_default();
+            let times: Vec<f64> = lines.iter().map(LoggedLine::seconds).collect();
             // a training that was resumed counts from 0 again
-            let ends = lines.windows(2).filter(|pair| pair[1].seconds < pair[0].seconds);
-            seconds += ends.map(|pair| pair[0].seconds).sum::<f64>();
-            seconds += lines.last().map_or(0.0, |line| line.seconds);
+            let ends = times.windows(2).filter(|pair| pair[1] < pair[0]);
+            seconds += ends.map(|pair| pair[0]).sum::<f64>();
+            seconds += times.last().copied().unwrap_or_default();
         }
         Ok(seconds)
     }

@@ -33,7 +33,7 @@ impl SolvedLine {
 #[serde(untagged)]
 pub(super) enum LoggedLine {
     Steps(LogLine<Scores>),
-    Solved(#[expect(dead_code, reason = "read, so that it is checked")] SolvedLine),
+    Solved(SolvedLine),
 }
 
 impl LoggedLine {
@@ -42,6 +42,14 @@ impl LoggedLine {
         match self {
             Self::Steps(line) => Some(line),
             Self::Solved(_) => None,
+        }
+    }
+
+    /// The seconds that the training or the fit has taken.
+    pub(super) fn seconds(&self) -> f64 {
+        match self {
+            Self::Steps(line) => line.seconds,
+            Self::Solved(line) => line.seconds,
         }
     }
 }

@@ -5,7 +5,7 @@
 //! | `config.toml` | the configuration, with all defaults |
 //! | `README.md` | the card: data and licence, metrics with intervals, how to train it again and use it |
 //! | `data.json` | the folder of the data that it was trained on |
-//! | `fingerprints.safetensors` | the fingerprints of the text files, and the names of the other files |
+//! | `fingerprints.safetensors` | the fingerprints of the text files, and the names of the other files; of a pretrained encoder also the checksum of the weights that its training started from |
 //! | `basis.safetensors` | the eigenbasis of the sketched output kernel |
 //! | `scaling.safetensors` | means and standard deviations of the outputs' features, where they are standardised |
 //! | `constants.json` | of numbers: mean, median and quantiles of the training outputs; of classes: the share of each |
@@ -163,9 +163,16 @@ const VERSION: u32 = 1;
 /// In the place of a fingerprint: the file holds its own checksum, which its reader verifies.
 const CHECKED_BY_READER: &str = "own";
 
-/// Writes the fingerprints of all files of a new run, whose folder is complete.
-pub(crate) fn save_fingerprints(run: &Path) -> Result<(), Error> {
-    let mut fingerprints = BTreeMap::new();
+/// The name of the checksum of the weights that a training started from, which are no file of the run: these have no `/`.
+const INITIAL_WEIGHTS: &str = "initial/weights";
+
+/// Writes the fingerprints of all files of a new run, whose folder is complete, and the checksum of the weights that its
+/// training starts from.
+pub(crate) fn save_fingerprints(run: &Path, initial_weights: Option<&str>) -> Result<(), Error> {
+    let mut fingerprints: BTreeMap<String, String> = BTreeMap::new();
+    if let Some(sum) = initial_weights {
+        fingerprints.insert(INITIAL_WEIGHTS.into(), sum.into());
+    }
     let io = Error::io(run);
     for entry in fs::read_dir(run).map_err(&io)? {
         let entry = entry.map_err(&io)?;
@@ -189,7 +196,8 @@ pub(crate) fn save_fingerprints(run: &Path) -> Result<(), Error> {
 /// has no fingerprints.
 pub(crate) fn check_fingerprints(run: &Path) -> Result<(), Error> {
     let Some(fingerprints) = load(run)? else { return Ok(()) };
-    for (name, expected) in &fingerprints {
+    let files = fingerprints.iter().filter(|(name, _)| name.as_str() != INITIAL_WEIGHTS);
+    for (name, expected) in files {
         let path = run.join(name);
         let missing = || Error::run(&path, "missing: the run was written with this file");
         if expected == CHECKED_BY_READER {
@@ -234,6 +242,12 @@ pub(crate) fn replace(run: &Path, name: &str, text: &str) -> Result<(), Error> {
     write_text(&file, text)?;
     fingerprints.insert(name.into(), fingerprint(text.as_bytes()));
     write(run, &fingerprints)
+}
+
+/// The checksum of the weights that the training of a run started from; none where it started from none, and of runs of
+/// earlier versions.
+pub(crate) fn initial_weights(run: &Path) -> Result<Option<String>, Error> {
+    Ok(load(run)?.and_then(|mut fingerprints| fingerprints.remove(INITIAL_WEIGHTS)))
 }
 
 fn load(run: &Path) -> Result<Option<BTreeMap<String, String>>, Error> {

@@ -6,7 +6,7 @@ use std::io::{ErrorKind, Seek, Write};
 use std::path::{Path, PathBuf};
 
 use dsokr_core::Argument;
-use dsokr_core::store::{create_folder, new_folder, remove_abandoned, replace_folder};
+use dsokr_core::store::{Listed, create_folder, new_folder, remove_abandoned, replace_folder};
 
 use super::{CANDIDATES, CONFIG, FINGERPRINTS, MEMBERS};
 use crate::config::Checked;
@@ -94,7 +94,7 @@ pub(crate) fn inner(path: &Path, config: &Checked) -> Result<Vec<PathBuf>, Error
 }
 
 /// Refuses a path for results, of this argument, that is a run directory or lies in one, whose files it may
-/// replace. None is allowed.
+/// replace, and one that is neither a file nor a folder, such as a named pipe or a device. None is allowed.
 ///
 /// # Errors
 /// [`dsokr_core::Error::Value`] of the argument.
@@ -103,9 +103,11 @@ pub fn check_output<'a>(
     path: impl Into<Option<&'a PathBuf>>,
 ) -> Result<(), Error> {
     let path: Option<&PathBuf> = path.into();
-    let Some((path, run)) = path.and_then(|path| Some((path, run_of(path)?))) else {
-        return Ok(());
-    };
+    let Some(path) = path else { return Ok(()) };
+    let is_other = fs::metadata(path).is_ok_and(|there| !there.is_file() && !there.is_dir());
+    let allowed = "a file or a new name: results are put into its place, and not written into it";
+    ensure(!is_other, Argument::new(argument), path.display(), allowed)?;
+    let Some(run) = run_of(path) else { return Ok(()) };
     let run = run.display();
     let allowed = format!("a path outside of {run}, a run directory, whose files it may replace");
     Err(Error::value(Argument::new(argument), path.display(), allowed))
@@ -206,6 +208,8 @@ pub(super) fn create_whole(
 pub(crate) struct RunLock {
     file: File,
     path: PathBuf,
+    /// None while the lock is dropped. A signal that ends the process removes the file of one that is not.
+    listed: Option<Listed>,
 }
 
 impl RunLock {
@@ -254,13 +258,16 @@ impl RunLock {
                 tracing::warn!("{}: {e}", path.display());
             }
             remove_abandoned(&place);
-            return Ok(Some(Self { file, path }));
+            let listed = Some(Listed::new(&path));
+            return Ok(Some(Self { file, path, listed }));
         }
     }
 }
 
 impl Drop for RunLock {
     fn drop(&mut self) {
+        // before the file is removed: after that one of this name is of a different process
+        drop(self.listed.take());
         // removed while it is locked: who opens it meanwhile finds that it is gone, and tries again
         if is_at(&self.file, &self.path) {
             let _ = fs::remove_file(&self.path);

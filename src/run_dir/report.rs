@@ -77,6 +77,10 @@ pub struct Record {
     /// The fingerprint of the resolved configuration ([`Checked::fingerprint`]). Runs of equal
     /// configurations have equal ones.
     pub fingerprint: String,
+    /// The fingerprint of what the metrics are measured on: the queries with their right outputs, and their lists of
+    /// candidates. Runs of earlier versions have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub measured_on: Option<String>,
     /// The report.
     #[serde(flatten)]
     pub report: Report,
@@ -92,12 +96,17 @@ impl Record {
     }
 
     /// The record of a report that is made now.
-    pub(crate) fn now(config: &Checked, report: &Report) -> Result<Self, Error> {
+    pub(crate) fn now(
+        config: &Checked,
+        report: &Report,
+        measured_on: String,
+    ) -> Result<Self, Error> {
         Ok(Self {
             seed: config.seed,
             version: env!("CARGO_PKG_VERSION").into(),
             date: date(SystemTime::now()),
             fingerprint: config.fingerprint()?,
+            measured_on: Some(measured_on),
             report: report.clone(),
         })
     }

@@ -127,16 +127,16 @@ impl OutputTargets {
         Error::value("Fit::targets", found, "the kind of targets that Fit::fit reads")
     }
 
-    /// The fingerprint of the training and validation data, with the lexicon of a reranker: a run is resumed only with those that
-    /// it was started with. A test split is measured as it is found. Of candidates that are divided among `ranks` each
-    /// reads those that it holds.
-    pub(crate) fn fingerprint(
+    /// The fingerprints of the training and validation data, with the lexicon of a reranker and the number that tells the
+    /// `lists` of candidates of validation queries from others: a run is resumed only with those that it was started with.
+    /// A test split is measured as it is found. Of candidates that are divided among `ranks` each reads those that it holds.
+    pub(crate) fn fingerprints(
         &self,
         dataset: &Dataset,
         candidates: &Candidates,
-        lexicon: Option<&str>,
+        (lexicon, lists): (Option<&str>, Option<u64>),
         ranks: &Processes,
-    ) -> Result<String, Error> {
+    ) -> Result<DataFingerprints, Error> {
         // where there are none, the candidates identify the data
         let targets = match &self.values {
             TargetValues::Projection(projection) => projection.coordinates(),
@@ -151,6 +151,7 @@ impl OutputTargets {
             Inputs::Kernels(rows) => rows.values(),
             Inputs::Texts(_) | Inputs::Vectors(_) => Vec::new(),
         });
+        let lists = lists.map(|lists| [lists]);
         let ids = candidates.ids().collect::<Vec<_>>().join("\0");
         let numbers = candidates.distinct() * candidates.dim();
         let coordinates = candidates.coordinates_sum(ranks)?;
@@ -174,8 +175,21 @@ impl OutputTargets {
             tensors.push(Tensor::f64("train weights", &[weights.len()], weights));
         }
         tensors.extend(lexicon.map(|text| Tensor::u8("lexicon", &[text.len()], text.as_bytes())));
-        Ok(fingerprint_of("data", &tensors))
+        let without_lists = fingerprint_of("data", &tensors);
+        let Some(lists) = &lists else {
+            return Ok(DataFingerprints { now: without_lists, earlier: None });
+        };
+        tensors.push(Tensor::u64("validation lists", &[1], lists));
+        let now = fingerprint_of("data", &tensors);
+        Ok(DataFingerprints { now, earlier: Some(without_lists) })
     }
+}
+
+/// The fingerprint of the data of a run.
+pub(crate) struct DataFingerprints {
+    pub now: String,
+    /// The one of runs of earlier versions, which do not say what the lists of candidates were; none where it is the same.
+    pub earlier: Option<String>,
 }
 
 /// Rows that are read at once.

@@ -1,7 +1,7 @@
 //! Trainings that go on with changed settings.
 
 use super::resume::assert_same;
-use crate::sandbox::{BAG, CONFIG, RIDGE, Sandbox, unstable_training};
+use crate::sandbox::{BAG, CONFIG, RIDGE, Sandbox, copy, unstable_training};
 
 #[test]
 fn a_training_that_diverged_goes_on_with_a_lower_rate() {
@@ -98,4 +98,25 @@ fn runs_of_several_seeds_go_on_with_changed_settings() {
         assert_eq!(last["epoch"], 6, "{seed}");
         assert!(sandbox.path(&format!("{seed}/metrics.json")).exists(), "{seed}");
     }
+}
+
+/// A kill may come between the line that says what is changed and the configuration.
+#[test]
+fn a_change_that_a_killed_process_has_noted_is_noted_once() {
+    let sandbox = Sandbox::new();
+    sandbox.succeed(&["train", "small.toml", "--quiet", "--out", "run"]);
+    std::fs::remove_file(sandbox.path("run/metrics.json")).unwrap();
+    copy(&sandbox.path("run"), &sandbox.path("killed"));
+    let change = |out| {
+        let set =
+            ["--resume", "--set", "training.learning_rate=0.01", "--set", "training.epochs=5"];
+        sandbox.succeed(&[&["train", "small.toml", "--quiet", "--out", out][..], &set].concat());
+    };
+    change("run");
+    let noted = sandbox.read("run/changes.jsonl");
+    assert_eq!(noted.lines().count(), 2, "{noted}");
+    sandbox.write("killed/changes.jsonl", &noted);
+    change("killed");
+    assert_eq!(sandbox.read("killed/changes.jsonl"), noted);
+    assert_same(&sandbox, "run", "killed");
 }

@@ -8,7 +8,7 @@ use dsokr::run::{Member, QueryRequest};
 use dsokr::{Evaluation, Run, StoredEvaluation};
 use serde_json::Value;
 
-use crate::sandbox::{Sandbox, json, number};
+use crate::sandbox::{BAG, CONFIG, RIDGE, Sandbox, json, number};
 
 fn metric<'a>(comparison: &'a Value, name: &str) -> &'a Value {
     let metrics = comparison["metrics"].as_array().unwrap();
@@ -316,8 +316,8 @@ fn a_sweep_ends_at_a_budget_of_time_or_where_nothing_is_gained() {
     assert!(runs.iter().all(|run| number(run, "seconds") > 0.0), "{found}");
     assert_eq!(sweep("flat", "1000")["runs"], found["runs"]);
     // and one that takes too long is not chosen, nor in a second sweep that finds it trained
-    for _ in 0..2 {
-        let found = sweep("late", "1e-6");
+    for folder in ["late", "late", "./late"] {
+        let found = sweep(folder, "1e-6");
         let runs = found["runs"].as_array().unwrap();
         assert!(runs.len() == 1 && runs[0]["value"].is_null(), "{found}");
         assert!(runs[0]["failure"].as_str().unwrap().contains("of a budget of"), "{found}");
@@ -340,6 +340,28 @@ fn a_sweep_ends_at_a_budget_of_time_or_where_nothing_is_gained() {
     let found = sweep("flat", "1000");
     let late = &found["runs"][0];
     assert!(number(late, "seconds") > 5000.0 && late["value"].is_null(), "{found}");
+}
+
+/// A kill may come between the run's metrics and the table.
+#[test]
+fn a_sweep_that_was_killed_before_its_table_knows_what_its_runs_took() {
+    let sandbox = Sandbox::new();
+    sandbox.write("ridge.toml", &CONFIG.replace(BAG, RIDGE));
+    for config in ["small.toml", "ridge.toml"] {
+        let out = &format!("{config}.sweep");
+        let sweep = ["sweep", config, "--grid", "sketch.size=20", "--out", out];
+        let sweep = [&sweep[..], &["--budget", "1000", "--json"]].concat();
+        sandbox.succeed(&sweep);
+        std::fs::remove_file(sandbox.path(out).join("sweep.json")).unwrap();
+        let file = format!("{out}/sketch.size=20/log.jsonl");
+        let log = sandbox.read(&file);
+        let mut last: Value = serde_json::from_str(log.lines().last().unwrap()).unwrap();
+        last["seconds"] = 5000.into();
+        sandbox.write(&file, &format!("{last}\n"));
+        let found = json(&sandbox.succeed(&sweep));
+        let late = &found["runs"][0];
+        assert!(number(late, "seconds") >= 5000.0 && late["value"].is_null(), "{found}");
+    }
 }
 
 #[test]

@@ -327,3 +327,39 @@ fn a_device_that_was_not_built_is_refused_with_the_way_to_build_it() {
         sandbox.fail(&["train", "small.toml", "--device", device], 2, &says);
     }
 }
+
+/// Further fits of a resumed run start from the weights that its training started from.
+#[test]
+fn a_run_is_not_resumed_from_other_weights_where_it_needs_them() {
+    let sandbox = Sandbox::new();
+    model(&sandbox);
+    let hubs = ["--set", "decoding.hubs={folds=2, neighbours=[2]}"];
+    let plain = ["train", "small.toml", "--quiet", "--out", "plain"];
+    let corrected = [&["train", "small.toml", "--quiet", "--out", "hubs"][..], &hubs].concat();
+    let resume = |train: &[&'static str]| [train, &["--resume"]].concat();
+    sandbox.succeed(&plain);
+    sandbox.succeed(&corrected);
+    let candidates = fs::read(sandbox.path("hubs/candidates.safetensors")).unwrap();
+    let weights = sandbox.path("model/model.safetensors");
+    let before = fs::read(&weights).unwrap();
+    let mut other = before.clone();
+    let last = other.len() - 1;
+    other[last] ^= 1;
+    fs::write(&weights, &other).unwrap();
+    for run in ["plain", "hubs"] {
+        fs::remove_file(sandbox.path(run).join("metrics.json")).unwrap();
+    }
+    // the state of the training has all parameters
+    sandbox.succeed(&resume(&plain));
+    let says = ["the pretrained weights have changed", "start a new run"];
+    sandbox.fail(&resume(&corrected), 2, &says);
+    fs::write(&weights, &before).unwrap();
+    sandbox.succeed(&resume(&corrected));
+    assert!(fs::read(sandbox.path("hubs/candidates.safetensors")).unwrap() == candidates);
+    // a training that starts again
+    fs::write(&weights, &other).unwrap();
+    for file in ["metrics.json", "checkpoint/last.safetensors"] {
+        fs::remove_file(sandbox.path("plain").join(file)).unwrap();
+    }
+    sandbox.fail(&resume(&plain), 2, &says);
+}

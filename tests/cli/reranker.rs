@@ -296,6 +296,12 @@ fn further_fits_that_a_killed_run_has_made_are_not_made_again() {
     let file = |run: &str| fs::read(sandbox.path(run).join("reranker.safetensors")).unwrap();
     assert_eq!(file("whole"), file("killed"));
     assert!(!second.exists());
+    // a kill may come after the report and before they are removed
+    let folder = second.parent().unwrap();
+    fs::create_dir(folder).unwrap();
+    fs::write(&second, "left").unwrap();
+    sandbox.succeed(&[&train("killed")[..], &["--resume"]].concat());
+    assert!(!folder.exists());
 }
 
 /// Predicted graphs are farther from the right ones with a reranker, which puts more of the right ones among the first ten.

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use safetensors::SafeTensors;
 
-use crate::sandbox::{CONFIG, Sandbox, copy, json};
+use crate::sandbox::{BAG, CONFIG, RIDGE, Sandbox, copy, json};
 
 /// Parameters and other tensors of a file by name, the optimiser's left out: it lists its tensors in
 /// no particular order.
@@ -404,6 +404,50 @@ fn the_last_checkpoints_are_kept_and_a_training_goes_on_from_one_of_them() {
     train("other", &["--resume"]);
     assert_same(&sandbox, "whole", "other");
     assert_eq!(kept(&sandbox, "other"), [30, 32]);
+
+    // a kill may come after the file of a step and before the last state, or before the first one is removed
+    let whole = fs::read(sandbox.path("whole/checkpoint/step-32.safetensors")).unwrap();
+    for (name, step) in [("early", 30), ("late", 32)] {
+        copy(&sandbox.path("whole"), &sandbox.path(name));
+        let file = |step: u64| sandbox.path(&format!("{name}/checkpoint/step-{step}.safetensors"));
+        fs::copy(file(step), sandbox.path(name).join(FILES[1])).unwrap();
+        fs::copy(file(25), file(20)).unwrap();
+        fs::remove_file(sandbox.path(name).join("metrics.json")).unwrap();
+        train(name, &["--resume"]);
+        assert_same(&sandbox, "whole", name);
+        assert_eq!(kept(&sandbox, name), last);
+        assert!(parsed(&whole) == tensors(&file(32)));
+    }
+}
+
+/// The state of an interruption is none of the checkpoints that are asked for.
+#[cfg(unix)]
+#[test]
+fn an_interruption_takes_no_checkpoint_away() {
+    let sandbox = Sandbox::new();
+    let settings = [
+        "training.epochs=20000",
+        "training.evaluate_every=1000",
+        "training.checkpoint_every={steps=1009}",
+        "training.checkpoint_seconds=3600",
+        "training.checkpoints=3",
+    ];
+    let sets = settings.iter().flat_map(|setting| ["--set", setting]);
+    let train: Vec<&str> =
+        ["train", "small.toml", "--quiet", "--out", "run"].into_iter().chain(sets).collect();
+    let mut child = sandbox.command(&train).stdout(Stdio::null()).spawn().unwrap();
+    let folder = sandbox.path("run/checkpoint");
+    while !folder.exists() || kept(&sandbox, "run").is_empty() {
+        std::thread::sleep(Duration::from_millis(1));
+        assert_eq!(child.try_wait().unwrap(), None, "the training ended");
+    }
+    let kill = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+    assert!(kill.unwrap().success());
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    let kept = kept(&sandbox, "run");
+    // beside the first evaluation
+    assert!(kept.iter().all(|step| step % 1009 == 0 || *step == 8000), "{kept:?}");
+    assert!(sandbox.path("run").join(FILES[1]).exists());
 }
 
 /// A checkpoint is a file of its own, and a best evaluation after it is that of a training which is given up.
@@ -492,5 +536,149 @@ fn a_run_is_not_resumed_on_other_data() {
     let resume = ["train", "small.toml", "--quiet", "--out", "run", "--resume"];
     sandbox.fail(&resume, 2, &["run", "data have changed"]);
     sandbox.write("data/small/train.tsv", &train);
+    // other n-grams of outputs than the basis knows
+    let outputs = sandbox.read("data/small/outputs.tsv");
+    sandbox.write("data/small/outputs.tsv", &outputs.replacen("\tmethane", "\tzyxane", 1));
+    sandbox.fail(&resume, 2, &["run", "data have changed"]);
+    sandbox.write("data/small/outputs.tsv", &outputs);
     sandbox.succeed(&resume);
+}
+
+/// Lists of the right output of each query of the sandbox, and others.
+fn lists(others: &[&str]) -> String {
+    let line = |i: usize| {
+        let listed: Vec<String> =
+            others.iter().map(|other| (*other).to_owned()).chain([format!("o{i}")]).collect();
+        format!("{}\n", serde_json::json!({ "query": format!("o{i}"), "candidates": listed }))
+    };
+    (60..80).map(line).collect()
+}
+
+#[test]
+fn a_run_is_not_resumed_with_other_lists_of_candidates() {
+    let sandbox = Sandbox::new();
+    let easy = lists(&[]);
+    let hard = lists(&["o1", "o2", "o3"]);
+    sandbox.write("data/small/lists.jsonl", &easy);
+    let set = "evaluation.candidates=lists.jsonl";
+    let train = ["train", "small.toml", "--quiet", "--out", "run", "--set", set];
+    sandbox.succeed(&train);
+    fs::remove_file(sandbox.path("run/metrics.json")).unwrap();
+    let resume = [&train[..], &["--resume"]].concat();
+    sandbox.write("data/small/lists.jsonl", &hard);
+    sandbox.fail(&resume, 2, &["run", "data have changed"]);
+    sandbox.write("data/small/lists.jsonl", &easy);
+    sandbox.succeed(&resume);
+}
+
+/// A test split is measured as it is found, and runs that found others are not compared.
+#[test]
+fn a_sweep_joins_runs_that_are_measured_on_the_same_queries() {
+    let sandbox = Sandbox::new();
+    let sweep = |seeds| ["sweep", "small.toml", "--out", "all", "--grid", seeds];
+    sandbox.succeed(&sweep("seed=0,1"));
+    let test = sandbox.read("data/small/test.tsv");
+    sandbox.write("data/small/test.tsv", &test.replacen("a ring", "one ring", 1));
+    let says = ["other queries", "all/seed=", "metrics.json"];
+    sandbox.fail(&sweep("seed=0,1,2"), 2, &says);
+    // the new run is the one that has read the new table
+    for seed in ["0", "1"] {
+        fs::remove_file(sandbox.path(&format!("all/seed={seed}/metrics.json"))).unwrap();
+    }
+    sandbox.succeed(&sweep("seed=0,1,2"));
+    sandbox.write("data/small/test.tsv", &test);
+    let others = sweep("seed=3");
+    sandbox.fail(&others, 2, &says);
+    // runs of earlier versions do not say what they are measured on
+    for seed in ["0", "1", "2"] {
+        let file = format!("all/seed={seed}/metrics.json");
+        let mut record: serde_json::Value = serde_json::from_str(&sandbox.read(&file)).unwrap();
+        assert!(record.as_object_mut().unwrap().remove("measured_on").is_some());
+        sandbox.write(&file, &record.to_string());
+        fs::remove_file(sandbox.path(&format!("all/seed={seed}/fingerprints.safetensors")))
+            .unwrap();
+    }
+    sandbox.succeed(&others);
+    // settings that read other queries are compared
+    let read = "data.validation=validation.tsv,test.tsv";
+    sandbox.succeed(&["sweep", "small.toml", "--out", "tables", "--grid", read]);
+}
+
+/// A kill between the fit and its corrections leaves a run that has a model.
+#[test]
+fn a_run_without_its_corrections_is_not_used_as_if_it_had_them() {
+    let sandbox = Sandbox::new();
+    sandbox.write("ridge.toml", &CONFIG.replace(BAG, RIDGE));
+    let hubs = "decoding.hubs={folds=2, neighbours=[2]}";
+    let look = "decoding.reranker={candidates=20, neighbours=5, folds=4}";
+    let train = |config: &'static str, out: &'static str, change: &'static str| {
+        ["train", config, "--quiet", "--out", out, "--set", change]
+    };
+    let hubs = train("small.toml", "hubs", hubs);
+    let look = train("ridge.toml", "look", look);
+    sandbox.succeed(&["train", "small.toml", "--quiet", "--out", "plain"]);
+    [hubs, look].iter().for_each(|train| drop(sandbox.succeed(train)));
+    ["hubs", "look", "plain"].iter().for_each(|run| {
+        fs::remove_file(sandbox.path(run).join("metrics.json")).unwrap();
+    });
+    // the model alone is used, with a warning
+    let output = sandbox.run(&["search", "plain", "a ring"]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && said.contains("not trained to its end"), "{said}");
+    let output = sandbox.run(&["search", "hubs", "a ring"]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+
+    let corrected = fs::read(sandbox.path("hubs/candidates.safetensors")).unwrap();
+    fs::copy(
+        sandbox.path("plain/candidates.safetensors"),
+        sandbox.path("hubs/candidates.safetensors"),
+    )
+    .unwrap();
+    fs::remove_file(sandbox.path("look/reranker.safetensors")).unwrap();
+    for (run, key, train) in [("hubs", "decoding.hubs", hubs), ("look", "decoding.reranker", look)]
+    {
+        for call in [
+            &["search", run, "a ring"][..],
+            &["evaluate", run],
+            &["predict", run, "data/small/test.tsv"],
+            &["compare", run, "plain"],
+        ] {
+            sandbox.fail(call, 2, &["not trained to its end", key, "--resume"]);
+        }
+        sandbox.succeed(&[&train[..], &["--resume"]].concat());
+        sandbox.succeed(&["evaluate", run]);
+    }
+    assert!(fs::read(sandbox.path("hubs/candidates.safetensors")).unwrap() == corrected);
+}
+
+#[test]
+fn a_resumed_run_shows_the_labels_and_columns_that_the_data_have_now() {
+    let sandbox = Sandbox::new();
+    let table = |title: &str, note: &str| {
+        let outputs = sandbox.read("data/small/outputs.tsv");
+        let lines = outputs.lines().enumerate().map(|(at, line)| match at {
+            0 => "id\tname\ttitle\tnote".to_owned(),
+            1 => format!("{line}\t{title}\t{note}"),
+            _ => format!("{line}\ttitle {at}\tnote {at}"),
+        });
+        lines.map(|line| line + "\n").collect::<String>()
+    };
+    let [before, after] = [table("one title", "one note"), table("new title", "new note")];
+    sandbox.write("data/small/outputs.tsv", &before);
+    sandbox.write("new.tsv", "id\tname\ttitle\tnote\nadded\tcyclobutan\tits title\tits note\n");
+    let config = CONFIG.replace("label = \"name\"", "label = \"title\"\ncolumns = [\"note\"]");
+    sandbox.write("small.toml", &config);
+    let train = ["train", "small.toml", "--quiet", "--out", "run"];
+    sandbox.succeed(&train);
+    sandbox.succeed(&["candidates", "add", "run", "new.tsv"]);
+    let search = || sandbox.succeed(&["search", "run", "a ring", "--top", "81", "--json"]);
+    assert!(search().contains("one title") && search().contains("one note"));
+    fs::remove_file(sandbox.path("run/metrics.json")).unwrap();
+    sandbox.write("data/small/outputs.tsv", &after);
+    sandbox.succeed(&[&train[..], &["--resume"]].concat());
+    let found = search();
+    for (shown, gone) in [("new title", "one title"), ("new note", "one note")] {
+        assert!(found.contains(shown) && !found.contains(gone), "{found}");
+    }
+    assert!(found.contains("its title") && found.contains("its note"), "{found}");
 }

@@ -5,7 +5,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::sandbox::Sandbox;
+use crate::sandbox::{CONFIG, Sandbox};
 
 /// Signals that end the command, by the names of `kill` and of messages.
 const SIGNALS: [(&str, &str, i32); 3] =
@@ -117,7 +117,7 @@ fn a_signal_before_the_first_step_says_what_is_saved() {
             assert_eq!(code, Some(128 + number), "{config} {signal}: {errors}");
             let expected = format!("stopped by {name}: {says}");
             assert!(errors.contains(&expected), "{config} {signal}: {errors}");
-            let mut known = vec!["data", "small.toml", "machine.toml", "network.toml", ".run.lock"];
+            let mut known = vec!["data", "small.toml", "machine.toml", "network.toml"];
             if says == kept {
                 known.push("run");
                 sandbox.succeed(&["train", config, "--out", "run", "--resume", "--quiet"]);
@@ -169,6 +169,20 @@ fn a_sweep_that_a_signal_ends_goes_on_with_the_same_command() {
     assert_eq!(names.iter().filter(|name| complete(name)).count(), 1, "{names:?}");
     assert!(names.iter().all(|name| !name.ends_with(".partial")), "{names:?}");
     sandbox.succeed(&sweep);
+}
+
+/// A kill leaves the locks of members beside them.
+#[test]
+fn a_sweep_of_an_ensemble_goes_on_beside_the_locks_of_members() {
+    let sandbox = Sandbox::new();
+    sandbox.write("votes.toml", &format!("{CONFIG}\n[ensemble]\nseeds = 2\n"));
+    let sweep = ["sweep", "votes.toml", "--out", "all", "--grid", "sketch.size=5,10"];
+    sandbox.succeed(&sweep);
+    let table = sandbox.read("all/sweep.csv");
+    std::fs::remove_file(sandbox.path("all/sketch.size=10/metrics.json")).unwrap();
+    sandbox.write("all/sketch.size=10/members/.seed-1.lock", "process 1\n");
+    sandbox.succeed(&sweep);
+    assert_eq!(sandbox.read("all/sweep.csv"), table);
 }
 
 #[test]

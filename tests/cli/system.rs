@@ -1,8 +1,8 @@
-//! What the system refuses, or tells wrong: memory, synced files, the time, links that lead nowhere.
+//! What the system refuses, or tells wrong: memory, synced files, the time, links that lead nowhere, pipes in the place of files.
 
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{FileTypeExt, symlink};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use crate::sandbox::{BAG, CONFIG, RIDGE, Sandbox};
@@ -160,4 +160,41 @@ fn a_link_that_leads_nowhere_is_no_place_for_a_run() {
     std::fs::create_dir(sandbox.path("nowhere")).unwrap();
     sandbox.fail(&["train", "small.toml", "--out", "run"], 2, &["run exists"]);
     sandbox.succeed(&["train", "small.toml", "--out", "run/inside"]);
+}
+
+/// Makes a named pipe.
+fn pipe(path: &Path) {
+    let made = Command::new("mkfifo").arg(path).status().unwrap();
+    assert!(made.success());
+}
+
+#[test]
+fn results_do_not_replace_pipes_and_devices_and_go_where_links_lead() {
+    let sandbox = Sandbox::new();
+    sandbox.succeed(&["train", "small.toml", "--out", "run"]);
+    sandbox.write("new.tsv", "id\tname\nnew\tcyclobutan\n");
+    let place = sandbox.path("place.svg");
+    pipe(&place);
+    symlink("place.svg", sandbox.path("link.svg")).unwrap();
+    let calls: [(&str, &[&str]); 6] = [
+        ("--out", &["embed", "run", "data/small/test.tsv"]),
+        ("--out", &["candidates", "add", "run", "new.tsv", "--dry-run"]),
+        ("--archive", &["export", "run"]),
+        ("--plot", &["compare", "run", "run"]),
+        ("--draw", &["evaluate", "run"]),
+        ("--plot", &["sketch", "small.toml"]),
+    ];
+    for (option, arguments) in calls {
+        for path in ["place.svg", "link.svg"] {
+            let expected = [&format!("{option} = {path}"), "a file or a new name"];
+            sandbox.fail(&[arguments, &[option, path]].concat(), 2, &expected);
+        }
+        let kind = std::fs::symlink_metadata(&place).unwrap().file_type();
+        assert!(kind.is_fifo(), "{arguments:?}");
+    }
+    std::fs::remove_file(&place).unwrap();
+    sandbox.write("place.svg", "before");
+    sandbox.succeed(&["candidates", "add", "run", "new.tsv", "--dry-run", "--out", "link.svg"]);
+    assert!(sandbox.read("place.svg").starts_with("id\t"));
+    assert!(sandbox.path("link.svg").is_symlink());
 }

@@ -342,6 +342,15 @@ pub trait CheckpointSink<M> {
     fn checkpoint(&mut self, checkpoint: &Checkpoint) -> Result<(), Error> {
         Ok(())
     }
+
+    /// Stores the state of a training that is interrupted at a step at which no checkpoint is asked for, as
+    /// [`checkpoint`](Self::checkpoint) does.
+    ///
+    /// # Errors
+    /// Errors of the file system.
+    fn interrupted(&mut self, checkpoint: &Checkpoint) -> Result<(), Error> {
+        self.checkpoint(checkpoint)
+    }
 }
 
 impl<M> CheckpointSink<M> for () {}

@@ -101,9 +101,9 @@ impl<E: Encoder, M: Display + 'static> Hook<E, M> for Keeper {
         let every = progress.task.config.checkpoint_every;
         let is_due =
             every.is_some_and(|every| every.is_due(progress.state.step, progress.per_epoch));
-        let is_wanted = is_last || is_stopped || is_first_evaluation || is_due || is_old;
-        if ranks.is_first() && is_wanted {
-            progress.keep(model)?;
+        let is_asked_for = is_last || is_first_evaluation || is_due || is_old;
+        if ranks.is_first() && (is_asked_for || is_stopped) {
+            progress.keep(model, is_asked_for)?;
         }
         if is_stopped {
             // the other ranks end once rank 0 has stored the state

@@ -289,8 +289,8 @@ impl<'a, E: Encoder, M: Display + 'static> Progress<'a, E, M> {
         Ok(())
     }
 
-    /// Stores the state.
-    pub fn keep(&mut self, model: &Model<E>) -> Result<(), Error> {
+    /// Stores the state, as a checkpoint that is asked for, or only because the training is interrupted.
+    pub fn keep(&mut self, model: &Model<E>, is_asked_for: bool) -> Result<(), Error> {
         self.read_losses()?;
         self.state.parameters = parameters::collect(model);
         if let Some((name, _)) = parameters::not_finite(&self.state.parameters) {
@@ -300,7 +300,11 @@ impl<'a, E: Encoder, M: Display + 'static> Progress<'a, E, M> {
         self.state.average = self.optimizer.average(model);
         self.state.moments = self.optimizer.moments();
         self.store_best()?;
-        self.sink.checkpoint(&self.state)?;
+        if is_asked_for {
+            self.sink.checkpoint(&self.state)?;
+        } else {
+            self.sink.interrupted(&self.state)?;
+        }
         self.state.parameters.clear();
         self.state.average.clear();
         self.state.moments.clear();
@@ -319,7 +323,7 @@ impl<'a, E: Encoder, M: Display + 'static> Progress<'a, E, M> {
         if step == 0 || !self.task.ranks.is_first() {
             return dsokr_core::Error::Cancelled.into();
         }
-        match self.keep(model) {
+        match self.keep(model, false) {
             Ok(()) => Error::Interrupted { step },
             Err(error) => error,
         }

@@ -10,11 +10,12 @@ mod stored;
 use std::collections::BTreeMap;
 
 use dsokr_core::Processes;
-use dsokr_core::random::{Generator, generator};
-use dsokr_data::{Split, SplitName, Truth};
+use dsokr_core::random::{Generator, generator, hash};
+use dsokr_core::store::Tensor;
+use dsokr_data::{Inputs, Split, SplitName, Truth};
 use dsokr_decode::{
     Alignment, CandidateBlocks, Candidates, Combination, Decoded, Ensemble, Member, MissingGold,
-    Pool, Queries, Shards,
+    PerQuery, Pool, Queries, Shards,
 };
 use rand::RngExt;
 
@@ -33,7 +34,7 @@ use crate::metrics::evaluation::Evaluation;
 use crate::metrics::metric::{RESAMPLES, further_metrics, intervals};
 use crate::metrics::quantiles::{QuantileScores, gold_numbers};
 use crate::metrics::scores::{OutputScores, Scores};
-use crate::run_dir::Report;
+use crate::run_dir::{Report, fingerprint_of};
 
 /// The queries of a split with their predictions, named in errors, and their texts where they are texts.
 fn queries<'a>(split: &'a Split, dim: usize, z: &'a [f32]) -> Result<Queries<'a>, Error> {
@@ -322,6 +323,58 @@ impl<'a> Models<'a> {
             decoded: decoded.collect(),
         })
     }
+}
+
+/// A number that lists have in common which give each query the same of these candidates, in any order.
+pub(crate) fn lists_fingerprint(lists: &PerQuery, candidates: &Candidates) -> u64 {
+    let hashes: Vec<u64> = candidates.ids().map(|id| hash(id.as_bytes())).collect();
+    let mut bytes = Vec::with_capacity(8 * lists.len());
+    // queries may have one list in common
+    let mut last: Option<(&[u32], u64)> = None;
+    for query in 0..lists.len() {
+        let list = lists.list(query);
+        let sum = match last {
+            Some((earlier, sum)) if std::ptr::eq(earlier, list) => sum,
+            Some(_) | None => {
+                list.iter().fold(0, |sum: u64, &listed| sum.wrapping_add(hashes[listed as usize]))
+            }
+        };
+        last = Some((list, sum));
+        bytes.extend(sum.to_le_bytes());
+    }
+    hash(&bytes)
+}
+
+/// The fingerprint of what metrics are measured on: the queries of a split, their right outputs, and the candidates of
+/// each, where queries do not share them.
+pub(crate) fn measured_on(
+    split: &Split,
+    pool: Pool,
+    candidates: &Candidates,
+) -> Result<String, Error> {
+    let names = split.names().join("\0");
+    let golds = [&split.ids].into_iter().chain(&split.further).map(|ids| ids.join("\0"));
+    let golds = golds.collect::<Vec<_>>().join("\n");
+    let texts = split.inputs.texts().map(|texts| texts.join("\0")).unwrap_or_default();
+    let kernels = match &split.inputs {
+        Inputs::Kernels(rows) => rows.values(),
+        Inputs::Texts(_) | Inputs::Vectors(_) => Vec::new(),
+    };
+    let lists = match pool {
+        Pool::PerQuery(lists) => vec![lists_fingerprint(lists, candidates)],
+        Pool::Shared => Vec::new(),
+    };
+    let mut tensors = vec![
+        Tensor::u8("names", &[names.len()], names.as_bytes()),
+        Tensor::u8("golds", &[golds.len()], golds.as_bytes()),
+        Tensor::u8("texts", &[texts.len()], texts.as_bytes()),
+        Tensor::f64("kernels", &[kernels.len()], &kernels),
+        Tensor::u64("lists", &[lists.len()], &lists),
+    ];
+    if let Inputs::Vectors(rows) = &split.inputs {
+        tensors.extend(rows.tensors("vectors")?);
+    }
+    Ok(fingerprint_of("queries", &tensors))
 }
 
 /// The report on the evaluation of the queries of a split among the candidates of a pool, with intervals and chance.

@@ -2,6 +2,7 @@
 
 mod axis;
 mod folds;
+mod measured;
 mod seeds;
 mod table;
 
@@ -17,6 +18,7 @@ use dsokr_train::Observer;
 use serde::{Deserialize, Serialize};
 use tracing::{info, warn};
 
+use self::measured::MeasuredRuns;
 use self::seeds::over_seeds;
 use self::table::stored;
 use crate::config::{Checked, Override};
@@ -145,7 +147,8 @@ impl SweepRequest<'_> {
     ///
     /// # Errors
     /// Settings that are not valid, keys that say how runs are evaluated, and a folder with a sweep of a different configuration,
-    /// before any training; errors of a training.
+    /// before any training; runs that are measured on other queries or lists of candidates than others, whose files have
+    /// changed; errors of a training.
     pub fn run(&self, observer: &mut dyn Observer) -> Result<Sweep, Error> {
         let base = self.config;
         self.axes.iter().try_for_each(check_key)?;
@@ -162,21 +165,38 @@ impl SweepRequest<'_> {
         let configs = configs.collect::<Result<Vec<Checked>, Error>>()?;
         let times = before.iter().flat_map(|before| &before.runs);
         let times: Vec<_> = times.map(|run| (run.path.clone(), run.seconds)).collect();
+        // the table may name the folder in other words
+        let listed = |out: &Path| {
+            times.iter().find(|(run, _)| run.file_name() == out.file_name()).map(|(_, time)| *time)
+        };
+        // what a complete run took: a kill may have come before the table was written, but the log is there
+        let taken = |out: &Path| match listed(out).flatten() {
+            Some(seconds) => Ok::<_, Error>(Some(seconds)),
+            None => Ok(Some(RunDir::at(out).logged_seconds()?).filter(|&seconds| seconds > 0.0)),
+        };
         let mut runs = match before {
             Some(before) => self.others(&path, before, (&keys, &settings), split)?,
             None => Vec::new(),
         };
+        let mut measured = MeasuredRuns::default();
+        for run in &runs {
+            measured.add(&run.path, &RunDir::at(&run.path).config()?)?;
+        }
+        for (setting, config) in settings.iter().zip(&configs) {
+            measured.add(&path.join(folder(setting)), config)?;
+        }
         let metric = base.evaluation.metric;
         // the complete runs of these settings that the folder's table has
         let mut earlier: Vec<SweepRun> = Vec::new();
         for (setting, config) in settings.iter().zip(&configs) {
             let out = path.join(folder(setting));
-            if let Some((_, seconds)) = times.iter().find(|(folder, ..)| *folder == out)
+            if listed(&out).is_some()
                 && let Some(report) = RunDir::at(&out).report()?
             {
                 let setting = with_keys(setting, &keys, config)?;
+                let seconds = taken(&out)?;
                 let run = SweepRun::from_report(setting, out, metric, Ok(report));
-                let run = SweepRun { seconds: *seconds, ..run };
+                let run = SweepRun { seconds, ..run };
                 earlier.push(self.within_budget(run, None, metric).0);
             }
         }
@@ -191,6 +211,9 @@ impl SweepRequest<'_> {
             // what an interrupted training has taken
             let before = if is_new { RunDir::at(&out).logged_seconds()? } else { 0.0 };
             let report = self.train(config, &out, observer)?;
+            if is_new {
+                measured.add(&out, config)?;
+            }
             let setting = with_keys(setting, &keys, config)?;
             let seconds = if is_new {
                 let elapsed = started.elapsed();
@@ -198,7 +221,7 @@ impl SweepRequest<'_> {
                 took += elapsed;
                 Some(before + elapsed.as_secs_f64())
             } else {
-                earlier.iter().find(|run| run.path == out).and_then(|run| run.seconds)
+                taken(&out)?
             };
             let run = SweepRun { seconds, ..SweepRun::from_report(setting, out, metric, report) };
             let last = at.checked_sub(1).and(runs.last());

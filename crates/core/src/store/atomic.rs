@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use tempfile::{Builder, NamedTempFile, TempDir};
 
+use super::check_file;
 use super::temporary::{Listed, place};
 use crate::error::Error;
 
@@ -17,10 +18,12 @@ use crate::error::Error;
 /// synced and renamed; then the directory is synced, where its file system can do that. Writes are
 /// buffered (1 MiB); readers of the old file keep reading the old content. A process that is killed
 /// meanwhile leaves the temporary file; the next write of `path` removes it, as does [`remove_partial`]. One that is
-/// asked to end removes it by [`end_writing`](super::end_writing).
+/// asked to end removes it by [`end_writing`](super::end_writing). Where `path` is a link, all this holds for the file that
+/// it leads to.
 ///
 /// # Errors
-/// [`Error::Io`] with `path` and what the operating system or `write` said. Up to the renaming,
+/// [`Error::File`] where `path` is a folder, a named pipe, a device or a socket, whose place the file would take, or a
+/// link to nothing. [`Error::Io`] with `path` and what the operating system or `write` said. Up to the renaming,
 /// `path` is untouched then and the temporary file is removed. When only the directory cannot be
 /// synced, `path` holds the new content, which a power failure may undo.
 pub fn write_atomically(
@@ -63,11 +66,12 @@ pub(super) fn prepare_with<E: From<Error>>(
     write: impl FnOnce(&File) -> Result<(), E>,
 ) -> Result<Prepared, E> {
     let io = |source| E::from(Error::Io { path: path.to_owned(), source });
-    remove_abandoned(path);
-    let prefix = prefix(path).map_err(io)?;
+    let destination = destination(path)?;
+    remove_abandoned(&destination);
+    let prefix = prefix(&destination).map_err(io)?;
     let make = || -> io::Result<NamedTempFile> {
         loop {
-            let temporary = builder(&prefix, 0o666).tempfile_in(folder_of(path))?;
+            let temporary = builder(&prefix, 0o666).tempfile_in(folder_of(&destination))?;
             if holds(temporary.as_file(), temporary.path()) {
                 return Ok(temporary);
             }
@@ -76,7 +80,32 @@ pub(super) fn prepare_with<E: From<Error>>(
     let (temporary, listed) = Listed::create(make, |temporary| temporary.path()).map_err(io)?;
     write(temporary.as_file())?;
     sync_file(temporary.as_file()).map_err(io)?;
-    Ok(Prepared { temporary, listed, path: path.to_owned() })
+    Ok(Prepared { temporary, listed, path: destination })
+}
+
+/// Returns the file that a new one at `path` replaces: where there is a link, the one that it leads to.
+///
+/// # Errors
+/// [`Error::File`] for what is not a file, and for a link to nothing; [`Error::Io`].
+fn destination(path: &Path) -> Result<PathBuf, Error> {
+    let there = match fs::symlink_metadata(path) {
+        Ok(there) => there,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(path.to_owned()),
+        Err(source) => return Err(Error::Io { path: path.to_owned(), source }),
+    };
+    if !there.is_symlink() {
+        check_file(there.file_type()).map_err(|error| Error::file(path, error))?;
+        return Ok(path.to_owned());
+    }
+    let target = path.canonicalize().map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => {
+            Error::file(path, "a link to a file that does not exist: remove it, or create the file")
+        }
+        _ => Error::Io { path: path.to_owned(), source: error },
+    })?;
+    let kind = target.metadata().map_err(Error::io(path))?.file_type();
+    check_file(kind).map_err(|error| Error::file(path, error))?;
+    Ok(target)
 }
 
 /// A file that is written and not in its place. It is removed where it is not placed.

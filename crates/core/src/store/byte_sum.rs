@@ -1,5 +1,7 @@
 //! Checksums of bytes of which several processes have parts.
 
+use std::fmt::{self, Display, Formatter};
+
 use crc32fast::Hasher;
 
 use crate::error::Error;
@@ -24,6 +26,13 @@ use crate::processes::Processes;
 pub struct ByteSum {
     checksum: u32,
     length: u64,
+}
+
+/// Writes the checksum as eight hexadecimal digits.
+impl Display for ByteSum {
+    fn fmt(&self, out: &mut Formatter) -> fmt::Result {
+        write!(out, "{:08x}", self.checksum)
+    }
 }
 
 impl ByteSum {

@@ -17,7 +17,7 @@ mod temporary;
 mod write;
 
 use std::collections::BTreeMap;
-use std::fs::File;
+use std::fs::{File, FileType};
 use std::io::{self, ErrorKind, Read};
 use std::path::{Component, Path};
 
@@ -34,7 +34,7 @@ pub use atomic::{
 pub use byte_sum::ByteSum;
 pub use mapping::{Array, CheckedArray, Entry, Mapping, elements};
 pub use read::{Checked, Stored};
-pub use temporary::{ScratchFolder, end_writing};
+pub use temporary::{Listed, ScratchFolder, end_writing};
 pub use write::{Contents, Elsewhere, Filling, Tensor};
 
 const KIND: &str = "dsokr.kind";
@@ -125,17 +125,23 @@ pub const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 /// [`ErrorKind::InvalidInput`] for what is not a file, [`ErrorKind::IsADirectory`] for a folder; what the
 /// operating system reports.
 pub fn open_input(path: &Path) -> io::Result<File> {
-    let kind = std::fs::metadata(path)?.file_type();
-    if kind.is_dir() {
-        return Err(ErrorKind::IsADirectory.into());
-    }
-    if !kind.is_file() {
-        return Err(io::Error::new(
-            ErrorKind::InvalidInput,
-            format!("{}, expected a file", name(kind)),
-        ));
-    }
+    check_file(std::fs::metadata(path)?.file_type())?;
     File::open(path)
+}
+
+/// Refuses what is not a file.
+///
+/// # Errors
+/// [`ErrorKind::IsADirectory`] for a folder, [`ErrorKind::InvalidInput`] for anything else.
+fn check_file(kind: FileType) -> io::Result<()> {
+    if kind.is_dir() {
+        Err(ErrorKind::IsADirectory.into())
+    } else if kind.is_file() {
+        Ok(())
+    } else {
+        let message = format!("{}, expected a file", name(kind));
+        Err(io::Error::new(ErrorKind::InvalidInput, message))
+    }
 }
 
 /// Returns the bytes of a file, as [`open_input`] opens it.
@@ -198,7 +204,7 @@ pub fn check_inside(key: &str, path: &str) -> Result<(), Error> {
 }
 
 #[cfg(unix)]
-fn name(kind: std::fs::FileType) -> &'static str {
+fn name(kind: FileType) -> &'static str {
     use std::os::unix::fs::FileTypeExt;
     if kind.is_fifo() {
         "a named pipe"
@@ -210,6 +216,6 @@ fn name(kind: std::fs::FileType) -> &'static str {
 }
 
 #[cfg(not(unix))]
-fn name(_: std::fs::FileType) -> &'static str {
+fn name(_: FileType) -> &'static str {
     "a special file"
 }

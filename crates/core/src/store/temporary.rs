@@ -15,11 +15,19 @@ fn live() -> MutexGuard<'static, BTreeSet<PathBuf>> {
     LIVE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A temporary file or folder, which [`end_writing`] removes.
+/// A temporary file or folder of this process, which [`end_writing`] removes. It is not listed any more once this is
+/// dropped.
 #[derive(Debug)]
-pub(super) struct Listed(PathBuf);
+pub struct Listed(PathBuf);
 
 impl Listed {
+    /// Lists a file that this process has created. After [`end_writing`] a thread that calls this waits for the end of the
+    /// process.
+    pub fn new(path: &Path) -> Self {
+        live().insert(path.to_owned());
+        Self(path.to_owned())
+    }
+
     /// Calls `make` and lists what it creates from its beginning. After [`end_writing`] nothing is created any more.
     pub(super) fn create<T, E>(
         make: impl FnOnce() -> Result<T, E>,

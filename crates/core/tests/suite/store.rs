@@ -209,7 +209,49 @@ fn a_failed_write_changes_nothing_and_leaves_nothing() {
     assert_eq!(std::fs::read(&path).unwrap(), b"new");
     let nowhere = folder.path().join("no/such/folder/file");
     assert!(matches!(store::write_atomically(&nowhere, |_| Ok(())), Err(Error::Io { .. })));
-    assert!(matches!(store::write_atomically(Path::new("/"), |_| Ok(())), Err(Error::Io { .. })));
+    assert!(matches!(store::write_atomically(Path::new("/"), |_| Ok(())), Err(Error::File { .. })));
+}
+
+/// What is there and is no file stays, and a link goes on leading to the file that is written.
+#[cfg(unix)]
+#[test]
+fn only_files_are_replaced() {
+    use std::os::unix::fs::{FileTypeExt, symlink};
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let write = |name: &str| store::write_atomically(&at(name), |file| file.write_all(b"new"));
+    let count = || std::fs::read_dir(folder.path()).unwrap().count();
+    std::fs::create_dir(at("folder")).unwrap();
+    let made = std::process::Command::new("mkfifo").arg(at("pipe")).status().unwrap();
+    assert!(made.success());
+    let socket = std::os::unix::net::UnixListener::bind(at("socket")).unwrap();
+    symlink("pipe", at("to pipe")).unwrap();
+    symlink("nowhere", at("to nowhere")).unwrap();
+    let before = count();
+    for (name, says) in [
+        ("folder", "is a directory"),
+        ("pipe", "a named pipe, expected a file"),
+        ("socket", "a socket, expected a file"),
+        ("to pipe", "a named pipe, expected a file"),
+        ("to nowhere", "a link to a file that does not exist"),
+    ] {
+        let error = write(name).unwrap_err();
+        assert!(matches!(error, Error::File { .. }), "{name}: {error}");
+        assert!(error.to_string().contains(says), "{name}: {error}");
+    }
+    drop(socket);
+    assert_eq!(count(), before);
+    assert!(std::fs::symlink_metadata(at("pipe")).unwrap().file_type().is_fifo());
+    assert!(std::fs::symlink_metadata(at("to pipe")).unwrap().is_symlink());
+
+    std::fs::create_dir(at("folder/inside")).unwrap();
+    std::fs::write(at("folder/inside/file"), "old").unwrap();
+    symlink("folder/inside/file", at("first")).unwrap();
+    symlink("first", at("second")).unwrap();
+    write("second").unwrap();
+    assert_eq!(std::fs::read(at("folder/inside/file")).unwrap(), b"new");
+    assert!(std::fs::symlink_metadata(at("second")).unwrap().is_symlink());
+    assert_eq!(count(), before + 2);
 }
 
 /// The next write of a file removes what a killed one has left; what a process is writing stays.

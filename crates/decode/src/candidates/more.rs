@@ -15,6 +15,27 @@ impl Candidates {
         self.added
     }
 
+    /// Returns these candidates with the labels and further columns of `first`, which are the first of them; those behind
+    /// keep theirs. `None` where they have them already.
+    ///
+    /// # Errors
+    /// [`Error::Inconsistent`] for other ids, or other columns.
+    pub fn described_as(&self, first: &Self) -> Result<Option<Self>, Error> {
+        let count = first.len();
+        let is_first = count <= self.len() && self.ids().take(count).eq(first.ids());
+        check_consistent(is_first, "candidates that are not the first ones")?;
+        let same = |candidate: usize| self.columns.row(candidate).eq(first.columns.row(candidate));
+        if self.columns.names().eq(first.columns.names()) && (0..count).all(same) {
+            return Ok(None);
+        }
+        let mut columns = first.columns.clone();
+        if count < self.len() {
+            let behind: Vec<u32> = (count as u32..self.len() as u32).collect();
+            columns = columns.with_more(&self.columns.select(&behind))?;
+        }
+        Ok(Some(Self { columns, ..self.clone() }))
+    }
+
     /// Returns these candidates, followed by more in the same coordinates. A candidate with the feature row of an
     /// earlier one shares its distinct row. Coordinates of a mapped file stay there.
     ///

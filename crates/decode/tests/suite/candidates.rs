@@ -336,3 +336,28 @@ fn more_candidates_go_behind_those_of_a_file() {
     let unknown = new(&["x"], &[0], 2, &[1.0, 1.0], &[0.0]).unwrap();
     assert!(message(first.with_more(unknown)).contains("without hashes"));
 }
+
+#[test]
+fn labels_and_columns_of_the_first_candidates_are_replaced() {
+    let parts = |ids: &[&str], labels: &[&str], notes: &[&str]| {
+        Candidates::new(CandidateParts {
+            ids: texts(ids),
+            labels: texts(labels),
+            columns: vec![("note".into(), texts(notes))],
+            dim: 1,
+            coordinates: vec![1.0, 2.0, 3.0][..ids.len()].to_vec(),
+            ..CandidateParts::default()
+        })
+        .unwrap()
+    };
+    let all = parts(&["a", "b", "c"], &["A", "B", "C"], &["1", "2", "3"]);
+    assert_eq!(all.described_as(&parts(&["a", "b"], &["A", "B"], &["1", "2"])).unwrap(), None);
+    for (labels, notes) in [(["A", "x"], ["1", "2"]), (["A", "B"], ["1", "x"])] {
+        let described = all.described_as(&parts(&["a", "b"], &labels, &notes)).unwrap();
+        let labels = [labels[0], labels[1], "C"];
+        let notes = [notes[0], notes[1], "3"];
+        assert_eq!(described, Some(parts(&["a", "b", "c"], &labels, &notes)));
+    }
+    let other = parts(&["b", "a"], &["B", "A"], &["2", "1"]);
+    assert!(message(all.described_as(&other)).contains("not the first ones"));
+}

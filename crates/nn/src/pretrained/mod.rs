@@ -31,11 +31,12 @@ mod vocabulary;
 mod weights;
 mod write;
 
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use burn::tensor::Device;
 use dsokr_core::random::generator;
-use dsokr_core::store::read_bytes;
+use dsokr_core::store::{ByteSum, open_input, read_bytes};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -75,6 +76,9 @@ pub const COMPANIONS: [&str; 8] = [
     "sentencepiece.bpe.model",
     "spiece.model",
 ];
+
+/// The bytes of a weight file that are read at once.
+const PART: usize = 1 << 20;
 
 /// The folder of a pretrained encoder: its architecture and tokenizer, checked, and the path of its
 /// weights.
@@ -236,13 +240,35 @@ impl Pretrained {
     /// [`Error::Names`] for missing and unknown tensors; [`Error::Shape`] and [`Error::NotFinite`] for the
     /// first tensor that does not fit.
     pub fn parameters(&self) -> Result<(Parameters, Vec<String>), Error> {
-        match &self.weights {
-            Some(file) => {
-                let names = self.config.family.names;
-                weights::body(&Tensors::open(file)?, self.architecture(), names)
+        let names = self.config.family.names;
+        weights::body(&Tensors::open(self.weights()?)?, self.architecture(), names)
+    }
+
+    /// Returns the checksum of the bytes of all weight files.
+    ///
+    /// # Errors
+    /// [`dsokr_core::Error::File`] for a file that cannot be read, or if the folder was opened without weights.
+    pub fn weights_sum(&self) -> Result<ByteSum, Error> {
+        let mut sum = ByteSum::default();
+        let mut part = vec![0; PART];
+        for path in weight_parts(self.weights()?)?.iter().chain(&self.dense_weights) {
+            let failed = |error: std::io::Error| Error::file(path, error);
+            let mut file = open_input(path).map_err(failed)?;
+            loop {
+                let count = file.read(&mut part).map_err(failed)?;
+                if count == 0 {
+                    break;
+                }
+                sum = sum.followed_by(&part[..count]);
             }
-            None => Err(Error::file(&self.folder, "the folder was opened without its weights")),
         }
+        Ok(sum)
+    }
+
+    /// Returns the weight file, or the index of several.
+    fn weights(&self) -> Result<&Path, Error> {
+        let missing = || Error::file(&self.folder, "the folder was opened without its weights");
+        self.weights.as_deref().ok_or_else(missing)
     }
 
     /// Returns a body with these weights, and the names of the tensors that it does not use.

@@ -1,0 +1,66 @@
+//! Whether the runs of a sweep are measured on the same queries.
+
+use std::path::{Path, PathBuf};
+
+use dsokr_data::config::{DataConfig, DataSource, SplitsConfig};
+
+use crate::config::Checked;
+use crate::error::Error;
+use crate::run_dir::Record;
+
+/// The complete runs that say what they are measured on.
+#[derive(Default)]
+pub(super) struct MeasuredRuns(Vec<MeasuredRun>);
+
+struct MeasuredRun {
+    path: PathBuf,
+    config: Checked,
+    measured_on: String,
+}
+
+impl MeasuredRuns {
+    /// Adds a run, if it is complete. A run of an earlier version does not say what it is measured on.
+    ///
+    /// # Errors
+    /// [`dsokr_core::Error::File`] where an earlier one has read the same files as they were before they changed.
+    pub fn add(&mut self, path: &Path, config: &Checked) -> Result<(), Error> {
+        let Some(measured_on) = Record::read(path)?.and_then(|record| record.measured_on) else {
+            return Ok(());
+        };
+        let differs = |run: &&MeasuredRun| {
+            run.measured_on != measured_on && read_the_same(&run.config, config)
+        };
+        if let Some(other) = self.0.iter().find(differs) {
+            let message = format!(
+                "it is measured on other queries, or other lists of candidates, than {}: the files have changed; \
+                 remove metrics.json of the runs that were measured before, and the same command measures them anew",
+                other.path.display()
+            );
+            return Err(Error::run(path, message));
+        }
+        self.0.push(MeasuredRun { path: path.to_path_buf(), config: config.clone(), measured_on });
+        Ok(())
+    }
+}
+
+/// Whether two configurations have the same queries and lists as long as their files do not change.
+fn read_the_same(a: &Checked, b: &Checked) -> bool {
+    // these change the training pairs only
+    let data = |config: &Checked| DataConfig { limit: None, corrupted: 0.0, ..config.data.clone() };
+    let outputs = |config: &Checked| {
+        let output = &config.output;
+        (output.table.clone(), output.id.clone(), output.label.clone(), output.candidate.clone())
+    };
+    data(a) == data(b)
+        && outputs(a) == outputs(b)
+        && a.output.only_training == b.output.only_training
+        && (a.seed == b.seed || !draws_queries(a))
+}
+
+/// Whether queries are drawn by the configuration's seed.
+fn draws_queries(config: &Checked) -> bool {
+    let facts = config.data.facts();
+    matches!(config.data.source, DataSource::Synthetic(_))
+        || facts.splits.is_some_and(SplitsConfig::are_drawn_by_configuration)
+        || facts.texts.is_some_and(|texts| texts.more_smiles > 0)
+}
