@@ -144,7 +144,9 @@ impl InputsConfig {
             Self::Graphs(GraphInputsConfig { file, .. }) => {
                 PairFacts { graphs: Some(file), ..facts }
             }
-            Self::Features(_) => PairFacts { inputs: InputKind::Vectors, ..facts },
+            Self::Features(FeatureInputsConfig { packed, .. }) => {
+                PairFacts { inputs: InputKind::Vectors, packed: *packed, ..facts }
+            }
             Self::Kernels(KernelInputsConfig { files, .. }) => {
                 PairFacts { inputs: InputKind::Kernels, kernel_files: files, ..facts }
             }
