@@ -353,6 +353,11 @@ fn kernels_that_are_none_are_refused() {
     fail(2, &bad, &["bad.npy", "eigenvalue", "-1.5"]);
     put("bad.npy", &peaks()[..N * 10]);
     fail(2, &bad, &["bad.npy", "10 rows", "60"]);
+    put("constant.npy", &gram(|_, _| 0.7));
+    let files = "data.inputs.files=[\"peaks.npy\", \"constant.npy\"]";
+    let alignf = "encoder.inputs={kind=\"kernels\", combination=\"alignf\"}";
+    let constant = ["train", "kernels.toml", "--set", files, "--set", alignf];
+    sandbox.fail(&constant, 2, &["constant.npy", "the kernel is constant"]);
     let train = sandbox.read("data/spectra/train.tsv");
     sandbox.write("data/spectra/train.tsv", &train.replacen("s3\n", "s99\n", 1));
     fail(2, &[], &["train.tsv:5", "s99", "spectra.tsv"]);

@@ -85,8 +85,8 @@ impl TargetGram<'_> {
 ///
 /// # Errors
 /// [`Error::Item`] with the position and the reason for a kernel that is not n × n, finite, symmetric and positive
-/// semi-definite, or that is zero; [`Error::Numeric`] for a constant kernel, constant outputs, and where no kernel has
-/// an alignment above 0; [`Error::Value`] for no kernels; [`Error::Shape`] unless there is one weight for each pair, or
+/// semi-definite, or that is zero or constant; [`Error::Numeric`] for constant outputs, and where no kernel has an
+/// alignment above 0; [`Error::Value`] for no kernels; [`Error::Shape`] unless there is one weight for each pair, or
 /// none; the errors of the output kernel's checks and of reading the outputs.
 pub fn alignf(
     kernels: &[MatRef<f64>],
@@ -134,8 +134,9 @@ pub fn alignf(
     let length = |k: usize| products[(k, k)].sqrt();
     for (k, kernel) in kernels.iter().enumerate() {
         if products[(k, k)] <= CONSTANT * squared_norm(*kernel, roots.as_deref()) {
-            let message = format!("kernel {k} is constant: it carries no information");
-            return Err(Error::Numeric(message));
+            let message = "the kernel is constant: it carries no information";
+            let source = Box::new(Error::Numeric(message.into()));
+            return Err(Error::Item { what: "kernel", number: k, source });
         }
     }
     // the last row and column of the products are those of the outputs' kernel
