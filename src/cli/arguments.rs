@@ -6,9 +6,11 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use dsokr_basis::RowKind;
+use dsokr_basis::features::{BitRows, Features};
 use dsokr_core::{Argument, Processes};
 use dsokr_data::config::OnBadRow;
-use dsokr_data::feature_file::read_features;
+use dsokr_data::feature_file::{FeatureFile, read_features};
 use dsokr_data::table::{
     TABLE_FORMATS, TableFormat, TextFormat, TextReader, extensions, open_text,
 };
@@ -19,9 +21,12 @@ use dsokr_spectra::{Spectrum, Subformulas};
 use crate::config::BeyondConfig;
 use crate::config::candidate_rule::CandidateRule;
 use crate::decoding::filter::Filter;
-use crate::error::{Error, ensure};
+use crate::error::{Error, ensure, ensure_run};
 use crate::metrics::table::{csv_line, tsv_line};
 use crate::run::{Member, Run, Wanted};
+
+/// The extensions of files of matrices.
+const MATRICES: [&str; 3] = ["npy", "npz", "safetensors"];
 
 /// Where texts are in a file.
 #[derive(clap::Args)]
@@ -137,10 +142,9 @@ impl Texts {
             let allowed = "absent: this run reads vectors, which have no columns with names";
             ensure(given.is_none(), Argument::new(argument), found, allowed)?;
         }
-        if let Some(extension) = file.extension().and_then(|extension| extension.to_str())
-            && ["npy", "safetensors"].contains(&extension.to_lowercase().as_str())
-        {
-            let rows = read_features(file, None, false)?;
+        let extension = file.extension().unwrap_or_default().to_string_lossy().to_lowercase();
+        if MATRICES.contains(&extension.as_str()) {
+            let rows = matrix(file, run)?;
             let count = rows.len();
             let read = move |chosen: Vec<usize>| {
                 let ids = chosen.iter().map(|row| (row + 1).to_string()).collect();
@@ -148,6 +152,13 @@ impl Texts {
             };
             return Ok(Queries::Vectors(0..count, Box::new(read)));
         }
+        let is_read = !run.config.data.has_input_files() || TableFormat::from_path(file).is_some();
+        let allowed = format_args!(
+            "a matrix (.{}) or a table of ids ({})",
+            MATRICES.join(", ."),
+            extensions(|_| true)
+        );
+        ensure(is_read, "FILE", file.display(), allowed)?;
         let split = run.read_rows(file, None, None)?;
         let all = queries(split.query_ids(), split.inputs);
         let count = all.ids.len();
@@ -159,6 +170,52 @@ impl Texts {
         let format = self.input.of_file(file, run);
         open_texts(file, format, run, self.column.as_deref(), self.id.as_deref())
     }
+}
+
+/// The rows of a matrix as a run reads them. Where its inputs are packed bits, a file has eight of them a byte, or a zero or one
+/// for each, without the columns that fill the last byte.
+fn matrix(file: &Path, run: &Member) -> Result<FeatureFile, Error> {
+    let rows = read_features(file, None, false)?;
+    if !run.config.data.facts().packed || rows.kind() == RowKind::Bits {
+        return Ok(rows);
+    }
+    let Some(width) = run.predictor.vector_width() else { return Ok(rows) };
+    let columns = rows.width();
+    if columns.saturating_mul(8) == width && rows.kind() == RowKind::Dense {
+        return Ok(read_features(file, None, true)?);
+    }
+    if columns.next_multiple_of(8) == width
+        && let Some(bits) = bits(&rows, width)?
+    {
+        return Ok(Box::new(Features::Bits(bits)));
+    }
+    let message = format_args!(
+        "{columns} columns where the run reads {width} bits: expected {} packed bytes, or {} to {width} columns of 0 \
+         and 1",
+        width / 8,
+        width.saturating_sub(7)
+    );
+    ensure_run(columns == width, file, message)?;
+    Ok(rows)
+}
+
+/// Rows of zeros and ones as bits, with columns of zeros behind them up to `width`; none of other numbers.
+fn bits(rows: &FeatureFile, width: usize) -> Result<Option<BitRows>, Error> {
+    let all = rows.block(0..rows.len())?;
+    let mut are_bits = true;
+    let ones = |row: usize| {
+        let mut columns = Vec::new();
+        all.entries(row, 0..rows.width(), |column, value| {
+            if value == 1.0 {
+                columns.push(column as u32);
+            } else if value != 0.0 {
+                are_bits = false;
+            }
+        });
+        columns
+    };
+    let ones: Vec<Vec<u32>> = (0..rows.len()).map(ones).collect();
+    Ok(if are_bits { Some(BitRows::from_indices(width, ones)?) } else { None })
 }
 
 /// The texts of a file, or of standard input for `-`: in `column`, by default that of the data of the run, each with the value

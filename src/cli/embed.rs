@@ -23,7 +23,8 @@ const BATCH: usize = 256;
 pub struct Arguments {
     /// The run directory.
     run: PathBuf,
-    /// The file of the texts, or of the vectors of a run that reads them; with --outputs a table whose rows name outputs.
+    /// The file of the texts, or of the vectors of a run that reads them (.npy, .npz or .safetensors); with --outputs a table
+    /// whose rows name outputs.
     file: PathBuf,
     /// The .npy file; a file of that name is replaced.
     #[arg(long)]

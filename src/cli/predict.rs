@@ -23,7 +23,7 @@ use crate::cli::output::{json_line, print_part};
 ///
 /// The models are read once. Texts are read and answered in batches, so that answers come before the input
 /// ends and a stream of any length needs the memory of one batch. Runs that read vectors take the rows of a
-/// .npy or .safetensors matrix, or a file in the layout of their own data.
+/// .npy, .npz or .safetensors matrix, or a file in the layout of their own data.
 #[derive(clap::Args)]
 pub struct Arguments {
     /// Run directories, of one model, of an ensemble, or several, which are combined as an ensemble; then

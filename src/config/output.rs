@@ -40,9 +40,11 @@ pub struct OutputConfig {
     /// The output kernel; left out with `kernels`.
     pub kernel: Option<KernelConfig>,
     /// Power α of the tempered kernel: each principal axis of the training outputs is divided by (its standard
-    /// deviation)^α, 0 to 1. Few axes hold most of the variance, and others tell candidates apart.
+    /// deviation)^α, 0 to 1. Few axes hold most of the variance, and others tell candidates apart. With
+    /// `encoder.predictions.supervised` below 1 they are those of the outputs without pairs too.
     pub power: f64,
-    /// Whether coordinates count from the mean of the training outputs; by default where `power` is above 0.
+    /// Whether coordinates count from the mean of the training outputs, and of the outputs without pairs with
+    /// `encoder.predictions.supervised` below 1; by default where `power` is above 0.
     pub centred: Option<bool>,
     /// Whether coordinates of outputs are scaled to unit length; by default where `power` is above 0.
     pub normalised: Option<bool>,

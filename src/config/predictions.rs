@@ -37,8 +37,9 @@ pub enum PredictionsConfig {
 pub struct EmbeddingConfig {
     /// Ranks to choose from; the rank of the basis, which changes nothing, is always one of them.
     pub ranks: Vec<usize>,
-    /// Values of c to choose from, 0 to 1. Below 1 the outputs without pairs count, and the basis is
-    /// drawn from them too.
+    /// Values of c to choose from, 0 to 1. Below 1 the outputs without pairs count. The basis is then drawn from them
+    /// too, and `output.centred` and `output.power` go by them, for all values of the list: one below 1 changes the
+    /// results of the others.
     #[serde(default = "supervised")]
     pub supervised: Vec<f64>,
     /// λ₁, of the regression whose predictions the directions are learned from, one number or several to choose from;

@@ -42,6 +42,11 @@ pub trait Prepare: Sized + Send + Sync {
     /// Texts or vectors that cannot be prepared.
     fn inputs(&self, split: &Split) -> Result<Vec<Self::Input>, Error>;
 
+    /// Number of columns of the vectors that it prepares (default: none, for texts).
+    fn vector_width(&self) -> Option<usize> {
+        None
+    }
+
     /// Name and text of each file in which a run directory keeps it (default: none).
     ///
     /// # Errors
@@ -340,6 +345,10 @@ impl Prepare for VectorInputs {
     fn inputs(&self, split: &Split) -> Result<Vec<Vec<f32>>, Error> {
         let rows = self.rows(split)?;
         Ok((0..rows.len()).map(|row| rows.dense_row(row)).collect())
+    }
+
+    fn vector_width(&self) -> Option<usize> {
+        Some(self.width)
     }
 
     fn files(&self) -> Result<Vec<(&'static str, String)>, Error> {

@@ -248,6 +248,11 @@ pub trait Predictor: Any + Send + Sync {
     /// Inputs that cannot be prepared.
     fn predict(&self, split: &Split) -> Result<Vec<f32>, Error>;
 
+    /// Number of columns of the vectors that it reads (default: none, where it reads no vectors or does not say).
+    fn vector_width(&self) -> Option<usize> {
+        None
+    }
+
     /// Name and text of each file of the preparation of inputs (default: none).
     ///
     /// # Errors

@@ -42,6 +42,10 @@ impl<R: Recipe> Predictor for Network<R> {
         Ok(embed(&self.model, &self.preparation.inputs(split)?, self.batch)?)
     }
 
+    fn vector_width(&self) -> Option<usize> {
+        self.preparation.vector_width()
+    }
+
     fn preparation(&self) -> Result<Vec<PreparationFile>, Error> {
         self.preparation.files()
     }

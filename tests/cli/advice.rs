@@ -107,6 +107,38 @@ fn inputs_that_have_nothing_in_common_under_their_kernel() {
     }
 }
 
+/// Conjugate gradients with too few iterations, and a Lipschitz loss with too few steps.
+#[test]
+fn solvers_that_have_not_converged() {
+    let sandbox = Sandbox::new();
+    sandbox.write("ridge.toml", &ridge("0.001"));
+    let gradients = |more: &str| {
+        format!(
+            "encoder.solver={{name=\"conjugate-gradients\", sketch={{size=40}}, sample=10{more}}}"
+        )
+    };
+    let huber = |steps: usize| {
+        format!(
+            "encoder.solver={{name=\"lipschitz\", sketch={{size=40}}, loss={{name=\"huber\", kappa=1.0}}, \
+             stop={{gap=0.01, steps={steps}}}}}"
+        )
+    };
+    let ends = "the solver ended before it converged: raise encoder.solver.";
+    for (few, many, limit) in [
+        (gradients(", iterations=1"), gradients(", iterations=1000"), "iterations above 1"),
+        (huber(1), huber(20_000), "stop.steps above 1"),
+    ] {
+        let output = sandbox.run(&["train", "ridge.toml", "--set", &few]);
+        let log = String::from_utf8(output.stderr).unwrap();
+        let warns = |line: &str| line.contains("WARN") && line.contains(ends);
+        assert!(output.status.success() && log.lines().any(warns), "{log}");
+        let expected = format!("{ends}{limit}, or encoder.lambda");
+        says(&advice(&sandbox, "ridge.toml", &[&few]), &[&expected]);
+        let text = advice(&sandbox, "ridge.toml", &[&many]);
+        assert!(!text.contains("converged"), "{text}");
+    }
+}
+
 fn ridge(lambda: &str) -> String {
     let start = CONFIG.find("[encoder]").unwrap();
     let end = CONFIG.find("[training]").unwrap();

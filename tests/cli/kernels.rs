@@ -302,6 +302,36 @@ fn learned_weights_prefer_the_kernel_that_knows() {
     assert!(text.contains("fitted"), "{text}");
 }
 
+/// A pair of weight 2 counts as two equal pairs; by held-out errors it counts, but is left out whole.
+#[test]
+fn weights_of_pairs_count_where_kernels_are_weighed() {
+    let sandbox = sandbox();
+    let train = sandbox.read("data/spectra/train.tsv");
+    let at = train.find("m10\t").unwrap();
+    sandbox.write("data/spectra/few.tsv", &train[..at]);
+    sandbox.write("data/spectra/again.tsv", &train[..at]);
+    sandbox.write("data/spectra/rest.tsv", &format!("molecule\tspectrum\n{}", &train[at..]));
+    let weights = |rule: &str, tables: &str| {
+        let rule = format!("encoder.inputs={{kind=\"kernels\", combination=\"{rule}\"}}");
+        let tables = format!("data.train=[\"rest.tsv\", {tables}]");
+        let files = "data.inputs.files=[\"normalised.npy\", \"noise.npy\"]";
+        sandbox.train("kernels.toml", &[rule.as_str(), tables.as_str(), files]);
+        let stored: serde_json::Value =
+            serde_json::from_str(&sandbox.read("runs/kernels/kernels.json")).unwrap();
+        fs::remove_dir_all(sandbox.path("runs")).unwrap();
+        [0, 1].map(|at| stored["weights"][at].as_f64().unwrap())
+    };
+    let twice = "{ path = \"few.tsv\", weight = 2.0 }";
+    let weighted = weights("alignf", twice);
+    let repeated = weights("alignf", "\"few.tsv\", \"again.tsv\"");
+    let near = |(a, b): (f64, f64)| (a - b).abs() < 1e-6;
+    assert!(weighted.into_iter().zip(repeated).all(near), "{weighted:?} {repeated:?}");
+    for rule in ["alignf", "held-out"] {
+        let once = weights(rule, "\"few.tsv\"");
+        assert!((weights(rule, twice)[1] - once[1]).abs() > 1e-4, "{rule}");
+    }
+}
+
 #[test]
 fn kernels_that_are_none_are_refused() {
     let sandbox = sandbox();
@@ -323,6 +353,11 @@ fn kernels_that_are_none_are_refused() {
     fail(2, &bad, &["bad.npy", "eigenvalue", "-1.5"]);
     put("bad.npy", &peaks()[..N * 10]);
     fail(2, &bad, &["bad.npy", "10 rows", "60"]);
+    put("constant.npy", &gram(|_, _| 0.7));
+    let files = "data.inputs.files=[\"peaks.npy\", \"constant.npy\"]";
+    let alignf = "encoder.inputs={kind=\"kernels\", combination=\"alignf\"}";
+    let constant = ["train", "kernels.toml", "--set", files, "--set", alignf];
+    sandbox.fail(&constant, 2, &["constant.npy", "the kernel is constant"]);
     let train = sandbox.read("data/spectra/train.tsv");
     sandbox.write("data/spectra/train.tsv", &train.replacen("s3\n", "s99\n", 1));
     fail(2, &[], &["train.tsv:5", "s99", "spectra.tsv"]);

@@ -75,6 +75,7 @@ mod system;
 mod tensorboard;
 mod threads;
 mod trees;
+mod vectors;
 mod words;
 #[cfg(unix)]
 mod writers;

@@ -45,6 +45,7 @@ fn sandbox() -> Sandbox {
     put("raw", &vectors());
     put("standard", &standardised(true));
     put("deviation", &standardised(false));
+    put("constant", &[3.0; OUTPUTS * WIDTH]);
     let config = CONFIG
         .replace(
             "kind = \"ngrams\", column = \"name\", min = 1, max = 3",
@@ -111,6 +112,14 @@ fn scaling_is_refused_where_it_means_nothing() {
             ["train", "vectors.toml", "--set", &change, "--set", "output.scaling=standard"];
         sandbox.fail(&arguments, 2, &["output.scaling", "\"standard\"", "\"none\"", "vectors"]);
     }
+    let mut constant = vec!["train", "vectors.toml"];
+    let changes = [
+        "output.scaling=standard",
+        "output.features.file=constant.npy",
+        "output.kernel={name=\"linear\"}",
+    ];
+    constant.extend(changes.iter().flat_map(|change| ["--set", change]));
+    sandbox.fail(&constant, 2, &["are all rows zero", "constant columns"]);
     let unknown = ["train", "vectors.toml", "--set", "output.scaling=minmax"];
     sandbox.fail(&unknown, 2, &["minmax", "standard", "deviation"]);
 }

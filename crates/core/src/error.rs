@@ -107,7 +107,10 @@ pub enum Error {
     #[error("{0}")]
     Shape(Misfit),
     /// A positive semi-definite matrix that is zero, where its leading eigenvectors are needed.
-    #[error("{what} is zero (largest eigenvalue {largest}): are all rows zero?")]
+    #[error(
+        "{what} is zero (largest eigenvalue {largest}): are all rows zero, as those of constant columns are once these \
+         are standardised or centred?"
+    )]
     ZeroMatrix {
         /// The matrix, in words.
         what: &'static str,

@@ -24,9 +24,20 @@ const LONGEST_HEADER: usize = 10_000;
 /// A file that cannot be read, is not a matrix of numbers, or is shorter or longer than its header says; NaN
 /// or an infinity, with row and column.
 pub fn read_matrix(path: &Path) -> Result<Mat<f64>, Error> {
+    Ok(read_rounded(path)?.0)
+}
+
+/// Reads a matrix like [`read_matrix`], with the relative rounding of its numbers: 0 of those that are whole or have 64 bits.
+pub(crate) fn read_rounded(path: &Path) -> Result<(Mat<f64>, f64), Error> {
     let allowed = "matrices must hold finite numbers";
-    let (rows, width, values) = Npy::open(path, NUMBERS)?.numbers(allowed, |value| value)?;
-    Ok(Mat::from_fn(rows, width, |row, column| values[row * width + column]))
+    let npy = Npy::open(path, NUMBERS)?;
+    let rounding = match npy.element.name {
+        "f2" => f16::EPSILON.into(),
+        "f4" => f32::EPSILON.into(),
+        _ => 0.0,
+    };
+    let (rows, width, values) = npy.numbers(allowed, |value| value)?;
+    Ok((Mat::from_fn(rows, width, |row, column| values[row * width + column]), rounding))
 }
 
 /// Reads numbers of any type as `f32`; each must be finite in `f32`.

@@ -137,6 +137,16 @@ impl Summary {
     pub fn lipschitz(&self) -> Option<&LipschitzSummary> {
         if let Solution::Lipschitz(lipschitz) = &self.solution { Some(lipschitz) } else { None }
     }
+
+    /// Returns whether the iterations, where there were any, reached what was asked of them.
+    pub fn converged(&self) -> bool {
+        match &self.solution {
+            Solution::Ridge(ridge) => {
+                ridge.convergence.is_none_or(|convergence| convergence.converged())
+            }
+            Solution::Lipschitz(lipschitz) => lipschitz.converged,
+        }
+    }
 }
 
 impl LipschitzSummary {

@@ -275,6 +275,17 @@ impl MachineInputs {
         Ok(vec![(KERNELS, json)])
     }
 
+    /// Number of columns of the vectors that are read, where inputs are vectors.
+    pub(super) fn vector_width(&self) -> Option<usize> {
+        match self {
+            Self::One(prepared, _) => Some(prepared.width()),
+            Self::Sum(summands) => {
+                summands.iter().find_map(|summand| Some(summand.prepared.as_ref()?.width()))
+            }
+            Self::Kernels(_) => None,
+        }
+    }
+
     /// The training inputs as a machine takes them, from the rows under each kernel that this process holds, where the fit
     /// has left these.
     pub(super) fn training_rows<'s>(

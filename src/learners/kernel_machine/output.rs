@@ -21,7 +21,7 @@ use crate::targets::memory::Need;
 use crate::targets::{OutputSpace, Problem, summand_candidates};
 
 /// The basis of the sum of the configuration's kernels, weighted so that leave-one-out predictions for training
-/// pairs make their outputs most likely (`dsokr_decode::likely_weights`).
+/// pairs make their outputs most likely (`dsokr_decode::likely_weights`), each as its weight counts.
 ///
 /// The machine is fitted once to the coordinates of all kernels side by side, with the first λ. Each kernel
 /// then is a member of an ensemble whose scores are summed as they are, corrected for hubs with the first
@@ -70,7 +70,9 @@ pub(super) fn weighted_basis(
         let allowed = "absent: no output of a training pair is a candidate";
         return Err(Error::value("output.weights", "\"held-out\"", allowed));
     }
-    let fitted = likely_weights(&ensemble, Pool::Shared, &Combination::default(), &gold)?;
+    let pair_weights = dataset.train.weights.select(&pairs);
+    let rule = Combination::default();
+    let fitted = likely_weights(&ensemble, Pool::Shared, &rule, &gold, &pair_weights)?;
     info!(weights = ?fitted.weights, log_likelihood = fitted.log_likelihood, "kernels weighted");
     problem.sum(bases, &fitted.weights, &weighted)
 }

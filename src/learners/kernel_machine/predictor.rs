@@ -23,6 +23,10 @@ impl Predictor for KernelMachine {
         self.inputs.rows(split)?.predictions(&self.model)
     }
 
+    fn vector_width(&self) -> Option<usize> {
+        self.inputs.vector_width()
+    }
+
     fn preparation(&self) -> Result<Vec<PreparationFile>, Error> {
         self.inputs.files()
     }

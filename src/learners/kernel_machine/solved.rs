@@ -9,7 +9,9 @@ use dsokr_machines::{KernelModel, OutputSpace, Targets, TrainingInputs};
 use super::PreparedMachine;
 use super::output::{self, in_space};
 use super::predictor::KernelMachine;
-use super::solver::{LambdaSearch, Scaled, advice_on_unlike, in_places, scaled_inputs};
+use super::solver::{
+    LambdaSearch, Scaled, advice_on_convergence, advice_on_unlike, in_places, scaled_inputs,
+};
 use crate::config::folds::{repeated, rest};
 use crate::decoding::evaluator::Evaluator;
 use crate::error::Error;
@@ -74,8 +76,9 @@ impl PreparedMachine<'_> {
             };
             HeldOut::all(&problem.dataset.train.ids, predictions)
         });
-        let fitted = self.fitted(Arc::new(best.model), None, targets);
-        Ok((Fitted { held_out, choices, advice, ..fitted }, without_last))
+        let mut fitted = self.fitted(Arc::new(best.model), None, targets);
+        fitted.advice.extend(advice);
+        Ok((Fitted { held_out, choices, ..fitted }, without_last))
     }
 
     /// The output space of the targets, unless they are quantiles, and their values.
@@ -145,7 +148,7 @@ impl PreparedMachine<'_> {
         Ok(search)
     }
 
-    /// A fitted model with its summary.
+    /// A fitted model with its summary, and the advice where its solver has not converged.
     pub(super) fn fitted(
         &self,
         model: Arc<KernelModel>,
@@ -155,12 +158,17 @@ impl PreparedMachine<'_> {
         let config = &self.problem.config;
         let dataset = &self.problem.dataset;
         let mut summary = model.summary().to_string();
+        let advice = advice_on_convergence(self.settings, model.summary());
+        if let Some(advice) = &advice {
+            tracing::warn!("{summary}: {advice}");
+        }
         if let Some(basis) = targets.space.basis()
             && let Some(_) = config.output.weights
         {
             summary += &format!(", {}", output::summary(basis, dataset.outputs.rows.as_ref()));
         }
         let machine = KernelMachine { inputs: Arc::clone(&self.inputs), model, curve };
-        Fitted { summary: Some(summary), ..Fitted::new(machine) }
+        let advice = advice.into_iter().collect();
+        Fitted { summary: Some(summary), advice, ..Fitted::new(machine) }
     }
 }

@@ -8,7 +8,7 @@ use dsokr_basis::{Kernel, RowSource};
 use dsokr_core::Processes;
 use dsokr_machines::{
     Cost, Coupling, FitSize, KernelModel, LastSystem, OutputEmbedding, OutputSpace, PrefixFit,
-    PreparedSolver, ScaledRows, Scaling, Targets, TrainingInputs,
+    PreparedSolver, ScaledRows, Scaling, Solver, Summary, Targets, TrainingInputs,
 };
 use dsokr_train::Validation;
 use tracing::info;
@@ -172,6 +172,26 @@ pub(super) fn advice_on_unlike(
         "all {values} values of encoder.lambda are equally good, since {unlike} of {n} training inputs have nothing in \
          common with the others under the kernel: {cure}"
     )))
+}
+
+/// Advice where the solver's iterations ended before they reached what was asked of them.
+pub(super) fn advice_on_convergence(
+    settings: &KernelMachineConfig,
+    summary: &Summary,
+) -> Option<String> {
+    if summary.converged() {
+        return None;
+    }
+    let limit = match &settings.solver {
+        Solver::ConjugateGradients(options) => {
+            format!("encoder.solver.iterations above {}", options.iterations)
+        }
+        Solver::Lipschitz(options) => {
+            format!("encoder.solver.stop.steps above {}", options.stop.steps)
+        }
+        Solver::ClosedForm(_) | Solver::Sketched(_) | Solver::DivideAndConquer(_) => return None,
+    };
+    Some(format!("the solver ended before it converged: raise {limit}, or encoder.lambda"))
 }
 
 /// A solver with the training rows, scaled, and the targets.

@@ -38,15 +38,15 @@ pub(super) fn weights<'v>(
     let grams: Vec<_> = grams.iter().map(|gram| gram.as_ref().as_ref()).collect();
     let rows = problem.rows();
     let target_gram = TargetGram { kernel: problem.kernel()?, rows: &Selected::new(&rows, &pairs) };
-    let weights =
-        rule.weights(&grams, &target_gram, settings.first_lambda()).map_err(
-            |error| match error {
-                dsokr_core::Error::Item { number, source, .. } => {
-                    Error::Kernel { file: names[number].clone(), source }
-                }
-                other => other.into(),
-            },
-        )?;
+    let pair_weights = problem.dataset.train.weights.select(&pairs);
+    let weights = rule
+        .weights(&grams, &target_gram, &pair_weights, settings.first_lambda())
+        .map_err(|error| match error {
+            dsokr_core::Error::Item { number, source, .. } => {
+                Error::Kernel { file: names[number].clone(), source }
+            }
+            other => other.into(),
+        })?;
     tracing::info!(weights = ?weights, "kernels combined");
     Ok(weights)
 }

@@ -21,13 +21,16 @@ use crate::feature_file::{check_row_count, read_features};
 use crate::inputs::{InputKind, Inputs, KernelRows};
 use crate::joined::shown;
 use crate::kinds;
-use crate::npy::read_matrix;
+use crate::npy::read_rounded;
 use crate::output_features::{doubtful_thousands, graphs, graphs_memory, vectors};
 use crate::root::DataRoot;
 use crate::rounding::Rounding;
 use crate::table::{Table, unique_ids};
 use crate::truth::{bad, bad_rows, column};
 use crate::vectors::Vectors;
+
+/// Relative roundings by which two sums of the same products may differ.
+const ROUNDINGS: f64 = 8.0;
 
 /// The inputs of the rows of tables.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, SmartDefault)]
@@ -94,7 +97,8 @@ pub struct KernelInputsConfig {
     pub id: String,
     /// Column of the tables of pairs that names the input, by such an id.
     pub column: String,
-    /// The matrices, .npy files of numbers: symmetric and positive semi-definite, of inputs or of anchors.
+    /// The matrices, .npy files of numbers: symmetric and positive semi-definite, of inputs or of anchors. Where numbers of 32
+    /// or 16 bits differ across the diagonal by their rounding, their mean is taken.
     pub files: Vec<String>,
 }
 
@@ -144,7 +148,9 @@ impl InputsConfig {
             Self::Graphs(GraphInputsConfig { file, .. }) => {
                 PairFacts { graphs: Some(file), ..facts }
             }
-            Self::Features(_) => PairFacts { inputs: InputKind::Vectors, ..facts },
+            Self::Features(FeatureInputsConfig { packed, .. }) => {
+                PairFacts { inputs: InputKind::Vectors, packed: *packed, ..facts }
+            }
             Self::Kernels(KernelInputsConfig { files, .. }) => {
                 PairFacts { inputs: InputKind::Kernels, kernel_files: files, ..facts }
             }
@@ -227,15 +233,19 @@ impl KernelInputsConfig {
         let followed = [&index.table, anchors.as_ref().unwrap_or(&index.table)];
         let read = |name: &String| {
             let path = root.file(name);
-            let matrix = read_matrix(&path)?;
+            let (mut matrix, rounding) = read_rounded(&path)?;
             for (size, table) in [matrix.nrows(), matrix.ncols()].into_iter().zip(followed) {
                 if size != table.len() {
                     return Err(Error::row_count(&path, size, table.path(), table.len()));
                 }
             }
-            Ok(matrix)
+            if anchors.is_none() {
+                make_symmetric(&mut matrix, rounding);
+            }
+            Ok((matrix, rounding))
         };
-        let matrices = self.files.iter().map(read).collect::<Result<Vec<_>, Error>>()?;
+        let of_files = self.files.iter().map(read).collect::<Result<Vec<_>, Error>>()?;
+        let (matrices, roundings): (Vec<_>, Vec<_>) = of_files.into_iter().unzip();
         let places = anchors.map(|table| index.of(&table, id)).transpose()?;
         let training = match &places {
             Some(anchors) => (0..anchors.len()).collect(),
@@ -247,13 +257,34 @@ impl KernelInputsConfig {
                 |matrix| Mat::from_fn(rows.len(), training.len(), |i, j| value(matrix, i, j));
             matrices.iter().map(part).collect()
         };
-        let anchors = places.map(|rows| values(&rows)).unwrap_or_default();
+        let mut anchors = places.map(|rows| values(&rows)).unwrap_or_default();
+        for (matrix, &rounding) in anchors.iter_mut().zip(&roundings) {
+            make_symmetric(matrix, rounding);
+        }
         Ok(Box::new(move |table| {
             let rows = index.of(table, column)?;
             let matrices = values(&rows);
             let anchors = anchors.clone();
             Ok(Inputs::Kernels(KernelRows { matrices, anchors }))
         }))
+    }
+}
+
+/// Gives elements on both sides of the diagonal of a square matrix their mean where they differ by a few roundings of the
+/// largest element.
+fn make_symmetric(matrix: &mut Mat<f64>, rounding: f64) {
+    let values = matrix.col_iter().flat_map(|column| column.iter());
+    let largest = values.fold(0.0f64, |largest, value| largest.max(value.abs()));
+    let tolerance = ROUNDINGS * rounding * largest;
+    for column in 0..matrix.ncols() {
+        for row in 0..column {
+            let [above, below] = [matrix[(row, column)], matrix[(column, row)]];
+            if (above - below).abs() <= tolerance {
+                let mean = 0.5 * (above + below);
+                matrix[(row, column)] = mean;
+                matrix[(column, row)] = mean;
+            }
+        }
     }
 }
 

@@ -90,6 +90,8 @@ pub struct PairFacts<'a> {
     pub has_test: bool,
     /// The kind of the inputs.
     pub inputs: InputKind,
+    /// Whether inputs are rows of packed bits.
+    pub packed: bool,
     /// The texts of a column, where inputs are texts and the files have columns.
     pub texts: Option<&'a TextConfig>,
     /// The file of graphs that are inputs.

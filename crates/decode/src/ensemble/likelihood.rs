@@ -1,6 +1,6 @@
 //! Weights of members by maximum likelihood.
 
-use dsokr_core::Error;
+use dsokr_core::{Error, RowWeights};
 use rayon::prelude::*;
 
 use super::rivals::{QueryRivals, Rivals};
@@ -27,7 +27,7 @@ pub struct LikelyWeights {
     pub weights: Vec<f64>,
     /// The factor of combined values in the exponent, 1 over the temperature.
     pub sharpness: f64,
-    /// The mean logarithm of the gold candidates' probabilities.
+    /// The mean logarithm of the gold candidates' probabilities, weighted as the queries are.
     pub log_likelihood: f64,
 }
 
@@ -37,7 +37,8 @@ pub struct LikelyWeights {
 /// of the query that are first under equal weights and the gold one, where `s_t` are the values that `rule`
 /// combines. The mean logarithm of the gold candidates' probabilities is concave in v, and is maximised over
 /// `v ≥ 0` by Newton's method with bounds. The weights are v over its sum, the sharpness. Queries without a
-/// gold candidate do not count; where no v above 0 is likelier than 0, weights are equal.
+/// gold candidate do not count, others as their weights say; where no v above 0 is likelier than 0, weights of members are
+/// equal.
 ///
 /// Likelihood counts every query by how sure the prediction is, so it needs fewer queries than ranks do, and its
 /// maximum is the global one. Give it predictions that have not seen their gold: leave-one-out predictions to
@@ -45,9 +46,10 @@ pub struct LikelyWeights {
 ///
 /// # Errors
 /// [`Error::Unsupported`] for [`Combination::Max`]; [`Error::TooFew`] for no queries, and where no gold is a
-/// candidate; the errors of [`Ensemble::decode`].
+/// candidate; [`Error::Shape`] unless there is one weight for each query, or none; the errors of [`Ensemble::decode`].
 ///
 /// ```
+/// use dsokr_core::RowWeights;
 /// use dsokr_decode::{CandidateParts, Candidates, Combination, Ensemble, Member, Pool, Queries, likely_weights};
 ///
 /// let ids = ["a", "b"].map(String::from).to_vec();
@@ -66,7 +68,8 @@ pub struct LikelyWeights {
 /// };
 /// let ensemble = Ensemble::new(vec![member("good", &good)?, member("bad", &bad)?])?;
 /// let gold = [Some(0), Some(1), Some(1)];
-/// let found = likely_weights(&ensemble, Pool::Shared, &Combination::default(), &gold)?;
+/// let rule = Combination::default();
+/// let found = likely_weights(&ensemble, Pool::Shared, &rule, &gold, &RowWeights::equal())?;
 /// assert_eq!(found.weights, [1.0, 0.0]);
 /// # Ok::<(), dsokr_core::Error>(())
 /// ```
@@ -75,7 +78,9 @@ pub fn likely_weights(
     pool: Pool,
     rule: &Combination,
     gold: &[Option<u32>],
+    query_weights: &RowWeights,
 ) -> Result<LikelyWeights, Error> {
+    query_weights.check(gold.len())?;
     let models = &ensemble.models;
     let members = models.members.len();
     let combiner = rule.with_weights(None)?.combiner(&models.members)?;
@@ -83,7 +88,10 @@ pub fn likely_weights(
     check_queries(gold.iter().flatten().count())?;
     let sweep = Sweep { models, pool, combiner: &combiner, gold };
     let rivals = Rivals::from_sweep(&sweep, RIVALS, true)?;
-    let fields: Vec<&QueryRivals> = rivals.queries.iter().flatten().collect();
+    let queries = rivals.queries.iter().enumerate();
+    let fields: Vec<(f64, &QueryRivals)> = queries
+        .filter_map(|(query, field)| Some((query_weights.get(query), field.as_ref()?)))
+        .collect();
     let mut factors = vec![0.0; members];
     let mut here = Local::at(&fields, &factors);
     for _ in 0..STEPS {
@@ -111,7 +119,7 @@ pub fn likely_weights(
     Ok(LikelyWeights { weights, sharpness, log_likelihood: here.value })
 }
 
-/// The mean log-likelihood at some factors, its gradient, and the negative of its Hessian.
+/// The weighted mean log-likelihood at some factors, its gradient, and the negative of its Hessian.
 struct Local {
     value: f64,
     gradient: Vec<f64>,
@@ -119,9 +127,9 @@ struct Local {
 }
 
 impl Local {
-    fn at(fields: &[&QueryRivals], factors: &[f64]) -> Self {
+    fn at(fields: &[(f64, &QueryRivals)], factors: &[f64]) -> Self {
         let parts: Vec<Self> =
-            fields.par_iter().map(|field| Self::from_rivals(field, factors)).collect();
+            fields.par_iter().map(|(_, field)| Self::from_rivals(field, factors)).collect();
         let members = factors.len();
         let zero = || Self {
             value: 0.0,
@@ -129,11 +137,11 @@ impl Local {
             curvature: vec![0.0; members * members],
         };
         // in the order of the queries, whatever the number of threads
-        let n = fields.len() as f64;
-        parts.into_iter().fold(zero(), |mut sum, part| {
-            sum.value += part.value / n;
+        let total: f64 = fields.iter().map(|(weight, _)| weight).sum();
+        parts.into_iter().zip(fields).fold(zero(), |mut sum, (part, (weight, _))| {
+            sum.value += weight * part.value / total;
             let add = |sum: &mut [f64], part: &[f64]| {
-                sum.iter_mut().zip(part).for_each(|(sum, part)| *sum += part / n);
+                sum.iter_mut().zip(part).for_each(|(sum, part)| *sum += weight * part / total);
             };
             add(&mut sum.gradient, &part.gradient);
             add(&mut sum.curvature, &part.curvature);

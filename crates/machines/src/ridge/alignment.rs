@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use dsokr_basis::features::read;
 use dsokr_basis::{OutputKernel, RowSource};
-use dsokr_core::{Cancellation, Error};
+use dsokr_core::{Cancellation, Error, RowWeights};
 use faer::{ColMut, ColRef, Mat, MatRef};
 use rayon::prelude::*;
 
@@ -62,34 +62,48 @@ impl TargetGram<'_> {
 /// `M_kl = ⟨K_k^c, K_l^c⟩` and `a_k = ⟨K_k^c, Y^c⟩`. The method of active sets finds v, exactly but for rounding
 /// errors. The scale of a kernel does not matter: its weight is divided by it.
 ///
+/// With weights ω of the pairs `⟨A, B⟩` is `Σ_ij ω_i ω_j A_ij B_ij`, and `H = I − 1ωᵀ/Σω`, with `H K Hᵀ`: what it is for
+/// pairs that are repeated as often.
+///
 /// Memory in addition to the kernels: one of them for the check that it is positive semi-definite, and 64 columns
 /// a thread. Time: n³/3 multiplications for the check of each of K kernels, n² K²/2 for the products.
 /// The numbers do not depend on the number of threads.
 ///
 /// ```
 /// use dsokr_basis::{Features, Kernel, Mat, features::BitRows};
+/// use dsokr_core::RowWeights;
 /// use dsokr_machines::{TargetGram, alignf};
 ///
 /// let y = Features::Bits(BitRows::from_indices(2, [vec![0], vec![0], vec![1], vec![1]])?);
 /// let informed = Mat::from_fn(4, 4, |i, j| if i / 2 == j / 2 { 1.0 } else { 0.2 });
 /// let noise = Mat::from_fn(4, 4, |i, j| if i == j { 1.0 } else { 0.0 });
 /// let ideal = TargetGram { kernel: &Kernel::Linear, rows: &y };
-/// assert_eq!(alignf(&[informed.as_ref(), noise.as_ref()], &ideal)?, [1.0, 0.0]);
+/// let kernels = [informed.as_ref(), noise.as_ref()];
+/// assert_eq!(alignf(&kernels, &ideal, &RowWeights::equal())?, [1.0, 0.0]);
 /// # Ok::<(), dsokr_core::Error>(())
 /// ```
 ///
 /// # Errors
 /// [`Error::Item`] with the position and the reason for a kernel that is not n × n, finite, symmetric and positive
-/// semi-definite, or that is zero; [`Error::Numeric`] for a constant kernel, constant outputs, and where no kernel has
-/// an alignment above 0; [`Error::Value`] for no kernels; the errors of the output kernel's checks and of reading the
-/// outputs.
-pub fn alignf(kernels: &[MatRef<f64>], target_gram: &TargetGram) -> Result<Vec<f64>, Error> {
+/// semi-definite, or that is zero or constant; [`Error::Numeric`] for constant outputs, and where no kernel has an
+/// alignment above 0; [`Error::Value`] for no kernels; [`Error::Shape`] unless there is one weight for each pair, or
+/// none; the errors of the output kernel's checks and of reading the outputs.
+pub fn alignf(
+    kernels: &[MatRef<f64>],
+    target_gram: &TargetGram,
+    weights: &RowWeights,
+) -> Result<Vec<f64>, Error> {
     let n = target_gram.rows.len();
     check(kernels, n)?;
-    let sums = |matrix: MatRef<f64>| -> Vec<f64> { matrix.col_iter().map(|c| c.sum()).collect() };
-    let means: Vec<Means> = kernels.iter().map(|kernel| Means::new(sums(*kernel))).collect();
+    weights.check(n)?;
+    let sums = |matrix: MatRef<f64>| -> Vec<f64> {
+        matrix.col_iter().map(|column| weighted_sum(column, weights)).collect()
+    };
+    let means: Vec<Means> =
+        kernels.iter().map(|kernel| Means::new(sums(*kernel), weights)).collect();
     let sums = target_gram.columns(|_, y| sums(y.as_ref()))?;
-    let means_of_outputs = Means::new(sums.concat());
+    let means_of_outputs = Means::new(sums.concat(), weights);
+    let roots = weights.roots(0..n);
     let count = kernels.len();
     // Products of all pairs of the kernels and, as the last of them, of Y.
     let parts = target_gram.columns(|range, y| {
@@ -100,6 +114,12 @@ pub fn alignf(kernels: &[MatRef<f64>], target_gram: &TargetGram) -> Result<Vec<f
                 means[k].centre(kernel.col(column), column, centred.col_mut(k));
             }
             means_of_outputs.centre(y.col(at), column, centred.col_mut(count));
+            if let Some(roots) = &roots {
+                for centred in centred.col_iter_mut() {
+                    let values = centred.iter_mut().zip(roots);
+                    values.for_each(|(value, root)| *value *= root * roots[column]);
+                }
+            }
             for k in 0..=count {
                 for l in 0..=k {
                     products[(k, l)] += centred.col(k).transpose() * centred.col(l);
@@ -113,9 +133,10 @@ pub fn alignf(kernels: &[MatRef<f64>], target_gram: &TargetGram) -> Result<Vec<f
 
     let length = |k: usize| products[(k, k)].sqrt();
     for (k, kernel) in kernels.iter().enumerate() {
-        if products[(k, k)] <= CONSTANT * kernel.squared_norm_l2() {
-            let message = format!("kernel {k} is constant: it carries no information");
-            return Err(Error::Numeric(message));
+        if products[(k, k)] <= CONSTANT * squared_norm(*kernel, roots.as_deref()) {
+            let message = "the kernel is constant: it carries no information";
+            let source = Box::new(Error::Numeric(message.into()));
+            return Err(Error::Item { what: "kernel", number: k, source });
         }
     }
     // the last row and column of the products are those of the outputs' kernel
@@ -123,7 +144,7 @@ pub fn alignf(kernels: &[MatRef<f64>], target_gram: &TargetGram) -> Result<Vec<f
     let squared = products[(outputs, outputs)];
     let mean = means_of_outputs.all;
     // the length of the centred kernel is rounding beside that of the kernel itself
-    if squared <= CONSTANT * (squared + (n as f64 * mean).powi(2)) {
+    if squared <= CONSTANT * (squared + (weights.total(n) * mean).powi(2)) {
         let message = "the outputs' kernel is constant: there is nothing to align with";
         return Err(Error::Numeric(message.into()));
     }
@@ -183,22 +204,43 @@ pub(super) fn check(kernels: &[MatRef<f64>], n: usize) -> Result<(), Error> {
     Ok(())
 }
 
-/// The means of the columns of a symmetric matrix and of all its elements, from which `H K H` is made.
+/// Returns the sum of values, one for each pair, times the pairs' weights.
+fn weighted_sum(values: ColRef<f64>, weights: &RowWeights) -> f64 {
+    if weights.is_equal() {
+        return values.sum();
+    }
+    values.iter().zip(weights.as_slice()).map(|(value, weight)| weight * value).sum()
+}
+
+/// Returns `Σ_ij ω_i ω_j K_ij²`, of the roots of ω where there are weights.
+fn squared_norm(kernel: MatRef<f64>, roots: Option<&[f64]>) -> f64 {
+    let Some(roots) = roots else {
+        return kernel.squared_norm_l2();
+    };
+    let column = |(column, of_column): (ColRef<f64>, &f64)| -> f64 {
+        let values = column.iter().zip(roots);
+        values.map(|(value, root)| (root * of_column * value).powi(2)).sum()
+    };
+    kernel.col_iter().zip(roots).map(column).sum()
+}
+
+/// The means of the columns of a symmetric matrix and of all its elements, from which `H K Hᵀ` is made.
 struct Means {
     columns: Vec<f64>,
     all: f64,
 }
 
 impl Means {
-    /// Creates the centring from the sums of columns.
-    fn new(mut sums: Vec<f64>) -> Self {
-        let n = sums.len() as f64;
-        sums.iter_mut().for_each(|sum| *sum /= n);
-        let all = sums.iter().sum::<f64>() / n;
+    /// Creates the centring from the weighted sums of columns.
+    fn new(mut sums: Vec<f64>, weights: &RowWeights) -> Self {
+        let total = weights.total(sums.len());
+        sums.iter_mut().for_each(|sum| *sum /= total);
+        let weighted = sums.iter().enumerate().map(|(column, mean)| weights.get(column) * mean);
+        let all = weighted.sum::<f64>() / total;
         Self { columns: sums, all }
     }
 
-    /// A column of `H K H`.
+    /// A column of `H K Hᵀ`.
     fn centre(&self, values: ColRef<f64>, column: usize, out: ColMut<f64>) {
         let shift = self.all - self.columns[column];
         let values = values.iter().zip(&self.columns);

@@ -41,7 +41,7 @@ pub struct ConjugateGradients {
     /// the norm of the preconditioned system; between 0 and 1 (default: 1e-8).
     #[serde(default = "tolerance")]
     pub tolerance: f64,
-    /// The most iterations, at least 1 (default: 100). The log says so of a fit that needs more.
+    /// The most iterations, at least 1 (default: 100). The log and the advice say so of a fit that needs more.
     #[serde(default = "iterations")]
     pub iterations: usize,
     /// s, the rows that the preconditioner is made of, 1 to n (default: eight for each unknown, or all

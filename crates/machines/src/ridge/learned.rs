@@ -17,6 +17,9 @@ const DESCENT: usize = 50;
 /// Steps after which the search ends in any case.
 const STEPS: usize = 3000;
 
+/// A step of least squares that gains no more than this share of the targets' squared length is the last one.
+const GAIN: f64 = 1e-10;
+
 /// Eigenvalues of M up to this share of the largest one are 0.
 const VANISHING: f64 = 1e-6;
 
@@ -29,8 +32,10 @@ impl Spectrum {
     /// coefficients C is `(Cᵀ K C)^½`. The objective is `‖Ψ − K^½ W‖²/n + 2λ‖W‖_*` with the nuclear norm of
     /// `W = K^½ C`, which is convex, and whose dual bounds how far it is from its minimum. Where eigenvalues of M
     /// vanish, which the descent reaches slowly, accelerated proximal gradient steps on W follow (Beck and Teboulle
-    /// 2009). A rank that is given keeps the leading eigenvectors of that M, and the best M among these. A step takes 4
-    /// r p² + p³ multiplications.
+    /// 2009). A step takes 4 r p² + p³ multiplications.
+    ///
+    /// Under a rank the objective is not convex. The search starts from the best M among the leading eigenvectors of the
+    /// one of any rank. Least squares for each of the factors of `W = A Lᵀ` in turn lower it until it falls no further.
     ///
     /// # Errors
     /// [`Error::Value`] for a λ that is not above 0, and a rank of 0 or above p.
@@ -52,8 +57,9 @@ impl Spectrum {
         if rank < width {
             let leading = vectors.subcols(0, rank).to_owned();
             let among = self.descend(multiply(turned, leading.as_ref()).as_ref(), ridge)?;
-            vectors = multiply(leading.as_ref(), among.vectors.as_ref());
-            values = among.values;
+            let directions = multiply(leading.as_ref(), among.vectors.as_ref());
+            let start = Eigen { values: among.values, vectors: directions };
+            Eigen { values, vectors } = self.alternate(turned, start, ridge)?;
         }
         let least = VANISHING * values[0];
         values.truncate(values.partition_point(|&value| value > least));
@@ -96,6 +102,46 @@ impl Spectrum {
             momentum = (1.0 + (1.0 + 4.0 * before * before).sqrt()) / 2.0;
             ahead = &next + change * Scale((before - 1.0) / momentum);
             solution = next;
+        }
+        Ok(matrix)
+    }
+
+    /// Returns the eigenvalues and eigenvectors of an M of the rank of another, from which the objective falls by least
+    /// squares for A and L of `W = A Lᵀ` in turn: `2 ‖W‖_*` is the least `‖A‖² + ‖L‖²`.
+    fn alternate(&self, turned: MatRef<f64>, start: Eigen, ridge: f64) -> Result<Eigen, Error> {
+        let total = turned.squared_norm_l2();
+        let rank = start.values.len();
+        let mut matrix = start;
+        let mut before = f64::INFINITY;
+        for _ in 0..STEPS {
+            let Eigen { values, vectors } = &matrix;
+            // A for L, the eigenvectors times the roots of the eigenvalues
+            let rotated = multiply(turned, vectors.as_ref());
+            let share =
+                |i: usize, j: usize| values[j].sqrt() / (self.values[i] * values[j] + ridge);
+            let filtered =
+                Mat::from_fn(rotated.nrows(), rank, |i, j| rotated[(i, j)] * share(i, j));
+            let left = self.scaled(filtered.as_ref());
+            // L for A, by the eigenvectors of Aᵀ S A
+            let fitted = self.scaled(left.as_ref());
+            let Eigen { values: squares, vectors: turn } =
+                symmetric_eigen(multiply(fitted.transpose(), fitted.as_ref()).as_ref())?;
+            let sides =
+                multiply(turned.transpose(), multiply(fitted.as_ref(), turn.as_ref()).as_ref());
+            let solved = Mat::from_fn(sides.nrows(), rank, |i, j| {
+                sides[(i, j)] / (squares[j].max(0.0) + ridge)
+            });
+            let turned_back = multiply(left.as_ref(), turn.as_ref());
+            let next = multiply(turned_back.as_ref(), solved.transpose());
+            let Eigen { mut values, vectors } = singular(&next)?;
+            values.truncate(rank);
+            let residual = (turned - self.scaled(next.as_ref())).squared_norm_l2();
+            let objective = residual + 2.0 * ridge * values.iter().sum::<f64>();
+            matrix = Eigen { values, vectors: vectors.subcols(0, rank).to_owned() };
+            if before - objective <= GAIN * total {
+                break;
+            }
+            before = objective;
         }
         Ok(matrix)
     }

@@ -12,6 +12,9 @@ use dsokr_core::{Error, RowWeights};
 const KIND: &str = "scaling";
 const VERSION: u32 = 1;
 
+/// The tensor of μ.
+const CENTRE: &str = "scaling.centre";
+
 /// Rows in one block.
 const ROWS: usize = 4096;
 
@@ -23,8 +26,8 @@ const ROWS: usize = 4096;
 /// stay sparse, and the Gram matrix costs what their non-zeros do.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scaling {
-    /// μ, where columns are centred.
-    pub(super) centre: Option<Vec<f32>>,
+    /// μ, where columns are centred. Rounded to 32 bits, columns far from 0 would be shifted.
+    pub(super) centre: Option<Vec<f64>>,
     /// 1 / s.
     pub(super) scale: Vec<f32>,
 }
@@ -109,7 +112,7 @@ impl Scaling {
             let squares = squares + zeros * first * first;
             let mean = sum / total;
             let deviation = (squares / total - mean * mean).max(0.0).sqrt();
-            centre.push((first + mean) as f32);
+            centre.push(first + mean);
             // below the rounding of the sums it is a column that never changes
             let constant = deviation <= 1e-7 * mean.abs() || deviation == 0.0;
             scale.push(if constant { 1.0 } else { (1.0 / deviation) as f32 });
@@ -123,7 +126,7 @@ impl Scaling {
     }
 
     /// μ, the means of the columns; none where they are not centred.
-    pub fn means(&self) -> Option<&[f32]> {
+    pub fn means(&self) -> Option<&[f64]> {
         self.centre.as_deref()
     }
 
@@ -131,7 +134,7 @@ impl Scaling {
     pub fn restore(&self, row: &[f32]) -> Vec<f32> {
         let value = |(column, &value): (usize, &f32)| {
             let centre = self.centre.as_ref().map_or(0.0, |centre| centre[column]);
-            value / self.scale[column] + centre
+            (f64::from(value) / f64::from(self.scale[column]) + centre) as f32
         };
         row.iter().enumerate().map(value).collect()
     }
@@ -166,7 +169,7 @@ impl Scaling {
         for row in values.chunks_exact_mut(self.width()) {
             for (column, value) in row.iter_mut().enumerate() {
                 let centre = self.centre.as_ref().map_or(0.0, |centre| centre[column]);
-                *value = (*value - centre) * self.scale[column];
+                *value = ((f64::from(*value) - centre) * f64::from(self.scale[column])) as f32;
             }
         }
         Ok(DenseRows::new(self.width(), values)?.into())
@@ -223,7 +226,7 @@ impl Scaling {
     pub(crate) fn tensors(&self) -> Vec<Tensor<'_>> {
         let mut tensors = vec![Tensor::f32("scaling.scale", &[self.width()], &self.scale)];
         if let Some(centre) = &self.centre {
-            tensors.push(Tensor::f32("scaling.centre", &[centre.len()], centre));
+            tensors.push(Tensor::f64(CENTRE, &[centre.len()], centre));
         }
         tensors
     }
@@ -234,17 +237,26 @@ impl Scaling {
             return Ok(None);
         }
         let scale = stored.read::<f32>("scaling.scale", 1)?.1.to_vec();
-        let read = || Ok::<_, Error>(stored.read::<f32>("scaling.centre", 1)?.1.to_vec());
-        let centre = stored.has("scaling.centre").then(read).transpose()?;
-        let fits = |values: &Vec<f32>| {
-            values.len() == width && values.iter().all(|value| value.is_finite())
-        };
-        if fits(&scale) && centre.as_ref().is_none_or(fits) {
+        let centre = stored.has(CENTRE).then(|| read_centre(stored)).transpose()?;
+        let scale_fits = scale.len() == width && scale.iter().all(|value| value.is_finite());
+        let centre_fits = centre.as_ref().is_none_or(|centre: &Vec<f64>| {
+            centre.len() == width && centre.iter().all(|value| value.is_finite())
+        });
+        if scale_fits && centre_fits {
             return Ok(Some(Self { centre, scale }));
         }
         let message = format!("the scaling is not that of {width} columns");
         Err(Error::file(stored.path(), message))
     }
+}
+
+/// Reads μ, which earlier versions wrote in 32 bits.
+fn read_centre(stored: &Stored) -> Result<Vec<f64>, Error> {
+    if stored.describe(CENTRE)?.0.to_string() == "F32" {
+        let (_, values) = stored.read::<f32>(CENTRE, 1)?;
+        return Ok(values.iter().map(|&value| value.into()).collect());
+    }
+    Ok(stored.read::<f64>(CENTRE, 1)?.1.to_vec())
 }
 
 /// Calls `visit` with row, column and value of what is stored, in order.

@@ -18,6 +18,9 @@ use crate::linear::{Factor, PANEL, Panels, not_positive, product, row_major};
 use crate::summary::{Arithmetic, Inputs, RidgeSummary, Solution, Summary};
 use crate::targets::{SideSums, Targets, check_shared, check_sizes};
 
+/// The condition number of a system above which its solution costs predictions digits that numbers of 32 bits have.
+const ACCURATE: f64 = 1e12;
+
 /// A ridge regression in the span of sketched inputs: the least of
 /// `Σ_i w_i ‖ĥ(x_i) − ψ_i‖² / Σ_i w_i + λ ‖ĥ‖²` with the [weights](Targets::with_weights) of the targets.
 #[derive(Clone, Copy)]
@@ -62,8 +65,8 @@ pub struct SketchedFit {
 /// The [processes](RidgeProblem::processes) share the sums. All of them call this function with the same problem, and each
 /// reads its part of the rows. All ranks get the same model. It differs from that of one process only by rounding.
 ///
-/// Where the sketched inputs are numerically dependent, so that the system has no Cholesky factor, K̃ is replaced by
-/// its part with the eigenvalues above 1e-12 of the largest, in one pass more, as
+/// Where the sketched inputs are numerically dependent, so that the system has no Cholesky factor or a condition number
+/// above 1e12, K̃ is replaced by its part with the eigenvalues above 1e-12 of the largest, in one pass more, as
 /// [`Spectrum::sketched`](crate::Spectrum::sketched) does. [`Summary::unknowns`] is then the number of these
 /// eigenvalues.
 ///
@@ -83,22 +86,30 @@ pub fn fit_sketched(
     system.add_scaled(ridge, &penalty);
     system.check_finite("kernel matrix")?;
     let mut factored = Factor::new(system)?;
-    if factored.is_err() {
+    let mut condition = condition_of(&factored)?;
+    if condition > ACCURATE {
+        drop(factored);
         features = features.whitened(&penalty)?;
         (system, sides) = normal_equations(processes, &features, rows, targets)?;
         system.add_to_diagonal(ridge);
         factored = Factor::new(system)?;
+        condition = condition_of(&factored)?;
     }
     let unknowns = features.len();
     let factor = factored.map_err(|row| not_positive(row, unknowns, ridge, Arithmetic::Double))?;
     factor.solve(sides.as_mut())?;
     let (map, weights) = features.compact(sides.clone());
     let weights = Weights::Double(row_major(weights.as_ref())?);
-    let solution = Solution::Ridge(RidgeSummary::new(Inputs::Sketched, factor.condition()?));
+    let solution = Solution::Ridge(RidgeSummary::new(Inputs::Sketched, condition));
     let width = targets.width();
     let summary = Summary { rows: n, unknowns, width, lambda, solution };
     let model = KernelModel::new(map, weights, summary);
     Ok(SketchedFit { model, features, weights: sides, factor, processes: processes.clone() })
+}
+
+/// Returns an estimate of the condition number of a system; infinite where it has no Cholesky factor.
+fn condition_of(factored: &Result<Factor<f64>, usize>) -> Result<f64, Error> {
+    factored.as_ref().map_or(Ok(f64::INFINITY), Factor::condition)
 }
 
 /// Computes `R_X K_X² R_Xᵀ` and `R_X K_X Ψ`, with the weights of the targets.

@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 
 use dsokr_basis::features::read;
-use dsokr_core::{Cancellation, Error};
+use dsokr_core::{Cancellation, Error, RowWeights};
 use faer::{Accum, Mat, MatRef};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -38,7 +38,8 @@ pub enum KernelWeighting {
 }
 
 impl KernelWeighting {
-    /// Returns the weights of training Gram matrices, for a ridge regression with this λ where they depend on it.
+    /// Returns the weights of training Gram matrices, for a ridge regression with this λ where they depend on it. A pair
+    /// of weight 2 counts as two equal pairs.
     ///
     /// # Errors
     /// The errors of [`alignf`] and [`held_out_weights`]; the uniform sum only checks the kernels.
@@ -46,6 +47,7 @@ impl KernelWeighting {
         self,
         kernels: &[MatRef<f64>],
         target_gram: &TargetGram,
+        pair_weights: &RowWeights,
         lambda: f64,
     ) -> Result<Vec<f64>, Error> {
         match self {
@@ -53,8 +55,8 @@ impl KernelWeighting {
                 check(kernels, target_gram.rows.len())?;
                 Ok(vec![1.0 / kernels.len() as f64; kernels.len()])
             }
-            Self::Alignf => alignf(kernels, target_gram),
-            Self::HeldOut => held_out_weights(kernels, target_gram, lambda),
+            Self::Alignf => alignf(kernels, target_gram, pair_weights),
+            Self::HeldOut => held_out_weights(kernels, target_gram, pair_weights, lambda),
         }
     }
 }
@@ -68,15 +70,21 @@ impl KernelWeighting {
 /// weights of sums 1e-3 to 1e3 and end when the slope promises less than 1e-4 of E, after at most 100 steps. E need not
 /// be convex. A step takes about 7 n³ multiplications, and memory for six matrices n × n.
 ///
+/// With weights ω of the pairs the error is `Σ_i ω_i ‖ψ(y_i) − ĥ_{−i}(x_i)‖² / Σω`, each pair is left out with all of
+/// its weight, and `A = (K + λ Σω diag(1/ω))⁻¹`.
+///
 /// # Errors
-/// The errors of [`alignf`] for kernels and outputs that are not valid; [`Error::Value`] for a λ that is not above 0.
+/// The errors of [`alignf`] for kernels, outputs and weights that are not valid; [`Error::Value`] for a λ that is not
+/// above 0.
 pub fn held_out_weights(
     kernels: &[MatRef<f64>],
     target_gram: &TargetGram,
+    pair_weights: &RowWeights,
     lambda: f64,
 ) -> Result<Vec<f64>, Error> {
     let n = target_gram.rows.len();
     check(kernels, n)?;
+    pair_weights.check(n)?;
     check_lambda(lambda)?;
     target_gram.kernel.validate(target_gram.rows.kind())?;
     let outputs = read(target_gram.rows, 0..n)?;
@@ -84,7 +92,9 @@ pub fn held_out_weights(
     let search = Search {
         kernels,
         outputs: target_gram.kernel.block(&outputs, &outputs)?,
-        ridge: n as f64 * lambda,
+        pair_weights,
+        total: pair_weights.total(n),
+        lambda,
     };
     let mut best: Option<(Found, Vec<f64>)> = None;
     for power in -3..=3 {
@@ -135,8 +145,11 @@ struct Search<'a> {
     kernels: &'a [MatRef<'a, f64>],
     /// Y.
     outputs: Mat<f64>,
-    /// nλ.
-    ridge: f64,
+    /// ω.
+    pair_weights: &'a RowWeights,
+    /// Σω; n without weights.
+    total: f64,
+    lambda: f64,
 }
 
 impl Search<'_> {
@@ -148,7 +161,8 @@ impl Search<'_> {
         let mut system = Panels::try_new(n, |rows| {
             Ok::<_, Error>(kernel.submatrix(rows.start, 0, rows.len(), rows.end).to_owned())
         })?;
-        system.add_to_diagonal(self.ridge);
+        let ridge = self.total * self.lambda;
+        system.add_diagonal(|i| ridge / self.pair_weights.get(i));
         let Ok(factor) = Factor::new(system)? else { return Ok(None) };
         let mut a = Mat::identity(n, n);
         factor.solve(a.as_mut())?;
@@ -159,14 +173,17 @@ impl Search<'_> {
         };
         let both = times(&times(&a, &self.outputs), &a);
         let term = |i: usize| both[(i, i)] / (a[(i, i)] * a[(i, i)]);
-        let error = (0..n).map(term).sum::<f64>() / n as f64;
-        // columns of A Y A / A_jj² − A (A Y A)_jj / A_jj³
-        let turned =
-            Mat::from_fn(n, n, |i, j| (both[(i, j)] / a[(j, j)] - a[(i, j)] * term(j)) / a[(j, j)]);
+        let weighted = |i: usize| self.pair_weights.get(i) * term(i);
+        let error = (0..n).map(weighted).sum::<f64>() / self.total;
+        // columns of ω_j (A Y A / A_jj² − A (A Y A)_jj / A_jj³)
+        let turned = Mat::from_fn(n, n, |i, j| {
+            let change = both[(i, j)] / a[(j, j)] - a[(i, j)] * term(j);
+            self.pair_weights.get(j) * change / a[(j, j)]
+        });
         let gradient = times(&turned, &a);
         let slope = |kernel: &MatRef<f64>| {
             let columns = kernel.col_iter().zip(gradient.col_iter());
-            -2.0 / n as f64 * columns.map(|(k, g)| k.transpose() * g).sum::<f64>()
+            -2.0 / self.total * columns.map(|(k, g)| k.transpose() * g).sum::<f64>()
         };
         Ok(Some((error, self.kernels.iter().map(slope).collect())))
     }

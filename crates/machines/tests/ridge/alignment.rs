@@ -1,8 +1,8 @@
 //! ALIGNF against its definition, and the kernels that it refuses.
 
-use dsokr_basis::{Basis, Kernel, Mat, SketchKind, SketchOptions};
-use dsokr_core::Error;
+use dsokr_basis::{Basis, Kernel, Mat, RowSource, SketchKind, SketchOptions};
 use dsokr_core::random::{generator, unit};
+use dsokr_core::{Error, RowWeights};
 use dsokr_machines::{
     Arithmetic, GramMatrix, KernelWeighting, TargetGram, Targets, TrainingInputs, alignf, combine,
     fit,
@@ -53,7 +53,7 @@ fn weights_have_the_largest_centred_alignment() {
     let grams: Vec<_> = matrices.iter().map(Mat::as_ref).collect();
     let outputs = problem.outputs();
     let target_gram = TargetGram { kernel: &kernel_y(), rows: &outputs };
-    let weights = alignf(&grams, &target_gram).unwrap();
+    let weights = alignf(&grams, &target_gram, &RowWeights::equal()).unwrap();
 
     let y = centred_gram(&gaussian(GAMMA_Y, &problem.y, &problem.y));
     let parts: Vec<Rows> = kernels.iter().map(centred_gram).collect();
@@ -65,7 +65,8 @@ fn weights_have_the_largest_centred_alignment() {
     let combined = aligned(&weights);
     let length: f64 = weights.iter().map(|w| w * w).sum();
     assert!((length - 1.0).abs() < 1e-12 && weights.iter().all(|&w| w >= 0.0));
-    let uniform = KernelWeighting::Uniform.weights(&grams, &target_gram, 1.0).unwrap();
+    let uniform =
+        KernelWeighting::Uniform.weights(&grams, &target_gram, &RowWeights::equal(), 1.0).unwrap();
     assert_eq!(uniform, [0.2; 5]);
     assert!(combined > aligned(&uniform) + 0.01);
     // no step that keeps the weights above 0 gains
@@ -84,7 +85,45 @@ fn weights_have_the_largest_centred_alignment() {
             assert!(other_alignment < combined + 1e-10, "{other:?}: {other_alignment}");
         }
     }
-    assert_eq!(KernelWeighting::Alignf.weights(&grams, &target_gram, 1.0).unwrap(), weights);
+    assert_eq!(
+        KernelWeighting::Alignf.weights(&grams, &target_gram, &RowWeights::equal(), 1.0).unwrap(),
+        weights
+    );
+}
+
+/// A pair of weight 3 is a pair three times.
+#[test]
+fn weighted_pairs_are_repeated_pairs() {
+    let problem = Problem::new(N, 74);
+    let kernels = kernels(&problem);
+    let repeated: Vec<usize> = (0..N).flat_map(|row| vec![row; 1 + row % 3]).collect();
+    let each: Vec<f64> = (0..N).map(|row| 1.0 + (row % 3) as f64).collect();
+    let kernel = kernel_y();
+    let outputs = problem.outputs();
+    let target_gram = TargetGram { kernel: &kernel, rows: &outputs };
+    let matrices: Vec<Mat<f64>> = kernels.iter().map(matrix).collect();
+    let grams: Vec<_> = matrices.iter().map(Mat::as_ref).collect();
+    let of_repeated =
+        |k: &Rows| Mat::from_fn(repeated.len(), repeated.len(), |i, j| k[repeated[i]][repeated[j]]);
+    let repeated_matrices: Vec<Mat<f64>> = kernels.iter().map(of_repeated).collect();
+    let repeated_grams: Vec<_> = repeated_matrices.iter().map(Mat::as_ref).collect();
+    let repeated_outputs = outputs.select(&repeated).unwrap();
+    let repeated_gram = TargetGram { kernel: &kernel, rows: &repeated_outputs };
+    let expected = alignf(&repeated_grams, &repeated_gram, &RowWeights::equal()).unwrap();
+    let apart = |weights: &[f64]| -> f64 {
+        weights.iter().zip(&expected).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max)
+    };
+    // whatever the unit of the weights is
+    for unit in [1.0, 1e-9, 1e9] {
+        let scaled: Vec<f64> = each.iter().map(|weight| unit * weight).collect();
+        let weights = RowWeights::new(&scaled).unwrap();
+        let found = KernelWeighting::Alignf.weights(&grams, &target_gram, &weights, 1.0).unwrap();
+        assert!(apart(&found) < 1e-8, "{unit}: {found:?}, {expected:?}");
+    }
+    let ones = RowWeights::new(&[1.0; N]).unwrap();
+    assert!(apart(&alignf(&grams, &target_gram, &ones).unwrap()) > 1e-3);
+    let few = RowWeights::new(&[1.0; 3]).unwrap();
+    assert!(matches!(alignf(&grams, &target_gram, &few), Err(Error::Shape(_))));
 }
 
 /// The linear kernel of all coordinates of the outputs is their kernel.
@@ -99,14 +138,16 @@ fn coordinates_give_what_the_kernel_gives() {
     let projected = basis.project(&outputs).unwrap();
     let rows = dense(&wide(projected.dimension(), projected.coordinates()));
     let in_coordinates = TargetGram { kernel: &Kernel::Linear, rows: &rows };
-    let by_coordinates = alignf(&grams, &in_coordinates).unwrap();
-    let by_kernel = alignf(&grams, &TargetGram { kernel: &kernel_y(), rows: &outputs }).unwrap();
+    let by_coordinates = alignf(&grams, &in_coordinates, &RowWeights::equal()).unwrap();
+    let by_kernel =
+        alignf(&grams, &TargetGram { kernel: &kernel_y(), rows: &outputs }, &RowWeights::equal())
+            .unwrap();
     for (a, b) in by_coordinates.iter().zip(&by_kernel) {
         assert!((a - b).abs() < 1e-5, "{a}, {b}");
     }
     for threads in [1, 3] {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-        let again = pool.install(|| alignf(&grams, &in_coordinates).unwrap());
+        let again = pool.install(|| alignf(&grams, &in_coordinates, &RowWeights::equal()).unwrap());
         assert_eq!(again, by_coordinates, "{threads} threads");
     }
 }
@@ -118,9 +159,11 @@ fn kernels_that_are_none_are_named() {
     let target_gram = TargetGram { kernel: &kernel_y(), rows: &outputs };
     let good = matrix(&gaussian(0.4, &problem.x, &problem.x));
     let refused = |bad: &Mat<f64>| {
-        let error = alignf(&[good.as_ref(), bad.as_ref()], &target_gram).unwrap_err();
+        let error =
+            alignf(&[good.as_ref(), bad.as_ref()], &target_gram, &RowWeights::equal()).unwrap_err();
         let both = [good.as_ref(), bad.as_ref()];
-        let uniform = KernelWeighting::Uniform.weights(&both, &target_gram, 1.0);
+        let uniform =
+            KernelWeighting::Uniform.weights(&both, &target_gram, &RowWeights::equal(), 1.0);
         if let Error::Item { number: 1, source, .. } = error {
             assert!(matches!(uniform, Err(Error::Item { number: 1, .. })));
             return *source;
@@ -136,7 +179,9 @@ fn kernels_that_are_none_are_named() {
     let values = jacobi(&gaussian(0.4, &problem.x, &problem.x)).0;
     let smallest = numbers(&refused(&bad))[0];
     assert!((smallest - (values[N - 1] - 0.25)).abs() < 1e-8, "{smallest}");
-    let text = alignf(&[good.as_ref(), bad.as_ref()], &target_gram).unwrap_err().to_string();
+    let text = alignf(&[good.as_ref(), bad.as_ref()], &target_gram, &RowWeights::equal())
+        .unwrap_err()
+        .to_string();
     assert!(text.starts_with("kernel 1: the kernel matrix is not positive"), "{text}");
     let zero = Mat::<f64>::zeros(N, N);
     assert!(refused(&zero).to_string().starts_with("the kernel matrix is zero"));
@@ -153,13 +198,15 @@ fn kernels_that_are_none_are_named() {
     let narrow = good.as_ref().subcols(0, 3).to_owned();
     assert!(refused(&narrow).to_string().starts_with("3 columns of the kernel matrix"));
     let constant = Mat::from_fn(N, N, |_, _| 0.7);
-    assert!(refused(&constant).to_string().starts_with("kernel 1 is constant"));
-    assert!(matches!(alignf(&[], &target_gram), Err(Error::Value { .. })));
+    let error = alignf(&[good.as_ref(), constant.as_ref()], &target_gram, &RowWeights::equal());
+    let text = error.unwrap_err().to_string();
+    assert!(text.starts_with("kernel 1: the kernel is constant"), "{text}");
+    assert!(matches!(alignf(&[], &target_gram, &RowWeights::equal()), Err(Error::Value { .. })));
 
     let numbers = |values: Vec<f64>| dense(&values.into_iter().map(|value| vec![value]).collect());
     let same = numbers(vec![1.0; N]);
     let same = TargetGram { kernel: &Kernel::Linear, rows: &same };
-    let error = alignf(&[good.as_ref()], &same).unwrap_err();
+    let error = alignf(&[good.as_ref()], &same, &RowWeights::equal()).unwrap_err();
     assert!(error.to_string().starts_with("the outputs' kernel is constant"), "{error}");
     // inputs of one label are as unlike each other as they can be
     let signs = numbers((0..N).map(|i| if i % 2 == 0 { 1.0 } else { -1.0 }).collect());
@@ -169,14 +216,14 @@ fn kernels_that_are_none_are_named() {
         (_, true) => 0.0,
         _ => 1e-3,
     });
-    let error = alignf(&[apart.as_ref()], &signs);
+    let error = alignf(&[apart.as_ref()], &signs, &RowWeights::equal());
     assert!(error.is_ok(), "the diagonal alone is aligned with the outputs");
     let apart = Mat::from_fn(N, N, |i, j| match (i == j, i % 2 == j % 2) {
         (true, _) => 1.0,
         (_, true) => 0.0,
         _ => 1.0 / 75.0,
     });
-    let error = alignf(&[apart.as_ref()], &signs);
+    let error = alignf(&[apart.as_ref()], &signs, &RowWeights::equal());
     let text = error.unwrap_err().to_string();
     assert!(text.starts_with("no kernel is aligned") && text.contains("alignment is -"), "{text}");
 }
@@ -200,7 +247,10 @@ fn sums_of_kernels() {
     let bits = Problem::new(2, 73).outputs();
     let target_gram = TargetGram { kernel: &kernel, rows: &bits };
     let one = Mat::from_fn(2, 2, |i, j| f64::from(u8::from(i == j)));
-    assert!(matches!(alignf(&[one.as_ref()], &target_gram), Err(Error::Shape(_))));
+    assert!(matches!(
+        alignf(&[one.as_ref()], &target_gram, &RowWeights::equal()),
+        Err(Error::Shape(_))
+    ));
 }
 
 /// The weights are v/‖v‖ of the minimum of `vᵀ M v − 2 vᵀ a` over `v ≥ 0`: the conditions of Karush, Kuhn and
@@ -224,7 +274,12 @@ fn no_kernel_of_weight_0_would_join_and_no_other_would_change() {
         let grams: Vec<_> = matrices.iter().map(Mat::as_ref).collect();
         let outputs = [shared[0].clone(), shared[rank / 2].clone(), column(&mut random)];
         let rows = dense(&(0..n).map(|i| outputs.iter().map(|c| c[i]).collect()).collect());
-        let w = alignf(&grams, &TargetGram { kernel: &Kernel::Linear, rows: &rows }).unwrap();
+        let w = alignf(
+            &grams,
+            &TargetGram { kernel: &Kernel::Linear, rows: &rows },
+            &RowWeights::equal(),
+        )
+        .unwrap();
 
         let dot = |a: &Rows, b: &Rows| -> f64 {
             a.iter().flatten().zip(b.iter().flatten()).map(|(a, b)| a * b).sum()

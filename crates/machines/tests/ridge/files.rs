@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use dsokr_basis::{Basis, Block, Mat, OutputKernel, RowSource, Sketch, SketchKind, SketchOptions};
+use dsokr_core::store::{Contents, Tensor};
 use dsokr_core::{Error, Error as BasisError};
 use dsokr_machines::{
     Arithmetic, Convergence, GramMatrix, KernelModel, OutputSpace, Scaling, Solution, Summary,
@@ -14,6 +15,30 @@ use crate::naive::*;
 
 fn load(folder: &Path) -> Result<KernelModel, Error> {
     KernelModel::read(&KernelModel::open(folder)?.unwrap())
+}
+
+/// Earlier versions wrote the means in 32 bits.
+#[test]
+fn scalings_are_read_with_means_of_either_precision() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("scaling.safetensors");
+    let scaling = Scaling::fit(&Problem::new(40, 41).inputs(), true).unwrap();
+    scaling.save(&path).unwrap();
+    assert_eq!(Scaling::load(&path).unwrap(), scaling);
+    let (means, scale) = ([1.5f32, 16_000_004.0], [0.5f32, 1.0]);
+    let write = |means: &[f32]| {
+        let tensors = [
+            Tensor::f32("scaling.scale", &[2], &scale),
+            Tensor::f32("scaling.centre", &[means.len()], means),
+        ];
+        Contents::new("scaling", 1, &BTreeMap::new(), &tensors).write(&path).unwrap();
+    };
+    write(&means);
+    let read = Scaling::load(&path).unwrap();
+    assert_eq!(read.means(), Some(&[1.5, 16_000_004.0][..]));
+    assert_eq!(read.restore(&[1.0, 1.0]), [3.5, 16_000_005.0]);
+    write(&means[..1]);
+    assert!(matches!(Scaling::load(&path), Err(Error::File { .. })));
 }
 
 #[test]

@@ -241,6 +241,24 @@ fn scaling_standardises_and_travels_with_the_model() {
     assert_close(&wide(rank, &a), &wide(rank, &b), 1e-4, "shift");
 }
 
+/// (x − μ)/s of 0 to 8: 16,000,000 and more are whole numbers of 32 bits, their mean is none.
+#[test]
+fn columns_far_from_0_are_centred_by_their_mean() {
+    let far: Rows = (0..50).map(|row| vec![16_000_000.0 + ((row * row) % 9) as f64]).collect();
+    let near: Rows = far.iter().map(|row| vec![row[0] - 16_000_000.0]).collect();
+    let of_far = Scaling::fit(&dense(&far), true).unwrap();
+    let of_near = Scaling::fit(&dense(&near), true).unwrap();
+    let standardised = |scaling: &Scaling, rows: &Rows| match scaling.rows(&dense(rows)).unwrap() {
+        Features::Dense(rows) => wide(1, rows.values()),
+        other => panic!("{other:?}"),
+    };
+    let actual = standardised(&of_far, &far);
+    assert_close(&actual, &standardised(&of_near, &near), 1e-6, "standardised");
+    for (row, value) in far.iter().zip(&actual) {
+        assert_eq!(of_far.restore(&[value[0] as f32]), [row[0] as f32]);
+    }
+}
+
 #[test]
 fn threads_do_not_change_the_numbers() {
     let problem = Problem::new(600, 18);

@@ -3,6 +3,7 @@
 
 use dsokr_basis::features::{BitRows, distinct};
 use dsokr_basis::{Features, Kernel, Mat, RowSource};
+use dsokr_core::RowWeights;
 use dsokr_core::random::{generator, unit};
 use dsokr_decode::{
     CandidateParts, Candidates, Combination, Ensemble, Metrics, MissingGold, PerQuery, Pool,
@@ -145,11 +146,13 @@ fn aligned_kernels_identify_metabolites_among_those_of_their_mass() {
         let outputs = set.fingerprints.select(&(0..TRAIN).collect::<Vec<_>>()).unwrap();
         let kernel = Kernel::GaussianTanimoto { gamma: 1.0 };
         let target_gram = TargetGram { kernel: &kernel, rows: &outputs };
-        let weights = alignf(&grams, &target_gram).unwrap();
+        let weights = alignf(&grams, &target_gram, &RowWeights::equal()).unwrap();
         // not 0: its diagonal is like that of the outputs' kernel
         let least = weights[..3].iter().copied().fold(f64::INFINITY, f64::min);
         assert!(weights[3] < least, "{:?}", weights);
-        let uniform = KernelWeighting::Uniform.weights(&grams, &target_gram, 1.0).unwrap();
+        let uniform = KernelWeighting::Uniform
+            .weights(&grams, &target_gram, &RowWeights::equal(), 1.0)
+            .unwrap();
         let aligned = set.ranks(&weights);
         let uniform = set.ranks(&uniform);
         let metrics = |ranks: &[Option<Rank>]| Metrics::from_ranks(ranks, LISTED, 0).unwrap();

@@ -2,7 +2,7 @@
 
 use dsokr_basis::features::DenseRows;
 use dsokr_basis::{Features, Kernel, Mat};
-use dsokr_core::Error;
+use dsokr_core::{Error, RowWeights};
 use dsokr_machines::{
     GramMatrix, KernelWeighting, OutputSpace, Spectrum, TargetGram, TrainingInputs, combine,
     held_out_weights,
@@ -39,7 +39,7 @@ fn weights_have_the_least_leave_one_out_error() {
         spectrum.errors(&[lambda], &space).unwrap()[0]
     };
     let lambda = 0.01;
-    let weights = held_out_weights(&grams, &target_gram, lambda).unwrap();
+    let weights = held_out_weights(&grams, &target_gram, &RowWeights::equal(), lambda).unwrap();
     assert!((weights.iter().sum::<f64>() - 1.0).abs() < 1e-12);
     for (weight, expected) in weights.iter().zip([0.5488, 0.2969, 0.1543, 0.0]) {
         assert!((weight - expected).abs() < 0.005, "{weight}, {expected}");
@@ -47,15 +47,38 @@ fn weights_have_the_least_leave_one_out_error() {
     let best = [0.5488, 0.2969, 0.1543, 0.0].map(|w| 1.8233 * w);
     assert!((error(&best, lambda) - 0.064383).abs() < 1e-5, "{}", error(&best, lambda));
     assert!((error(&[0.25; 4], lambda) - 0.072233).abs() < 1e-5);
-    assert_eq!(KernelWeighting::HeldOut.weights(&grams, &target_gram, lambda).unwrap(), weights);
+    assert_eq!(
+        KernelWeighting::HeldOut
+            .weights(&grams, &target_gram, &RowWeights::equal(), lambda)
+            .unwrap(),
+        weights
+    );
     // whatever λ is
     for other in [1e-4, 0.3] {
         for (weight, expected) in
-            held_out_weights(&grams, &target_gram, other).unwrap().iter().zip(&weights)
+            held_out_weights(&grams, &target_gram, &RowWeights::equal(), other)
+                .unwrap()
+                .iter()
+                .zip(&weights)
         {
             assert!((weight - expected).abs() < 0.005, "{other}: {weight}, {expected}");
         }
     }
-    assert!(matches!(held_out_weights(&grams, &target_gram, 0.0), Err(Error::Value { .. })));
-    assert!(matches!(held_out_weights(&[], &target_gram, 1.0), Err(Error::Value { .. })));
+    // a pair is left out with all of its weight
+    let pairs: Vec<f64> = (0..N).map(|row| if row % 3 == 0 { 4.0 } else { 1.0 }).collect();
+    let pairs = RowWeights::new(&pairs).unwrap();
+    let weighted = held_out_weights(&grams, &target_gram, &pairs, lambda).unwrap();
+    for (weight, expected) in weighted.iter().zip([0.564, 0.205, 0.231, 0.0]) {
+        assert!((weight - expected).abs() < 0.005, "{weight}, {expected}");
+    }
+    let few = RowWeights::new(&[1.0; 3]).unwrap();
+    assert!(matches!(held_out_weights(&grams, &target_gram, &few, lambda), Err(Error::Shape(_))));
+    assert!(matches!(
+        held_out_weights(&grams, &target_gram, &RowWeights::equal(), 0.0),
+        Err(Error::Value { .. })
+    ));
+    assert!(matches!(
+        held_out_weights(&[], &target_gram, &RowWeights::equal(), 1.0),
+        Err(Error::Value { .. })
+    ));
 }

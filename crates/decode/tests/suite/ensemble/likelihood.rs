@@ -1,5 +1,6 @@
 //! Weights by maximum likelihood.
 
+use dsokr_core::RowWeights;
 use dsokr_core::random::{generator, unit};
 use dsokr_decode::{
     CandidateParts, Candidates, Combination, Ensemble, Member, Pool, Queries, likely_weights,
@@ -55,7 +56,9 @@ fn no_other_weights_are_likelier() {
     let models = models();
     let gold: Vec<_> = (0..QUERIES as u32).map(Some).collect();
     let rule = Combination::default();
-    let actual = likely_weights(&ensemble(&models), Pool::Shared, &rule, &gold).unwrap();
+    let actual =
+        likely_weights(&ensemble(&models), Pool::Shared, &rule, &gold, &RowWeights::equal())
+            .unwrap();
     assert!((actual.weights.iter().sum::<f64>() - 1.0).abs() < 1e-12);
     assert!(actual.weights.is_sorted_by(|a, b| a > b), "{actual:?}");
     let factors: Vec<f64> = actual.weights.iter().map(|w| w * actual.sharpness).collect();
@@ -77,12 +80,47 @@ fn queries_without_a_gold_candidate_do_not_count() {
     let mut gold = all.clone();
     gold[7] = None;
     let rule = Combination::Mean { weights: None, standardise: true };
-    let fitted =
-        |gold: &[Option<u32>]| likely_weights(&ensemble(&models), Pool::Shared, &rule, gold);
+    let fitted = |gold: &[Option<u32>]| {
+        likely_weights(&ensemble(&models), Pool::Shared, &rule, gold, &RowWeights::equal())
+    };
     assert_ne!(fitted(&gold).unwrap(), fitted(&all).unwrap());
     let none = fitted(&vec![None; QUERIES]).unwrap_err().to_string();
     assert!(none.contains("no queries"), "{none}");
     let max = Combination::Max { standardise: true };
-    let error = likely_weights(&ensemble(&models), Pool::Shared, &max, &all).unwrap_err();
+    let error = likely_weights(&ensemble(&models), Pool::Shared, &max, &all, &RowWeights::equal())
+        .unwrap_err();
     assert!(error.to_string().contains("\"max\""), "{error}");
+}
+
+/// A query of weight 3 is a query three times.
+#[test]
+fn weighted_queries_are_repeated_queries() {
+    let models = models();
+    let gold: Vec<_> = (0..QUERIES as u32).map(Some).collect();
+    let rule = Combination::default();
+    let each: Vec<f64> = (0..QUERIES).map(|query| 1.0 + (query % 3) as f64).collect();
+    let fitted = |weights: &RowWeights| {
+        likely_weights(&ensemble(&models), Pool::Shared, &rule, &gold, weights).unwrap()
+    };
+    let weighted = fitted(&RowWeights::new(&each).unwrap());
+    let repeated: Vec<usize> = (0..QUERIES).flat_map(|query| vec![query; 1 + query % 3]).collect();
+    let of_repeated = |(rows, candidates): &(Vec<f32>, Candidates)| {
+        let row = |&query: &usize| rows[query * P..][..P].to_vec();
+        (repeated.iter().flat_map(row).collect::<Vec<f32>>(), candidates.clone())
+    };
+    let of_repeated: Vec<(Vec<f32>, Candidates)> = models.iter().map(of_repeated).collect();
+    let gold_of_repeated: Vec<_> = repeated.iter().map(|&query| gold[query]).collect();
+    let members = ensemble(&of_repeated);
+    let equal = RowWeights::equal();
+    let expected =
+        likely_weights(&members, Pool::Shared, &rule, &gold_of_repeated, &equal).unwrap();
+    assert!((weighted.log_likelihood - expected.log_likelihood).abs() < 1e-9);
+    for (found, expected) in weighted.weights.iter().zip(&expected.weights) {
+        assert!((found - expected).abs() < 1e-5, "{weighted:?}");
+    }
+    let alike = fitted(&RowWeights::equal());
+    assert!((weighted.weights[0] - alike.weights[0]).abs() > 1e-4, "{weighted:?}, {alike:?}");
+    let few = RowWeights::new(&[1.0; 3]).unwrap();
+    let refused = likely_weights(&ensemble(&models), Pool::Shared, &rule, &gold, &few);
+    assert!(refused.is_err());
 }
