@@ -133,7 +133,7 @@ pub mod device {
 }
 
 pub use config::candidate_rule::CandidateRule;
-pub use config::{Abilities, Config, EncoderTable, HeldOutPredictions, WordsRead};
+pub use config::{Abilities, Config, EncoderTable, HeldOutPredictions};
 pub use decoding::beyond::{BeyondSearch, SearchEnd, SearchFacts};
 pub use decoding::decoder::PredictedOutput;
 pub use decoding::evaluation::StoredEvaluation;
@@ -142,7 +142,7 @@ pub use decoding::filter::{Comparison, Condition, Filter, Operator, Value};
 pub use encoders::inputs::{Prepare, Recipe};
 pub use encoders::ngram_bag::NgramBagConfig;
 pub use encoders::tokens::{PretrainedInputs, TokenInputs, TokenInputsConfig};
-pub use encoders::{BagBesideConfig, BothInputs, PeakBagConfig, PeakInputs};
+pub use encoders::{BagBesideConfig, BothInputs, PeakBagConfig, PeakInputs, WordsRead};
 pub use encoders::{inputs, spectrum_inputs};
 pub use error::Error;
 pub use fit::{Plan, Request, Trained, fit};

@@ -1,8 +1,9 @@
 //! What the rest of the program asks of a learner.
 
 use dsokr_data::InputKind;
-use dsokr_data::featurizers::{NgramConfig, NgramKind};
 use smart_default::SmartDefault;
+
+use crate::encoders::WordsRead;
 
 /// The inputs, needs and predictions of a learner, by its settings. Everything that treats learners differently asks
 /// these, and not which learner it is.
@@ -51,40 +52,6 @@ pub struct Abilities<'a> {
     pub learns_targets: bool,
     /// Whether outputs that belong to no pair are sketched too (default: false).
     pub sketches_unlabelled: bool,
-}
-
-/// How far a learner reads texts by their words.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum WordsRead {
-    /// It has no n-grams of words, but other parts of texts, or what they stand for.
-    #[default]
-    None,
-    /// It has n-grams of words beside other parts of texts.
-    Among,
-    /// It has n-grams of words alone, so that a text without a word of the training texts says nothing to it.
-    Alone,
-}
-
-impl WordsRead {
-    /// How parts that are read together read words.
-    pub fn of_parts(parts: impl IntoIterator<Item = Self>) -> Self {
-        let parts: Vec<Self> = parts.into_iter().collect();
-        if parts.iter().all(|part| *part == Self::None) {
-            Self::None
-        } else if parts.iter().all(|part| *part == Self::Alone) {
-            Self::Alone
-        } else {
-            Self::Among
-        }
-    }
-
-    /// How blocks of n-grams read words.
-    pub fn of_blocks(blocks: &[NgramConfig]) -> Self {
-        Self::of_parts(blocks.iter().map(|block| match block.kind {
-            NgramKind::Words => Self::Alone,
-            NgramKind::Characters | NgramKind::AcrossWords => Self::None,
-        }))
-    }
 }
 
 /// Predictions for training inputs by models that were not fitted to their pair, which a learner gives at less than the cost

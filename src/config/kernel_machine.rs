@@ -3,13 +3,14 @@ use dsokr_machines::{KernelWeighting, Solver};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::abilities::{HeldOutPredictions, WordsRead};
+use super::abilities::HeldOutPredictions;
 use super::lowered::{Lowered, lower};
 use super::machine_inputs::{linear_kernel, vectors};
 use super::{
     BinWeights, EmbeddingConfig, InputSummandConfig, KernelConfig, Lambda, LambdaChoice,
     MachineInputsConfig, NgramWeights, OutputMatrixConfig, PredictionsConfig,
 };
+use crate::encoders::WordsRead;
 
 /// A kernel machine onto the targets: `ĥ(x) = Σ_i α_i(x) ψ̃(y_i)`, by default ridge regression in closed
 /// form, `α(x) = (K + nλI)⁻¹ k^x`.

@@ -7,8 +7,8 @@ use dsokr_spectra::PeakFeatures;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::abilities::WordsRead;
 use super::{ColumnScaling, KernelConfig};
+use crate::encoders::WordsRead;
 use crate::encoders::spectrum_inputs::MixtureConfig;
 use crate::error::{Error, ensure};
 

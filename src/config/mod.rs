@@ -26,7 +26,7 @@ mod predictions;
 mod reference;
 mod rules;
 
-pub use abilities::{Abilities, HeldOutPredictions, WordsRead};
+pub use abilities::{Abilities, HeldOutPredictions};
 pub use beyond::BeyondConfig;
 pub use checked::Checked;
 pub(crate) use decoding::IN_ENSEMBLES;

@@ -8,7 +8,7 @@ use dsokr_nn::{BagBeside, PartSize, Start};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::config::WordsRead;
+use crate::encoders::WordsRead;
 use crate::encoders::inputs::{NgramInputs, Prepare, Recipe, sizes};
 use crate::encoders::ngram_bag::NgramBagConfig;
 use crate::error::Error;

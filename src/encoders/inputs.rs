@@ -16,7 +16,7 @@ use rayon::prelude::*;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::config::WordsRead;
+use crate::encoders::WordsRead;
 use crate::error::Error;
 
 /// The preparation of texts or vectors as inputs of an encoder, fitted on the training split: for

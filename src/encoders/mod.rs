@@ -6,6 +6,7 @@ pub(crate) mod ngram_bag;
 mod pretrained;
 mod spectra;
 mod transformer;
+mod words_read;
 
 pub mod inputs;
 pub mod spectrum_inputs;
@@ -20,6 +21,7 @@ use crate::error::Error;
 
 pub use bag_beside::{BagBesideConfig, BothInputs};
 pub use spectra::{PeakBagConfig, PeakInputs};
+pub use words_read::WordsRead;
 
 /// Checks that a device supports a precision, and warns once where its products are emulated.
 fn check_precision(precision: Precision, device: &Device) -> Result<(), Error> {

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use smart_default::SmartDefault;
 
-use crate::config::WordsRead;
+use crate::encoders::WordsRead;
 use crate::encoders::inputs::{NgramInputs, Recipe, sizes};
 use crate::error::{Error, ensure};
 

@@ -15,9 +15,10 @@ use super::description::{About, ModelDescription, NamedMetric, Outputs, examples
 use super::explanations::{QueryWords, Training};
 use super::problem::Problem;
 use super::work;
-use crate::config::{BeyondConfig, WordsRead};
+use crate::config::BeyondConfig;
 use crate::decoding::beyond::BeyondSearch;
 use crate::decoding::filter::MOST;
+use crate::encoders::WordsRead;
 use crate::error::{Error, ensure};
 use crate::run::beyond::search_by;
 use crate::run::{Member, Record, Run};

@@ -220,7 +220,7 @@ fn expected_f1_that_is_not_possible_is_refused() {
 fn label_scores_of_an_ensemble_do_not_depend_on_the_scale_of_its_rule() {
     let sandbox = sandbox(LABELS, "tanimoto");
     sandbox.train("small.toml", &[]);
-    sandbox.train("small.toml", &["name=other", "training.epochs=1"]);
+    sandbox.train("small.toml", &["name=other", "sketch.size=2"]);
     let areas = |runs: &[&str], more: &[&str]| {
         let call = [&["evaluate"], runs, &["--json"], more].concat();
         let found = json(&sandbox.succeed(&call));

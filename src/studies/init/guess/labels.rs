@@ -308,8 +308,11 @@ pub(super) fn parts_of(cell: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Whether cells are measures rather than labels or texts: nearly all have a digit, and most of their parts are numbers, signs
-/// or units, as in `12.67 ± 0.47`, `126-128 °C` and `3h 13m`. Whole numbers alone may be names of labels.
+/// or units, as in `12.67 ± 0.47`, `126-128 °C` and `3h 13m`. Whole numbers alone may be names of labels. Cells that say that
+/// there is no value are none of them.
 pub(crate) fn are_measures(cells: &[&str]) -> bool {
+    let cells: Vec<&str> = cells.iter().copied().filter(|cell| !cells::is_missing(cell)).collect();
+    let cells = &cells[..];
     let is_digit = |c: char| c.is_ascii_digit();
     if !most(cells, |cell| cell.contains(is_digit)) {
         return false;
