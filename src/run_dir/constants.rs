@@ -22,7 +22,7 @@ pub(crate) fn load_constants(
     }
     let means = scaling.and_then(Scaling::means);
     Ok(means.map(|means| {
-        let means: Vec<f64> = means.iter().copied().map(f64::from).collect();
+        let means: Vec<f64> = means.to_vec();
         Constants::Numbers { medians: means.clone(), means, quantiles: Vec::new() }
     }))
 }

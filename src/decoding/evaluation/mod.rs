@@ -453,7 +453,7 @@ fn first_gold<'g>(
     let competing: Vec<&String> = golds.iter().filter(|gold| competes(gold)).collect();
     match competing.as_slice() {
         [] => &golds[0],
-        [gold] => *gold,
+        [gold] => gold,
         several => several[random.random_range(0..several.len())],
     }
 }
