@@ -218,7 +218,7 @@ pub(crate) fn standardise(
         None => {
             let trained: Vec<usize> = dataset.train.outputs.iter().flatten().copied().collect();
             let trained = Selected::new(rows, &trained);
-            Scaling::fit_weighted(&trained, &dataset.train.weights, centred)?
+            Scaling::fit_weighted(&trained, &dataset.train.weights, centred)?.in_32_bits()
         }
     };
     let rows = Arc::new(scaling.rows(rows)?);

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use dsokr_data::SplitName;
 use dsokr_data::config::{DataConfig, DataSource, SplitsConfig};
 
 use crate::config::Checked;
@@ -31,9 +32,17 @@ impl MeasuredRuns {
             run.measured_on != measured_on && read_the_same(&run.config, config)
         };
         if let Some(other) = self.0.iter().find(differs) {
+            let remedy = match config.evaluation.split {
+                SplitName::Test => {
+                    "remove metrics.json of the runs that were measured before, and the same command measures them anew"
+                }
+                // which a run that is resumed must have as it was
+                SplitName::Train | SplitName::Validation => {
+                    "choose a different folder with --out, or remove the runs that were measured before"
+                }
+            };
             let message = format!(
-                "it is measured on other queries, or other lists of candidates, than {}: the files have changed; \
-                 remove metrics.json of the runs that were measured before, and the same command measures them anew",
+                "it is measured on other queries, or other lists of candidates, than {}: the files have changed; {remedy}",
                 other.path.display()
             );
             return Err(Error::run(path, message));
@@ -45,22 +54,26 @@ impl MeasuredRuns {
 
 /// Whether two configurations have the same queries and lists as long as their files do not change.
 fn read_the_same(a: &Checked, b: &Checked) -> bool {
-    // these change the training pairs only
+    // these change the training pairs only, and where candidates are the training outputs these too
+    let limit = |config: &Checked| config.data.limit.filter(|_| config.output.only_training);
     let data = |config: &Checked| DataConfig { limit: None, corrupted: 0.0, ..config.data.clone() };
     let outputs = |config: &Checked| {
         let output = &config.output;
         (output.table.clone(), output.id.clone(), output.label.clone(), output.candidate.clone())
     };
-    data(a) == data(b)
+    limit(a) == limit(b)
+        && data(a) == data(b)
         && outputs(a) == outputs(b)
         && a.output.only_training == b.output.only_training
         && (a.seed == b.seed || !draws_queries(a))
 }
 
-/// Whether queries are drawn by the configuration's seed.
+/// Whether queries, or their candidates, are drawn by the configuration's seed.
 fn draws_queries(config: &Checked) -> bool {
     let facts = config.data.facts();
-    matches!(config.data.source, DataSource::Synthetic(_))
+    let limits_candidates = config.output.only_training && config.data.limit.is_some();
+    limits_candidates
+        || matches!(config.data.source, DataSource::Synthetic(_))
         || facts.splits.is_some_and(SplitsConfig::are_drawn_by_configuration)
         || facts.texts.is_some_and(|texts| texts.more_smiles > 0)
 }

@@ -211,9 +211,6 @@ impl SweepRequest<'_> {
             // what an interrupted training has taken
             let before = if is_new { RunDir::at(&out).logged_seconds()? } else { 0.0 };
             let report = self.train(config, &out, observer)?;
-            if is_new {
-                measured.add(&out, config)?;
-            }
             let setting = with_keys(setting, &keys, config)?;
             let seconds = if is_new {
                 let elapsed = started.elapsed();
@@ -223,7 +220,8 @@ impl SweepRequest<'_> {
             } else {
                 taken(&out)?
             };
-            let run = SweepRun { seconds, ..SweepRun::from_report(setting, out, metric, report) };
+            let run = SweepRun::from_report(setting, out.clone(), metric, report);
+            let run = SweepRun { seconds, ..run };
             let last = at.checked_sub(1).and(runs.last());
             let (run, ended) = self.within_budget(run, last, metric);
             runs.push(run);
@@ -233,6 +231,7 @@ impl SweepRequest<'_> {
                 let later = earlier.iter().filter(is_later);
                 let so_far = runs.iter().chain(later).cloned().collect();
                 self.sweep(&path, split, &keys, so_far).write()?;
+                measured.add(&out, config)?;
             }
             if let Some(reason) = ended {
                 info!("no further settings: {reason}");

@@ -150,7 +150,10 @@ impl SweepRequest<'_> {
                 // a run beyond the budget of time has a report, and failed
                 (_, Some(failure)) => Err(failure),
                 (Some(report), None) => Ok(report),
-                (None, None) => continue,
+                (None, None) => {
+                    tracing::warn!("the run {} is not complete, and left out", out.display());
+                    continue;
+                }
             };
             let setting = with_keys(&setting, keys, &config)?;
             let metric = self.config.evaluation.metric;

@@ -125,6 +125,14 @@ impl Scaling {
         self.scale.len()
     }
 
+    /// Returns the same with means rounded to 32 bits, as outputs have them: standardised outputs are then those of earlier
+    /// versions, and a prediction gets back what was taken from its output.
+    pub fn in_32_bits(self) -> Self {
+        let rounded = |mean: f64| f64::from(mean as f32);
+        let centre = self.centre.map(|centre| centre.into_iter().map(rounded).collect());
+        Self { centre, ..self }
+    }
+
     /// μ, the means of the columns; none where they are not centred.
     pub fn means(&self) -> Option<&[f64]> {
         self.centre.as_deref()
@@ -169,7 +177,8 @@ impl Scaling {
         for row in values.chunks_exact_mut(self.width()) {
             for (column, value) in row.iter_mut().enumerate() {
                 let centre = self.centre.as_ref().map_or(0.0, |centre| centre[column]);
-                *value = ((f64::from(*value) - centre) * f64::from(self.scale[column])) as f32;
+                // with means of 32 bits, the numbers are those of a difference in 32 bits
+                *value = (f64::from(*value) - centre) as f32 * self.scale[column];
             }
         }
         Ok(DenseRows::new(self.width(), values)?.into())
