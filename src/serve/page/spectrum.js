@@ -11,11 +11,11 @@ const isMgf = (line) => /^\s*begin ions\s*$/i.test(line);
 const isMassBank = (line) => line.startsWith("ACCESSION:");
 const isPeakList = (line) => /^[\d.[(]/.test(line);
 
-/** A text without a first line of names of columns, which has no digit and precedes lines of numbers alone. */
+/** A text without a first line of names of columns, which has no digit and no sign of a field or an adduct, and precedes lines of numbers alone. */
 function withoutHeading(text) {
   const [first, ...rest] = text.split("\n");
   const lines = rest.filter((line) => line.trim());
-  const isHeading = !/\d/.test(first) && lines.length && lines.every((line) => /^[\d\s.,;:+eE-]+$/.test(line));
+  const isHeading = !/[\d:=[\]]/.test(first) && lines.length && lines.every((line) => /^[\d\s.,;:+eE-]+$/.test(line));
   return isHeading ? rest.join("\n").trim() : text;
 }
 

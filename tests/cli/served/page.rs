@@ -248,6 +248,15 @@ fn the_page_reads_spectra_of_json_and_lists_with_names_of_columns() {
                     "BEGIN IONS\nPEPMASS=150\n49.0076 120\nEND IONS"
                 ]),
             ),
+            // a line that says something is no heading
+            (
+                r#"["Precursor_type: [M+Na]+", "adduct=[M+Na]+", "[M+Na]+"].map((line) => spectraOf(`${line}\n49.0076 120\n`)[0])"#,
+                json!([
+                    "Precursor_type: [M+Na]+\n49.0076 120",
+                    "adduct=[M+Na]+\n49.0076 120",
+                    "[M+Na]+\n49.0076 120"
+                ]),
+            ),
         ],
     );
 }
