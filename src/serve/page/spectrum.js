@@ -110,16 +110,20 @@ function jsonSpectrum(value) {
   return [...lines, `Num Peaks: ${pairs.length}`, ...pairs].join("\n");
 }
 
-/** Whether a spectrum says what its precursor is, which a mere list of m/z and intensity does not. */
+/** A line with the m/z of the precursor, by the names that the server reads in MGF, MSP and its comments, and MassBank. */
+const PRECURSOR_LINE = /^\s*(?:ms\$focused_ion:\s*|comments?:.*[\s"])?(?:pepmass|precursor[ _]?m\/?z|isolation[ _]?mz|parent)[\s=:]+"?[\d.]*[1-9]/im;
+
+/** Whether a spectrum has the m/z of its precursor, which a mere list of m/z and intensity does not. */
 function namesPrecursor(entry) {
-  if (!isPeakList(entry)) return true;
+  if (!isPeakList(entry)) return PRECURSOR_LINE.test(entry);
   const words = wordsOf(entry);
   return words.some(isPair) && !isPair(words[0]);
 }
 
 /** Empties the fields about the precursor where a spectrum comes that has its own: they are of the one before. */
 function leavePrecursor(entry) {
-  if (!namesPrecursor(entry)) return;
+  // Without a spectrum before, they were typed for this one.
+  if (!at("query").value.trim() || !namesPrecursor(entry)) return;
   for (const id of Object.values(PRECURSOR)) at(id).value = "";
 }
 

@@ -303,8 +303,22 @@ fn the_page_reads_no_list_of_peaks_wrongly() {
             (r#"peakList("100 5\n120 4 130", { precursor_mz: "150" })"#, json!(says)),
             // a list does not say what its precursor is
             (
-                r#"["63.04 31:2", "63.04 adduct=[M+H]+ 31:2", "NAME: a", "31:2", "31 2\n45 1", "[[31, 2]]"].map(namesPrecursor)"#,
-                json!([true, true, true, false, false, false]),
+                r#"["63.04 31:2", "63.04 adduct=[M+H]+ 31:2", "31:2", "31 2\n45 1", "[[31, 2]]"].map(namesPrecursor)"#,
+                json!([true, true, false, false, false]),
+            ),
+            // nor do files that have peaks and other fields
+            (
+                r#"["PEPMASS=63.04", "Precursor_MZ: 63.04", "PrecursorMZ 63", "MS$FOCUSED_ION: PRECURSOR_M/Z 63.04", 'Comment: Spec=a Parent=63.04'].map((line) => namesPrecursor(`NAME: a\n${line}`))"#,
+                json!([true, true, true, true, true]),
+            ),
+            (
+                r#"["NAME: a", "PEPMASS=0", "Precursor_type: [M+H]+", "Parent_compound: 5"].map(namesPrecursor)"#,
+                json!([false, false, false, false]),
+            ),
+            // what is typed before any spectrum is about the first
+            (
+                r#"["", "63.04 31:2"].map((before) => (at("query").value = before, at("adduct").value = "[M+Na]+", leavePrecursor("63.04 31:2"), at("adduct").value))"#,
+                json!(["[M+Na]+", ""]),
             ),
             // what precedes all spectra of a file is about each
             (
