@@ -167,9 +167,15 @@ const COMMAS = "The numbers of the list have commas: write decimal points, and b
 
 /** Whether the commas of a list may be decimal ones: where some number has one, and nothing says that commas divide numbers, such as a point beside one. */
 function hasDecimalCommas(text) {
-  const words = text.split(/[\s;]+/).filter((word) => word.includes(","));
+  const lines = text.split("\n").map((line) => line.split(/[\s;]+/).filter(Boolean));
+  const words = lines.flat().filter((word) => word.includes(","));
   // Points before three digits may divide thousands.
-  return words.some((word) => /^\d+,\d+(:|,*$)/.test(word)) && words.every((word) => /^\d+(\.\d{3})*,\d+(:|,*$)/.test(word));
+  const mayBe = words.some((word) => /^\d+,\d+(:|,*$)/.test(word)) && words.every((word) => /^\d+(\.\d{3})*,\d+(:|,*$)/.test(word));
+  const isPeak = (line) => line.length > 1 || line.some((word) => word.includes(":"));
+  if (!mayBe || lines.some(isPeak)) return mayBe;
+  // One number a line is no peak, so that commas divide two, unless what is behind them looks like decimals of m/z.
+  const behind = words.map((word) => /,(\d+)/.exec(word)[1]);
+  return behind.some((digits) => /^0\d/.test(digits)) || behind.every(({ length }) => length >= 4 && length === behind[0].length);
 }
 
 /** The words of each peak of a line: what semicolons divide, where that is several words each time; else the whole line. */

@@ -283,6 +283,15 @@ fn the_page_reads_no_list_of_peaks_wrongly() {
                 r#"["49,0076;120,5\n50,0142;99,5", "49,0076;120\n50,0142;99", "49,0076;1.234,5", "49,0076\n50,0142", "49,0076:120"].map(readList)"#,
                 json!([commas, commas, commas, commas, commas]),
             ),
+            (
+                r#"["49,0076\n50,0142\n91,0542", "49,1076\n50,1142", "49,120\t50,99"].map(readList)"#,
+                json!([commas, commas, commas]),
+            ),
+            // one number a line would be no peak
+            (
+                r#"["49,120\n91,999", "m/z,intensity\n49,120\n91,0", "91,999"].map((text) => outcome(() => readList(spectraOf(text)[0])))"#,
+                json!(["150 49:120 91:999", "150 49:120 91:0", "150 91:999"]),
+            ),
             // what no decimal comma can be
             (
                 r#"["49.0076,120\n50,99", "49,120,1\n50,99,2", "49, 120\n50, 99", "49:120,50:99"].map(readList)"#,
