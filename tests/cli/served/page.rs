@@ -73,8 +73,18 @@ fn the_page_takes_a_first_row_for_names_where_one_is_known() {
         "the_page_takes_a_first_row_for_names_where_one_is_known",
         &[
             (
-                r#"[["text", "n"], ["Prompt"], ["n", " SMILES"], ["price", "x"], ["An acid."], ["An acid.", "7"]].map((names) => hasNames({ names }))"#,
+                r#"[["text", "n"], ["Prompt"], ["n", " SMILES"], ["price", "x"], ["An acid."], ["An acid.", "7"]].map((names) => hasNames({ names, rows: [] }))"#,
                 json!([true, true, true, true, false, false]),
+            ),
+            // a word of a short name is known, as is none of a query
+            (
+                r#"[["question"], ["n", "Compound description"], ["query_text"], ["The name of an acid"], ["An ester"]].map((names) => hasNames({ names, rows: [["An acid."]] }))"#,
+                json!([true, true, true, false, false]),
+            ),
+            // names in other languages are several times shorter than the queries
+            (
+                r#"["An acid.", "An acid with a benzene ring"].map((query) => hasNames({ names: ["frage", "nr"], rows: [[query, "1"]] }))"#,
+                json!([false, true]),
             ),
             (
                 r#"withoutNames({ names: ["An acid.", "7"], rows: [["A ring.", "8"]] })"#,
