@@ -314,6 +314,13 @@ fn the_page_answers_tables_of_queries() {
     browser.wait("/: 2 queries, the first row .An acid.. among them/.test(document.getElementById('table-says').textContent)");
     browser.click("#table-names");
     browser.wait("/: 1 query[.]$/.test(document.getElementById('table-says').textContent)");
+    // also where it is the only row
+    choose(&json!(["An acid.\n"]));
+    browser.wait("/: 1 query, the first row .An acid.. among them/.test(document.getElementById('table-says').textContent)");
+    assert_eq!(browser.value("document.getElementById('table-go').disabled"), json!(false));
+    choose(&json!(["description\n"]));
+    browser.wait("/: no query, as its only row holds names/.test(document.getElementById('table-says').textContent)");
+    assert_eq!(browser.value("document.getElementById('table-go').disabled"), json!(true));
     // a file that is refused leaves nothing of the one before
     choose(&json!([[0xe9, 10, 97, 10]]));
     browser.wait("/^Choose a CSV/.test(document.getElementById('table-says').textContent) && document.getElementById('table-names-choice').hidden");

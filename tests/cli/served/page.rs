@@ -56,6 +56,19 @@ fn the_page_reads_tables_whole_or_refuses_them() {
             ),
             (r#"readTable("a.csv", 'text,n\n"a,1\n')"#, unpaired.clone()),
             (r#"readTable("a.csv", 'text,n\n"a" b,1\n')"#, unpaired.clone()),
+            // the only row may be a query
+            (r#"readTable("a.csv", "An acid.\n")"#, json!({"names": ["An acid."], "rows": []})),
+            (
+                r#"["a.csv", "a.txt"].map((name) => outcome(() => readTable(name, "\n")))"#,
+                json!([
+                    "the file is empty: a row for each query is needed",
+                    "the file is empty: a row for each query is needed"
+                ]),
+            ),
+            (
+                r#"countOfQueries([], true)"#,
+                json!("no query, as its only row holds names of columns."),
+            ),
             // between tabs quotation marks are what they are, unless all names have them
             (
                 r#"readTable("a.tsv", 'text\tn\n"a\t1\n"b"\t2\n')"#,
