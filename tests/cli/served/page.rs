@@ -225,7 +225,19 @@ fn the_page_doubts_an_order_only_where_words_alone_are_read() {
                 r#"doubt({ words: { known: 0, unknown: ["zz"], alone: false } })"#,
                 json!({"nothing": false, "line": "0 of 1 word occur in training texts; not “zz”."}),
             ),
+            // as of "?"
+            (
+                r#"doubt({ words: { known: 0, unknown: [], alone: true } })"#,
+                json!({"nothing": true, "line": "The query has no word of a training text: the order below means nothing."}),
+            ),
+            (r#"doubt({ words: { known: 0, unknown: [], alone: false } })"#, json!(null)),
+            (r#"doubt({ words: { known: 1, unknown: [], alone: true } })"#, json!(null)),
             (r#"doubt({})"#, json!(null)),
+            // where all candidates have the score of nothing, one line says so
+            (
+                r#"(state.skip = 0, sure({ words: { known: 0, unknown: ["zz"], alone: true }, hits: [{ rank: 1, tied: 9, duplicates: [] }] }, true))"#,
+                json!(["No training text has any of these words: the order below means nothing."]),
+            ),
         ],
     );
 }
