@@ -253,6 +253,24 @@ fn the_page_searches_filters_copies_and_turns_pages() {
     browser.wait(&format!("document.querySelector('.card').dataset.id !== {first}"));
     browser.call("back", &json!({}));
     browser.wait(&format!("document.querySelector('.card')?.dataset.id === {first}"));
+    // two turns at once are two pages
+    let turn = "document.getElementById('next').click()";
+    browser.value(&format!("({turn}, {turn}, null)"));
+    browser.wait("document.getElementById('page').textContent === 'Page 3' && location.search.includes('skip=40')");
+    browser.call("back", &json!({}));
+    browser.wait(&format!("document.querySelector('.card')?.dataset.id === {first}"));
+    // a turn that is cancelled leaves the page and its address
+    browser.value(
+        "(window.fetchServer = fetch, window.fetch = (path, options) => new Promise((_, refuse) => \
+         options.signal.addEventListener('abort', () => refuse(new Error('cancelled')))), null)",
+    );
+    browser.value(&format!("({turn}, null)"));
+    browser.wait("document.getElementById('results').getAttribute('aria-busy') === 'true'");
+    browser.value("(document.getElementById('cancel').click(), null)");
+    browser.wait("document.getElementById('results').getAttribute('aria-busy') === 'false'");
+    assert_eq!(browser.value("state.skip"), json!(0));
+    assert_eq!(browser.value("location.search.includes('skip')"), json!(false));
+    browser.value("(window.fetch = window.fetchServer, null)");
     // a page and a file are of the answer that is shown, whatever stands in the form
     browser.value("(document.getElementById('query').value = 'unsent', null)");
     browser.click("#next");
