@@ -68,7 +68,9 @@ function firstLines(lines) {
 function jsonSpectra(source) {
   let value;
   try { value = JSON.parse(source); } catch { return null; }
-  if (Array.isArray(value) && value.every(Array.isArray)) return [value.map((peak) => peak.join(" ")).join("\n")];
+  // Further numbers are columns of a list, and what is none is an annotation.
+  const isColumn = (entry, place) => place < 2 || typeof entry === "number";
+  if (Array.isArray(value) && value.every(Array.isArray)) return [value.map((peak) => peak.filter(isColumn).join(" ")).join("\n")];
   return [value].flat().map(jsonSpectrum);
 }
 
@@ -78,14 +80,14 @@ function jsonNumbers(value) {
   return wordsOf(value.replace(/[[\]]/g, " "));
 }
 
-/** The peaks of a spectrum of JSON: pairs, or two lists by names. */
+/** The peaks of a spectrum of JSON: pairs, behind which an annotation may stand, or two lists by names. */
 function jsonPeaks(named) {
   let peaks = named("peaks", "spectrum", "peaks_json");
   if (typeof peaks === "string" && peaks.startsWith("[")) peaks = JSON.parse(peaks);
   if (typeof peaks === "string") peaks = peaks.split(/[\s;]+/).filter(Boolean).map((peak) => peak.split(":"));
   if (peaks) {
-    const pairs = Array.isArray(peaks) ? peaks.map((peak) => (Array.isArray(peak) ? peak : [peak?.mz, peak?.intensity])) : null;
-    const isWhole = (pair) => pair.length > 1 && pair.every((value) => value !== undefined && value !== null);
+    const pairs = Array.isArray(peaks) ? peaks.map((peak) => (Array.isArray(peak) ? peak.slice(0, 2) : [peak?.mz, peak?.intensity])) : null;
+    const isWhole = (pair) => pair.length === 2 && pair.every((value) => value !== undefined && value !== null);
     if (!pairs?.every(isWhole)) throw new Error("The peaks of the JSON must be pairs of m/z and intensity");
     return pairs;
   }

@@ -261,6 +261,19 @@ fn the_page_reads_spectra_of_json_and_lists_with_names_of_columns() {
                 r#"spectraOf('{"peaks": [{"mz": 49.0076, "intensity": 120}, [50.0142, 99.5]], "precursor_mz": 150}')"#,
                 json!([entry]),
             ),
+            // annotations may be missing
+            (
+                r#"spectraOf('{"peaks": [[49.0076, 120, null], [50.0142, 99.5, "x"]], "precursor_mz": 150}')"#,
+                json!([entry]),
+            ),
+            (
+                r#"spectraOf('[[49.0076, 120, null], [50.0142, 99.5, "x"]]')"#,
+                json!(["49.0076 120\n50.0142 99.5"]),
+            ),
+            (
+                r#"spectraOf('{"peaks": [[49.0076, null, 1]]}')"#,
+                json!("The peaks of the JSON must be pairs of m/z and intensity"),
+            ),
             (
                 r#"spectraOf('[null]')"#,
                 json!(
