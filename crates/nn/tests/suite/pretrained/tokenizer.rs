@@ -510,6 +510,18 @@ fn pieces_that_versions_of_transformers_read_differently_are_refused() {
 }
 
 #[test]
+fn pieces_that_are_not_split_at_spaces_are_those_of_the_file() {
+    let fixture = with_pieces("", json!({}), |file| {
+        file["normalizer"] = Value::Null;
+        file["pre_tokenizer"] = json!({
+            "type": "Metaspace", "replacement": "\u{2581}", "prepend_scheme": "always", "split": false,
+        });
+    });
+    // the blank at the end is a piece
+    assert_eq!(ids(&fixture.open().unwrap().tokenizer, "a "), [0, 7, 4, 2]);
+}
+
+#[test]
 fn byte_pairs_that_the_class_would_split_otherwise_are_refused() {
     let mut fixture = Fixture::roberta();
     let mut file: Value = serde_json::from_str(&fixture.files["tokenizer.json"]).unwrap();
