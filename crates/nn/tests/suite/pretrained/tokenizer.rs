@@ -592,6 +592,14 @@ fn further_tokens_have_the_order_of_transformers() {
     fixture.files.insert("special_tokens_map.json", tokens("[END]"));
     let tokenizer = fixture.open().unwrap().tokenizer;
     assert_eq!(ids(&tokenizer, "a [MOL] [END]"), [2, 5, 16, 17, 3]);
+
+    // the order of names in the file, not that of the alphabet
+    let mut fixture = with_file(|_| ());
+    fixture.set("vocab_size", 18.into());
+    let named = r#"{"extra_special_tokens": {"mol_token": "[MOL]", "end_token": "[END]"}}"#;
+    fixture.files.insert("tokenizer_config.json", named.to_owned());
+    let tokenizer = fixture.open().unwrap().tokenizer;
+    assert_eq!(ids(&tokenizer, "a [MOL] [END]"), [2, 5, 16, 17, 3]);
 }
 
 #[test]
