@@ -121,7 +121,9 @@ impl CandidateRule {
             Self::Queries | Self::Sample { .. } => ": the right outputs of a search are not known",
         };
         let found = format!("{:?}", self.to_string());
-        let allowed = format!("\"mass:PPM\", \"formula\" or \"all\"{because}");
+        let allowed = format!(
+            "\"all\", or where the model reads spectra \"mass:PPM\" or \"formula\"{because}"
+        );
         Err(Error::value("candidates", found, allowed))
     }
 

@@ -253,6 +253,24 @@ fn the_page_searches_filters_copies_and_turns_pages() {
     browser.wait(&format!("document.querySelector('.card').dataset.id !== {first}"));
     browser.call("back", &json!({}));
     browser.wait(&format!("document.querySelector('.card')?.dataset.id === {first}"));
+    // two turns at once are two pages
+    let turn = "document.getElementById('next').click()";
+    browser.value(&format!("({turn}, {turn}, null)"));
+    browser.wait("document.getElementById('page').textContent === 'Page 3' && location.search.includes('skip=40')");
+    browser.call("back", &json!({}));
+    browser.wait(&format!("document.querySelector('.card')?.dataset.id === {first}"));
+    // a turn that is cancelled leaves the page and its address
+    browser.value(
+        "(window.fetchServer = fetch, window.fetch = (path, options) => new Promise((_, refuse) => \
+         options.signal.addEventListener('abort', () => refuse(new Error('cancelled')))), null)",
+    );
+    browser.value(&format!("({turn}, null)"));
+    browser.wait("document.getElementById('results').getAttribute('aria-busy') === 'true'");
+    browser.value("(document.getElementById('cancel').click(), null)");
+    browser.wait("document.getElementById('results').getAttribute('aria-busy') === 'false'");
+    assert_eq!(browser.value("state.skip"), json!(0));
+    assert_eq!(browser.value("location.search.includes('skip')"), json!(false));
+    browser.value("(window.fetch = window.fetchServer, null)");
     // a page and a file are of the answer that is shown, whatever stands in the form
     browser.value("(document.getElementById('query').value = 'unsent', null)");
     browser.click("#next");
@@ -314,6 +332,13 @@ fn the_page_answers_tables_of_queries() {
     browser.wait("/: 2 queries, the first row .An acid.. among them/.test(document.getElementById('table-says').textContent)");
     browser.click("#table-names");
     browser.wait("/: 1 query[.]$/.test(document.getElementById('table-says').textContent)");
+    // also where it is the only row
+    choose(&json!(["An acid.\n"]));
+    browser.wait("/: 1 query, the first row .An acid.. among them/.test(document.getElementById('table-says').textContent)");
+    assert_eq!(browser.value("document.getElementById('table-go').disabled"), json!(false));
+    choose(&json!(["description\n"]));
+    browser.wait("/: no query, as its only row holds names/.test(document.getElementById('table-says').textContent)");
+    assert_eq!(browser.value("document.getElementById('table-go').disabled"), json!(true));
     // a file that is refused leaves nothing of the one before
     choose(&json!([[0xe9, 10, 97, 10]]));
     browser.wait("/^Choose a CSV/.test(document.getElementById('table-says').textContent) && document.getElementById('table-names-choice').hidden");

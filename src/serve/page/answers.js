@@ -78,7 +78,7 @@ function sure(answer, ofFirst) {
   // It is of the first candidate of all, which a filter may leave out.
   const first = state.skip === 0 && answer.hits[0]?.rank === 1;
   const tied = first ? tiedOf(answer.hits[0]) : 0;
-  if (ofFirst && tied) {
+  if (ofFirst && tied && !doubts?.nothing) {
     lines.push(make("p", { class: "doubt" }, `${(tied + 1).toLocaleString("en")} candidates share the first score: their order means nothing.`));
   } else if (ofFirst && first && !doubts?.nothing) {
     if (answer.confidence) lines.push(confidence(answer.confidence));
@@ -90,14 +90,14 @@ function sure(answer, ofFirst) {
 /** How many other candidates have the score of a hit; its duplicates do not count. */
 const tiedOf = (hit) => Math.max(0, hit.tied - hit.duplicates.length);
 
-/** What the model does not know of the query, where words are missing from all training texts: that is all of it where words alone are read. */
+/** What the model does not know of the query, where words are missing from all training texts, or the query has none: that is all of it where words alone are read. */
 function doubt({ words, nearest }) {
+  if (words?.alone && !words.known) {
+    const says = words.unknown.length ? "No training text has any of these words" : "The query has no word of a training text";
+    return { nothing: true, line: make("p", { class: "doubt" }, `${says}: the order below means nothing.`) };
+  }
   if (!words?.unknown.length) return null;
   const near = nearest?.length ? ` The nearest training text has a similarity of ${nearest[0].similarity.toFixed(2)}.` : "";
-  if (words.alone && !words.known) {
-    const line = make("p", { class: "doubt" }, "No training text has any of these words: the order below means nothing.");
-    return { nothing: true, line };
-  }
   const unknown = words.unknown.slice(0, 12).map((word) => `“${word}”`).join(", ") + (words.unknown.length > 12 ? ", …" : "");
   const line = make("p", { class: "small" }, `${words.known} of ${plural(words.known + words.unknown.length, "word", "words")} occur in training texts; not `
     + `${unknown}.${near}`);

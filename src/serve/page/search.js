@@ -99,14 +99,15 @@ async function search() {
   }
 }
 
-/** Shows the answer to a search: the body of the request, and the query and the address that it came from. */
-async function searchFor(asked) {
+/** Shows the answer to a search: the body of the request, and the query and the address that it came from. `turned` is the address of another page of an answer, which is the page's once it is shown. */
+async function searchFor(asked, turned = null) {
   const { body } = asked;
   const abort = state.abort = new AbortController();
   at("results").setAttribute("aria-busy", "true");
   try {
     const first = await answer(body, `Searching ${candidateCount(state.model)}`, abort.signal);
-    state.answered = asked;
+    if (turned) pushAddress(turned);
+    state.answered = turned ? { ...asked, address: addressed() } : asked;
     show(first);
     // Without it the answer stays as it is.
     awaitConfidence(first, body, abort.signal).catch(() => {});
@@ -120,7 +121,10 @@ async function searchFor(asked) {
       fail(error);
     }
   }
-  if (state.abort === abort) at("results").setAttribute("aria-busy", "false");
+  if (state.abort !== abort) return;
+  // Of a search that the user has cancelled, the page that is shown counts.
+  if (abort.signal.aborted && state.answered) state.skip = state.answered.body.skip;
+  at("results").setAttribute("aria-busy", "false");
 }
 
 function clearResults() {
@@ -132,18 +136,17 @@ function clearResults() {
   document.title = "dsokr search";
 }
 
-/** Shows the next or the previous page of the answer that is shown, whatever stands in the form meanwhile. */
+/** Shows the next or the previous page of the answer that is shown, whatever stands in the form meanwhile; from the page that was asked for last. */
 function turn(by) {
   if (!state.answered) return;
   const { body, query, address } = state.answered;
-  state.skip = Math.max(0, body.skip + by * PAGE);
+  state.skip = Math.max(0, state.skip + by * PAGE);
   const next = searchOf(address);
   next.delete("skip");
   if (state.skip > 0) next.set("skip", state.skip);
-  pushAddress(next);
   fail(null);
   state.abort?.abort();
-  searchFor({ body: { ...body, skip: state.skip }, query, address: addressed() });
+  searchFor({ body: { ...body, skip: state.skip }, query, address }, next);
   at("results").scrollIntoView();
 }
 

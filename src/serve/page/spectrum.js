@@ -11,11 +11,11 @@ const isMgf = (line) => /^\s*begin ions\s*$/i.test(line);
 const isMassBank = (line) => line.startsWith("ACCESSION:");
 const isPeakList = (line) => /^[\d.[(]/.test(line);
 
-/** A text without a first line of names of columns, which has no digit and precedes lines of numbers alone. */
+/** A text without a first line of names of columns, which has no digit and no sign of a field or an adduct, and precedes lines of numbers alone. */
 function withoutHeading(text) {
   const [first, ...rest] = text.split("\n");
   const lines = rest.filter((line) => line.trim());
-  const isHeading = !/\d/.test(first) && lines.length && lines.every((line) => /^[\d\s.,;:+eE-]+$/.test(line));
+  const isHeading = !/[\d:=[\]]/.test(first) && lines.length && lines.every((line) => /^[\d\s.,;:+eE-]+$/.test(line));
   return isHeading ? rest.join("\n").trim() : text;
 }
 
@@ -68,7 +68,9 @@ function firstLines(lines) {
 function jsonSpectra(source) {
   let value;
   try { value = JSON.parse(source); } catch { return null; }
-  if (Array.isArray(value) && value.every(Array.isArray)) return [value.map((peak) => peak.join(" ")).join("\n")];
+  // Further numbers are columns of a list, and what is none is an annotation.
+  const isColumn = (entry, place) => place < 2 || typeof entry === "number";
+  if (Array.isArray(value) && value.every(Array.isArray)) return [value.map((peak) => peak.filter(isColumn).join(" ")).join("\n")];
   return [value].flat().map(jsonSpectrum);
 }
 
@@ -78,14 +80,14 @@ function jsonNumbers(value) {
   return wordsOf(value.replace(/[[\]]/g, " "));
 }
 
-/** The peaks of a spectrum of JSON: pairs, or two lists by names. */
+/** The peaks of a spectrum of JSON: pairs, behind which an annotation may stand, or two lists by names. */
 function jsonPeaks(named) {
   let peaks = named("peaks", "spectrum", "peaks_json");
   if (typeof peaks === "string" && peaks.startsWith("[")) peaks = JSON.parse(peaks);
   if (typeof peaks === "string") peaks = peaks.split(/[\s;]+/).filter(Boolean).map((peak) => peak.split(":"));
   if (peaks) {
-    const pairs = Array.isArray(peaks) ? peaks.map((peak) => (Array.isArray(peak) ? peak : [peak?.mz, peak?.intensity])) : null;
-    const isWhole = (pair) => pair.length > 1 && pair.every((value) => value !== undefined && value !== null);
+    const pairs = Array.isArray(peaks) ? peaks.map((peak) => (Array.isArray(peak) ? peak.slice(0, 2) : [peak?.mz, peak?.intensity])) : null;
+    const isWhole = (pair) => pair.length === 2 && pair.every((value) => value !== undefined && value !== null);
     if (!pairs?.every(isWhole)) throw new Error("The peaks of the JSON must be pairs of m/z and intensity");
     return pairs;
   }
@@ -110,16 +112,20 @@ function jsonSpectrum(value) {
   return [...lines, `Num Peaks: ${pairs.length}`, ...pairs].join("\n");
 }
 
-/** Whether a spectrum says what its precursor is, which a mere list of m/z and intensity does not. */
+/** A line with the m/z of the precursor, by the names that the server reads in MGF, MSP and its comments, and MassBank. */
+const PRECURSOR_LINE = /^\s*(?:ms\$focused_ion:\s*|comments?:.*[\s"])?(?:pepmass|precursor[ _]?m\/?z|isolation[ _]?mz|parent)[\s=:]+"?[\d.]*[1-9]/im;
+
+/** Whether a spectrum has the m/z of its precursor, which a mere list of m/z and intensity does not. */
 function namesPrecursor(entry) {
-  if (!isPeakList(entry)) return true;
+  if (!isPeakList(entry)) return PRECURSOR_LINE.test(entry);
   const words = wordsOf(entry);
   return words.some(isPair) && !isPair(words[0]);
 }
 
 /** Empties the fields about the precursor where a spectrum comes that has its own: they are of the one before. */
 function leavePrecursor(entry) {
-  if (!namesPrecursor(entry)) return;
+  // Without a spectrum before, they were typed for this one.
+  if (!at("query").value.trim() || !namesPrecursor(entry)) return;
   for (const id of Object.values(PRECURSOR)) at(id).value = "";
 }
 
@@ -163,9 +169,15 @@ const COMMAS = "The numbers of the list have commas: write decimal points, and b
 
 /** Whether the commas of a list may be decimal ones: where some number has one, and nothing says that commas divide numbers, such as a point beside one. */
 function hasDecimalCommas(text) {
-  const words = text.split(/[\s;]+/).filter((word) => word.includes(","));
+  const lines = text.split("\n").map((line) => line.split(/[\s;]+/).filter(Boolean));
+  const words = lines.flat().filter((word) => word.includes(","));
   // Points before three digits may divide thousands.
-  return words.some((word) => /^\d+,\d+(:|,*$)/.test(word)) && words.every((word) => /^\d+(\.\d{3})*,\d+(:|,*$)/.test(word));
+  const mayBe = words.some((word) => /^\d+,\d+(:|,*$)/.test(word)) && words.every((word) => /^\d+(\.\d{3})*,\d+(:|,*$)/.test(word));
+  const isPeak = (line) => line.length > 1 || line.some((word) => word.includes(":"));
+  if (!mayBe || lines.some(isPeak)) return mayBe;
+  // One number a line is no peak, so that commas divide two, unless what is behind them looks like decimals of m/z.
+  const behind = words.map((word) => /,(\d+)/.exec(word)[1]);
+  return behind.some((digits) => /^0\d/.test(digits)) || behind.every(({ length }) => length >= 4 && length === behind[0].length);
 }
 
 /** The words of each peak of a line: what semicolons divide, where that is several words each time; else the whole line. */

@@ -38,11 +38,15 @@ function readRows(text, separator, quotable) {
   return rows;
 }
 
+const EMPTY = "the file is empty: a row for each query is needed";
+
 /** The columns of a file: of a .txt file one without a name, with a query in each line. */
 function readTable(name, content) {
   const text = content.replace(/^\ufeff/, "");
   if (name.toLowerCase().endsWith(".txt")) {
-    return { names: ["text"], rows: text.split(/\r\n?|\n/).filter((line) => line.trim()).map((line) => [line]) };
+    const lines = text.split(/\r\n?|\n/).filter((line) => line.trim());
+    if (!lines.length) throw new Error(EMPTY);
+    return { names: ["text"], rows: lines.map((line) => [line]) };
   }
   const [start] = text.split(/\r\n?|\n/, 1);
   // Excel reads and writes a first line that only says which sign separates cells.
@@ -54,7 +58,7 @@ function readTable(name, content) {
   // Cells between tabs are what they are, unless all names stand between quotation marks, as R writes them.
   const quotable = separator !== "\t" || first.split(separator).every((cell) => /^".*"$/.test(cell));
   const [names, ...rows] = readRows(table, separator, quotable);
-  if (!names || !rows.length) throw new Error("a line with the names of columns and a row for each query are needed");
+  if (!names) throw new Error(EMPTY);
   const odd = rows.findIndex((row) => row.length !== names.length);
   if (odd >= 0) throw new Error(`row ${odd + 1} has ${plural(rows[odd].length, "cell", "cells")}, of ${plural(names.length, "column", "columns")}`);
   return { names, rows };
@@ -81,8 +85,22 @@ function placeOf(names, row) {
   return row.findIndex((cell) => wanted.includes(cell.trim().toLowerCase()));
 }
 
-/** Whether the first row of a table holds names of columns: some of them is known here, or in the model's own tables. */
-const hasNames = ({ names }) => placeOf([...NAMES, state.model.column, ...state.model.columns], names) >= 0;
+/** Words in names of columns of queries. */
+const NAME_WORD = /\b(text|description|query|question|abstract|sentence|prompt|spectrum|name|smiles)\b/i;
+
+/** How many times longer queries are than names that the page does not know. */
+const QUERY_TO_NAME = 4;
+
+/** Whether the first row of a table holds names of columns: some of them is known here, or in the model's own tables; or all are short, and a word of one is known or the cells below are several times longer. */
+function hasNames({ names, rows }) {
+  if (placeOf([...NAMES, state.model.column, ...state.model.columns], names) >= 0) return true;
+  const isShort = (cell) => cell.trim().split(/[\s_]+/).length <= 3 && !/[.!?。？！]/.test(cell);
+  if (!names.every(isShort)) return false;
+  if (names.some((name) => NAME_WORD.test(name.replaceAll("_", " ")))) return true;
+  const longest = (row) => Math.max(...row.map((cell) => cell.trim().length));
+  const mean = rows.reduce((sum, row) => sum + longest(row), 0) / rows.length;
+  return mean >= QUERY_TO_NAME * longest(names);
+}
 
 /** The table whose first row is a query as the others are. */
 const withoutNames = ({ names, rows }) => ({ names: names.map((_, column) => `column ${column + 1}`), rows: [names, ...rows] });
@@ -195,9 +213,15 @@ function showTable({ names, rows }, file, isNamed) {
   at("table-column").replaceChildren(...names.map((name, column) => make("option", { value: column }, name)));
   at("table-column").value = queryColumn({ names, rows });
   at("table-column-choice").hidden = names.length < 2;
-  at("table-says").textContent = `${file.name}: ${plural(rows.length, "query", "queries")}`
-    + `${isNamed ? "." : `, the first row “${rows[0].join(", ").slice(0, 120)}” among them.`}`;
-  at("table-go").disabled = false;
+  at("table-says").textContent = `${file.name}: ${countOfQueries(rows, isNamed)}`;
+  at("table-go").disabled = !rows.length;
+}
+
+/** How many queries a table has, in words. A first row that is one of them is shown. */
+function countOfQueries(rows, isNamed) {
+  if (!rows.length) return "no query, as its only row holds names of columns.";
+  const first = isNamed ? "" : `, the first row “${rows[0].join(", ").slice(0, 120)}” among them`;
+  return `${plural(rows.length, "query", "queries")}${first}.`;
 }
 
 function listenToTable() {

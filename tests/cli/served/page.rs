@@ -56,6 +56,19 @@ fn the_page_reads_tables_whole_or_refuses_them() {
             ),
             (r#"readTable("a.csv", 'text,n\n"a,1\n')"#, unpaired.clone()),
             (r#"readTable("a.csv", 'text,n\n"a" b,1\n')"#, unpaired.clone()),
+            // the only row may be a query
+            (r#"readTable("a.csv", "An acid.\n")"#, json!({"names": ["An acid."], "rows": []})),
+            (
+                r#"["a.csv", "a.txt"].map((name) => outcome(() => readTable(name, "\n")))"#,
+                json!([
+                    "the file is empty: a row for each query is needed",
+                    "the file is empty: a row for each query is needed"
+                ]),
+            ),
+            (
+                r#"countOfQueries([], true)"#,
+                json!("no query, as its only row holds names of columns."),
+            ),
             // between tabs quotation marks are what they are, unless all names have them
             (
                 r#"readTable("a.tsv", 'text\tn\n"a\t1\n"b"\t2\n')"#,
@@ -73,8 +86,18 @@ fn the_page_takes_a_first_row_for_names_where_one_is_known() {
         "the_page_takes_a_first_row_for_names_where_one_is_known",
         &[
             (
-                r#"[["text", "n"], ["Prompt"], ["n", " SMILES"], ["price", "x"], ["An acid."], ["An acid.", "7"]].map((names) => hasNames({ names }))"#,
+                r#"[["text", "n"], ["Prompt"], ["n", " SMILES"], ["price", "x"], ["An acid."], ["An acid.", "7"]].map((names) => hasNames({ names, rows: [] }))"#,
                 json!([true, true, true, true, false, false]),
+            ),
+            // a word of a short name is known, as is none of a query
+            (
+                r#"[["question"], ["n", "Compound description"], ["query_text"], ["The name of an acid"], ["An ester"]].map((names) => hasNames({ names, rows: [["An acid."]] }))"#,
+                json!([true, true, true, false, false]),
+            ),
+            // names in other languages are several times shorter than the queries
+            (
+                r#"["An acid.", "An acid with a benzene ring"].map((query) => hasNames({ names: ["frage", "nr"], rows: [[query, "1"]] }))"#,
+                json!([false, true]),
             ),
             (
                 r#"withoutNames({ names: ["An acid.", "7"], rows: [["A ring.", "8"]] })"#,
@@ -202,7 +225,19 @@ fn the_page_doubts_an_order_only_where_words_alone_are_read() {
                 r#"doubt({ words: { known: 0, unknown: ["zz"], alone: false } })"#,
                 json!({"nothing": false, "line": "0 of 1 word occur in training texts; not “zz”."}),
             ),
+            // as of "?"
+            (
+                r#"doubt({ words: { known: 0, unknown: [], alone: true } })"#,
+                json!({"nothing": true, "line": "The query has no word of a training text: the order below means nothing."}),
+            ),
+            (r#"doubt({ words: { known: 0, unknown: [], alone: false } })"#, json!(null)),
+            (r#"doubt({ words: { known: 1, unknown: [], alone: true } })"#, json!(null)),
             (r#"doubt({})"#, json!(null)),
+            // where all candidates have the score of nothing, one line says so
+            (
+                r#"(state.skip = 0, sure({ words: { known: 0, unknown: ["zz"], alone: true }, hits: [{ rank: 1, tied: 9, duplicates: [] }] }, true))"#,
+                json!(["No training text has any of these words: the order below means nothing."]),
+            ),
         ],
     );
 }
@@ -226,6 +261,19 @@ fn the_page_reads_spectra_of_json_and_lists_with_names_of_columns() {
                 r#"spectraOf('{"peaks": [{"mz": 49.0076, "intensity": 120}, [50.0142, 99.5]], "precursor_mz": 150}')"#,
                 json!([entry]),
             ),
+            // annotations may be missing
+            (
+                r#"spectraOf('{"peaks": [[49.0076, 120, null], [50.0142, 99.5, "x"]], "precursor_mz": 150}')"#,
+                json!([entry]),
+            ),
+            (
+                r#"spectraOf('[[49.0076, 120, null], [50.0142, 99.5, "x"]]')"#,
+                json!(["49.0076 120\n50.0142 99.5"]),
+            ),
+            (
+                r#"spectraOf('{"peaks": [[49.0076, null, 1]]}')"#,
+                json!("The peaks of the JSON must be pairs of m/z and intensity"),
+            ),
             (
                 r#"spectraOf('[null]')"#,
                 json!(
@@ -246,6 +294,15 @@ fn the_page_reads_spectra_of_json_and_lists_with_names_of_columns() {
                     "49.0076\t120",
                     "49.0076,120",
                     "BEGIN IONS\nPEPMASS=150\n49.0076 120\nEND IONS"
+                ]),
+            ),
+            // a line that says something is no heading
+            (
+                r#"["Precursor_type: [M+Na]+", "adduct=[M+Na]+", "[M+Na]+"].map((line) => spectraOf(`${line}\n49.0076 120\n`)[0])"#,
+                json!([
+                    "Precursor_type: [M+Na]+\n49.0076 120",
+                    "adduct=[M+Na]+\n49.0076 120",
+                    "[M+Na]+\n49.0076 120"
                 ]),
             ),
         ],
@@ -274,6 +331,15 @@ fn the_page_reads_no_list_of_peaks_wrongly() {
                 r#"["49,0076;120,5\n50,0142;99,5", "49,0076;120\n50,0142;99", "49,0076;1.234,5", "49,0076\n50,0142", "49,0076:120"].map(readList)"#,
                 json!([commas, commas, commas, commas, commas]),
             ),
+            (
+                r#"["49,0076\n50,0142\n91,0542", "49,1076\n50,1142", "49,120\t50,99"].map(readList)"#,
+                json!([commas, commas, commas]),
+            ),
+            // one number a line would be no peak
+            (
+                r#"["49,120\n91,999", "m/z,intensity\n49,120\n91,0", "91,999"].map((text) => outcome(() => readList(spectraOf(text)[0])))"#,
+                json!(["150 49:120 91:999", "150 49:120 91:0", "150 91:999"]),
+            ),
             // what no decimal comma can be
             (
                 r#"["49.0076,120\n50,99", "49,120,1\n50,99,2", "49, 120\n50, 99", "49:120,50:99"].map(readList)"#,
@@ -294,8 +360,22 @@ fn the_page_reads_no_list_of_peaks_wrongly() {
             (r#"peakList("100 5\n120 4 130", { precursor_mz: "150" })"#, json!(says)),
             // a list does not say what its precursor is
             (
-                r#"["63.04 31:2", "63.04 adduct=[M+H]+ 31:2", "NAME: a", "31:2", "31 2\n45 1", "[[31, 2]]"].map(namesPrecursor)"#,
-                json!([true, true, true, false, false, false]),
+                r#"["63.04 31:2", "63.04 adduct=[M+H]+ 31:2", "31:2", "31 2\n45 1", "[[31, 2]]"].map(namesPrecursor)"#,
+                json!([true, true, false, false, false]),
+            ),
+            // nor do files that have peaks and other fields
+            (
+                r#"["PEPMASS=63.04", "Precursor_MZ: 63.04", "PrecursorMZ 63", "MS$FOCUSED_ION: PRECURSOR_M/Z 63.04", 'Comment: Spec=a Parent=63.04'].map((line) => namesPrecursor(`NAME: a\n${line}`))"#,
+                json!([true, true, true, true, true]),
+            ),
+            (
+                r#"["NAME: a", "PEPMASS=0", "Precursor_type: [M+H]+", "Parent_compound: 5"].map(namesPrecursor)"#,
+                json!([false, false, false, false]),
+            ),
+            // what is typed before any spectrum is about the first
+            (
+                r#"["", "63.04 31:2"].map((before) => (at("query").value = before, at("adduct").value = "[M+Na]+", leavePrecursor("63.04 31:2"), at("adduct").value))"#,
+                json!(["[M+Na]+", ""]),
             ),
             // what precedes all spectra of a file is about each
             (

@@ -23,7 +23,7 @@ pub(super) struct TokenFiles {
 
 /// The special tokens that have a part, in the order in which transformers adds them.
 const PARTS: [&str; 7] = ["bos", "eos", "unk", "sep", "pad", "cls", "mask"];
-/// A key with further special tokens, under its former and its present name.
+/// A key with further special tokens, under its former and its present name: a list, or an object that names each.
 const FURTHER: [&str; 2] = ["additional_special_tokens", "extra_special_tokens"];
 const DECODER: &str = "added_tokens_decoder";
 const TOKEN: &str = "a string, or an object with the string `content`";
@@ -38,7 +38,11 @@ impl TokenFiles {
         let read = |name: &str, is_read: bool| {
             let path = folder.join(name);
             if is_read && path.exists() {
-                JsonFile::read(&path)
+                let mut file = JsonFile::read(&path)?;
+                for key in FURTHER {
+                    file.list_values(key)?;
+                }
+                Ok::<_, Error>(file)
             } else {
                 Ok(JsonFile { path, json: Map::new() })
             }
@@ -102,18 +106,16 @@ impl TokenFiles {
         file.json.get(key).is_some_and(Value::is_null)
     }
 
-    /// Returns the special tokens that have no part: a list, or an object that names each.
+    /// Returns the special tokens that have no part, in the order of their files.
     pub(super) fn further(&self) -> Result<Vec<AddedToken>, Error> {
         let mut all = Vec::new();
         for file in [&self.keys, &self.map] {
             for key in FURTHER {
                 let tokens = file.value(key, Some(Vec::new()), "a list of tokens", |value| {
-                    let list: Vec<&Value> = match value {
-                        Value::Null => Vec::new(),
-                        Value::Object(named) => named.values().collect(),
-                        other => other.as_array()?.iter().collect(),
-                    };
-                    list.into_iter().map(|value| token(value.clone())).collect()
+                    if value.is_null() {
+                        return Some(Vec::new());
+                    }
+                    value.as_array()?.iter().map(|value| token(value.clone())).collect()
                 })?;
                 all.extend(tokens.into_iter().map(|token| AddedToken { special: true, ..token }));
             }

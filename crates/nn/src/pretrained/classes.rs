@@ -221,7 +221,8 @@ impl File<'_> {
                 expected.push(json!({ "type": "Lowercase" }));
             }
         }
-        // the tables are those of the file, and the split at spaces leaves none that are stripped or doubled
+        // The tables are those of the file, and a split at spaces leaves none that are stripped or doubled. A file
+        // without this split is read as it says: the versions may differ in the blanks at the ends of texts.
         let spaces = json!({ "Regex": " {2,}" });
         let is_same = |part: &Value| {
             part.is_null()

@@ -1,7 +1,10 @@
+use std::fmt;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
 use dsokr_core::store::read_text;
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use crate::error::Error;
@@ -32,6 +35,26 @@ impl JsonFile {
         } else {
             Ok(Self { path: path.to_path_buf(), json: Map::new() })
         }
+    }
+
+    /// Puts a list in the place of a key's object: its values, in the order of the file, which the map does not keep.
+    pub(super) fn list_values(&mut self, key: &str) -> Result<(), Error> {
+        if !self.json.get(key).is_some_and(Value::is_object) {
+            return Ok(());
+        }
+        let path = &self.path;
+        let wrong = |e: serde_json::Error| Error::file(path, format!("not a JSON object: {e}"));
+        let text = read_text(path).map_err(|e| Error::file(path, e))?;
+        let file = serde_json::from_str::<Pairs>(&text).map_err(wrong)?;
+        // of several values of one key the last one counts
+        let Some((_, object)) = file.0.iter().rfind(|(name, _)| name == key) else {
+            return Ok(());
+        };
+        let named = serde_json::from_str::<Pairs>(object.get()).map_err(wrong)?;
+        let values = named.0.iter().map(|(_, value)| serde_json::from_str::<Value>(value.get()));
+        let values = values.collect::<Result<Vec<Value>, _>>().map_err(wrong)?;
+        self.json.insert(key.to_owned(), values.into());
+        Ok(())
     }
 
     /// Returns the error for a key's value.
@@ -93,5 +116,32 @@ impl JsonFile {
     pub(super) fn flag(&self, key: &str, default: bool) -> Result<bool, Error> {
         let read = |value: &Value| if value.is_null() { Some(default) } else { value.as_bool() };
         self.value(key, Some(default), "true or false", read)
+    }
+}
+
+/// The keys and values of an object, in the order of its text.
+struct Pairs(Vec<(String, Box<RawValue>)>);
+
+impl<'de> Deserialize<'de> for Pairs {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct InOrder;
+
+        impl<'de> Visitor<'de> for InOrder {
+            type Value = Pairs;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Pairs, A::Error> {
+                let mut pairs = Vec::new();
+                while let Some(pair) = map.next_entry()? {
+                    pairs.push(pair);
+                }
+                Ok(Pairs(pairs))
+            }
+        }
+
+        deserializer.deserialize_map(InOrder)
     }
 }

@@ -510,6 +510,18 @@ fn pieces_that_versions_of_transformers_read_differently_are_refused() {
 }
 
 #[test]
+fn pieces_that_are_not_split_at_spaces_are_those_of_the_file() {
+    let fixture = with_pieces("", json!({}), |file| {
+        file["normalizer"] = Value::Null;
+        file["pre_tokenizer"] = json!({
+            "type": "Metaspace", "replacement": "\u{2581}", "prepend_scheme": "always", "split": false,
+        });
+    });
+    // the blank at the end is a piece
+    assert_eq!(ids(&fixture.open().unwrap().tokenizer, "a "), [0, 7, 4, 2]);
+}
+
+#[test]
 fn byte_pairs_that_the_class_would_split_otherwise_are_refused() {
     let mut fixture = Fixture::roberta();
     let mut file: Value = serde_json::from_str(&fixture.files["tokenizer.json"]).unwrap();
@@ -578,6 +590,14 @@ fn further_tokens_have_the_order_of_transformers() {
     let tokens = |name: &str| json!({ "additional_special_tokens": [name] }).to_string();
     fixture.files.insert("tokenizer_config.json", tokens("[MOL]"));
     fixture.files.insert("special_tokens_map.json", tokens("[END]"));
+    let tokenizer = fixture.open().unwrap().tokenizer;
+    assert_eq!(ids(&tokenizer, "a [MOL] [END]"), [2, 5, 16, 17, 3]);
+
+    // the order of names in the file, not that of the alphabet
+    let mut fixture = with_file(|_| ());
+    fixture.set("vocab_size", 18.into());
+    let named = r#"{"extra_special_tokens": {"mol_token": "[MOL]", "end_token": "[END]"}}"#;
+    fixture.files.insert("tokenizer_config.json", named.to_owned());
     let tokenizer = fixture.open().unwrap().tokenizer;
     assert_eq!(ids(&tokenizer, "a [MOL] [END]"), [2, 5, 16, 17, 3]);
 }
