@@ -195,7 +195,7 @@ fn names_rows(column: &Column, rows: usize) -> bool {
 }
 
 /// The column whose texts are the inputs: of those with the name of one, else of all, the longest texts, unless they are a few
-/// that recur beside molecules or vectors; else vectors, else SMILES; else the longest texts that look like labels with spaces
+/// of another name that recur beside molecules or vectors with something else to learn; else vectors, else SMILES; else the longest texts that look like labels with spaces
 /// between, are single words that recur, lists, many names, or sets of labels.
 fn input_of<'c>(columns: &'c [Column], output: Option<&str>) -> Option<&'c Column> {
     let is_a_usual_name = |column: &Column| is_name_of_texts(&column.name);
@@ -212,13 +212,21 @@ fn input_of<'c>(columns: &'c [Column], output: Option<&str>) -> Option<&'c Colum
         let recur = column.filled >= 2 * column.distinct;
         column.unread_list.is_some() || (column.are_single_words && recur)
     };
-    // texts such as descriptions of an assay say where a row is from
+    // texts such as descriptions of an assay say where a row is from, if something else is learned
     let are_of_many = |column: &Column| {
+        let is_learnable = |other: &Column| {
+            let is_other = other.name != column.name && !is_aside(other);
+            is_other && varies(other) && are_learned_beside_others(&other.kind)
+        };
+        let is_anything_else = output.is_some() || columns.iter().any(is_learnable);
         let has_more = |other: &Column| other.distinct > column.distinct;
         let is_input =
             |other: &Column| matches!(other.kind, ColumnKind::Smiles | ColumnKind::Vectors(_));
         let recur = column.filled >= ROWS_OF_A_CLASS * column.distinct;
-        recur && free().any(|other| is_input(other) && has_more(other))
+        recur
+            && !is_a_usual_name(column)
+            && is_anything_else
+            && free().any(|other| is_input(other) && has_more(other))
     };
     let are_many_names =
         |column: &Column| matches!(column.kind, ColumnKind::Classes(count) if count > CLASSES);
@@ -254,6 +262,24 @@ fn output_of<'c>(columns: &'c [Column], input: &Column, copies: &[String]) -> Op
 /// Whether a column holds numbers, in any notation.
 pub(super) fn are_numbers(column: &Column) -> bool {
     matches!(column.kind, ColumnKind::Numbers(_))
+}
+
+/// Whether cells of a kind are learned beside molecules, vectors and texts.
+fn are_learned_beside_others(kind: &ColumnKind) -> bool {
+    match kind {
+        ColumnKind::Numbers(_)
+        | ColumnKind::Classes(_)
+        | ColumnKind::Labels(_)
+        | ColumnKind::Rankings(_)
+        | ColumnKind::Orders(_) => true,
+        ColumnKind::Smiles
+        | ColumnKind::Inchi
+        | ColumnKind::Vectors(_)
+        | ColumnKind::Dates
+        | ColumnKind::Texts
+        | ColumnKind::Ids
+        | ColumnKind::Nothing => false,
+    }
 }
 
 /// Whether a column has the name of what is measured in ChEMBL's or BindingDB's tables.

@@ -439,7 +439,7 @@ fn what_is_named_as_learned_is_the_output_and_no_id_of_a_target() {
 }
 
 /// Molecules are inputs beside descriptions of two assays, and what was measured most is learned. Texts that tell rows apart as
-/// molecules do are inputs.
+/// molecules do are inputs, and so are texts beside which there is nothing else to learn, or which have the name of texts.
 #[test]
 fn descriptions_of_a_few_assays_are_no_inputs_beside_molecules() {
     let sandbox = Sandbox::new();
@@ -447,6 +447,8 @@ fn descriptions_of_a_few_assays_are_no_inputs_beside_molecules() {
     let mut bindings =
         "Ligand SMILES\tTarget Name\tKi (nM)\tIC50 (nM)\tCuration/DataSource\n".to_owned();
     let mut captions = "caption,smiles\n".to_owned();
+    let mut recurring = "note,smiles\n".to_owned();
+    let mut described = "description,smiles,mass\n".to_owned();
     for at in 0..120 {
         let smiles = format!("{}C(C)O", "C".repeat(at));
         let assay = ["Inhibition of the carbonic anhydrase 2", "Displacement of a radioligand"];
@@ -460,6 +462,9 @@ fn descriptions_of_a_few_assays_are_no_inputs_beside_molecules() {
         let target = ["Prothrombin", "Thrombin"][at % 2];
         let source = ["Curated from the literature by BindingDB", "US Patent"][at / 2 % 2];
         writeln!(bindings, "{smiles}\t{target}\t{ki}\t{ic50}\t{source}").unwrap();
+        let odour = ["smells of fruit and of wine", "smells of oil and of wax"][at % 2];
+        writeln!(recurring, "it {odour},{smiles}").unwrap();
+        writeln!(described, "it {odour},{smiles},{at}.5").unwrap();
         let molecule = at % 20;
         writeln!(
             captions,
@@ -471,10 +476,14 @@ fn descriptions_of_a_few_assays_are_no_inputs_beside_molecules() {
     sandbox.write("assays.csv", &assays);
     sandbox.write("bindings.tsv", &bindings);
     sandbox.write("captions.csv", &captions);
+    sandbox.write("recurring.csv", &recurring);
+    sandbox.write("described.csv", &described);
     for (file, input, output) in [
         ("assays.csv", "Smiles", "pChEMBL Value"),
         ("bindings.tsv", "Ligand SMILES", "IC50 (nM)"),
         ("captions.csv", "caption", "smiles"),
+        ("recurring.csv", "note", "smiles"),
+        ("described.csv", "description", "smiles"),
     ] {
         let found = json(&sandbox.succeed(&["init", file, "--json"]));
         assert_eq!((&found["input"], &found["output"]), (&input.into(), &output.into()), "{found}");
