@@ -347,6 +347,8 @@ fn preference(column: &Column, input: &Column, is_learned: bool) -> Option<usize
         ColumnKind::Labels(_) => Some(2),
         ColumnKind::Classes(_) | ColumnKind::Numbers(_) if is_learned => Some(3),
         ColumnKind::Classes(count) if count > CLASSES && name_rows => Some(7),
+        // months and the like, unless nothing else is learned
+        ColumnKind::Classes(_) if column.code.is_some() => Some(7),
         ColumnKind::Classes(_) => Some(5),
         ColumnKind::Numbers(_) | ColumnKind::Vectors(_) => Some(6),
         ColumnKind::Texts => Some(8),

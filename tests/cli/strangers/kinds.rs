@@ -573,7 +573,7 @@ fn labels_with_a_rare_sign_between_are_found_and_the_sign_is_named() {
     }
 }
 
-/// Codes with a 0 before them are classes, and named.
+/// Codes with a 0 before them are classes, and named. Numbers are learned before them.
 #[test]
 fn codes_that_begin_with_0_are_no_numbers() {
     let mut table = "text,diagnosis\n".to_owned();
@@ -588,6 +588,14 @@ fn codes_that_begin_with_0_are_no_numbers() {
     assert!(shown.contains(said) && shown.contains("4 classes"), "{shown}");
     let shown = sandbox.succeed(&["init", "codes.csv", "--force", "--as", "diagnosis=numbers"]);
     assert!(!shown.contains(said), "{shown}");
+    let mut priced = "text,month,price\n".to_owned();
+    for at in 0..60 {
+        let month = at % 12 + 1;
+        writeln!(priced, "the parcel with the number {at},{month:02},{at}.25").unwrap();
+    }
+    sandbox.write("priced.csv", &priced);
+    let found = json(&sandbox.succeed(&["init", "priced.csv", "--json"]));
+    assert_eq!(found["output"], "price", "{found}");
 }
 
 /// Columns of numbers that one configuration does not read together are counted, and named where they are asked for.
