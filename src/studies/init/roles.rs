@@ -147,6 +147,14 @@ fn missing(columns: &[Column], argument: &'static str, what: &str, left_out: &st
         let kind = Argument::new("as").with("COLUMN=KIND");
         allowed += &format!("; {kind} says what a column holds, where what is found out is wrong");
     }
+    for Column { name, code, .. } in columns {
+        if let Some(code) = code {
+            let as_numbers = Argument::new("as").with(format_args!("{name}=numbers"));
+            allowed += &format!(
+                "; cells such as {code:?} in {name:?} are taken for codes: {as_numbers} reads numbers"
+            );
+        }
+    }
     let numbers = columns.iter().filter(|column| are_numbers(column)).count();
     if argument == INPUT && numbers > 2 {
         allowed += "; several columns of numbers are one vector by inputs = { column = \"FIRST..LAST\", numbers = true }, \

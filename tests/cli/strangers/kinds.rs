@@ -596,6 +596,15 @@ fn codes_that_begin_with_0_are_no_numbers() {
     sandbox.write("priced.csv", &priced);
     let found = json(&sandbox.succeed(&["init", "priced.csv", "--json"]));
     assert_eq!(found["output"], "price", "{found}");
+    let mut counted = "text,count\n".to_owned();
+    for at in 0..40 {
+        writeln!(counted, "the box with the number {at},{:05}", 123 + 977 * at).unwrap();
+    }
+    sandbox.write("counted.csv", &counted);
+    let said =
+        ["no column of SMILES", "\"00123\" in \"count\" are taken for codes: --as count=numbers"];
+    sandbox.fail(&["init", "counted.csv"], 2, &said);
+    sandbox.succeed(&["init", "counted.csv", "--as", "count=numbers"]);
 }
 
 /// Columns of numbers that one configuration does not read together are counted, and named where they are asked for.
