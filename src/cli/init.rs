@@ -461,6 +461,14 @@ fn doubts(column: &Column) -> String {
             shortened(cell, 40),
         );
     }
+    if let Some((line, cell)) = &column.below.first {
+        text += &format!(
+            "{name}: {} cells are read as amounts below 0, the first one {:?} on line {line}; if brackets or a sign behind mean \
+             something else, remove these cells\n",
+            column.below.count,
+            shortened(cell, 40),
+        );
+    }
     if let (ColumnKind::Numbers(notation), Some(mixed)) = (kind, &column.mixed) {
         text += &format!("{name}: {}\n", points_and_commas(notation, mixed));
     }

@@ -97,6 +97,8 @@ pub struct Column {
     pub code: Option<String>,
     /// Of numbers with a unit, those without it, which are read as of that unit.
     pub unitless: Exceptions,
+    /// Of numbers, those that are below 0 by brackets or a sign behind, as accounts write them.
+    pub below: Exceptions,
     /// Of numbers with points and commas, cells with each, where both are before decimals, or the ones may be wrongly read as
     /// thousands.
     pub mixed: Option<PointsAndCommas>,
@@ -213,6 +215,13 @@ impl Column {
                 unitless.add(table.line(row), cell);
             }
         }
+        let mut below = Exceptions::default();
+        if let ColumnKind::Numbers(notation) = &kind {
+            for &(row, cell) in filled.iter().filter(|(_, cell)| notation.is_below_by_account(cell))
+            {
+                below.add(table.line(row), cell);
+            }
+        }
         let line_and_cell = |Alike { count, first }: Alike| {
             let (row, cell) = filled[first];
             Exceptions { count, first: Some((table.line(row), cell.to_owned())) }
@@ -264,6 +273,7 @@ impl Column {
             code: code.map(str::to_owned),
             thousand: first_thousand(&kind, &texts).filter(|_| mixed.is_none()).map(str::to_owned),
             mixed,
+            below,
             unitless,
             are_times: are_times(&kind, name, &texts),
             have_digits: most(&texts, |cell| cell.contains(|c: char| c.is_ascii_digit())),

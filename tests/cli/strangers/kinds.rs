@@ -251,6 +251,30 @@ fn numbers_without_the_unit_of_the_others_are_named() {
     said.iter().for_each(|line| assert!(shown.contains(line), "{line}\n{shown}"));
 }
 
+/// Brackets may say that a number is below 0, or that it is doubtful.
+#[test]
+fn numbers_in_brackets_are_named() {
+    let mut table = "smiles,ic50,dose\n".to_owned();
+    for at in 0..40 {
+        let molecule = "C".repeat(at);
+        let (ic50, dose) = match at {
+            3 | 7 => (format!("({at}.83)"), format!("({at}.5) mg")),
+            _ => (format!("{at}.83"), format!("{at}.5 mg")),
+        };
+        writeln!(table, "{molecule}C(C)O,{ic50},{dose}").unwrap();
+    }
+    let sandbox = Sandbox::new();
+    sandbox.write("doubtful.csv", &table);
+    let shown = sandbox.succeed(&["init", "doubtful.csv", "--output", "ic50"]);
+    let said = "ic50: 2 cells are read as amounts below 0, the first one \"(3.83)\" on line 5";
+    assert!(
+        shown.contains(said) && !shown.contains("dose: 2 cells are read as amounts"),
+        "{shown}"
+    );
+    let stated = ["init", "doubtful.csv", "--output", "dose", "--force", "--json"];
+    assert_eq!(json(&sandbox.succeed(&stated))["skipped"], 2);
+}
+
 #[test]
 fn columns_without_names_and_of_splits_are_named() {
     let sandbox = Sandbox::new();
