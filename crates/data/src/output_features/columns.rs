@@ -139,8 +139,8 @@ impl OutputKind for LabelFeatures {
             Some(fitted) => self.vocabulary_of(fitted, &sets, from.table)?,
             None => {
                 let vocabulary = LabelVocabulary::fit(&sets)?;
-                // most tables have none, whose labels need not be counted
-                if !cells::spellings(vocabulary.names()).is_empty() {
+                // labels with spaces between may be words of texts; most other tables have none, whose labels need not be counted
+                if self.separator != ' ' && !cells::spellings(vocabulary.names()).is_empty() {
                     let cells = from.table.column(&self.column)?.iter().map(String::as_str);
                     let (path, column) = (from.table.path(), &self.column);
                     cells::warn_of_spellings(path, "labels", column, &self.spellings(cells));
