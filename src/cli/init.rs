@@ -451,9 +451,8 @@ fn doubts(column: &Column) -> String {
     }
     if let (ColumnKind::Numbers(notation), Some((line, cell))) = (kind, &column.unitless.first) {
         let unit = &notation.unit;
-        let number = notation.normalised(cell).and_then(|number| number.parse::<f64>().ok());
-        let is_share = unit == "%" && number.is_some_and(|number| number.abs() <= 1.0);
-        let share = if is_share { ", most likely a share (100 times as many %)" } else { "" };
+        let share =
+            if column.are_shares { ", most likely a share (100 times as many %)" } else { "" };
         text += &format!(
             "{name}: {} of {filled} cells lack the unit {unit:?} and are read as numbers of it; the first one, on line {line}, \
              is {:?}{share}: write all in one unit\n",

@@ -226,10 +226,10 @@ fn measures_are_named_and_no_inputs() {
     said.iter().for_each(|line| assert!(shown.contains(line), "{line}\n{shown}"));
 }
 
-/// Numbers without the unit of the others are read as of that unit, and named.
+/// Numbers without the unit of the others are read as of that unit, and named, but for 0.
 #[test]
 fn numbers_without_the_unit_of_the_others_are_named() {
-    let mut table = "smiles,share,mass\n".to_owned();
+    let mut table = "smiles,share,mass,loss,yield\n".to_owned();
     for at in 0..40 {
         let number = 20.0 + 0.5 * f64::from(at);
         let molecule = "C".repeat(at as usize);
@@ -237,7 +237,12 @@ fn numbers_without_the_unit_of_the_others_are_named() {
             3 | 7 => (format!("{}", number / 100.0), format!("{}", 1000.0 * number)),
             _ => (format!("{number} %"), format!("{number} kg")),
         };
-        writeln!(table, "{molecule}C(C)O,{share},{mass}").unwrap();
+        let (loss, gain) = match at {
+            3 => ("0".to_owned(), "1".to_owned()),
+            7 => ("0.0".to_owned(), "80.5".to_owned()),
+            _ => (format!("{number} %"), format!("{number} %")),
+        };
+        writeln!(table, "{molecule}C(C)O,{share},{mass},{loss},{gain}").unwrap();
     }
     let sandbox = Sandbox::new();
     sandbox.write("mixture.csv", &table);
@@ -247,8 +252,11 @@ fn numbers_without_the_unit_of_the_others_are_named() {
         "the first one, on line 5, is \"0.215\", most likely a share",
         "mass: 2 of 40 cells lack the unit \"kg\"",
         "the first one, on line 5, is \"21500\": write",
+        "yield: 2 of 40 cells lack the unit \"%\"",
+        "the first one, on line 5, is \"1\": write",
     ];
     said.iter().for_each(|line| assert!(shown.contains(line), "{line}\n{shown}"));
+    assert!(!shown.contains("loss: 2 of 40"), "{shown}");
 }
 
 /// Brackets may say that a number is below 0, or that it is doubtful.
