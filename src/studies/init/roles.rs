@@ -203,8 +203,8 @@ fn names_rows(column: &Column, rows: usize) -> bool {
 }
 
 /// The column whose texts are the inputs: of those with the name of one, else of all, the longest texts, unless they are a few
-/// of another name that recur beside molecules or vectors with something else to learn; else vectors, else SMILES; else the longest texts that look like labels with spaces
-/// between, are single words that recur, lists, many names, or sets of labels.
+/// of another name that recur beside molecules or vectors with something else to learn; else vectors, else SMILES; else the
+/// longest texts that look like labels with spaces between, are single words that recur, lists, many names, or sets of labels.
 fn input_of<'c>(columns: &'c [Column], output: Option<&str>) -> Option<&'c Column> {
     let is_a_usual_name = |column: &Column| is_name_of_texts(&column.name);
     let free = || columns.iter().filter(|column| output != Some(column.name.as_str()));
@@ -347,7 +347,8 @@ fn preference(column: &Column, input: &Column, is_learned: bool) -> Option<usize
     }
     // codes of many things, and many names beside molecules, say what a row is about
     let are_codes = column.have_digits || input.kind == ColumnKind::Smiles;
-    let name_rows = are_codes && most_classes_named(&column.name).is_none();
+    let is_named = most_classes_named(&column.name).is_some();
+    let name_rows = are_codes && !is_named;
     match column.kind {
         ColumnKind::Smiles => Some(0),
         ColumnKind::Rankings(_) | ColumnKind::Orders(_) => Some(1),
@@ -356,7 +357,7 @@ fn preference(column: &Column, input: &Column, is_learned: bool) -> Option<usize
         ColumnKind::Classes(_) | ColumnKind::Numbers(_) if is_learned => Some(3),
         ColumnKind::Classes(count) if count > CLASSES && name_rows => Some(7),
         // months and the like, unless nothing else is learned
-        ColumnKind::Classes(_) if column.code.is_some() => Some(7),
+        ColumnKind::Classes(_) if column.code.is_some() && !is_named => Some(7),
         ColumnKind::Classes(_) => Some(5),
         ColumnKind::Numbers(_) | ColumnKind::Vectors(_) => Some(6),
         ColumnKind::Texts => Some(8),
