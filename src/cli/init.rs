@@ -21,7 +21,8 @@ use crate::studies::init::{
 ///
 /// A file of mass spectra has a row for each spectrum, which names the SMILES of its molecule. It is
 /// divided by molecule into tables beside the configuration, as is a .tsv or .csv table with the columns
-/// precursor_mz, mzs, intensities and smiles, unless --input or --as says what it holds.
+/// precursor_mz, mzs, intensities and smiles, unless --input, --output, --as, --header or --no-header says what it holds, or
+/// --split, --validation or --test how its rows are divided.
 #[derive(clap::Args)]
 pub struct Arguments {
     #[arg(required = true, help = tables_help())]
@@ -69,6 +70,16 @@ pub struct Arguments {
     json: bool,
 }
 
+impl Arguments {
+    /// Whether the caller says what the columns of a table hold or how its rows are divided, which is found out of spectra.
+    fn describe_a_table(&self) -> bool {
+        let is_divided = self.split.is_some() || self.validation.is_some() || self.test.is_some();
+        let has_columns =
+            self.input.is_some() || !self.outputs.is_empty() || !self.kinds.is_empty();
+        is_divided || has_columns || self.header || self.no_header
+    }
+}
+
 /// The help of `tables`.
 fn tables_help() -> String {
     format!(
@@ -80,9 +91,8 @@ fn tables_help() -> String {
 
 pub fn run(arguments: &Arguments) -> Result<(), Error> {
     arguments.tables.iter().try_for_each(|table| check_table(table))?;
-    let is_described = arguments.input.is_some() || !arguments.kinds.is_empty();
     if let [file] = &arguments.tables[..]
-        && SpectraSurvey::reads(file, is_described)
+        && SpectraSurvey::reads(file, arguments.describe_a_table())
     {
         return spectra(arguments, file);
     }
@@ -208,17 +218,10 @@ fn config_of(table: &Path, whole: &Path) -> PathBuf {
 
 /// Writes the tables of a file of mass spectra and their configuration.
 fn spectra(arguments: &Arguments, file: &Path) -> Result<(), Error> {
-    let Arguments {
-        input, outputs, kinds, no_header, header, candidates, out, force, json, ..
-    } = arguments;
-    let is_described = input.is_some() || !outputs.is_empty() || !kinds.is_empty();
-    let given = is_described || *no_header || *header;
-    let allowed = "absent: spectra are the inputs, and the molecules that they name the outputs";
-    ensure(!given, "--input, --output, --as, --header or --no-header", "given", allowed)?;
-    let Arguments { split, validation, test, .. } = arguments;
-    let given = split.is_some() || validation.is_some() || test.is_some();
-    let allowed = "absent: spectra are divided by molecule";
-    ensure(!given, "--split, --validation or --test", "given", allowed)?;
+    let Arguments { candidates, out, force, json, .. } = arguments;
+    let options = "--input, --output, --as, --header, --no-header, --split, --validation or --test";
+    let allowed = "absent: spectra are the inputs, the molecules that they name the outputs, and spectra are divided by molecule";
+    ensure(!arguments.describe_a_table(), options, "given", allowed)?;
     let survey = SpectraSurvey::read(file, candidates.as_deref())?;
     let config = out.clone().unwrap_or_else(|| config_of(file, &survey.file));
     survey.write(&config, *force)?;
@@ -249,6 +252,12 @@ fn spectra(arguments: &Arguments, file: &Path) -> Result<(), Error> {
         if count > 0 {
             remarks += &format!("{count} {what}\n");
         }
+    }
+    if let Some(name) = &survey.names_splits {
+        remarks += &format!(
+            "{name}: its cells name the split of each row, but spectra are divided by molecule; --split column={name} keeps its \
+             splits, and reads the table as one of texts\n"
+        );
     }
     let name = config.file_stem().unwrap_or_default().to_string_lossy();
     print(&format!(
@@ -442,13 +451,20 @@ fn doubts(column: &Column) -> String {
     }
     if let (ColumnKind::Numbers(notation), Some((line, cell))) = (kind, &column.unitless.first) {
         let unit = &notation.unit;
-        let number = notation.normalised(cell).and_then(|number| number.parse::<f64>().ok());
-        let is_share = unit == "%" && number.is_some_and(|number| number.abs() <= 1.0);
-        let share = if is_share { ", most likely a share (100 times as many %)" } else { "" };
+        let share =
+            if column.are_shares { ", most likely a share (100 times as many %)" } else { "" };
         text += &format!(
             "{name}: {} of {filled} cells lack the unit {unit:?} and are read as numbers of it; the first one, on line {line}, \
              is {:?}{share}: write all in one unit\n",
             column.unitless.count,
+            shortened(cell, 40),
+        );
+    }
+    if let Some((line, cell)) = &column.below.first {
+        text += &format!(
+            "{name}: {} cells are read as amounts below 0, the first one {:?} on line {line}; if brackets or a sign behind mean \
+             something else, remove these cells\n",
+            column.below.count,
             shortened(cell, 40),
         );
     }

@@ -141,6 +141,32 @@ fn outputs_that_are_not_what_they_should_be() {
     says(&errors, &["molecules.tsv:82: the SMILES \"C(\"", "molecules.tsv:83", "2 of 82 rows"]);
 }
 
+/// Rows that a run has skipped and that are read now divide its table otherwise.
+#[test]
+fn fewer_bad_rows_than_are_known_are_named() {
+    let sandbox = Sandbox::new();
+    let mut table = "text,class\n".to_owned();
+    for at in 0..60 {
+        let (word, class) = [("red", "warm"), ("blue", "cold")][at % 2];
+        let class = if at % 20 == 3 { "" } else { class };
+        writeln!(table, "a {word} thing with the number {at},{class}").unwrap();
+    }
+    sandbox.write("things.csv", &table);
+    sandbox.succeed(&["init", "things.csv"]);
+    sandbox.succeed(&["train", "things.toml"]);
+    let evaluated = || {
+        let output = sandbox.run(&["evaluate", "runs/things"]);
+        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{errors}");
+        errors
+    };
+    let said = "0 rows are skipped, but data.bad_rows is 3";
+    let before = evaluated();
+    assert!(!before.contains("data.bad_rows"), "{before}");
+    sandbox.write("things.csv", &table.replace(",\n", ",cold\n"));
+    says(&evaluated(), &[said]);
+}
+
 #[test]
 fn predictions_leave_bad_rows_out() {
     let sandbox = Sandbox::new();

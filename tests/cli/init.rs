@@ -250,4 +250,11 @@ fn labels_that_are_read_alike_are_named() {
     let log = String::from_utf8_lossy(&trained.stderr);
     assert!(trained.status.success(), "{log}");
     assert!(log.contains("labels of the column \"foods\" differ only in"), "{log}");
+    // labels with spaces between may be words of texts
+    sandbox.write("words.csv", &table.replace("; ", " "));
+    sandbox.succeed(&["init", "words.csv", "--as", "foods=labels"]);
+    assert!(sandbox.read("words.toml").contains("separator = \" \""));
+    let trained = sandbox.run(&["train", "words.toml"]);
+    let log = String::from_utf8_lossy(&trained.stderr);
+    assert!(trained.status.success() && !log.contains("differ only in"), "{log}");
 }

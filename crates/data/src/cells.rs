@@ -372,6 +372,15 @@ impl Default for NumberNotation {
     }
 }
 
+/// Signs of currencies, which stand before or behind numbers.
+pub const CURRENCIES: [char; 5] = ['€', '$', '£', '¥', '₹'];
+
+/// Codes of currencies, which stand before or behind numbers too.
+pub const CURRENCY_CODES: [&str; 16] = [
+    "EUR", "USD", "GBP", "CHF", "JPY", "CNY", "INR", "SEK", "NOK", "DKK", "PLN", "CAD", "AUD",
+    "US$", "R$", "Rs.",
+];
+
 /// The sign that groups thousands in Switzerland, whatever the sign before decimals.
 const SWISS_GROUP: &str = "'";
 
@@ -459,13 +468,16 @@ impl NumberNotation {
     }
 
     /// Returns the sign of an amount below 0, as accounts write it, and the number that it stands for: before the currency
-    /// (`-$85.12`), behind decimals or groups (`85.12-`; `2-` is a charge or a grade), or as brackets (`($85.12)`). Other cells
-    /// have no such sign, and are returned without the unit.
+    /// (`-$85.12`), behind decimals or groups (`85.12-`; `2-` is a charge or a grade), or as brackets (`($85.12)`). With a unit other
+    /// than a currency, neither a sign behind nor brackets say so. Other cells have no such sign, and are returned without the
+    /// unit.
     fn amount<'c>(&self, cell: &'c str) -> (&'static str, &'c str) {
         let number = self.without_unit(cell);
+        let is_of_accounts = self.unit.is_empty() || self.has_currency();
         let in_brackets = number.strip_prefix('(').and_then(|rest| rest.strip_suffix(')'));
+        let in_brackets = in_brackets.filter(|_| is_of_accounts);
         let is_long = number.contains(['.', ',']);
-        let before_sign = number.strip_suffix('-').filter(|_| is_long);
+        let before_sign = number.strip_suffix('-').filter(|_| is_long && is_of_accounts);
         let has_currency =
             |rest: &&str| !self.unit.is_empty() && rest.starts_with(self.unit.as_str());
         let behind_sign = number.strip_prefix('-').map(str::trim_start).filter(has_currency);
@@ -475,6 +487,30 @@ impl NumberNotation {
             Some(amount) if !amount.starts_with(['-', '+', '(']) => ("-", amount),
             Some(_) | None => ("", number),
         }
+    }
+
+    /// Returns whether the unit is a currency.
+    fn has_currency(&self) -> bool {
+        let unit = self.unit.as_str();
+        let is_sign = unit.strip_prefix(CURRENCIES) == Some("");
+        is_sign || CURRENCY_CODES.contains(&unit)
+    }
+
+    /// Returns whether a cell is read as a number below 0 without a minus sign before it, be it by brackets or by a sign behind.
+    ///
+    /// ```
+    /// use dsokr_data::cells::NumberNotation;
+    ///
+    /// let plain = NumberNotation::default();
+    /// assert!(plain.is_below_by_account("(85.12)") && plain.is_below_by_account("85.12-"));
+    /// assert!(!plain.is_below_by_account("-85.12") && !plain.is_below_by_account("85.12"));
+    /// ```
+    pub fn is_below_by_account(&self, cell: &str) -> bool {
+        let cell = written(cell);
+        let unit = with_micro_sign(&self.unit);
+        let number = cell.strip_prefix(unit.as_str()).unwrap_or(&cell).trim_start();
+        let is_below = self.normalised(&cell).is_some_and(|number| number.starts_with('-'));
+        is_below && !number.starts_with('-')
     }
 
     /// Returns a cell, with its [micro sign](with_micro_sign), without the unit, which need not be there.
@@ -595,6 +631,15 @@ mod tests {
         let plain = NumberNotation::default();
         assert_eq!(plain.normalised("(7)").as_deref(), Some("-7"));
         assert_eq!(plain.normalised("85.12-").as_deref(), Some("-85.12"));
+        // of other units, values that are said to be doubtful or not significant
+        let micro = NumberNotation { unit: "\u{b5}M".into(), ..NumberNotation::default() };
+        for other in ["(5.8) \u{b5}M", "(5.8 \u{b5}M)", "(5.8)", "5.8- \u{b5}M", "5.8-"] {
+            assert_eq!(micro.normalised(other), None, "{other}");
+        }
+        assert_eq!(micro.normalised("-5.8 \u{b5}M").as_deref(), Some("-5.8"));
+        let francs = NumberNotation { unit: "CHF".into(), ..NumberNotation::default() };
+        assert_eq!(francs.normalised("(CHF 7.50)").as_deref(), Some("-7.50"));
+        assert!(dollars.is_below_by_account("($7.50)") && !dollars.is_below_by_account("$-7.50"));
         // charges and grades, values with their errors, and other texts
         for other in
             ["2-", "(-7)", "((7))", "()", "(a)", "1.23(4)", "12.3 (1.2)", "(7", "-85.12-", "-$7"]

@@ -95,8 +95,12 @@ pub struct Column {
     pub thousand: Option<String>,
     /// Of codes, the first cell with a 0 before it, for which they are no numbers.
     pub code: Option<String>,
-    /// Of numbers with a unit, those without it, which are read as of that unit.
+    /// Of numbers with a unit, those without it that are not 0, which are read as of that unit.
     pub unitless: Exceptions,
+    /// Whether these, beside percentages, are most likely shares: none is above 1, and some have decimals.
+    pub are_shares: bool,
+    /// Of numbers, those that are below 0 by brackets or a sign behind, as accounts write them.
+    pub below: Exceptions,
     /// Of numbers with points and commas, cells with each, where both are before decimals, or the ones may be wrongly read as
     /// thousands.
     pub mixed: Option<PointsAndCommas>,
@@ -205,12 +209,31 @@ impl Column {
         let short_example =
             texts.iter().filter(is_short).find(is_valid).map(|&cell| cell.to_owned());
         let mut unitless = Exceptions::default();
+        let mut are_shares = false;
         if let ColumnKind::Numbers(notation) = &kind
             && !notation.unit.is_empty()
         {
             let bare = NumberNotation { unit: String::new(), ..notation.clone() };
-            for &(row, cell) in filled.iter().filter(|(_, cell)| bare.normalised(cell).is_some()) {
-                unitless.add(table.line(row), cell);
+            let mut is_any_above_1 = false;
+            let mut has_decimals = false;
+            for &(row, cell) in &filled {
+                let number = notation.normalised(cell).filter(|_| bare.normalised(cell).is_some());
+                let Some(number) = number else { continue };
+                let value: f64 = number.parse().unwrap_or_default();
+                // 0 is the same in every unit
+                if value != 0.0 {
+                    unitless.add(table.line(row), cell);
+                    is_any_above_1 |= value.abs() > 1.0;
+                    has_decimals |= value.fract() != 0.0;
+                }
+            }
+            are_shares = notation.unit == "%" && has_decimals && !is_any_above_1;
+        }
+        let mut below = Exceptions::default();
+        if let ColumnKind::Numbers(notation) = &kind {
+            for &(row, cell) in filled.iter().filter(|(_, cell)| notation.is_below_by_account(cell))
+            {
+                below.add(table.line(row), cell);
             }
         }
         let line_and_cell = |Alike { count, first }: Alike| {
@@ -264,7 +287,9 @@ impl Column {
             code: code.map(str::to_owned),
             thousand: first_thousand(&kind, &texts).filter(|_| mixed.is_none()).map(str::to_owned),
             mixed,
+            below,
             unitless,
+            are_shares,
             are_times: are_times(&kind, name, &texts),
             have_digits: most(&texts, |cell| cell.contains(|c: char| c.is_ascii_digit())),
             bad_rows,

@@ -53,6 +53,31 @@ pub(super) fn splits_named(table: &Table, columns: &[Column]) -> Option<String> 
     columns.iter().find(names_splits).map(|column| column.name.clone())
 }
 
+/// Returns the name of the first column of a table with a usual name for it whose cells, not all the same, each name a split.
+///
+/// # Errors
+/// A table that cannot be read.
+pub(super) fn splits_named_in(path: &Path) -> Result<Option<String>, Error> {
+    let names = Table::header(path, TableOptions::default())?.names;
+    let is_usual = |name: &str| ["fold", "split", "set"].contains(&name.to_lowercase().as_str());
+    let is_alone = |name: &str| names.iter().filter(|other| *other == name).count() == 1;
+    let names: Vec<&str> =
+        names.iter().map(String::as_str).filter(|name| is_usual(name) && is_alone(name)).collect();
+    if names.is_empty() {
+        return Ok(None);
+    }
+    let options = TableOptions { on_bad_row: OnBadRow::Skip, ..TableOptions::default() };
+    let table = Table::read_with(path, &names, options)?;
+    for name in names {
+        let cells = table.column(name)?;
+        let differ = cells.iter().any(|cell| *cell != cells[0]);
+        if differ && SplitColumn::read(name, &table).is_ok() {
+            return Ok(Some(name.to_owned()));
+        }
+    }
+    Ok(None)
+}
+
 impl SplitColumn {
     /// Counts the rows of each split in a table from a file.
     ///

@@ -201,10 +201,22 @@ fn ranks_of<'c>(parts: impl Iterator<Item = &'c str>) -> Option<Vec<Option<usize
     parts.map(rank).collect()
 }
 
-/// The items that a cell orders, as in `b > a = c` or `b > a ~ c`; none where fewer than two are named, or one of them twice.
+/// The items that a cell orders, as in `b > a = c` or `b > a ~ c`; none where fewer than two are named, or one of them twice. With a
+/// blank on one side alone, `~` belongs to a name, as in `tea ~5`.
 pub(super) fn items_ordered(cell: &str) -> Option<Vec<&str>> {
     let is_sign = |c: char| c == '>' || cells::TIES.contains(&c);
-    let items: Vec<&str> = cell.split(is_sign).map(str::trim).collect();
+    let divides = |&(at, sign): &(usize, &str)| {
+        let is_behind_blank = cell[..at].ends_with(char::is_whitespace);
+        let is_before_blank = cell[at + sign.len()..].starts_with(char::is_whitespace);
+        sign != "~" || is_behind_blank == is_before_blank
+    };
+    let mut items: Vec<&str> = Vec::new();
+    let mut start = 0;
+    for (at, sign) in cell.match_indices(is_sign).filter(divides) {
+        items.push(cell[start..at].trim());
+        start = at + sign.len();
+    }
+    items.push(cell[start..].trim());
     let distinct: HashSet<&str> = items.iter().copied().filter(|item| !item.is_empty()).collect();
     (items.len() >= 2 && distinct.len() == items.len()).then_some(items)
 }
@@ -285,6 +297,7 @@ mod tests {
         for order in ["tea > milk=cold water", "tea > milk ~ cold water"] {
             assert_eq!(items_ordered(order), Some(vec!["tea", "milk", "cold water"]), "{order}");
         }
+        assert_eq!(items_ordered("tea ~5 > milk"), Some(vec!["tea ~5", "milk"]));
         for other in ["tea", "tea>tea", "tea>", "C>>CO", ""] {
             assert_eq!(items_ordered(other), None, "{other}");
         }

@@ -147,6 +147,14 @@ fn missing(columns: &[Column], argument: &'static str, what: &str, left_out: &st
         let kind = Argument::new("as").with("COLUMN=KIND");
         allowed += &format!("; {kind} says what a column holds, where what is found out is wrong");
     }
+    for Column { name, code, .. } in columns {
+        if let Some(code) = code {
+            let as_numbers = Argument::new("as").with(format_args!("{name}=numbers"));
+            allowed += &format!(
+                "; cells such as {code:?} in {name:?} are taken for codes: {as_numbers} reads numbers"
+            );
+        }
+    }
     let numbers = columns.iter().filter(|column| are_numbers(column)).count();
     if argument == INPUT && numbers > 2 {
         allowed += "; several columns of numbers are one vector by inputs = { column = \"FIRST..LAST\", numbers = true }, \
@@ -195,8 +203,8 @@ fn names_rows(column: &Column, rows: usize) -> bool {
 }
 
 /// The column whose texts are the inputs: of those with the name of one, else of all, the longest texts, unless they are a few
-/// that recur beside molecules or vectors; else vectors, else SMILES; else the longest texts that look like labels with spaces
-/// between, are single words that recur, lists, many names, or sets of labels.
+/// of another name that recur beside molecules or vectors with something else to learn; else vectors, else SMILES; else the
+/// longest texts that look like labels with spaces between, are single words that recur, lists, many names, or sets of labels.
 fn input_of<'c>(columns: &'c [Column], output: Option<&str>) -> Option<&'c Column> {
     let is_a_usual_name = |column: &Column| is_name_of_texts(&column.name);
     let free = || columns.iter().filter(|column| output != Some(column.name.as_str()));
@@ -212,13 +220,21 @@ fn input_of<'c>(columns: &'c [Column], output: Option<&str>) -> Option<&'c Colum
         let recur = column.filled >= 2 * column.distinct;
         column.unread_list.is_some() || (column.are_single_words && recur)
     };
-    // texts such as descriptions of an assay say where a row is from
+    // texts such as descriptions of an assay say where a row is from, if something else is learned
     let are_of_many = |column: &Column| {
+        let is_learnable = |other: &Column| {
+            let is_other = other.name != column.name && !is_aside(other);
+            is_other && varies(other) && are_learned_beside_others(&other.kind)
+        };
+        let is_anything_else = output.is_some() || columns.iter().any(is_learnable);
         let has_more = |other: &Column| other.distinct > column.distinct;
         let is_input =
             |other: &Column| matches!(other.kind, ColumnKind::Smiles | ColumnKind::Vectors(_));
         let recur = column.filled >= ROWS_OF_A_CLASS * column.distinct;
-        recur && free().any(|other| is_input(other) && has_more(other))
+        recur
+            && !is_a_usual_name(column)
+            && is_anything_else
+            && free().any(|other| is_input(other) && has_more(other))
     };
     let are_many_names =
         |column: &Column| matches!(column.kind, ColumnKind::Classes(count) if count > CLASSES);
@@ -254,6 +270,24 @@ fn output_of<'c>(columns: &'c [Column], input: &Column, copies: &[String]) -> Op
 /// Whether a column holds numbers, in any notation.
 pub(super) fn are_numbers(column: &Column) -> bool {
     matches!(column.kind, ColumnKind::Numbers(_))
+}
+
+/// Whether cells of a kind are learned beside molecules, vectors and texts.
+fn are_learned_beside_others(kind: &ColumnKind) -> bool {
+    match kind {
+        ColumnKind::Numbers(_)
+        | ColumnKind::Classes(_)
+        | ColumnKind::Labels(_)
+        | ColumnKind::Rankings(_)
+        | ColumnKind::Orders(_) => true,
+        ColumnKind::Smiles
+        | ColumnKind::Inchi
+        | ColumnKind::Vectors(_)
+        | ColumnKind::Dates
+        | ColumnKind::Texts
+        | ColumnKind::Ids
+        | ColumnKind::Nothing => false,
+    }
 }
 
 /// Whether a column has the name of what is measured in ChEMBL's or BindingDB's tables.
@@ -313,7 +347,8 @@ fn preference(column: &Column, input: &Column, is_learned: bool) -> Option<usize
     }
     // codes of many things, and many names beside molecules, say what a row is about
     let are_codes = column.have_digits || input.kind == ColumnKind::Smiles;
-    let name_rows = are_codes && most_classes_named(&column.name).is_none();
+    let is_named = most_classes_named(&column.name).is_some();
+    let name_rows = are_codes && !is_named;
     match column.kind {
         ColumnKind::Smiles => Some(0),
         ColumnKind::Rankings(_) | ColumnKind::Orders(_) => Some(1),
@@ -321,6 +356,8 @@ fn preference(column: &Column, input: &Column, is_learned: bool) -> Option<usize
         ColumnKind::Labels(_) => Some(2),
         ColumnKind::Classes(_) | ColumnKind::Numbers(_) if is_learned => Some(3),
         ColumnKind::Classes(count) if count > CLASSES && name_rows => Some(7),
+        // months and the like, unless nothing else is learned
+        ColumnKind::Classes(_) if column.code.is_some() && !is_named => Some(7),
         ColumnKind::Classes(_) => Some(5),
         ColumnKind::Numbers(_) | ColumnKind::Vectors(_) => Some(6),
         ColumnKind::Texts => Some(8),

@@ -9,6 +9,7 @@ use dsokr_data::table::TextFormat;
 use toml_edit::DocumentMut;
 
 use super::configuration::{COMPARED, MANY};
+use super::division::splits_named_in;
 use super::template::{lower_sizes, sketch_inputs};
 use super::{LEAST, constant_kernels_of, refuse_present};
 use crate::config::Config;
@@ -29,13 +30,15 @@ pub struct SpectraSurvey {
     pub file: PathBuf,
     /// The spectra and molecules.
     pub library: Library,
+    /// The column of a table that names the split of each row, which is not kept.
+    pub names_splits: Option<String>,
     /// The spectra of [`FILES`].
     parts: Vec<Vec<usize>>,
 }
 
 impl SpectraSurvey {
     /// Whether a file is one of mass spectra: by its extension, or a table with the columns of spectra and `smiles`, unless the
-    /// caller says what its columns are.
+    /// caller says what its columns are or how its rows are divided.
     pub fn reads(path: &Path, is_described: bool) -> bool {
         let is_of_spectra = matches!(TextFormat::from_path(path), TextFormat::Spectra(_));
         is_of_spectra || (!is_described && Library::reads(path))
@@ -55,8 +58,10 @@ impl SpectraSurvey {
             Some(table) => library.with_candidates(table)?,
             None => library,
         };
+        let is_table = !matches!(TextFormat::from_path(path), TextFormat::Spectra(_));
+        let names_splits = if is_table { splits_named_in(path)? } else { None };
         let file = fs::canonicalize(path).map_err(Error::io(path))?;
-        Ok(Self { file, library, parts })
+        Ok(Self { file, library, names_splits, parts })
     }
 
     /// Number of training, validation and test spectra.

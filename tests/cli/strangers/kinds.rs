@@ -226,10 +226,10 @@ fn measures_are_named_and_no_inputs() {
     said.iter().for_each(|line| assert!(shown.contains(line), "{line}\n{shown}"));
 }
 
-/// Numbers without the unit of the others are read as of that unit, and named.
+/// Numbers without the unit of the others are read as of that unit, and named, but for 0.
 #[test]
 fn numbers_without_the_unit_of_the_others_are_named() {
-    let mut table = "smiles,share,mass\n".to_owned();
+    let mut table = "smiles,share,mass,loss,yield\n".to_owned();
     for at in 0..40 {
         let number = 20.0 + 0.5 * f64::from(at);
         let molecule = "C".repeat(at as usize);
@@ -237,7 +237,12 @@ fn numbers_without_the_unit_of_the_others_are_named() {
             3 | 7 => (format!("{}", number / 100.0), format!("{}", 1000.0 * number)),
             _ => (format!("{number} %"), format!("{number} kg")),
         };
-        writeln!(table, "{molecule}C(C)O,{share},{mass}").unwrap();
+        let (loss, gain) = match at {
+            3 => ("0".to_owned(), "1".to_owned()),
+            7 => ("0.0".to_owned(), "80.5".to_owned()),
+            _ => (format!("{number} %"), format!("{number} %")),
+        };
+        writeln!(table, "{molecule}C(C)O,{share},{mass},{loss},{gain}").unwrap();
     }
     let sandbox = Sandbox::new();
     sandbox.write("mixture.csv", &table);
@@ -247,8 +252,35 @@ fn numbers_without_the_unit_of_the_others_are_named() {
         "the first one, on line 5, is \"0.215\", most likely a share",
         "mass: 2 of 40 cells lack the unit \"kg\"",
         "the first one, on line 5, is \"21500\": write",
+        "yield: 2 of 40 cells lack the unit \"%\"",
+        "the first one, on line 5, is \"1\": write",
     ];
     said.iter().for_each(|line| assert!(shown.contains(line), "{line}\n{shown}"));
+    assert!(!shown.contains("loss: 2 of 40"), "{shown}");
+}
+
+/// Brackets may say that a number is below 0, or that it is doubtful.
+#[test]
+fn numbers_in_brackets_are_named() {
+    let mut table = "smiles,ic50,dose\n".to_owned();
+    for at in 0..40 {
+        let molecule = "C".repeat(at);
+        let (ic50, dose) = match at {
+            3 | 7 => (format!("({at}.83)"), format!("({at}.5) mg")),
+            _ => (format!("{at}.83"), format!("{at}.5 mg")),
+        };
+        writeln!(table, "{molecule}C(C)O,{ic50},{dose}").unwrap();
+    }
+    let sandbox = Sandbox::new();
+    sandbox.write("doubtful.csv", &table);
+    let shown = sandbox.succeed(&["init", "doubtful.csv", "--output", "ic50"]);
+    let said = "ic50: 2 cells are read as amounts below 0, the first one \"(3.83)\" on line 5";
+    assert!(
+        shown.contains(said) && !shown.contains("dose: 2 cells are read as amounts"),
+        "{shown}"
+    );
+    let stated = ["init", "doubtful.csv", "--output", "dose", "--force", "--json"];
+    assert_eq!(json(&sandbox.succeed(&stated))["skipped"], 2);
 }
 
 #[test]
@@ -439,7 +471,7 @@ fn what_is_named_as_learned_is_the_output_and_no_id_of_a_target() {
 }
 
 /// Molecules are inputs beside descriptions of two assays, and what was measured most is learned. Texts that tell rows apart as
-/// molecules do are inputs.
+/// molecules do are inputs, and so are texts beside which there is nothing else to learn, or which have the name of texts.
 #[test]
 fn descriptions_of_a_few_assays_are_no_inputs_beside_molecules() {
     let sandbox = Sandbox::new();
@@ -447,6 +479,8 @@ fn descriptions_of_a_few_assays_are_no_inputs_beside_molecules() {
     let mut bindings =
         "Ligand SMILES\tTarget Name\tKi (nM)\tIC50 (nM)\tCuration/DataSource\n".to_owned();
     let mut captions = "caption,smiles\n".to_owned();
+    let mut recurring = "note,smiles\n".to_owned();
+    let mut described = "description,smiles,mass\n".to_owned();
     for at in 0..120 {
         let smiles = format!("{}C(C)O", "C".repeat(at));
         let assay = ["Inhibition of the carbonic anhydrase 2", "Displacement of a radioligand"];
@@ -460,6 +494,9 @@ fn descriptions_of_a_few_assays_are_no_inputs_beside_molecules() {
         let target = ["Prothrombin", "Thrombin"][at % 2];
         let source = ["Curated from the literature by BindingDB", "US Patent"][at / 2 % 2];
         writeln!(bindings, "{smiles}\t{target}\t{ki}\t{ic50}\t{source}").unwrap();
+        let odour = ["smells of fruit and of wine", "smells of oil and of wax"][at % 2];
+        writeln!(recurring, "it {odour},{smiles}").unwrap();
+        writeln!(described, "it {odour},{smiles},{at}.5").unwrap();
         let molecule = at % 20;
         writeln!(
             captions,
@@ -471,10 +508,14 @@ fn descriptions_of_a_few_assays_are_no_inputs_beside_molecules() {
     sandbox.write("assays.csv", &assays);
     sandbox.write("bindings.tsv", &bindings);
     sandbox.write("captions.csv", &captions);
+    sandbox.write("recurring.csv", &recurring);
+    sandbox.write("described.csv", &described);
     for (file, input, output) in [
         ("assays.csv", "Smiles", "pChEMBL Value"),
         ("bindings.tsv", "Ligand SMILES", "IC50 (nM)"),
         ("captions.csv", "caption", "smiles"),
+        ("recurring.csv", "note", "smiles"),
+        ("described.csv", "description", "smiles"),
     ] {
         let found = json(&sandbox.succeed(&["init", file, "--json"]));
         assert_eq!((&found["input"], &found["output"]), (&input.into(), &output.into()), "{found}");
@@ -564,7 +605,7 @@ fn labels_with_a_rare_sign_between_are_found_and_the_sign_is_named() {
     }
 }
 
-/// Codes with a 0 before them are classes, and named.
+/// Codes with a 0 before them are classes, and named. Numbers are learned before them.
 #[test]
 fn codes_that_begin_with_0_are_no_numbers() {
     let mut table = "text,diagnosis\n".to_owned();
@@ -579,6 +620,23 @@ fn codes_that_begin_with_0_are_no_numbers() {
     assert!(shown.contains(said) && shown.contains("4 classes"), "{shown}");
     let shown = sandbox.succeed(&["init", "codes.csv", "--force", "--as", "diagnosis=numbers"]);
     assert!(!shown.contains(said), "{shown}");
+    let mut priced = "text,month,price\n".to_owned();
+    for at in 0..60 {
+        let month = at % 12 + 1;
+        writeln!(priced, "the parcel with the number {at},{month:02},{at}.25").unwrap();
+    }
+    sandbox.write("priced.csv", &priced);
+    let found = json(&sandbox.succeed(&["init", "priced.csv", "--json"]));
+    assert_eq!(found["output"], "price", "{found}");
+    let mut counted = "text,count\n".to_owned();
+    for at in 0..40 {
+        writeln!(counted, "the box with the number {at},{:05}", 123 + 977 * at).unwrap();
+    }
+    sandbox.write("counted.csv", &counted);
+    let said =
+        ["no column of SMILES", "\"00123\" in \"count\" are taken for codes: --as count=numbers"];
+    sandbox.fail(&["init", "counted.csv"], 2, &said);
+    sandbox.succeed(&["init", "counted.csv", "--as", "count=numbers"]);
 }
 
 /// Columns of numbers that one configuration does not read together are counted, and named where they are asked for.

@@ -160,11 +160,12 @@ fn a_table_of_spectra_is_divided_by_molecule() {
         let intensities: Vec<String> = intensities.skip(usize::from(at == 7)).collect();
         writeln!(
             table,
-            "Gym{at}\t{}\t{}\t{}\t{:.4}\t[M+H]+\ttrain",
+            "Gym{at}\t{}\t{}\t{}\t{:.4}\t[M+H]+\t{}",
             mzs.join(","),
             intensities.join(","),
             pair.smiles,
-            ion(pair, 1.0)
+            ion(pair, 1.0),
+            ["train", "train", "train", "val", "test"][at % 5]
         )
         .unwrap();
     }
@@ -180,9 +181,15 @@ fn a_table_of_spectra_is_divided_by_molecule() {
     };
     stranger.trains(&sandbox);
     assert_eq!(divided(&sandbox, "gym-spectra"), 199);
-    let output = ["init", "gym.tsv", "--force", "--output", "smiles"];
-    sandbox.fail(&output, 2, &["spectra are the inputs"]);
-    // who names the input has a table
-    let stated = sandbox.succeed(&["init", "gym.tsv", "--force", "--json", "--input", "mzs"]);
-    assert_eq!(json(&stated)["input"], "mzs");
+    let shown = sandbox.succeed(&["init", "gym.tsv", "--force"]);
+    assert!(shown.contains("fold: its cells name the split of each row"), "{shown}");
+    // who names columns or splits has a table
+    for [option, value, key, expected] in [
+        ["--input", "mzs", "input", "mzs"],
+        ["--output", "fold", "output", "fold"],
+        ["--split", "column=fold", "id", "identifier"],
+    ] {
+        let stated = sandbox.succeed(&["init", "gym.tsv", "--force", "--json", option, value]);
+        assert_eq!(json(&stated)[key], expected, "{option}");
+    }
 }

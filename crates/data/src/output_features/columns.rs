@@ -139,8 +139,8 @@ impl OutputKind for LabelFeatures {
             Some(fitted) => self.vocabulary_of(fitted, &sets, from.table)?,
             None => {
                 let vocabulary = LabelVocabulary::fit(&sets)?;
-                // most tables have none, whose labels need not be counted
-                if !cells::spellings(vocabulary.names()).is_empty() {
+                // labels with spaces between may be words of texts; most other tables have none, whose labels need not be counted
+                if self.separator != ' ' && !cells::spellings(vocabulary.names()).is_empty() {
                     let cells = from.table.column(&self.column)?.iter().map(String::as_str);
                     let (path, column) = (from.table.path(), &self.column);
                     cells::warn_of_spellings(path, "labels", column, &self.spellings(cells));
@@ -165,7 +165,7 @@ pub struct RankingFeatures {
     /// How they become rows.
     pub embedding: RankingEmbedding,
     /// The names of the items. Cells are then orders, as in `"b>a=d>c"`, the best first, with `=` or `~` between items
-    /// that tie; an item that a cell does not name is not ranked there. Left out, a cell has the rank of each item from
+    /// that tie, `~` only where it is in the name of none; an item that a cell does not name is not ranked there. Left out, a cell has the rank of each item from
     /// 1, with spaces between, and `-` for one that is not ranked.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub items: Vec<String>,
@@ -237,9 +237,11 @@ impl RankingFeatures {
                 None => text.split_whitespace().map(rank).collect(),
             };
         }
+        let has_waves = self.items.iter().any(|item| item.contains('~'));
+        let is_tie = |c: char| cells::TIES.contains(&c) && !(has_waves && c == '~');
         let mut ranks = vec![UNRANKED; self.items.len()];
         for (rank, tied) in (0..).zip(text.split('>')) {
-            for name in tied.split(cells::TIES).map(str::trim) {
+            for name in tied.split(is_tie).map(str::trim) {
                 let item = self.items.iter().position(|item| item == name)?;
                 if std::mem::replace(&mut ranks[item], rank) != UNRANKED {
                     return None;
@@ -266,20 +268,12 @@ impl OutputKind for RankingFeatures {
 
     fn validate(&self, key: &str) -> Result<(), Error> {
         let named = |(at, item): (usize, &String)| {
-            let plain = !item.is_empty()
-                && item.trim() == item
-                && !item.contains('>')
-                && !item.contains(cells::TIES);
+            let plain = !item.is_empty() && item.trim() == item && !item.contains(['>', '=']);
             plain && !self.items[..at].contains(item)
         };
         let holds = self.items.len() != 1 && self.items.iter().enumerate().all(named);
         let found = format!("{:?}", self.items);
-        check(
-            holds,
-            format!("{key}.items"),
-            found,
-            "two or more names, each once, without >, = and ~",
-        )
+        check(holds, format!("{key}.items"), found, "two or more names, each once, without > and =")
     }
 
     fn bad_rows(&self, table: &Table) -> Result<Vec<(usize, Error)>, Error> {
@@ -354,7 +348,13 @@ mod tests {
             assert_eq!(features.parse(cell), Some(vec![1, 0, 1]), "{cell}");
         }
         assert_eq!(features.parse("b>a~"), None);
-        let items = vec!["a".to_owned(), "a~b".to_owned()];
+        // names may have a tilde, which is none of a tie then
+        let items = ["a", "b~2", "c"].map(str::to_owned).to_vec();
+        let named = RankingFeatures { items, ..features.clone() };
+        assert!(named.validate("features").is_ok());
+        assert_eq!(named.parse("b~2 > a = c"), Some(vec![1, 0, 1]));
+        assert_eq!(named.parse("b~2 > a ~ c"), None);
+        let items = vec!["a".to_owned(), "a=b".to_owned()];
         assert!(RankingFeatures { items, ..features }.validate("features").is_err());
     }
 

@@ -34,7 +34,7 @@ pub struct PoolConfig {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub numbered: bool,
     /// Number of rows of `file` that are known to be bad, where `data.on_bad_row` is `"skip"`: skipped rows are no warning
-    /// unless there are more. `dsokr init` writes it.
+    /// unless there are more, and fewer are one. `dsokr init` writes it.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub bad_rows: usize,
     /// Whether the first line of a .csv or .tsv file has the names of the columns. Else it is a row, and columns are
@@ -121,6 +121,19 @@ impl PoolConfig {
 }
 
 impl PoolConfig {
+    /// Warns that fewer rows of the table that splits divide are skipped than are known to be bad.
+    fn warn_of_further_rows(&self, table: &Table, wanted: &Wanted) {
+        let skipped = table.skipped();
+        let known = self.bad_rows;
+        if wanted.on_bad_row != OnBadRow::Stop && skipped < known {
+            tracing::warn!(
+                "{}: {skipped} rows are skipped, but data.bad_rows is {known}: the table has changed, or its cells are read \
+                 otherwise than they were; splits that are drawn have other rows then, so train again",
+                table.path().display()
+            );
+        }
+    }
+
     /// Returns the files of the pairs, by their keys.
     fn files(&self) -> Vec<(&'static str, &str)> {
         let outputs = [("data.file", self.file.as_str())].into_iter();
@@ -174,6 +187,7 @@ impl Pairs for PoolConfig {
     fn load(&self, wanted: &Wanted) -> Result<Dataset, Error> {
         let path = wanted.root()?.file(&self.file);
         let pairs = self.read(&path, wanted.outputs.columns(), self.splits.columns(), wanted)?;
+        self.warn_of_further_rows(&pairs.table, wanted);
         self.inputs.check_rounding(&[&pairs.table])?;
         let further = |file: &Option<String>| {
             let Some(file) = file else { return Ok(None) };
@@ -205,7 +219,9 @@ impl Pairs for PoolConfig {
             return Ok(Some(Split { foreign: false, labels: Vec::new(), ..queries }));
         }
         let path = wanted.root()?.file(&self.file);
-        self.read(&path, columns, self.splits.columns(), wanted)?.split(name, wanted)
+        let pairs = self.read(&path, columns, self.splits.columns(), wanted)?;
+        self.warn_of_further_rows(&pairs.table, wanted);
+        pairs.split(name, wanted)
     }
 
     fn queries(&self, path: &Path, wanted: &Wanted) -> Result<Split, Error> {

@@ -100,9 +100,14 @@ impl<R: Read> Lines<R> {
         Ok(Some(sign))
     }
 
-    /// Takes the lines before the names of the columns that are [comments](comment_count), and returns their number.
-    pub(super) fn skip_comments(&mut self, has_tabs: bool) -> Result<usize, Error> {
-        let count = comment_count(self.first_bytes()?, has_tabs);
+    /// Takes the lines before the names of the columns, or without names before the rows, that are [comments](comment_count), and
+    /// returns their number.
+    pub(super) fn skip_comments(
+        &mut self,
+        has_tabs: bool,
+        has_names: bool,
+    ) -> Result<usize, Error> {
+        let count = comment_count(self.first_bytes()?, has_tabs, has_names);
         for _ in 0..count {
             self.advance()?;
         }
@@ -359,8 +364,9 @@ pub(super) fn separator(start: &[u8]) -> u8 {
 
 /// Returns the number of lines at the start that are comments: they begin with `#`, and the line behind them has several fields.
 /// The last one that begins with `#` may have the names of the columns: as many fields as the line behind it, and no blank
-/// behind the mark, unless it is alone. Where one of the others is like it, these are rows.
-fn comment_count(start: &[u8], has_tabs: bool) -> usize {
+/// behind the mark, unless it is alone. Where one of the others is like it, these are rows, and without a line of names so are they
+/// where one has as many fields, whatever is behind the mark.
+fn comment_count(start: &[u8], has_tabs: bool, has_names: bool) -> usize {
     let mut rest = start.strip_prefix(BYTE_ORDER_MARK).unwrap_or(start);
     let mut marked = Vec::new();
     while rest.starts_with(b"#") {
@@ -373,14 +379,14 @@ fn comment_count(start: &[u8], has_tabs: bool) -> usize {
     let separator = if has_tabs { b'\t' } else { separator(rest) };
     let width = |text: &[u8]| field_counts(text, separator).first().copied().unwrap_or_default();
     let expected = width(rest);
-    let is_row = |line: &[u8]| {
-        let is_remark = !before.is_empty() && [b"# ", b"##"].iter().any(|m| line.starts_with(*m));
-        width(line) == expected && !is_remark
-    };
-    if expected < 2 || before.iter().any(|line| is_row(line)) {
+    let has_width = |line: &[u8]| width(line) == expected;
+    let is_remark = |line: &[u8]| [b"# ", b"##"].iter().any(|m| line.starts_with(*m));
+    let is_row = |line: &&[u8]| has_width(line) && !(has_names && is_remark(line));
+    if expected < 2 || before.iter().any(is_row) {
         return 0;
     }
-    before.len() + usize::from(!is_row(last))
+    let is_last_comment = !has_width(last) || (!before.is_empty() && is_remark(last));
+    before.len() + usize::from(is_last_comment)
 }
 
 /// Returns whether blanks follow each separator of the first record, at least one, as in tables of the UCI repository.

@@ -94,7 +94,8 @@ impl<R: Read> Rows<R> {
             lines.check_start()?;
         }
         let has_tabs = format == TextFormat::Tabs;
-        let comments = if has_names { lines.skip_comments(has_tabs)? } else { 0 };
+        let is_first_names = header == Header::FirstRecord;
+        let comments = if has_names { lines.skip_comments(has_tabs, is_first_names)? } else { 0 };
         let stated = if has_names { lines.stated_separator()? } else { None };
         let separator = match stated {
             Some(stated) => stated,

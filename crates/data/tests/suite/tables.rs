@@ -177,6 +177,18 @@ fn comments_before_the_names_are_left_out() -> Outcome {
         let table = Table::read(&path, &names[1..])?;
         assert_eq!(table.line(0), comments + 2, "{text}");
     }
+    // without names, lines of as many fields as rows are rows
+    let headless = TableOptions { headless: true, ..TableOptions::default() };
+    for (text, comments, rows) in [
+        ("# good day,pos\n# bad day,neg\na day,pos\n", 0, 3),
+        ("# of the tool 1.2\na day,pos\na night,neg\n", 1, 2),
+        ("# good day,pos\na night,neg\n", 0, 2),
+    ] {
+        let path = folder.file("headless.csv", text);
+        assert_eq!(Table::header(&path, headless)?.comments, comments, "{text}");
+        let table = Table::read_with(&path, &["column_1"], headless)?;
+        assert_eq!(table.len(), rows, "{text}");
+    }
     // one column alone may have anything in it
     let header = Table::header(&folder.file("b.csv", "#text\na\n"), TableOptions::default())?;
     assert_eq!((header.comments, &*header.names[0]), (0, "#text"));

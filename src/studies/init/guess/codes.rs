@@ -6,7 +6,7 @@ use dsokr_data::cells;
 
 use super::super::kind::ColumnKind;
 use super::names::{is_id, names_ids};
-use super::numbers::are_row_numbers;
+use super::numbers::{are_row_numbers, fill_a_range, notation_of};
 use super::{MANY_CLASSES, MOST, ROWS_OF_A_CLASS, classes_of};
 
 /// The first cell that begins with 0, where cells are codes, such as `0222` and `4019`, or bits: nearly all are digits, as many in
@@ -21,8 +21,8 @@ pub(super) fn first_with_zero<'c>(cells: &[&'c str]) -> Option<&'c str> {
     codes.iter().find(has_zero).copied().filter(|_| are_most && are_as_long)
 }
 
-/// The kind of the cells of the column with this name that are codes where they are `present`: classes where they recur, else ids, or
-/// texts, which are inputs only where there are no others.
+/// The kind of the cells of the column with this name that are codes where they are `present`: classes where they recur, else ids,
+/// numbers that count something, such as `01` to `99`, or texts, which are inputs only where there are no others.
 pub(super) fn kind_of_codes(name: &str, cells: &[&str], present: &[&str]) -> ColumnKind {
     let distinct = present.iter().collect::<HashSet<_>>().len();
     if names_ids(name) || 2 * distinct > present.len() {
@@ -31,6 +31,8 @@ pub(super) fn kind_of_codes(name: &str, cells: &[&str], present: &[&str]) -> Col
     let recur = ROWS_OF_A_CLASS * distinct <= present.len();
     if recur && (2..=MANY_CLASSES).contains(&distinct) {
         classes_of(cells)
+    } else if fill_a_range(present) {
+        ColumnKind::Numbers(notation_of(present))
     } else {
         ColumnKind::Texts
     }

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::ops::RangeInclusive;
 
-use dsokr_data::cells::{self, Alike, MixedSigns, NumberNotation};
+use dsokr_data::cells::{self, Alike, CURRENCIES, CURRENCY_CODES, MixedSigns, NumberNotation};
 
 use super::super::kind::{ColumnKind, Reading, numbers_in};
 use super::labels::parts_of;
@@ -27,15 +27,6 @@ const SINCE_1970: RangeInclusive<f64> = 1e9..=2e12;
 
 /// The most different remarks that stand in the place of numbers, such as `n.b.`, where some have digits.
 const REMARKS: usize = 5;
-
-/// Signs of currencies, which stand before numbers.
-const CURRENCIES: [char; 5] = ['€', '$', '£', '¥', '₹'];
-
-/// Codes of currencies, which stand before numbers too.
-const CURRENCY_CODES: [&str; 16] = [
-    "EUR", "USD", "GBP", "CHF", "JPY", "CNY", "INR", "SEK", "NOK", "DKK", "PLN", "CAD", "AUD",
-    "US$", "R$", "Rs.",
-];
 
 /// Whether nearly all whole numbers from 0 or 1 to the largest one occur, as where they count classes.
 pub(super) fn fill_a_range(cells: &[&str]) -> bool {

@@ -526,6 +526,9 @@ fn digits_that_begin_with_0_are_codes_where_all_are_as_long() {
     assert_eq!(first_code((1, "bits"), &ColumnKind::Ids, &bits), Some("000000000001"));
     assert_eq!(guessed(1, "bits", &bits.repeat(2)), ColumnKind::Texts);
     assert_eq!(guessed(1, "bits", &bits.repeat(5)), ColumnKind::Classes(40));
+    let counts: Vec<String> = (1..100).map(|number| format!("{number:02}")).collect();
+    let counts: Vec<&str> = counts.iter().map(String::as_str).collect();
+    assert_eq!(guessed(1, "count", &counts.repeat(3)), numbers);
     let rows = ["0001", "0002", "0003"];
     assert_eq!(guessed(1, "sample", &rows), ColumnKind::Ids);
     assert_eq!(first_code((1, "sample"), &ColumnKind::Ids, &rows), None);
