@@ -21,8 +21,7 @@ use crate::studies::init::{
 ///
 /// A file of mass spectra has a row for each spectrum, which names the SMILES of its molecule. It is
 /// divided by molecule into tables beside the configuration, as is a .tsv or .csv table with the columns
-/// precursor_mz, mzs, intensities and smiles, unless --input, --output, --as, --header or --no-header says what it holds, or
-/// --split, --validation or --test how its rows are divided.
+/// precursor_mz, mzs, intensities and smiles, unless --input, --output or --as says what it holds.
 #[derive(clap::Args)]
 pub struct Arguments {
     #[arg(required = true, help = tables_help())]
@@ -71,12 +70,15 @@ pub struct Arguments {
 }
 
 impl Arguments {
-    /// Whether the caller says what the columns of a table hold or how its rows are divided, which is found out of spectra.
+    /// Whether the caller says what the columns of a table hold, which is found out of spectra.
+    fn describe_columns(&self) -> bool {
+        self.input.is_some() || !self.outputs.is_empty() || !self.kinds.is_empty()
+    }
+
+    /// Whether the caller describes the columns of a table, its first line or how its rows are divided.
     fn describe_a_table(&self) -> bool {
         let is_divided = self.split.is_some() || self.validation.is_some() || self.test.is_some();
-        let has_columns =
-            self.input.is_some() || !self.outputs.is_empty() || !self.kinds.is_empty();
-        is_divided || has_columns || self.header || self.no_header
+        is_divided || self.describe_columns() || self.header || self.no_header
     }
 }
 
@@ -92,7 +94,7 @@ fn tables_help() -> String {
 pub fn run(arguments: &Arguments) -> Result<(), Error> {
     arguments.tables.iter().try_for_each(|table| check_table(table))?;
     if let [file] = &arguments.tables[..]
-        && SpectraSurvey::reads(file, arguments.describe_a_table())
+        && SpectraSurvey::reads(file, arguments.describe_columns())
     {
         return spectra(arguments, file);
     }
@@ -255,8 +257,7 @@ fn spectra(arguments: &Arguments, file: &Path) -> Result<(), Error> {
     }
     if let Some(name) = &survey.names_splits {
         remarks += &format!(
-            "{name}: its cells name the split of each row, but spectra are divided by molecule; --split column={name} keeps its \
-             splits, and reads the table as one of texts\n"
+            "{name}: its cells name the split of each row, which is not kept: spectra are divided by molecule\n"
         );
     }
     let name = config.file_stem().unwrap_or_default().to_string_lossy();

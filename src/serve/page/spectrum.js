@@ -11,11 +11,12 @@ const isMgf = (line) => /^\s*begin ions\s*$/i.test(line);
 const isMassBank = (line) => line.startsWith("ACCESSION:");
 const isPeakList = (line) => /^[\d.[(]/.test(line);
 
-/** A text without a first line of names of columns, which has no digit and no sign of a field or an adduct, and precedes lines of numbers alone. */
+/** A text without a first line of names of columns, which has no digit, no field with a value and no adduct, and precedes lines of numbers alone. */
 function withoutHeading(text) {
   const [first, ...rest] = text.split("\n");
   const lines = rest.filter((line) => line.trim());
-  const isHeading = !/[\d:=[\]]/.test(first) && lines.length && lines.every((line) => /^[\d\s.,;:+eE-]+$/.test(line));
+  // A field has a value behind its sign, and an adduct a charge behind its bracket.
+  const isHeading = !/\d|[:=]\s*\S|\]\s*[+-]/.test(first) && lines.length && lines.every((line) => /^[\d\s.,;:+eE-]+$/.test(line));
   return isHeading ? rest.join("\n").trim() : text;
 }
 
@@ -124,8 +125,8 @@ function namesPrecursor(entry) {
 
 /** Empties the fields about the precursor where a spectrum comes that has its own: they are of the one before. */
 function leavePrecursor(entry) {
-  // Without a spectrum before, they were typed for this one.
-  if (!at("query").value.trim() || !namesPrecursor(entry)) return;
+  // Without an answer or a spectrum before, they were typed for this one.
+  if ((!at("query").value.trim() && !state.answered) || !namesPrecursor(entry)) return;
   for (const id of Object.values(PRECURSOR)) at(id).value = "";
 }
 

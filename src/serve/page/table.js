@@ -85,21 +85,22 @@ function placeOf(names, row) {
   return row.findIndex((cell) => wanted.includes(cell.trim().toLowerCase()));
 }
 
-/** Words in names of columns of queries. */
-const NAME_WORD = /\b(text|description|query|question|abstract|sentence|prompt|spectrum|name|smiles)\b/i;
+/** Words at the end of names of columns of queries. */
+const NAME_WORD = /(^|\s)(text|description|query|question|abstract|sentence|prompt|spectrum|name|smiles)\s*\d*$/i;
 
 /** How many times longer queries are than names that the page does not know. */
 const QUERY_TO_NAME = 4;
 
-/** Whether the first row of a table holds names of columns: some of them is known here, or in the model's own tables; or all are short, and a word of one is known or the cells below are several times longer. */
+/** Whether the first row of a table holds names of columns: some of them is known here, or in the model's own tables; or all are short, and one ends with a known word or the cells below are all longer, several times in the mean. */
 function hasNames({ names, rows }) {
   if (placeOf([...NAMES, state.model.column, ...state.model.columns], names) >= 0) return true;
   const isShort = (cell) => cell.trim().split(/[\s_]+/).length <= 3 && !/[.!?。？！]/.test(cell);
   if (!names.every(isShort)) return false;
   if (names.some((name) => NAME_WORD.test(name.replaceAll("_", " ")))) return true;
   const longest = (row) => Math.max(...row.map((cell) => cell.trim().length));
-  const mean = rows.reduce((sum, row) => sum + longest(row), 0) / rows.length;
-  return mean >= QUERY_TO_NAME * longest(names);
+  const lengths = rows.map(longest);
+  const mean = lengths.reduce((sum, length) => sum + length, 0) / rows.length;
+  return lengths.every((length) => length > longest(names)) && mean >= QUERY_TO_NAME * longest(names);
 }
 
 /** The table whose first row is a query as the others are. */

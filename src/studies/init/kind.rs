@@ -106,9 +106,12 @@ impl ColumnKind {
             }
             Self::Inchi => is_inchi(cell),
             Self::Rankings(items) => items_ranked(cell) == Some(*items),
-            Self::Orders(items) => items_ordered(cell).is_some_and(|named| {
-                named.iter().all(|name| items.iter().any(|item| item == name))
-            }),
+            Self::Orders(items) => {
+                let has_names = items.iter().any(|item| item.contains('~'));
+                items_ordered(cell, has_names).is_some_and(|named| {
+                    named.iter().all(|name| items.iter().any(|item| item == name))
+                })
+            }
             Self::Numbers(notation) => notation.normalised(cell).is_some(),
             Self::Vectors(width) => numbers_in(cell) == Some(*width),
             Self::Dates => is_date(cell),
@@ -201,22 +204,21 @@ fn ranks_of<'c>(parts: impl Iterator<Item = &'c str>) -> Option<Vec<Option<usize
     parts.map(rank).collect()
 }
 
-/// The items that a cell orders, as in `b > a = c` or `b > a ~ c`; none where fewer than two are named, or one of them twice. With a
-/// blank on one side alone, `~` belongs to a name, as in `tea ~5`.
-pub(super) fn items_ordered(cell: &str) -> Option<Vec<&str>> {
-    let is_sign = |c: char| c == '>' || cells::TIES.contains(&c);
-    let divides = |&(at, sign): &(usize, &str)| {
+/// Whether a cell has a `~` with blanks on both sides or on none, as between items that tie. With a blank on one side alone it
+/// belongs to a name, as in `tea ~5`.
+pub(super) fn has_tilde_of_tie(cell: &str) -> bool {
+    cell.match_indices('~').any(|(at, sign)| {
         let is_behind_blank = cell[..at].ends_with(char::is_whitespace);
         let is_before_blank = cell[at + sign.len()..].starts_with(char::is_whitespace);
-        sign != "~" || is_behind_blank == is_before_blank
-    };
-    let mut items: Vec<&str> = Vec::new();
-    let mut start = 0;
-    for (at, sign) in cell.match_indices(is_sign).filter(divides) {
-        items.push(cell[start..at].trim());
-        start = at + sign.len();
-    }
-    items.push(cell[start..].trim());
+        is_behind_blank == is_before_blank
+    })
+}
+
+/// The items that a cell orders, as in `b > a = c` or, where no name of an item has a tilde, `b > a ~ c`; none where fewer than
+/// two are named, or one of them twice.
+pub(super) fn items_ordered(cell: &str, names_have_tildes: bool) -> Option<Vec<&str>> {
+    let is_tie = |c: char| cells::TIES.contains(&c) && !(names_have_tildes && c == '~');
+    let items: Vec<&str> = cell.split(|c: char| c == '>' || is_tie(c)).map(str::trim).collect();
     let distinct: HashSet<&str> = items.iter().copied().filter(|item| !item.is_empty()).collect();
     (items.len() >= 2 && distinct.len() == items.len()).then_some(items)
 }
@@ -295,11 +297,14 @@ mod tests {
         let expected = [Some(3), Some(3), Some(4), None, None, None, None];
         assert_eq!(ranked.map(items_ranked), expected);
         for order in ["tea > milk=cold water", "tea > milk ~ cold water"] {
-            assert_eq!(items_ordered(order), Some(vec!["tea", "milk", "cold water"]), "{order}");
+            let items = items_ordered(order, false);
+            assert_eq!(items, Some(vec!["tea", "milk", "cold water"]), "{order}");
         }
-        assert_eq!(items_ordered("tea ~5 > milk"), Some(vec!["tea ~5", "milk"]));
+        assert_eq!(items_ordered("tea ~5 > milk", true), Some(vec!["tea ~5", "milk"]));
+        assert!(has_tilde_of_tie("a~b") && has_tilde_of_tie("a ~ b > c ~d"));
+        assert!(!has_tilde_of_tie("tea ~5 > milk"));
         for other in ["tea", "tea>tea", "tea>", "C>>CO", ""] {
-            assert_eq!(items_ordered(other), None, "{other}");
+            assert_eq!(items_ordered(other, false), None, "{other}");
         }
     }
 

@@ -38,7 +38,7 @@ pub struct SpectraSurvey {
 
 impl SpectraSurvey {
     /// Whether a file is one of mass spectra: by its extension, or a table with the columns of spectra and `smiles`, unless the
-    /// caller says what its columns are or how its rows are divided.
+    /// caller says what its columns are.
     pub fn reads(path: &Path, is_described: bool) -> bool {
         let is_of_spectra = matches!(TextFormat::from_path(path), TextFormat::Spectra(_));
         is_of_spectra || (!is_described && Library::reads(path))

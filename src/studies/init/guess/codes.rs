@@ -5,9 +5,9 @@ use std::collections::HashSet;
 use dsokr_data::cells;
 
 use super::super::kind::ColumnKind;
-use super::names::{is_id, names_ids};
-use super::numbers::{are_row_numbers, fill_a_range, notation_of};
-use super::{MANY_CLASSES, MOST, ROWS_OF_A_CLASS, classes_of};
+use super::names::{is_id, most_classes_named, names_ids};
+use super::numbers::{are_row_numbers, fill_from_a_digit, notation_of};
+use super::{CLASSES, MANY_CLASSES, MOST, ROWS_OF_A_CLASS, classes_of};
 
 /// The first cell that begins with 0, where cells are codes, such as `0222` and `4019`, or bits: nearly all are digits, as many in
 /// each, and some begin with 0 before another digit than 0. None of others.
@@ -29,9 +29,12 @@ pub(super) fn kind_of_codes(name: &str, cells: &[&str], present: &[&str]) -> Col
         return ColumnKind::Ids;
     }
     let recur = ROWS_OF_A_CLASS * distinct <= present.len();
-    if recur && (2..=MANY_CLASSES).contains(&distinct) {
+    let are_counts = fill_from_a_digit(present);
+    // more rows of a count make it no class
+    let most = if are_counts { most_classes_named(name).unwrap_or(CLASSES) } else { MANY_CLASSES };
+    if recur && (2..=most).contains(&distinct) {
         classes_of(cells)
-    } else if fill_a_range(present) {
+    } else if are_counts {
         ColumnKind::Numbers(notation_of(present))
     } else {
         ColumnKind::Texts

@@ -11,7 +11,9 @@ use std::hash::Hash;
 use dsokr_data::cells::{self, NumberNotation};
 use rayon::prelude::*;
 
-use super::kind::{ColumnKind, KindName, Reading, is_date, is_inchi, items_ordered, items_ranked};
+use super::kind::{
+    ColumnKind, KindName, Reading, has_tilde_of_tie, is_date, is_inchi, items_ordered, items_ranked,
+};
 use codes::{first_with_zero, kind_of_codes};
 use labels::{
     are_reordered, is_prose, name_labels_twice, separator_of, stands_in_names, stated_separator,
@@ -297,7 +299,10 @@ fn items_of(cells: &[&str]) -> Option<Vec<String>> {
     if !most(cells, |cell| cell.contains('>')) {
         return None;
     }
-    let orders: Vec<Vec<&str>> = cells.iter().filter_map(|cell| items_ordered(cell)).collect();
+    // one meaning for all cells, as a training has
+    let names_have_tildes = !cells.iter().any(|cell| has_tilde_of_tie(cell));
+    let orders: Vec<Vec<&str>> =
+        cells.iter().filter_map(|cell| items_ordered(cell, names_have_tildes)).collect();
     let mut items: Vec<&str> = Vec::new();
     for &item in orders.iter().flatten() {
         if !items.contains(&item) {

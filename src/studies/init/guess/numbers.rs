@@ -30,11 +30,21 @@ const REMARKS: usize = 5;
 
 /// Whether nearly all whole numbers from 0 or 1 to the largest one occur, as where they count classes.
 pub(super) fn fill_a_range(cells: &[&str]) -> bool {
+    fill_a_range_from(cells, 1)
+}
+
+/// Whether nearly all whole numbers from one of a single digit to the largest one occur, as where they count something.
+pub(super) fn fill_from_a_digit(cells: &[&str]) -> bool {
+    fill_a_range_from(cells, 9)
+}
+
+/// Whether nearly all whole numbers from the least one, which is at most `most`, to the largest one occur.
+fn fill_a_range_from(cells: &[&str], most: u64) -> bool {
     let numbers: HashSet<u64> = cells.iter().filter_map(|cell| cell.parse().ok()).collect();
     let (Some(least), Some(largest)) = (numbers.iter().min(), numbers.iter().max()) else {
         return false;
     };
-    *least <= 1 && numbers.len() as f64 >= MOST * ((largest - least) as f64 + 1.0)
+    *least <= most && numbers.len() as f64 >= MOST * ((largest - least) as f64 + 1.0)
 }
 
 /// Whether at least half of the cells are numbers, and the others are remarks rather than sets of numbers or codes: few

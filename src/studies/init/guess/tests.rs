@@ -529,6 +529,10 @@ fn digits_that_begin_with_0_are_codes_where_all_are_as_long() {
     let counts: Vec<String> = (1..100).map(|number| format!("{number:02}")).collect();
     let counts: Vec<&str> = counts.iter().map(String::as_str).collect();
     assert_eq!(guessed(1, "count", &counts.repeat(3)), numbers);
+    // also of ages, and of more rows
+    assert_eq!(guessed(1, "age", &counts[4..].repeat(3)), numbers);
+    assert_eq!(guessed(1, "count", &counts.repeat(5)), numbers);
+    assert_eq!(guessed(1, "month", &counts[..12].repeat(5)), ColumnKind::Classes(12));
     let rows = ["0001", "0002", "0003"];
     assert_eq!(guessed(1, "sample", &rows), ColumnKind::Ids);
     assert_eq!(first_code((1, "sample"), &ColumnKind::Ids, &rows), None);
