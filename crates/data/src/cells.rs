@@ -2,6 +2,7 @@
 
 mod mixed;
 
+use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -392,8 +393,9 @@ const SWISS_GROUP: &str = "'";
 ///
 /// assert_eq!(with_micro_sign("5.2 \u{3bc}M"), "5.2 \u{b5}M");
 /// ```
-pub fn with_micro_sign(text: &str) -> String {
-    text.replace('\u{3bc}', "\u{b5}")
+pub fn with_micro_sign(text: &str) -> Cow<'_, str> {
+    // nearly all cells have none
+    if text.contains('\u{3bc}') { text.replace('\u{3bc}', "\u{b5}").into() } else { text.into() }
 }
 
 /// Spaces at which no line breaks, which group digits: of usual width, narrow, thin, and as wide as a digit.
@@ -508,7 +510,7 @@ impl NumberNotation {
     pub fn is_below_by_account(&self, cell: &str) -> bool {
         let cell = written(cell);
         let unit = with_micro_sign(&self.unit);
-        let number = cell.strip_prefix(unit.as_str()).unwrap_or(&cell).trim_start();
+        let number = cell.strip_prefix(&*unit).unwrap_or(&cell).trim_start();
         let is_below = self.normalised(&cell).is_some_and(|number| number.starts_with('-'));
         is_below && !number.starts_with('-')
     }
@@ -519,15 +521,16 @@ impl NumberNotation {
             return cell;
         }
         let unit = with_micro_sign(&self.unit);
-        let unit = unit.as_str();
-        let number = cell.strip_suffix(unit).or_else(|| cell.strip_prefix(unit)).unwrap_or(cell);
+        let number =
+            cell.strip_suffix(&*unit).or_else(|| cell.strip_prefix(&*unit)).unwrap_or(cell);
         number.trim()
     }
 }
 
 /// Returns a cell with one sign each for minus and micro.
-fn written(cell: &str) -> String {
-    with_micro_sign(cell.trim()).replace('\u{2212}', "-")
+fn written(cell: &str) -> Cow<'_, str> {
+    let cell = with_micro_sign(cell.trim());
+    if cell.contains('\u{2212}') { cell.replace('\u{2212}', "-").into() } else { cell }
 }
 
 /// Returns the digits of a whole number whose thousands a sign groups; none where groups are not of three digits, or the first

@@ -116,8 +116,8 @@ pub struct Molecule {
     pub(crate) geometries: Vec<Geometry>,
     /// The neighbours of the first atom, of the second, and so on.
     neighbors: Vec<Neighbor>,
-    /// Where the neighbours of each atom begin, and where those of the last one end. One list takes a third of the memory
-    /// of a list for each atom.
+    /// Where the neighbours of each atom begin, and where those of the last one end. A list for each atom would
+    /// take three times the memory.
     first_neighbors: Vec<usize>,
 }
 

@@ -34,9 +34,9 @@ impl Exceptions {
 /// The numbers of a column some of which have a point and others a comma.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PointsAndCommas {
-    /// Those with the sign that is before decimals in most.
+    /// The numbers with the sign that is before decimals in most.
     pub usual: Exceptions,
-    /// Those with the other sign: if it is not read as one before decimals too, those that are read as thousands.
+    /// The numbers with the other sign; where that is not read as one before decimals too, only those that are read as thousands.
     pub others: Exceptions,
 }
 
@@ -190,8 +190,8 @@ impl Column {
             return Err(Error::value(Argument::new("as"), given, allowed));
         }
         let characters: usize = texts.iter().map(|cell| cell.chars().count()).sum();
-        let deviation = match &kind {
-            ColumnKind::Numbers(notation) => deviation(&texts, notation),
+        let numbers = match &kind {
+            ColumnKind::Numbers(notation) => Some(notation),
             ColumnKind::Nothing
             | ColumnKind::Ids
             | ColumnKind::Smiles
@@ -202,40 +202,20 @@ impl Column {
             | ColumnKind::Dates
             | ColumnKind::Labels(_)
             | ColumnKind::Classes(_)
-            | ColumnKind::Texts => 0.0,
+            | ColumnKind::Texts => None,
         };
+        let deviation = numbers.map_or(0.0, |notation| deviation(&texts, notation));
         let is_short = |cell: &&&str| cell.chars().nth(LONGEST_EXAMPLE).is_none();
         let is_valid = |cell: &&&str| reading(cell) == Reading::Valid;
         let short_example =
             texts.iter().filter(is_short).find(is_valid).map(|&cell| cell.to_owned());
-        let mut unitless = Exceptions::default();
-        let mut are_shares = false;
-        if let ColumnKind::Numbers(notation) = &kind
-            && !notation.unit.is_empty()
-        {
-            let bare = NumberNotation { unit: String::new(), ..notation.clone() };
-            let mut is_any_above_1 = false;
-            let mut has_decimals = false;
-            for &(row, cell) in &filled {
-                let number = notation.normalised(cell).filter(|_| bare.normalised(cell).is_some());
-                let Some(number) = number else { continue };
-                let value: f64 = number.parse().unwrap_or_default();
-                // 0 is the same in every unit
-                if value != 0.0 {
-                    unitless.add(table.line(row), cell);
-                    is_any_above_1 |= value.abs() > 1.0;
-                    has_decimals |= value.fract() != 0.0;
-                }
-            }
-            are_shares = notation.unit == "%" && has_decimals && !is_any_above_1;
-        }
-        let mut below = Exceptions::default();
-        if let ColumnKind::Numbers(notation) = &kind {
-            for &(row, cell) in filled.iter().filter(|(_, cell)| notation.is_below_by_account(cell))
-            {
-                below.add(table.line(row), cell);
-            }
-        }
+        let unitless = exceptions(table, &filled, |cell| {
+            numbers.is_some_and(|notation| value_without_unit(notation, cell).is_some())
+        });
+        let are_shares = numbers.is_some_and(|notation| are_shares(notation, &texts));
+        let below = exceptions(table, &filled, |cell| {
+            numbers.is_some_and(|notation| notation.is_below_by_account(cell))
+        });
         let line_and_cell = |Alike { count, first }: Alike| {
             let (row, cell) = filled[first];
             Exceptions { count, first: Some((table.line(row), cell.to_owned())) }
@@ -245,12 +225,22 @@ impl Column {
             others: line_and_cell(others),
         });
         let are_texts = kind == ColumnKind::Texts;
-        let are_measures_alone = are_texts && are_measures(&texts);
-        let measure = if are_measures_alone { first_measure(&texts) } else { None };
+        let may_be_names = are_texts || are_classes || kind == ColumnKind::Ids;
+        let have_measures = may_be_names && are_measures(&texts);
+        let measure = if are_texts && have_measures { first_measure(&texts) } else { None };
         let begin = filled.first().is_some_and(|&(row, _)| row == 0);
         let is_alone_in_front = are_classes && begin && is_first_alone(&texts);
-        let may_be_lists =
-            (are_texts || are_classes || kind == ColumnKind::Ids) && !are_measures(&texts);
+        let may_be_lists = may_be_names && !have_measures;
+        let spellings = if are_classes {
+            cells::spellings(texts.iter().copied())
+        } else if let ColumnKind::Labels(separator) = kind
+            && (!is_guessed || separator != ' ')
+        {
+            let features = LabelFeatures { column: name.to_owned(), separator };
+            features.spellings(texts.iter().copied())
+        } else {
+            Vec::new()
+        };
         let code = if is_guessed { first_code((place, name), &kind, &texts) } else { None };
         Ok(Self {
             name: name.to_owned(),
@@ -260,27 +250,10 @@ impl Column {
             positive: positive_of(&kind, &texts),
             are_single_words: most(&texts, |cell| !cell.contains(char::is_whitespace)),
             empty: empty.len(),
-            are_measures: are_measures_alone,
+            are_measures: are_texts && have_measures,
             measure: measure.map(str::to_owned),
             reordered: if are_texts || are_classes { reordered(&texts) } else { None },
-            spellings: match kind {
-                ColumnKind::Classes(_) => cells::spellings(texts.iter().copied()),
-                ColumnKind::Labels(separator) if !is_guessed || separator != ' ' => {
-                    let features = LabelFeatures { column: name.to_owned(), separator };
-                    features.spellings(texts.iter().copied())
-                }
-                ColumnKind::Nothing
-                | ColumnKind::Ids
-                | ColumnKind::Smiles
-                | ColumnKind::Inchi
-                | ColumnKind::Rankings(_)
-                | ColumnKind::Orders(_)
-                | ColumnKind::Numbers(_)
-                | ColumnKind::Vectors(_)
-                | ColumnKind::Dates
-                | ColumnKind::Labels(_)
-                | ColumnKind::Texts => Vec::new(),
-            },
+            spellings,
             alone_in_front: is_alone_in_front.then(|| table.line(0)),
             unread_list: may_be_lists.then(|| unread_list(&texts)).flatten().map(str::to_owned),
             odd_separator: odd_separator(&kind, !is_guessed, &texts),
@@ -342,6 +315,35 @@ impl Column {
             }
         }
     }
+}
+
+/// The cells for which something holds.
+fn exceptions(table: &Table, filled: &[(usize, &str)], holds: impl Fn(&str) -> bool) -> Exceptions {
+    let mut found = Exceptions::default();
+    for &(row, cell) in filled.iter().filter(|(_, cell)| holds(cell)) {
+        found.add(table.line(row), cell);
+    }
+    found
+}
+
+/// The number of a cell that lacks the unit of the others; none of 0, which is the same in every unit.
+fn value_without_unit(notation: &NumberNotation, cell: &str) -> Option<f64> {
+    if notation.unit.is_empty() {
+        return None;
+    }
+    let NumberNotation { decimal, mixed_decimals, .. } = *notation;
+    NumberNotation { decimal, unit: String::new(), mixed_decimals }.normalised(cell)?;
+    let value: f64 = notation.normalised(cell)?.parse().ok()?;
+    (value != 0.0).then_some(value)
+}
+
+/// Whether numbers without a unit, beside percentages, are most likely shares: none is above 1, and some have decimals.
+fn are_shares(notation: &NumberNotation, cells: &[&str]) -> bool {
+    let values = cells.iter().filter_map(|cell| value_without_unit(notation, cell));
+    let values: Vec<f64> = values.collect();
+    notation.unit == "%"
+        && values.iter().all(|value| value.abs() <= 1.0)
+        && values.iter().any(|value| value.fract() != 0.0)
 }
 
 /// Whether the first cell is the only one that no other cell is like.

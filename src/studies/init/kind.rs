@@ -107,8 +107,8 @@ impl ColumnKind {
             Self::Inchi => is_inchi(cell),
             Self::Rankings(items) => items_ranked(cell) == Some(*items),
             Self::Orders(items) => {
-                let has_names = items.iter().any(|item| item.contains('~'));
-                items_ordered(cell, has_names).is_some_and(|named| {
+                let names_have_tildes = items.iter().any(|item| item.contains('~'));
+                items_ordered(cell, names_have_tildes).is_some_and(|named| {
                     named.iter().all(|name| items.iter().any(|item| item == name))
                 })
             }

@@ -27,7 +27,7 @@ pub struct MixedSigns {
     pub own: Alike,
     /// The cells with the other sign.
     pub other: Alike,
-    /// Those of them, such as `1,234`, which are thousands if the sign does not stand before decimals too.
+    /// The cells with the other sign that are thousands, such as `1,234`, unless that sign stands before decimals too.
     pub grouped: Option<Alike>,
     /// Whether both signs surely stand before decimals.
     pub are_decimals: bool,
@@ -40,7 +40,7 @@ pub struct MixedSigns {
 #[derive(Clone, Copy, Debug, Default)]
 struct Signed {
     all: Option<Alike>,
-    /// Those that are thousands if the sign groups them.
+    /// The cells that are thousands if the sign groups digits.
     grouped: Option<Alike>,
     /// Number of cells with more or fewer digits than three behind the sign.
     uneven: usize,

@@ -48,20 +48,9 @@ pub(crate) fn first_code<'c>(
     kind: &ColumnKind,
     cells: &[&'c str],
 ) -> Option<&'c str> {
-    let are_other = match kind {
-        ColumnKind::Classes(_) | ColumnKind::Texts => true,
-        ColumnKind::Ids => !names_ids(name) && !is_id(name) && !are_row_numbers(place, cells),
-        ColumnKind::Nothing
-        | ColumnKind::Smiles
-        | ColumnKind::Inchi
-        | ColumnKind::Rankings(_)
-        | ColumnKind::Orders(_)
-        | ColumnKind::Numbers(_)
-        | ColumnKind::Vectors(_)
-        | ColumnKind::Dates
-        | ColumnKind::Labels(_) => false,
-    };
-    if !are_other {
+    let names_rows = || names_ids(name) || is_id(name) || are_row_numbers(place, cells);
+    let are_named = matches!(kind, ColumnKind::Classes(_) | ColumnKind::Texts);
+    if !are_named && (*kind != ColumnKind::Ids || names_rows()) {
         return None;
     }
     let present = cells.iter().copied().filter(|cell| !cells::is_missing(cell));

@@ -1,5 +1,6 @@
 //! Numbers in columns: how they are written, and what whole ones are.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::ops::RangeInclusive;
 
@@ -281,13 +282,13 @@ fn unit_of(cells: &[&str]) -> String {
     for cell in cells {
         *counts.entry(unit_of_cell(cell)).or_default() += 1;
     }
-    let mut units: HashMap<String, usize> = HashMap::new();
+    let mut units: HashMap<Cow<str>, usize> = HashMap::new();
     for (unit, count) in counts {
         *units.entry(cells::with_micro_sign(unit)).or_default() += count;
     }
     let unit = units.into_iter().filter(|(unit, _)| !unit.is_empty()).max_by_key(|&(_, n)| n);
     let common = unit.filter(|&(_, count)| 2 * count > cells.len());
-    common.map(|(unit, _)| unit).unwrap_or_default()
+    common.map(|(unit, _)| unit.into_owned()).unwrap_or_default()
 }
 
 /// The unit before or behind the number of a cell, where an amount below 0 may have its sign or bracket before the currency.

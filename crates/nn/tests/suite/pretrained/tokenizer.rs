@@ -582,7 +582,7 @@ fn tokens_of_other_files_are_added_to_a_tokenizer_file() {
     }
 }
 
-/// Those of tokenizer_config.json come first.
+/// The tokens of tokenizer_config.json come first.
 #[test]
 fn further_tokens_have_the_order_of_transformers() {
     let mut fixture = with_file(|_| ());
