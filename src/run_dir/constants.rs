@@ -21,9 +21,10 @@ pub(crate) fn load_constants(
         return Ok(Some(constants));
     }
     let means = scaling.and_then(Scaling::means);
-    Ok(means.map(|means| {
-        let means: Vec<f64> = means.to_vec();
-        Constants::Numbers { medians: means.clone(), means, quantiles: Vec::new() }
+    Ok(means.map(|means| Constants::Numbers {
+        means: means.to_vec(),
+        medians: means.to_vec(),
+        quantiles: Vec::new(),
     }))
 }
 

@@ -147,10 +147,7 @@ impl OutputTargets {
             let texts = split.inputs.texts().map(|texts| texts.join("\0")).unwrap_or_default();
             [split.ids.join("\0"), texts].join("\0")
         });
-        let kernels = splits.map(|split| match &split.inputs {
-            Inputs::Kernels(rows) => rows.values(),
-            Inputs::Texts(_) | Inputs::Vectors(_) => Vec::new(),
-        });
+        let kernels = splits.map(|split| split.inputs.kernel_values());
         let lists = lists.map(|lists| [lists]);
         let ids = candidates.ids().collect::<Vec<_>>().join("\0");
         let numbers = candidates.distinct() * candidates.dim();

@@ -49,6 +49,14 @@ impl Inputs {
         }
     }
 
+    /// Returns the values of the kernels, one after the other; none of texts and vectors.
+    pub fn kernel_values(&self) -> Vec<f64> {
+        match self {
+            Self::Kernels(rows) => rows.values(),
+            Self::Texts(_) | Self::Vectors(_) => Vec::new(),
+        }
+    }
+
     /// Returns whether there are no inputs.
     pub fn is_empty(&self) -> bool {
         self.len() == 0

@@ -2,7 +2,9 @@
 
 mod areas;
 mod beyond;
+mod chance;
 mod distances;
+mod fingerprints;
 mod golds;
 mod outputs;
 mod stored;
@@ -10,18 +12,17 @@ mod stored;
 use std::collections::BTreeMap;
 
 use dsokr_core::Processes;
-use dsokr_core::random::{Generator, generator, hash};
-use dsokr_core::store::Tensor;
-use dsokr_data::{Inputs, Split, SplitName, Truth};
+use dsokr_data::{Split, SplitName, Truth};
 use dsokr_decode::{
     Alignment, CandidateBlocks, Candidates, Combination, Decoded, Ensemble, Member, MissingGold,
-    PerQuery, Pool, Queries, Shards,
+    Pool, Queries, Shards,
 };
-use rand::RngExt;
 
 use self::areas::scored_labels;
 use self::beyond::{RightOutputs, beyond_scores};
+use self::chance::chance;
 use self::distances::{kernel_losses, mces_distances, squared_errors};
+pub(crate) use self::fingerprints::{lists_fingerprint, measured_on};
 use self::golds::{GoldRows, check_lists};
 pub(crate) use self::golds::{RankedGolds, has_gold};
 use self::outputs::{are_read_as_thousands, predicted_outputs, right_labels, truth_of};
@@ -33,8 +34,8 @@ use crate::error::Error;
 use crate::metrics::evaluation::Evaluation;
 use crate::metrics::metric::{RESAMPLES, further_metrics, intervals};
 use crate::metrics::quantiles::{QuantileScores, gold_numbers};
-use crate::metrics::scores::{OutputScores, Scores};
-use crate::run_dir::{Report, fingerprint_of};
+use crate::metrics::scores::Scores;
+use crate::run_dir::Report;
 
 /// The queries of a split with their predictions, named in errors, and their texts where they are texts.
 fn queries<'a>(split: &'a Split, dim: usize, z: &'a [f32]) -> Result<Queries<'a>, Error> {
@@ -325,58 +326,6 @@ impl<'a> Models<'a> {
     }
 }
 
-/// A number that lists have in common which give each query the same of these candidates, in any order.
-pub(crate) fn lists_fingerprint(lists: &PerQuery, candidates: &Candidates) -> u64 {
-    let hashes: Vec<u64> = candidates.ids().map(|id| hash(id.as_bytes())).collect();
-    let mut bytes = Vec::with_capacity(8 * lists.len());
-    // queries may have one list in common
-    let mut last: Option<(&[u32], u64)> = None;
-    for query in 0..lists.len() {
-        let list = lists.list(query);
-        let sum = match last {
-            Some((earlier, sum)) if std::ptr::eq(earlier, list) => sum,
-            Some(_) | None => {
-                list.iter().fold(0, |sum: u64, &listed| sum.wrapping_add(hashes[listed as usize]))
-            }
-        };
-        last = Some((list, sum));
-        bytes.extend(sum.to_le_bytes());
-    }
-    hash(&bytes)
-}
-
-/// The fingerprint of what metrics are measured on: the queries of a split, their right outputs, and the candidates of
-/// each, where queries do not share them.
-pub(crate) fn measured_on(
-    split: &Split,
-    pool: Pool,
-    candidates: &Candidates,
-) -> Result<String, Error> {
-    let names = split.names().join("\0");
-    let golds = [&split.ids].into_iter().chain(&split.further).map(|ids| ids.join("\0"));
-    let golds = golds.collect::<Vec<_>>().join("\n");
-    let texts = split.inputs.texts().map(|texts| texts.join("\0")).unwrap_or_default();
-    let kernels = match &split.inputs {
-        Inputs::Kernels(rows) => rows.values(),
-        Inputs::Texts(_) | Inputs::Vectors(_) => Vec::new(),
-    };
-    let lists = match pool {
-        Pool::PerQuery(lists) => vec![lists_fingerprint(lists, candidates)],
-        Pool::Shared => Vec::new(),
-    };
-    let mut tensors = vec![
-        Tensor::u8("names", &[names.len()], names.as_bytes()),
-        Tensor::u8("golds", &[golds.len()], golds.as_bytes()),
-        Tensor::u8("texts", &[texts.len()], texts.as_bytes()),
-        Tensor::f64("kernels", &[kernels.len()], &kernels),
-        Tensor::u64("lists", &[lists.len()], &lists),
-    ];
-    if let Inputs::Vectors(rows) = &split.inputs {
-        tensors.extend(rows.tensors("vectors")?);
-    }
-    Ok(fingerprint_of("queries", &tensors))
-}
-
 /// The report on the evaluation of the queries of a split among the candidates of a pool, with intervals and chance.
 pub(crate) fn report(
     name: SplitName,
@@ -391,69 +340,4 @@ pub(crate) fn report(
     let perfect_h = None;
     let skipped_rows = BTreeMap::new();
     Ok(Report { split: name, metrics, intervals, chance, perfect_h, skipped_rows })
-}
-
-/// The metrics of [`Evaluation::chance`]. Where other outputs are compared, one candidate is drawn for each query, as the
-/// first of a random order: it is compared with the first right output of that order.
-fn chance(
-    (split, pool): (&Split, Pool),
-    evaluation: &Evaluation,
-    candidates: &Candidates,
-    config: &Checked,
-) -> Result<Scores, Error> {
-    let scores = evaluation.chance()?;
-    match &evaluation.outputs {
-        None | Some((Truth::Numbers(_) | Truth::Classes(_), _)) => return Ok(scores),
-        Some((
-            Truth::Molecules(_) | Truth::Graphs(_) | Truth::Labels(_) | Truth::Rankings(_),
-            _,
-        )) => {}
-    }
-    let mut random = generator(config.seed, "chance", 0);
-    let mut drawn = Vec::with_capacity(split.ids.len());
-    let mut counted = Vec::with_capacity(split.ids.len());
-    for (query, golds) in split.golds().into_iter().enumerate() {
-        let first = match pool {
-            Pool::Shared => random.random_range(0..candidates.len()),
-            Pool::PerQuery(lists) => {
-                let list = lists.list(query);
-                list[random.random_range(0..list.len())] as usize
-            }
-        };
-        let competes = |gold: &str| {
-            let candidate = candidates.find(gold);
-            candidate.is_some_and(|candidate| match pool {
-                Pool::Shared => true,
-                Pool::PerQuery(lists) => lists.list(query).contains(&(candidate as u32)),
-            })
-        };
-        let gold = first_gold(&golds, candidates.id(first), competes, &mut random);
-        counted.push(gold.clone());
-        drawn.push(candidates.label(first));
-    }
-    let features = &config.output.features;
-    let Some(truth) = truth_of(split, &counted, candidates, features)? else { return Ok(scores) };
-    let drawn = features.truth_of_labels(drawn)?;
-    let compare = |drawn| OutputScores::with_queries(&truth, &drawn, &evaluation.facts);
-    let outputs = drawn.map(compare).transpose()?;
-    Ok(Scores { outputs: outputs.map(|(scores, _)| scores), ..scores })
-}
-
-/// The first right output of a query in a random order of its candidates that begins with the one with the id `first`; of
-/// outputs none of which is a candidate the first.
-fn first_gold<'g>(
-    golds: &'g [String],
-    first: &str,
-    competes: impl Fn(&str) -> bool,
-    random: &mut Generator,
-) -> &'g String {
-    if let Some(gold) = golds.iter().find(|gold| *gold == first) {
-        return gold;
-    }
-    let competing: Vec<&String> = golds.iter().filter(|gold| competes(gold)).collect();
-    match competing.as_slice() {
-        [] => &golds[0],
-        [gold] => gold,
-        several => several[random.random_range(0..several.len())],
-    }
 }
