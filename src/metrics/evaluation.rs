@@ -24,6 +24,8 @@ pub struct Evaluation {
     pub ranks: Vec<Option<Rank>>,
     /// Its id.
     pub golds: Vec<String>,
+    /// How many right outputs of each query are among its candidates; empty where every query has one.
+    pub(crate) right: Vec<u64>,
     /// The true and the predicted outputs, if they are molecules, graphs, sets of labels, classes, rankings or numbers.
     pub outputs: Option<(Truth, Truth)>,
     /// All right classes of each query, where outputs are classes; empty where they have not been read.
@@ -57,6 +59,7 @@ impl Evaluation {
             scores,
             ranks,
             golds: Vec::new(),
+            right: Vec::new(),
             outputs: None,
             right_classes: Vec::new(),
             facts: OutputFacts::default(),
@@ -75,7 +78,7 @@ impl Evaluation {
     pub fn chance(&self) -> Result<Scores, Error> {
         let Scores { numbers, classes, .. } = self.scores;
         let Metrics { candidates, duplicate_candidates, .. } = self.scores.ranks;
-        let ranks = Metrics::chance(&self.ranks, candidates, duplicate_candidates)?;
+        let ranks = Metrics::chance(&self.ranks, &self.right, candidates, duplicate_candidates)?;
         let mut scores = Scores { numbers, classes, ..ranks.into() };
         if let Some(scored) = &self.scored {
             scores.roc_auc = self.scores.roc_auc.map(|_| 0.5);

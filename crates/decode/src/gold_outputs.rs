@@ -51,6 +51,8 @@ pub struct ChosenGold {
     pub row: usize,
     /// The rank among the candidates that compete; none where no right candidate is ranked.
     pub rank: Option<Rank>,
+    /// How many right candidates of the query are ranked.
+    pub right: u64,
 }
 
 impl GoldOutputs {
@@ -139,7 +141,7 @@ impl GoldOutputs {
             let rows = self.starts[query]..self.starts[query + 1];
             let ranked = self.right(query).filter_map(|row| ranks[row].map(|rank| (row, rank)));
             let Some((row, best)) = ranked.min_by_key(|(_, rank)| rank.above()) else {
-                return Ok(ChosenGold { row: rows.start, rank: None });
+                return Ok(ChosenGold { row: rows.start, rank: None, right: 0 });
             };
             let others = rows.filter(|&other| other != row).filter_map(|other| ranks[other]);
             let mut above = 0;
@@ -151,7 +153,8 @@ impl GoldOutputs {
                 pool += 1;
             }
             let rank = best.without(above, tied, pool)?;
-            Ok(ChosenGold { row, rank: Some(rank) })
+            let right = self.right(query).filter(|&row| ranks[row].is_some()).count() as u64;
+            Ok(ChosenGold { row, rank: Some(rank), right })
         };
         (0..self.right.len()).map(one).collect()
     }

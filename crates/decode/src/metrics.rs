@@ -1,3 +1,5 @@
+use std::collections::HashMap;
+
 use dsokr_basis::features::BitRows;
 use dsokr_core::random::{below, generator};
 use dsokr_core::{Cancellation, Error};
@@ -6,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{check_least, check_queries};
 use crate::rank::Rank;
-use crate::rank_metrics::{MRR, RankValues};
+use crate::rank_metrics::{MRR, RankMetric, RankValues};
 
 /// Metrics of n queries, ties averaged.
 ///
@@ -112,18 +114,73 @@ impl Metrics {
     /// `(c + 1) / 2`; averaged over queries where each has its own candidates. The size of each query's pool is taken
     /// from the ranks; a missing gold candidate stays missing. A random order has no ties.
     ///
+    /// `right` is the number of right candidates of each query, of which the first one counts and the others are not in
+    /// its pool, as in [`GoldOutputs`](crate::GoldOutputs); none where each query has one. With m right ones and w others
+    /// `hits@1 = m / (m + w)`, and the mean rank is `1 + w / (m + 1)`.
+    ///
     /// # Errors
-    /// [`Error::TooFew`] for no queries.
+    /// [`Error::TooFew`] for no queries; [`Error::Shape`] for another number of `right` than of ranks.
     pub fn chance(
         ranks: &[Option<Rank>],
+        right: &[u64],
         candidates: usize,
         duplicate_candidates: usize,
     ) -> Result<Self, Error> {
-        let random = |rank: &Option<Rank>| rank.map(|rank| Rank::new(0, rank.pool(), rank.pool()));
-        let ranks: Vec<_> =
-            ranks.iter().map(|rank| random(rank).transpose()).collect::<Result<_, _>>()?;
-        let metrics = Self::from_ranks(&ranks, candidates, duplicate_candidates)?;
-        Ok(Self { tied_queries: 0, ..metrics })
+        if !right.is_empty() {
+            Error::check_length("numbers of right candidates", right.len(), ranks.len())?;
+        }
+        let metrics = Self::from_ranks(ranks, candidates, duplicate_candidates)?;
+        let order = |(query, rank): (usize, &Option<Rank>)| {
+            let right = right.get(query).copied().unwrap_or(1);
+            rank.map(|rank| RandomOrder { right, pool: rank.pool() })
+        };
+        let orders: Vec<Option<RandomOrder>> = ranks.iter().enumerate().map(order).collect();
+        let of_ranks = RankValues::from_values(|metric| {
+            // most queries have the same numbers of candidates
+            let mut known: HashMap<RandomOrder, f64> = HashMap::new();
+            let value = |order: &Option<RandomOrder>| {
+                let Some(order) = order else { return Ok(metric.missing) };
+                if let Some(&value) = known.get(order) {
+                    return Ok(value);
+                }
+                let value = order.value_of(metric)?;
+                known.insert(*order, value);
+                Ok(value)
+            };
+            orders.iter().map(value).collect()
+        })?;
+        Ok(Self { of_ranks, tied_queries: 0, ..metrics })
+    }
+}
+
+/// A uniformly random order of the candidates of a query, in which the first right one counts.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct RandomOrder {
+    /// The number of right candidates, m ≥ 1.
+    right: u64,
+    /// The number of candidates without the other right ones, c − m + 1.
+    pool: u64,
+}
+
+impl RandomOrder {
+    /// Computes the expected value of a metric.
+    ///
+    /// The first right one of c candidates is behind j others with probability `m / (c − j) · Π_{i<j} (1 − m / (c − i))`.
+    fn value_of(&self, metric: &RankMetric) -> Result<f64, Error> {
+        let &Self { right, pool } = self;
+        if right <= 1 {
+            return Ok(metric.of(Some(&Rank::new(0, pool, pool)?)));
+        }
+        let mut value = 0.0;
+        // the probability that the first j candidates are wrong
+        let mut all_wrong = 1.0;
+        for above in 0..pool {
+            let left = (pool - 1 - above + right) as f64;
+            let is_right = right as f64 / left;
+            value += all_wrong * is_right * metric.of(Some(&Rank::new(above, 1, pool)?));
+            all_wrong *= 1.0 - is_right;
+        }
+        Ok(value)
     }
 }
 

@@ -1,5 +1,6 @@
 //! The metrics of ranks: one list, from which every report takes them.
 
+use dsokr_core::Error;
 use serde::de::{IgnoredAny, MapAccess, Visitor};
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -135,7 +136,11 @@ impl RankMetric {
 
     /// Returns the metric of ranks, of at least one query; none where it is infinite.
     pub fn of_ranks(&self, ranks: &[Option<Rank>]) -> Option<f64> {
-        let values = ranks.iter().map(|rank| self.of(rank.as_ref())).collect();
+        self.finite(ranks.iter().map(|rank| self.of(rank.as_ref())).collect())
+    }
+
+    /// Returns the metric of values of queries, at least one; none where it is infinite.
+    fn finite(&self, values: Vec<f64>) -> Option<f64> {
         Some(self.summarise(values)).filter(|value| value.is_finite())
     }
 }
@@ -154,6 +159,20 @@ impl RankValues {
     /// Creates the metrics of ranks, of at least one query.
     pub fn from_ranks(ranks: &[Option<Rank>]) -> Self {
         Self(RANK_METRICS.each_ref().map(|metric| metric.of_ranks(ranks)))
+    }
+
+    /// Creates the metrics of the values that `values` gives for each query, of at least one.
+    ///
+    /// # Errors
+    /// Those of `values`.
+    pub(crate) fn from_values(
+        mut values: impl FnMut(&RankMetric) -> Result<Vec<f64>, Error>,
+    ) -> Result<Self, Error> {
+        let mut found = Self::default();
+        for (metric, value) in RANK_METRICS.iter().zip(&mut found.0) {
+            *value = metric.finite(values(metric)?);
+        }
+        Ok(found)
     }
 
     /// Returns every metric with its value.

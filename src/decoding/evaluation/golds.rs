@@ -90,6 +90,8 @@ pub(crate) struct RankedGolds {
     pub(super) rows: Vec<Option<u32>>,
     /// Their ids.
     pub(super) ids: Vec<String>,
+    /// How many right outputs of each query are among its candidates; empty where every query has one.
+    pub(super) right: Vec<u64>,
     /// How the queries were decoded, with the ranks among the candidates that compete.
     pub decoded: Vec<Decoded>,
 }

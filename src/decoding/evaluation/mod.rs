@@ -185,8 +185,8 @@ impl<'a> Models<'a> {
         // 3. distances, and what a search finds beyond the candidates
         self.measure_distances(decoder, &queries, &mut evaluation)?;
 
-        let RankedGolds { ids, decoded, .. } = queries.golds;
-        let mut evaluation = Evaluation { golds: ids, named, ..evaluation };
+        let RankedGolds { ids, right, decoded, .. } = queries.golds;
+        let mut evaluation = Evaluation { golds: ids, right, named, ..evaluation };
         evaluation.scores.further = further_metrics(&evaluation);
         Ok((evaluation, decoded))
     }
@@ -302,7 +302,8 @@ impl<'a> Models<'a> {
         let Some(rows) = GoldRows::from_split(split, pool)? else {
             let gold = ensemble.gold(pool, &split.ids, missing)?;
             let decoded = ensemble.decode(pool, &self.rule, &gold, 1)?;
-            return Ok(RankedGolds { rows: gold, ids: split.ids.clone(), decoded });
+            let ids = split.ids.clone();
+            return Ok(RankedGolds { rows: gold, ids, right: Vec::new(), decoded });
         };
         let repeat = |((_, decoder), z): (&(_, Decoder), &Vec<f32>)| {
             rows.golds.repeat(decoder.candidates.dim(), z)
@@ -321,6 +322,7 @@ impl<'a> Models<'a> {
         Ok(RankedGolds {
             rows: chosen.iter().map(|best| gold[best.row]).collect(),
             ids: chosen.iter().map(|best| ids[best.row].clone()).collect(),
+            right: chosen.iter().map(|best| best.right).collect(),
             decoded: decoded.collect(),
         })
     }

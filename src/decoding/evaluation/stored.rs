@@ -18,6 +18,8 @@ pub struct StoredEvaluation {
     scores: Scores,
     ranks: Vec<Option<Rank>>,
     golds: Vec<String>,
+    #[serde(default)]
+    right: Vec<u64>,
     /// The true and the predicted sets of labels, from which the intervals of F1 are drawn.
     labels: Option<[Vec<Vec<String>>; 2]>,
     /// The true and the predicted numbers.
@@ -34,8 +36,9 @@ pub struct StoredEvaluation {
 
 impl From<&Evaluation> for StoredEvaluation {
     fn from(evaluation: &Evaluation) -> Self {
-        let Evaluation { scores, ranks, golds, outputs, facts, scored, queries, pool, .. } =
-            evaluation;
+        let Evaluation {
+            scores, ranks, golds, right, outputs, facts, scored, queries, pool, ..
+        } = evaluation;
         let labels = match outputs {
             Some((Truth::Labels(truth), Truth::Labels(predicted))) => {
                 let sets = |sets: &[LabelSet]| sets.iter().map(|set| set.to_vec()).collect();
@@ -60,6 +63,7 @@ impl From<&Evaluation> for StoredEvaluation {
             scores: scores.clone(),
             ranks: ranks.clone(),
             golds: golds.clone(),
+            right: right.clone(),
             labels,
             numbers,
             classes,
@@ -78,6 +82,7 @@ impl From<StoredEvaluation> for Evaluation {
             scores,
             ranks,
             golds,
+            right,
             labels,
             numbers,
             classes,
@@ -98,6 +103,6 @@ impl From<StoredEvaluation> for Evaluation {
         let queries =
             queries.filter_map(|(name, values)| Some((Metric::find(&name)?.name(), values)));
         let queries = queries.collect();
-        Self { golds, outputs, facts, scored, queries, pool, ..Self::new(scores, ranks) }
+        Self { golds, right, outputs, facts, scored, queries, pool, ..Self::new(scores, ranks) }
     }
 }

@@ -76,7 +76,7 @@ fn the_option_is_spelled_in_kebab_case() {
 fn chance_equals_simulated_random_orders() {
     let pool = 37;
     let list = vec![Some(Rank::new(3, 2, pool).unwrap()); 5];
-    let chance = Metrics::chance(&list, pool as usize, 0).unwrap();
+    let chance = Metrics::chance(&list, &[], pool as usize, 0).unwrap();
     let harmonic: f64 = (1..=pool).map(|rank| 1.0 / rank as f64).sum();
     assert!((chance.mrr() - harmonic / pool as f64).abs() < 1e-15);
 
@@ -101,6 +101,36 @@ fn chance_equals_simulated_random_orders() {
     );
     assert_eq!(chance.value("median_rank"), Some(19.0));
     assert_eq!(chance.tied_queries, 0);
+}
+
+#[test]
+fn chance_of_several_right_candidates_equals_simulated_random_orders() {
+    let right = 3;
+    let others = 8;
+    let rank = Rank::new(0, 1, others + 1).unwrap();
+    let chance = Metrics::chance(&[Some(rank), None], &[right, 0], 11, 0).unwrap();
+    let draws = 200_000;
+    let mut random = generator(0, "random order of several", 0);
+    let first_right = |_| {
+        let mut above = 0;
+        while below(&mut random, right + others - above) >= right {
+            above += 1;
+        }
+        Rank::new(above, 1, others + 1).ok()
+    };
+    let simulated: Vec<_> = (0..draws).map(first_right).collect();
+    let simulated = Metrics::from_ranks(&simulated, 11, 0).unwrap();
+    for metric in ["mrr", "hits@1", "hits@5"] {
+        // the other query, whose right candidate is missing, has 0
+        let exact = 2.0 * chance.value(metric).unwrap();
+        let error = 5.0 * 0.5 / f64::from(draws).sqrt();
+        assert!((exact - simulated.value(metric).unwrap()).abs() < error, "{metric}: {exact}");
+    }
+    assert!((2.0 * chance.value("hits@1").unwrap() - 3.0 / 11.0).abs() < 1e-15);
+
+    let chance = Metrics::chance(&[Some(rank)], &[right], 11, 0).unwrap();
+    assert!((chance.value("mean_rank").unwrap() - (1.0 + 8.0 / 4.0)).abs() < 1e-12);
+    assert!(message(Metrics::chance(&[Some(rank)], &[1, 2], 11, 0)).contains("right candidates"));
 }
 
 #[test]
@@ -150,7 +180,7 @@ fn the_bootstrap_depends_on_the_seed_alone() {
 #[test]
 fn nothing_to_average_is_refused() {
     assert_eq!(message(Metrics::from_ranks(&[], 20, 0)), "no queries, at least 1 is needed");
-    assert_eq!(message(Metrics::chance(&[], 20, 0)), "no queries, at least 1 is needed");
+    assert_eq!(message(Metrics::chance(&[], &[], 20, 0)), "no queries, at least 1 is needed");
     assert_eq!(
         message(bootstrap(&[], Rank::expected_reciprocal, 100, 0)),
         "no queries, at least 1 is needed"

@@ -73,7 +73,7 @@ fn random_lists_equal_brute_force() {
         assert_eq!(ranks[at], Some(set.rank(query, gold[at], &list)));
         assert_eq!(best[at][0].candidate, set.sorted(query, &list)[0].0);
     }
-    let chance = Metrics::chance(&ranks, count, 100).unwrap();
+    let chance = Metrics::chance(&ranks, &[], count, 100).unwrap();
     let reciprocal = |list: &Vec<u32>| {
         (1..=list.len()).map(|rank| 1.0 / rank as f64).sum::<f64>() / list.len() as f64
     };

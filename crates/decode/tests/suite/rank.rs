@@ -86,7 +86,7 @@ fn zero_predictions_score_at_chance() {
     assert!((metrics.mrr() - harmonic / 500.0).abs() < 1e-12);
     assert!((metrics.value("hits@1").unwrap() - 1.0 / 500.0).abs() < 1e-15);
     assert_eq!(metrics.tied_queries, 40);
-    let chance = Metrics::chance(&ranks, 500, 100).unwrap();
+    let chance = Metrics::chance(&ranks, &[], 500, 100).unwrap();
     assert_eq!(Metrics { tied_queries: 0, ..metrics }, chance);
 }
 

@@ -157,7 +157,7 @@ fn aligned_kernels_identify_metabolites_among_those_of_their_mass() {
         let uniform = set.ranks(&uniform);
         let metrics = |ranks: &[Option<Rank>]| Metrics::from_ranks(ranks, LISTED, 0).unwrap();
         let uniform = metrics(&uniform);
-        let chance = Metrics::chance(&aligned, LISTED, 0).unwrap();
+        let chance = Metrics::chance(&aligned, &[], LISTED, 0).unwrap();
         let aligned = metrics(&aligned);
         assert!(
             aligned.value("hits@1").unwrap() > 4.0 * chance.value("hits@1").unwrap(),

@@ -275,7 +275,7 @@ fn candidates_that_tie_under_every_member_tie() {
             assert!(ranks.iter().all(|rank| rank.unwrap().tied() == 2));
             let metrics = ensemble.metrics(Pool::Shared, &ranks).unwrap();
             assert_eq!((metrics.candidates, metrics.duplicate_candidates), (6, 2));
-            let chance = Metrics::chance(&ranks, 6, 2).unwrap();
+            let chance = Metrics::chance(&ranks, &[], 6, 2).unwrap();
             let harmonic: f64 = (1..=6).map(|rank| 1.0 / f64::from(rank)).sum();
             assert!((chance.mrr() - harmonic / 6.0).abs() < 1e-15);
         }
