@@ -1,5 +1,7 @@
 //! `[data]`: what may be left out, and what is refused in each of its forms.
 
+use std::time::{Duration, Instant};
+
 use dsokr_data::config::{
     DataConfig, DataSource, InputKind, OutputFeatures, OutputSource, TablesConfig, TrainingFiles,
 };
@@ -72,6 +74,39 @@ fn training_files_have_weights_above_zero() {
     ] {
         let message = data(&format!("folder = 'x'\ntrain = {files}")).unwrap_err();
         assert!(message.contains(said), "{files}: {message}");
+    }
+}
+
+/// To compare each row with all before it takes minutes.
+#[test]
+fn many_pairs_of_one_input_are_read_at_once() {
+    let folder = Folder::new();
+    let pairs = |n: usize| {
+        let rows: String = (0..n).map(|row| format!("{}\tone text\n", row % 2)).collect();
+        format!("id\tdescription\n{rows}")
+    };
+    folder.file("outputs.tsv", "id\tname\n0\tx\n1\ty\n");
+    folder.file("validation.tsv", pairs(1));
+    let features: OutputFeatures =
+        toml::from_str("kind = 'ngrams'\ncolumn = 'name'\nmin = 1\nmax = 1").unwrap();
+    let outputs = OutputSource {
+        table: Some("outputs.tsv"),
+        id: "id",
+        label: None,
+        further: &[],
+        candidate: None,
+        only_training: false,
+        features: &features,
+        summands: Vec::new(),
+    };
+    for (files, rows) in [(&["train.tsv"][..], 300_000), (&["train.tsv", "more.tsv"], 150_000)] {
+        files.iter().for_each(|file| drop(folder.file(file, pairs(rows))));
+        let data = data(&format!("folder = '.'\ntrain = {files:?}")).unwrap();
+        let source = Source { data: &data, outputs: outputs.clone(), seed: 0 };
+        let begun = Instant::now();
+        let dataset = source.load(&DataRoot::at(folder.path(""))).unwrap();
+        assert!(begun.elapsed() < Duration::from_secs(30), "{files:?}: {:?}", begun.elapsed());
+        assert_eq!(dataset.train.ids.len(), 300_000);
     }
 }
 
