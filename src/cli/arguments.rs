@@ -12,7 +12,7 @@ use dsokr_core::{Argument, Processes};
 use dsokr_data::config::OnBadRow;
 use dsokr_data::feature_file::{FeatureFile, read_features};
 use dsokr_data::table::{
-    TABLE_FORMATS, TableFormat, TextFormat, TextReader, extensions, open_text,
+    TABLE_FORMATS, TableFormat, TextFormat, TextReader, all_extensions, extensions, open_text,
 };
 use dsokr_data::{InputKind, Inputs, Split};
 use dsokr_decode::Combination::{Max, Mean, Rank, ReciprocalRank};
@@ -68,8 +68,8 @@ impl InputFormat {
 fn input_help() -> String {
     format!(
         "How the texts are written: lines, one text a line, or as files with such an extension. Default: what the extension \
-         of the file says ({}, also with .gz behind; else lines)",
-        extensions(|_| true)
+         of the file says ({}; else lines)",
+        all_extensions()
     )
 }
 

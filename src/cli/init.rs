@@ -2,7 +2,7 @@ use std::path::{Path, PathBuf};
 
 use dsokr_core::Argument;
 use dsokr_data::cells::{NumberNotation, SHOWN_SPELLINGS};
-use dsokr_data::table::extensions;
+use dsokr_data::table::all_extensions;
 use serde_json::{Value, json};
 
 use crate::cli::meant::check_table;
@@ -85,9 +85,9 @@ impl Arguments {
 /// The help of `tables`.
 fn tables_help() -> String {
     format!(
-        "The table ({}, also with .gz behind); or several, whose rows an id joins: to those of the first the rows of the \
+        "The table ({}); or several, whose rows an id joins: to those of the first the rows of the \
          others with the same id. The joined table is written next to the configuration",
-        extensions(|_| true)
+        all_extensions()
     )
 }
 

@@ -21,7 +21,7 @@
 //! In a .csv or .tsv file `FIRST..LAST` is one column too: the cells of the columns from one to the other, with a space
 //! between.
 //!
-//! Files whose name ends with a further `.gz` are decompressed while they are read. Text is UTF-8, with or without
+//! Files of text whose name ends with a further `.gz` are decompressed while they are read. Text is UTF-8, with or without
 //! a byte-order mark; lines end with `\n` or `\r\n`; blank lines are allowed at the end only, and between spectra. A
 //! single `\r` is an error in CSV, unless it is quoted, and a character elsewhere.
 
@@ -49,7 +49,7 @@ use fields::without_blanks_before;
 pub use bad_rows::OnBadRow;
 pub(crate) use bad_rows::skipped_rows;
 use formats::named_format;
-pub use formats::{TABLE_FORMATS, TableFormat, TextFormat, extensions, open_text};
+pub use formats::{TABLE_FORMATS, TableFormat, TextFormat, all_extensions, extensions, open_text};
 pub use ids::unique_ids;
 pub(crate) use ids::{bad_ids, index_ids, row_id};
 pub(crate) use lines::{Lines, Pieces};
