@@ -147,7 +147,8 @@ impl DataConfig {
             check(holds, "data.licence", format!("{licence:?}"), "one line of text, or absent")?;
         }
         let holds = facts.skips_rows || self.on_bad_row != OnBadRow::Skip;
-        let allowed = "\"stop\": rows are skipped where data.source is \"tables\" or \"pool\"";
+        let allowed =
+            "\"stop\" or \"skip-spectra\": rows are skipped in tables, pools and .arff files";
         check(holds, "data.on_bad_row", "\"skip\"", allowed)?;
         facts.validate()?;
         if let Some(fold) = &self.fold {

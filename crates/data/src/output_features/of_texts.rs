@@ -29,8 +29,8 @@ impl TextFeatures {
     /// # Errors
     /// [`dsokr_core::Error::Value`] with the key.
     pub fn validate(features: &OutputFeatures, key: &str) -> Result<(), Error> {
-        let allowed = "features of a column: \"substructures\", \"molecules\", \"ngrams\", \"labels\", \"rankings\" or \
-                       \"numbers\"; or \"graphs\"";
+        let allowed = "features of a column: \"substructures\", \"molecules\", \"ngrams\", \"labels\", \"classes\", \
+                       \"rankings\" or \"numbers\"; or \"graphs\"";
         let is_readable =
             features.column().is_some() || matches!(features, OutputFeatures::Graphs(_));
         check(is_readable, format!("{key}.kind"), features.name(), allowed)?;

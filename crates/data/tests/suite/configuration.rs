@@ -123,6 +123,26 @@ fn a_limit_is_of_pairs_that_can_be_drawn() {
 }
 
 #[test]
+fn rows_are_skipped_of_files_that_are_read_row_by_row() {
+    let splits = "splits = { validation = 3 }\non_bad_row = 'skip'";
+    let multi_label = |file: &str| {
+        let keys = "source = 'multi-label'\nfolder = 'x'\nlabels = 2";
+        data(&format!("{keys}\nfile = '{file}'\n{splits}")).unwrap()
+    };
+    for config in [
+        data("folder = 'x'\non_bad_row = 'skip'").unwrap(),
+        data(&format!("source = 'pool'\nfolder = 'x'\nfile = 'a.csv'\n{splits}")).unwrap(),
+        multi_label("a.arff"),
+    ] {
+        config.validate().unwrap();
+    }
+    let message = multi_label("a.svm").validate().unwrap_err().to_string();
+    let expected = "data.on_bad_row = \"skip\": expected \"stop\" or \"skip-spectra\": rows are skipped in tables, pools and \
+                    .arff files";
+    assert_eq!(message, expected);
+}
+
+#[test]
 fn pairs_of_a_smaller_limit_are_among_those_of_a_larger_one() {
     let folder = Folder::new();
     folder.file("texts.txt", (0..41).map(|row| format!("text {row}\n")).collect::<String>());
