@@ -237,7 +237,9 @@ impl Pairs for PoolConfig {
         let columns = wanted.outputs.features.truth().into_iter();
         // what a row's output is called tells which candidate it is: without ids, and where ids are those of other rows
         let label = if is_pool_file { None } else { wanted.outputs.label };
-        let options = TableOptions { headless: !self.header, ..TableOptions::default() };
+        let on_bad_row = wanted.on_bad_row;
+        let options =
+            TableOptions { on_bad_row, headless: !self.header, ..TableOptions::default() };
         let has_column =
             |label: &str| -> Result<bool, Error> { Ok(Table::header(path, options)?.has(label)) };
         let label = match label {
