@@ -6,6 +6,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
+use dsokr_core::message::shell_word;
 use dsokr_spectra::SpectrumFormat;
 use flate2::read::MultiGzDecoder;
 
@@ -156,7 +157,7 @@ pub fn open_text(path: &Path) -> Result<Box<dyn Read>, Error> {
             let message = format!(
                 "a .{name} file compresses its columns itself, and is not read with .gz behind; decompress it first: gunzip \
                  -k {}",
-                path.display()
+                shell_word(&path.display().to_string())
             );
             Err(Error::file(path, message))
         }
