@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use dsokr_basis::features::{SparseRows, common_columns, sorted_levels};
-use dsokr_core::Processes;
 use dsokr_core::message::{list, shorten};
 use dsokr_core::store::{Contents, Stored, Tensor};
+use dsokr_core::{Misfit, Processes};
 use serde::{Deserialize, Serialize};
 
 use super::CountRule;
@@ -168,6 +168,15 @@ impl FittedColumns {
 
 /// The allowed value where nothing is counted.
 const NONE_OCCURS: &str = "other features: none of these occurs";
+
+/// Returns whether an error says that nothing is counted, since none of what could be occurs.
+pub(super) fn is_none_occurs(error: &Error) -> bool {
+    let Error::Core(error) = error else { return false };
+    let is_no_column =
+        matches!(error, dsokr_core::Error::Shape(Misfit::Columns { width }) if *width == 0);
+    is_no_column
+        || matches!(error, dsokr_core::Error::Value { allowed, .. } if allowed == NONE_OCCURS)
+}
 
 /// Returns as many rows with one column, in which none has an entry.
 fn without_entries(rows: &SparseRows) -> Result<SparseRows, Error> {
