@@ -35,7 +35,7 @@ mod rows;
 mod structures;
 
 use std::borrow::Borrow;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
 use std::path::{Path, PathBuf};
 
@@ -428,11 +428,6 @@ fn joined(names: &[String], read: &[String], columns: Vec<Vec<String>>) -> Vec<V
 
 /// Returns the names without those that stand before.
 fn distinct<'c>(names: impl Iterator<Item = &'c str>) -> Vec<String> {
-    let mut all: Vec<String> = Vec::new();
-    for name in names {
-        if !all.iter().any(|seen| seen == name) {
-            all.push(name.to_owned());
-        }
-    }
-    all
+    let mut seen = HashSet::new();
+    names.filter(|&name| seen.insert(name)).map(str::to_owned).collect()
 }

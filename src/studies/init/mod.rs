@@ -12,7 +12,7 @@ mod roles;
 mod spectra;
 mod template;
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -126,10 +126,16 @@ impl Survey {
         let options = TableOptions { headless, optional_keys: true, ..TableOptions::default() };
         let TableHeader { names, nested, lists, comments } =
             if headless { Table::header(path, options)? } else { named };
-        let count = |name: &String| names.iter().filter(|other| *other == name).count();
+        let lists: HashSet<String> = lists.into_iter().collect();
+        let mut counts: HashMap<&str, usize> = HashMap::with_capacity(names.len());
+        for name in &names {
+            *counts.entry(name).or_default() += 1;
+        }
         let nameless = Nameless::among(&names);
-        let (once, mut repeated): (Vec<&String>, Vec<&String>) =
-            names.iter().filter(|name| !name.is_empty()).partition(|name| count(name) == 1);
+        let (once, mut repeated): (Vec<&String>, Vec<&String>) = names
+            .iter()
+            .filter(|name| !name.is_empty())
+            .partition(|name| counts[name.as_str()] == 1);
         repeated.sort();
         repeated.dedup();
         let names: Vec<&str> = once.into_iter().map(String::as_str).collect();
@@ -145,7 +151,7 @@ impl Survey {
         let column = |(place, name): (usize, &&str)| {
             let stated = choices.kinds.iter().find(|stated| stated.column == *name);
             let kind = stated.map(|stated| stated.kind);
-            Column::read(&table, place, name, kind, lists.iter().any(|list| list == name))
+            Column::read(&table, place, name, kind, lists.contains(*name))
         };
         let columns: Vec<Column> =
             names.iter().enumerate().map(column).collect::<Result<_, Error>>()?;

@@ -601,6 +601,41 @@ fn lists_of_a_joined_table_are_label_sets() {
     assert_eq!(first["tags"], serde_json::json!(["acid"]));
 }
 
+/// The columns of the others stand behind those of the first, and those of a name that is taken get one of their own.
+#[test]
+fn columns_of_joined_tables_keep_their_order() {
+    let sandbox = Sandbox::new();
+    let mut texts = "key\tnote\ttext\n".to_owned();
+    let mut molecules = "note,key,smiles\n".to_owned();
+    let mut labels = String::new();
+    for (at, pair) in pairs(40).iter().enumerate() {
+        writeln!(texts, "k{at}\tfirst\t{}", pair.text).unwrap();
+        writeln!(molecules, "second,k{at},{}", pair.smiles).unwrap();
+        if at > 0 {
+            writeln!(
+                labels,
+                "{{\"tags\":[\"acid\",\"base\"],\"key\":\"k{at}\",\"note\":\"third\"}}"
+            )
+            .unwrap();
+        }
+    }
+    sandbox.write("texts.tsv", &texts);
+    sandbox.write("molecules.csv", &molecules);
+    sandbox.write("labels.jsonl", &labels);
+    sandbox.succeed(&["init", "texts.tsv", "molecules.csv", "labels.jsonl"]);
+    let joined = sandbox.read("texts-molecules-labels.jsonl");
+    let rows: Vec<&str> = joined.lines().collect();
+    assert_eq!(rows.len(), 40);
+    for (at, end) in
+        [(0, r#""tags": "", "note_3": ""}"#), (1, r#""tags": ["acid","base"], "note_3": "third"}"#)]
+    {
+        let start = format!("{{\"key\": \"k{at}\", \"note\": \"first\", \"text\": \"");
+        let row = rows[at];
+        assert!(row.starts_with(&start) && row.ends_with(end), "{row}");
+        assert!(row.contains("\", \"note_2\": \"second\", \"smiles\": \""), "{row}");
+    }
+}
+
 /// Small numbers of one table are numbers of rows of the other, and some ids are missing in both.
 #[test]
 fn numbers_of_rows_of_the_same_name_are_no_keys() {

@@ -1,6 +1,7 @@
 //! Rows that are JSON objects.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::fmt;
 use std::path::Path;
 
@@ -129,9 +130,16 @@ pub(super) fn json_row(
     let mut values = Vec::with_capacity(names.len());
     let text = without_nan(text);
     let entries = entries(path, line, &text)?;
+    // the first two places of each key: a search for each name would be quadratic in the number of columns
+    let mut places: HashMap<&str, (usize, Option<usize>)> = HashMap::with_capacity(entries.len());
+    for (at, (key, _)) in entries.iter().enumerate() {
+        let seen = places.entry(key).and_modify(|(_, second)| {
+            second.get_or_insert(at);
+        });
+        seen.or_insert((at, None));
+    }
     for name in names {
-        let mut places = (1..).zip(&entries).filter(|(_, (key, _))| key == name);
-        let Some((first, (_, value))) = places.next() else {
+        let Some(&(first, second)) = places.get(name.as_str()) else {
             if are_optional {
                 values.push(String::new());
                 continue;
@@ -140,10 +148,10 @@ pub(super) fn json_row(
             let message = format!("no key {name:?}; this line has: {}", list(&keys));
             return Err(Error::line(path, line, message));
         };
-        if let Some((second, _)) = places.next() {
-            return Err(Error::duplicate_column(path, line, name, [first, second]));
+        if let Some(second) = second {
+            return Err(Error::duplicate_column(path, line, name, [first + 1, second + 1]));
         }
-        let raw = value.get();
+        let raw = entries[first].1.get();
         let cell = json_cell(raw).map_err(|error| {
             // The value is a slice of the line: its place is the difference of the addresses.
             let before = raw.as_ptr().addr().saturating_sub(text.as_ptr().addr());

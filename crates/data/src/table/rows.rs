@@ -1,6 +1,7 @@
 //! Rows of a table or a stream of texts in each of the formats, one in memory at a time.
 
 use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -368,6 +369,7 @@ impl<R: Read> Rows<R> {
         self.bad = BadRows::new(OnBadRow::Skip, false);
         // the numbers of lines on which the value of a key is a list, another cell, and neither
         let mut names: Vec<(String, [usize; 3])> = Vec::new();
+        let mut places: HashMap<String, usize> = HashMap::new();
         let mut count = 0;
         loop {
             let keys = match self.lines.next(|_| true) {
@@ -386,9 +388,15 @@ impl<R: Read> Rows<R> {
             for (key, kind) in keys {
                 let kinds = [ValueKind::List, ValueKind::Cell, ValueKind::Nested];
                 let lines = kinds.map(|other| usize::from(kind == other));
-                match names.iter_mut().find(|(seen, _)| *seen == key) {
-                    Some((_, seen)) => *seen = [0, 1, 2].map(|at| seen[at] + lines[at]),
-                    None => names.push((key, lines)),
+                match places.get(&key) {
+                    Some(&place) => {
+                        let (_, seen) = &mut names[place];
+                        *seen = [0, 1, 2].map(|at| seen[at] + lines[at]);
+                    }
+                    None => {
+                        places.insert(key.clone(), names.len());
+                        names.push((key, lines));
+                    }
                 }
             }
         }
@@ -412,9 +420,11 @@ impl<R: Read> Rows<R> {
     /// Returns the names of the data of all records, in the order of their first occurrence.
     fn names_of_structures(mut self) -> Result<TableHeader, Error> {
         let mut names: Vec<String> = Vec::new();
+        let mut seen: HashSet<String> = HashSet::new();
         while let Some((_, text)) = self.lines.next(structures::ends)? {
             for name in StructureRecord::new(text).names() {
-                if !names.iter().any(|seen| seen == name) {
+                if !seen.contains(name) {
+                    seen.insert(name.to_owned());
                     names.push(name.to_owned());
                 }
             }

@@ -284,6 +284,40 @@ fn keys_of_all_lines_of_json_are_columns() -> Outcome {
     Ok(())
 }
 
+/// The rows are those of the same table as .csv, and each line has its own order of the keys.
+#[test]
+fn many_keys_of_json_lines_are_found_in_every_order() -> Outcome {
+    let folder = Folder::new();
+    let names: Vec<String> = (0..600).map(|column| format!("c{column}")).collect();
+    let mut fields = names.join(",") + "\n";
+    let mut objects = String::new();
+    for row in 0..3 {
+        let cell = |column: usize| format!("r{row}-{column}");
+        fields += &((0..600).map(cell).collect::<Vec<_>>().join(",") + "\n");
+        // 7 and 600 have no common divisor
+        let order = (0..600).map(|at| if row == 0 { at } else { (at * 7 + row) % 600 });
+        let entries = order.map(|column| format!("\"c{column}\":\"{}\"", cell(column)));
+        writeln!(objects, "{{{}}}", entries.collect::<Vec<_>>().join(","))?;
+    }
+    let [fields, objects] = [folder.file("a.csv", &fields), folder.file("a.jsonl", &objects)];
+    for path in [&fields, &objects] {
+        assert_eq!(Table::header(path, TableOptions::default())?.names, names);
+    }
+    let columns: Vec<&str> = names.iter().map(String::as_str).collect();
+    let [fields, objects] = [Table::read(&fields, &columns)?, Table::read(&objects, &columns)?];
+    for name in columns {
+        assert_eq!(fields.column(name)?, objects.column(name)?, "{name}");
+    }
+    // a key that is there several times matters where it is read, and its first two places are named
+    let path = folder.file("twice.jsonl", "{\"a\":1,\"b\":2,\"a\":3,\"c\":4,\"a\":5}\n");
+    assert_eq!(Table::header(&path, TableOptions::default())?.names, ["a", "b", "c"]);
+    assert_eq!(Table::read(&path, &["c", "b"])?.column("c")?, ["4"]);
+    let message = folder.message(Table::read(&path, &["b", "a"]).expect_err("a twice"));
+    let expected = "twice.jsonl:1: \"a\" names both column 1 and column 3; names must be distinct";
+    assert_eq!(message, expected);
+    Ok(())
+}
+
 /// The file is what PyArrow writes of columns of bytes.
 #[test]
 #[cfg(feature = "parquet")]
