@@ -90,8 +90,7 @@ pub struct Column {
     pub unread_list: Option<String>,
     /// The separator of labels, where they may be divided at another sign, or not at all.
     pub odd_separator: Option<char>,
-    /// Of numbers with decimal commas, the first cell whose point is taken for one of thousands, where each could be a decimal
-    /// point.
+    /// Of numbers, the first cell whose point or comma is taken for one of thousands, where each could be a decimal one.
     pub thousand: Option<String>,
     /// Of codes, the first cell with a 0 before it, for which they are no numbers.
     pub code: Option<String>,

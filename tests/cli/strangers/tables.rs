@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use super::{Bound, Stranger, flats, half_of_constant, pairs};
+use super::{Bound, Flat, Stranger, flats, half_of_constant, pairs};
 use crate::sandbox::{Sandbox, number};
 
 const MRR: f64 = 0.2;
@@ -229,6 +229,43 @@ fn points_and_commas_before_decimals_are_read_or_named() {
     sandbox.write("inputs.csv", &inputs(&|at| at % 6 == 5));
     let warnings = warned(&["train", "inputs.toml"]);
     assert!(warnings.contains("the comma in 10 cells of the column \"x\""), "{warnings}");
+}
+
+/// One comma before three digits is before decimals where an exponent follows, as pandas writes numbers by `decimal=","`, and
+/// in doubt elsewhere.
+#[test]
+fn a_comma_before_three_digits_is_decimal_before_an_exponent_and_named_elsewhere() {
+    let sandbox = Sandbox::new();
+    let table = |cell: &dyn Fn(f64) -> String| {
+        let flats = flats(60);
+        let row = |flat: &Flat| format!("{};{}\n", flat.text, cell(flat.rent));
+        "offer;value\n".to_owned() + &flats.iter().map(row).collect::<String>()
+    };
+    let exponent = |rent: f64| format!("{:.3}E+03", 1.0 + rent / 1000.0).replace('.', ",");
+    sandbox.write("exponents.csv", &table(&exponent));
+    let shown = sandbox.succeed(&["init", "exponents.csv"]);
+    assert!(shown.contains("numbers, with decimal commas"), "{shown}");
+    assert!(!shown.contains("thousands"), "{shown}");
+
+    let three = |rent: f64| format!("{:.3}", 1.0 + rent / 1000.0).replace('.', ",");
+    sandbox.write("three.csv", &table(&three));
+    let shown = sandbox.succeed(&["init", "three.csv"]);
+    let said = [
+        "value: the comma in \"1,",
+        "is read as that of thousands, though every number has one before three digits (decimal = \",\" beside",
+    ];
+    said.iter().for_each(|part| assert!(shown.contains(part), "{part}\n{shown}"));
+
+    // amounts of money, and numbers below 1,000, tell that commas are those of thousands
+    let dollars = |rent: f64| format!("${}", three(rent));
+    let some = |rent: f64| if rent < 800.0 { format!("{rent:.0}") } else { three(rent) };
+    let cases: [(&str, &dyn Fn(f64) -> String); 2] =
+        [("dollars.csv", &dollars), ("some.csv", &some)];
+    for (file, cell) in cases {
+        sandbox.write(file, &table(cell));
+        let shown = sandbox.succeed(&["init", file]);
+        assert!(!shown.contains("thousands"), "{file}\n{shown}");
+    }
 }
 
 #[test]

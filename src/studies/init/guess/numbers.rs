@@ -243,20 +243,26 @@ fn are_thousands(cells: &[&str], [comma, plain]: [&NumberNotation; 2]) -> bool {
         && 2 * hundreds > others.len()
 }
 
-/// The first cell of numbers in this notation whose point is taken for one of thousands, where all cells could have decimal
-/// points; none elsewhere.
+/// The first cell of numbers in this notation whose point or comma is taken for one of thousands, where all cells could have
+/// decimals behind it; none elsewhere. Commas are in doubt only where every number has one, and is no amount of money.
 pub(crate) fn first_thousand<'c>(kind: &ColumnKind, cells: &[&'c str]) -> Option<&'c str> {
     let ColumnKind::Numbers(notation) = kind else { return None };
-    let plain = NumberNotation { decimal: '.', ..notation.clone() };
-    let is_read = |cell: &str| {
-        let cell = without_sign_of_bound(cell);
-        plain.normalised(cell).is_some() || notation.normalised(cell).is_none()
-    };
-    if notation.decimal != ',' || notation.mixed_decimals || !cells.iter().all(|cell| is_read(cell))
-    {
+    if notation.mixed_decimals {
         return None;
     }
-    cells.iter().copied().find(|cell| cell.contains('.') && notation.normalised(cell).is_some())
+    let sign = notation.other_sign();
+    let other = NumberNotation { decimal: sign, ..notation.clone() };
+    let are_points = notation.decimal == ',';
+    let may_be_decimal = |cell: &str| {
+        let has_sign = are_points || (cell.contains(sign) && !notation.has_currency());
+        has_sign && other.normalised(cell).is_some()
+    };
+    let is_read = |cell: &&str| notation.normalised(cell).is_some();
+    let mut read = cells.iter().copied().map(without_sign_of_bound).filter(is_read);
+    if !read.all(may_be_decimal) {
+        return None;
+    }
+    cells.iter().copied().find(|cell| cell.contains(sign) && is_read(cell))
 }
 
 /// The cells of numbers with the usual sign before decimals, and those with the other one: all, if it is read as one before decimals
