@@ -298,6 +298,31 @@ fn bytes_of_parquet_that_are_utf8_are_texts() -> Outcome {
     Ok(())
 }
 
+/// The file is what PyArrow writes of these points in time, also without a time zone, times of day and numbers of 32 bits.
+#[test]
+#[cfg(feature = "parquet")]
+fn nanoseconds_of_parquet_are_times_and_numbers_of_32_bits_have_their_digits() -> Outcome {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/moments.parquet");
+    let columns = ["ns", "us", "utc_ns", "utc_us", "time_ns", "time_us", "count", "dose", "doses"];
+    let table = Table::read(&path, &columns)?;
+    for (nanoseconds, microseconds) in [("ns", "us"), ("utc_ns", "utc_us"), ("time_ns", "time_us")]
+    {
+        assert_eq!(table.column(nanoseconds)?, table.column(microseconds)?);
+    }
+    // as pandas prints them
+    let timestamps = ["2024-01-01 06:30:15.123456 +00:00", "1969-12-31 23:59:59.500000 +00:00", ""];
+    for (name, cells) in [
+        ("ns", timestamps),
+        ("time_ns", ["12:00:01.250000", "00:00:00.000000", ""]),
+        ("count", ["1704067200000000000", "2", "3"]),
+        ("dose", ["0.3", "2.0", ""]),
+        ("doses", ["0.1 0.7", "", ""]),
+    ] {
+        assert_eq!(table.column(name)?, cells, "{name}");
+    }
+    Ok(())
+}
+
 #[test]
 fn separators_are_found_and_names_may_be_missing() -> Outcome {
     let folder = Folder::new();
