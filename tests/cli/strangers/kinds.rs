@@ -354,6 +354,32 @@ fn ids_times_and_row_numbers_are_no_outputs() {
     }
 }
 
+/// As pandas writes the ids of molecules of which some are in no second table.
+#[test]
+fn ids_that_are_written_with_decimals_beside_gaps_are_no_outputs() {
+    let sandbox = Sandbox::new();
+    let mut merged = "PubChem CID,SMILES,pIC50\n".to_owned();
+    let mut volumes = "smiles,fluid\n".to_owned();
+    for at in 0..80 {
+        let smiles = format!("{}C(C)O", "C".repeat(at));
+        let id = if at % 9 == 4 { String::new() } else { format!("{}.0", 2007 + 31 * at) };
+        writeln!(merged, "{id},{smiles},{}.5", 4 + at % 5).unwrap();
+        writeln!(volumes, "{smiles},{}.0", 250 + 13 * at).unwrap();
+    }
+    for (file, table, columns) in [
+        ("merged.csv", &merged, ["SMILES", "pIC50"]),
+        // a name that only ends as those of ids do
+        ("volumes.csv", &volumes, ["smiles", "fluid"]),
+    ] {
+        sandbox.write(file, table);
+        let found = json(&sandbox.succeed(&["init", file, "--json"]));
+        let [input, output] = columns;
+        assert_eq!((&found["input"], &found["output"]), (&input.into(), &output.into()));
+        let none = (&serde_json::json!([]), &serde_json::json!(0));
+        assert_eq!((&found["further_outputs"], &found["skipped"]), none, "{found}");
+    }
+}
+
 /// Of a kind that names rows in many classes: species are learned, codes of things beside a number are not.
 #[test]
 fn many_classes_are_learned_unless_they_are_codes() {

@@ -103,7 +103,7 @@ pub(super) fn guessed(place: usize, name: &str, cells: &[&str]) -> ColumnKind {
             return kind_of_codes(name, cells, &present);
         }
         let are_whole = |cells: &[&str]| most(cells, |cell| cell.parse::<u64>().is_ok());
-        // pandas writes the numbers of classes as 2.0 where others are missing
+        // pandas writes the numbers of classes and ids as 2.0 where others are missing
         let counts = present.iter().copied().map(|cell| cell.strip_suffix(".0").unwrap_or(cell));
         let counts: Vec<&str> = counts.collect();
         let is_class = CLASS_NAMES.contains(&name.to_lowercase().as_str());
@@ -116,8 +116,10 @@ pub(super) fn guessed(place: usize, name: &str, cells: &[&str]) -> ColumnKind {
             return classes_of(cells);
         }
         let differ = 2 * distinct > present.len();
-        let are_named = names_ids(name) || is_unnamed(name) || (differ && is_id(name));
-        let are_ids = (are_named && are_whole(&present))
+        let are_named = names_ids(name) || is_unnamed(name);
+        // a name that only ends as those of ids do, as `fluid` does, is no reason to take numbers such as 2.0 for them
+        let are_ids = (are_named && are_whole(&counts))
+            || (differ && is_id(name) && are_whole(&present))
             || are_row_numbers(place, cells)
             || (place == 0 && are_shuffled_row_numbers(cells));
         return if are_ids { ColumnKind::Ids } else { numbers };
