@@ -11,7 +11,7 @@ use rayon::prelude::*;
 use super::guess::codes::first_code;
 use super::guess::labels::{are_measures, odd_separator, reordered, unread_list};
 use super::guess::numbers::{are_times, first_measure, first_thousand, mixed_signs};
-use super::guess::{guessed, guessed_of_lists, is_class, most, stated};
+use super::guess::{are_unspaced, guessed, guessed_of_lists, is_class, most, stated};
 use super::kind::{ColumnKind, KindName, Reading};
 use crate::error::Error;
 
@@ -70,6 +70,8 @@ pub struct Column {
     pub length: f64,
     /// Whether most cells have no white space.
     pub are_single_words: bool,
+    /// Whether most letters are of a script that has no spaces between words, as Chinese and Thai.
+    pub are_unspaced: bool,
     /// Standard deviation of the numbers; 0 of other columns.
     pub deviation: f64,
     /// Whether cells that are read as texts are measures, each written as more than one number: `12.67 ± 0.47`.
@@ -234,6 +236,7 @@ impl Column {
             filled: filled.len(),
             distinct: texts.iter().collect::<HashSet<_>>().len(),
             positive: positive_of(&kind, &texts),
+            are_unspaced: are_unspaced(&texts),
             are_single_words: most(&texts, |cell| !cell.contains(char::is_whitespace)),
             empty: empty.len(),
             are_measures: are_texts && have_measures,

@@ -114,6 +114,56 @@ fn single_words_that_are_all_different_are_compared_by_their_letters() {
     sandbox.fail(&["init", "nested.jsonl"], 2, &said);
 }
 
+/// Texts in Chinese are no ids, and beside a longer clause behind a blank their letters are compared too. Names in Chinese are ids.
+#[test]
+fn texts_in_scripts_without_spaces_are_inputs_whose_letters_are_compared() {
+    let sandbox = Sandbox::new();
+    let kinds = [
+        ("食品", ["新鲜", "好吃", "香甜"]),
+        ("手机", ["系统", "屏幕", "信号"]),
+        ("图书", ["作者", "章节", "内容"]),
+    ];
+    for (file, between) in [("reviews.csv", "，"), ("clauses.csv", "， ")] {
+        let mut table = "作者,评论,类别\n".to_owned();
+        for at in 0..150 {
+            let (kind, words) = kinds[at % 3];
+            let [first, second] = [words[at / 3 % 3], words[at / 9 % 3]];
+            writeln!(
+                table,
+                "author {at},我们觉得这个{first}还可以{between}因为{second}第{at}次,{kind}"
+            )
+            .unwrap();
+        }
+        let stranger = Stranger {
+            file,
+            content: table.into_bytes(),
+            arguments: &[],
+            columns: ["评论", "类别"],
+            holds: "3 classes",
+            skipped: 0,
+            floor: ("accuracy", Bound::AtLeast(0.9)),
+        };
+        stranger.trains(&sandbox);
+        let config = sandbox.read(&file.replace(".csv", ".toml"));
+        assert!(config.contains("across-words"), "{file}\n{config}");
+    }
+    let thai: String = (0..40)
+        .map(|at| {
+            format!("สินค้านี้{}จริงๆครับ{at},{}\n", ["ดีมาก", "แย่มาก"][at % 2], ["pos", "neg"][at % 2])
+        })
+        .collect();
+    sandbox.write("thai.csv", &format!("รีวิว,ป้าย\n{thai}"));
+    let found = json(&sandbox.succeed(&["init", "thai.csv", "--json"]));
+    assert_eq!((&found["input"], &found["output"]), (&"รีวิว".into(), &"ป้าย".into()));
+    let first = |at: usize| char::from_u32(0x4e00 + at as u32).unwrap();
+    let named: String = (0..40)
+        .map(|at| format!("{}醇,an alcohol of the number {at},{}.5\n", first(at), at % 7))
+        .collect();
+    sandbox.write("named.csv", &format!("name,text,value\n{named}"));
+    let found = json(&sandbox.succeed(&["init", "named.csv", "--json"]));
+    assert_eq!((&found["id"], &found["input"]), (&"name".into(), &"text".into()), "{found}");
+}
+
 #[test]
 fn inputs_are_no_numbers_with_decimal_commas_or_units() {
     let sandbox = Sandbox::new();

@@ -152,7 +152,8 @@ pub(super) fn guessed(place: usize, name: &str, cells: &[&str]) -> ColumnKind {
         return ColumnKind::Labels(separator);
     }
     let words = present.iter().any(|cell| cell.contains(char::is_whitespace));
-    if differ && (is_id(name) || !words && !are_sequences(&present)) {
+    let are_texts = || words || are_sequences(&present) || are_unspaced_texts(&present);
+    if differ && (is_id(name) || !are_texts()) {
         return ColumnKind::Ids;
     }
     ColumnKind::Texts
@@ -241,6 +242,37 @@ fn are_sequences(cells: &[&str]) -> bool {
     let letters: usize = cells.iter().map(|cell| cell.len()).sum();
     let are_long = letters >= LETTERS_OF_A_SEQUENCE * cells.len();
     are_long && most(cells, |cell| cell.bytes().all(|byte| byte.is_ascii_alphabetic()))
+}
+
+/// The fewest letters, in the mean, of texts in a script without spaces between words; fewer are a name.
+const LETTERS_OF_A_TEXT: usize = 6;
+
+/// Whether cells are of a [script without spaces](are_unspaced) and long, as ids are not.
+fn are_unspaced_texts(cells: &[&str]) -> bool {
+    let letters = cells.iter().flat_map(|cell| cell.chars()).filter(|&c| is_unspaced(c)).count();
+    letters >= LETTERS_OF_A_TEXT * cells.len() && are_unspaced(cells)
+}
+
+/// Whether most letters of cells are of a script that has no spaces between words, as Chinese and Thai.
+pub(super) fn are_unspaced(cells: &[&str]) -> bool {
+    let cells = looked_at(cells);
+    let letters = || cells.iter().flat_map(|cell| cell.chars()).filter(|c| c.is_alphabetic());
+    2 * letters().filter(|&c| is_unspaced(c)).count() > letters().count()
+}
+
+/// Whether a letter is of a script that has no spaces between words: Thai, Lao, Burmese, Khmer, Japanese or Chinese.
+fn is_unspaced(letter: char) -> bool {
+    matches!(
+        letter,
+        '\u{e00}'..='\u{eff}'
+            | '\u{1000}'..='\u{109f}'
+            | '\u{1780}'..='\u{17ff}'
+            | '\u{3040}'..='\u{30ff}'
+            | '\u{3400}'..='\u{4dbf}'
+            | '\u{4e00}'..='\u{9fff}'
+            | '\u{f900}'..='\u{faff}'
+            | '\u{20000}'..='\u{3ffff}'
+    )
 }
 
 /// Whether a cell has as many words as the name of a class, or is a path of such names, as in `Food > Fruit > Apple`.
