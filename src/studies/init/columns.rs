@@ -115,7 +115,7 @@ pub struct Column {
 
 impl Column {
     /// Looks at the cells of the column at a place, from 0, whose kind may be stated. Of a column of lists of texts, each cell has
-    /// the texts of one with `;` between.
+    /// the texts of one with `;` between, or is the list as JSON.
     ///
     /// # Errors
     /// A column that the table was not read with; a stated kind that no cell is of; label sets whose lists are in a notation that

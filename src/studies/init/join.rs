@@ -7,6 +7,7 @@ use dsokr_data::cells;
 use dsokr_data::table::{OnBadRow, Table, TableHeader, TableOptions};
 use serde_json::Value;
 
+use super::guess::labels::parts_of_list;
 use super::guess::numbers::are_row_numbers;
 use super::refuse_present;
 use crate::error::{Error, ensure};
@@ -54,11 +55,7 @@ impl Whole {
     fn value(&self, name: &str, row: usize) -> Result<Value, Error> {
         let cell = self.table.column(name)?[row].as_str();
         let is_list = !cell.is_empty() && self.lists.iter().any(|list| list == name);
-        Ok(if is_list {
-            Value::from(cell.split(';').collect::<Vec<_>>())
-        } else {
-            Value::from(cell)
-        })
+        Ok(if is_list { Value::from(parts_of_list(cell)) } else { Value::from(cell) })
     }
 
     /// The row of each id in a column, without cells that are missing, or the first id that occurs twice.

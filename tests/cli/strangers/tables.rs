@@ -366,6 +366,32 @@ fn labels_with_the_separator_in_their_names_are_learned_as_others() {
     }
 }
 
+/// Some texts of lists in JSON lines have the sign that stands between labels elsewhere.
+#[test]
+fn lists_of_json_may_have_semicolons_in_their_texts() {
+    let mut table = String::new();
+    for pair in pairs(240) {
+        let parts = [("acid; organic", "C(=O)O"), ("ring", "1"), ("amine", "N")];
+        let has = parts.iter().filter(|(_, part)| pair.smiles.contains(part));
+        let tags: Vec<&str> = has.map(|(name, _)| *name).collect();
+        writeln!(table, "{}", serde_json::json!({ "text": pair.text, "tags": tags })).unwrap();
+    }
+    let stranger = Stranger {
+        file: "tags.jsonl",
+        content: table.into_bytes(),
+        arguments: &[],
+        columns: ["text", "tags"],
+        holds: "labels, with ';' between",
+        skipped: 0,
+        floor: ("f1", Bound::AtLeast(0.6)),
+    };
+    let sandbox = Sandbox::new();
+    stranger.trains(&sandbox);
+    let text = "an organic acid with a carboxy group";
+    let found = sandbox.succeed(&["search", "runs/tags", text, "--top", "20"]);
+    assert!(found.contains("acid; organic"), "{found}");
+}
+
 /// As French programs write them.
 #[test]
 fn thousands_behind_spaces_are_one_number() {
@@ -625,7 +651,7 @@ fn lists_of_a_joined_table_are_label_sets() {
     let mut labels = String::new();
     for at in 0..60 {
         writeln!(texts, "c{at},a text about the thing with the number {at}").unwrap();
-        let tag = ["acid", "base"][at % 2];
+        let tag = ["acid; organic", "base"][at % 2];
         let row = serde_json::json!({ "cid": format!("c{at}"), "tags": [tag] });
         writeln!(labels, "{row}").unwrap();
     }
@@ -635,7 +661,7 @@ fn lists_of_a_joined_table_are_label_sets() {
     assert!(shown.contains("labels, with ';' between"), "{shown}");
     let joined = sandbox.read("texts-labels.jsonl");
     let first = crate::sandbox::json(joined.lines().next().unwrap());
-    assert_eq!(first["tags"], serde_json::json!(["acid"]));
+    assert_eq!(first["tags"], serde_json::json!(["acid; organic"]));
 }
 
 /// Small numbers of one table are numbers of rows of the other, and some ids are missing in both.

@@ -152,7 +152,7 @@ pub(super) fn json_row(
         values.push(cell.ok_or_else(|| {
             let value = shorten(raw);
             let needed = if raw.starts_with('[') {
-                "a list of numbers, or of strings without \";\", is needed"
+                "a list of strings or of numbers is needed"
             } else {
                 "a string, a number, null or a list of strings or of numbers is needed"
             };
@@ -165,8 +165,8 @@ pub(super) fn json_row(
 }
 
 /// Returns the text of a value: a string's characters, a number's digits, nothing for null, and the parts of a list of
-/// strings with ";" between, of a list of numbers with spaces. `None` for other values, and for strings of a list that
-/// have ";".
+/// strings with ";" between, of a list of numbers with spaces. A list with a string that has ";" is as it is written, which
+/// [`cells::list`](crate::cells::list) reads. `None` for other values.
 fn json_cell(raw: &str) -> Result<Option<String>, serde_json::Error> {
     Ok(match raw.as_bytes().first() {
         Some(b'"') => Some(serde_json::from_str(raw)?),
@@ -178,8 +178,11 @@ fn json_cell(raw: &str) -> Result<Option<String>, serde_json::Error> {
             let number = |part: &serde_json::Value| part.is_number().then(|| part.to_string());
             let texts: Option<Vec<String>> = parts.iter().map(text).collect();
             let numbers: Option<Vec<String>> = parts.iter().map(number).collect();
-            let texts = texts.filter(|texts| !texts.iter().any(|text| text.contains(';')));
-            texts.map(|texts| texts.join(";")).or(numbers.map(|numbers| numbers.join(" ")))
+            match texts {
+                Some(texts) if texts.iter().any(|text| text.contains(';')) => Some(raw.to_owned()),
+                Some(texts) => Some(texts.join(";")),
+                None => numbers.map(|numbers| numbers.join(" ")),
+            }
         }
         _ => None,
     })

@@ -227,10 +227,19 @@ fn names_of_rows_may_stand_before_the_columns() -> Outcome {
 #[test]
 fn values_of_json_are_cells() -> Outcome {
     let folder = Folder::new();
-    let line = b"{\"id\":1,\"a\":[\"x\",\"y z\"],\"b\":[2,1.5],\"c\":null,\"d\":true,\"e\":[]}\n";
+    let line = b"{\"id\":1,\"a\":[\"x\",\"y z\"],\"b\":[2,1.5],\"c\":null,\"d\":true,\"e\":[],\"f\":[\"x; y\",\"z\"]}\n";
     let path = folder.file("a.jsonl", line);
-    let table = Table::read(&path, &["a", "b", "c", "d", "e"])?;
-    let expected = [("a", "x;y z"), ("b", "2 1.5"), ("c", ""), ("d", "true"), ("e", "")];
+    let table = Table::read(&path, &["a", "b", "c", "d", "e", "f"])?;
+    // a list of texts with the sign that stands between texts is as it is written
+    let expected = [
+        ("a", "x;y z"),
+        ("b", "2 1.5"),
+        ("c", ""),
+        ("d", "true"),
+        ("e", ""),
+        ("f", "[\"x; y\",\"z\"]"),
+    ];
+    assert_eq!(Table::header(&path, TableOptions::default())?.lists, ["a", "f"]);
     for (name, cell) in expected {
         assert_eq!(table.column(name)?, [cell], "{name}");
     }

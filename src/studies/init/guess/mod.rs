@@ -16,7 +16,8 @@ use super::kind::{
 };
 use codes::{first_with_zero, kind_of_codes};
 use labels::{
-    are_reordered, is_prose, name_labels_twice, separator_of, stands_in_names, stated_separator,
+    are_reordered, is_prose, lists_name_texts_twice, parts_of_list, separator_of, stands_in_names,
+    stated_separator,
 };
 use names::{
     CLASS_NAMES, is_id, is_name_of_any_texts, is_name_of_texts, is_unnamed, most_classes_named,
@@ -163,8 +164,9 @@ pub(super) fn guessed(place: usize, name: &str, cells: &[&str]) -> ColumnKind {
 /// where no list has several, unless they are something that says more, or texts that do not recur.
 pub(super) fn guessed_of_lists(kind: ColumnKind, name: &str, cells: &[&str]) -> ColumnKind {
     let recur = || {
-        let labels = || cells.iter().flat_map(|cell| cell.split(';')).map(str::trim);
-        labels().count() >= 2 * labels().collect::<HashSet<_>>().len()
+        let labels: Vec<String> = cells.iter().flat_map(|cell| parts_of_list(cell)).collect();
+        let distinct: HashSet<&str> = labels.iter().map(|label| label.trim()).collect();
+        labels.len() >= 2 * distinct.len()
     };
     let are_labels = match &kind {
         ColumnKind::Labels(_) => true,
@@ -172,7 +174,7 @@ pub(super) fn guessed_of_lists(kind: ColumnKind, name: &str, cells: &[&str]) -> 
         // lists that repeat a text are sequences
         ColumnKind::Ids | ColumnKind::Numbers(_) | ColumnKind::Texts => {
             recur()
-                && !name_labels_twice(cells, ';')
+                && !lists_name_texts_twice(cells)
                 && !is_prose(cells)
                 && !is_name_of_texts(name)
                 && !are_reordered(cells)
