@@ -25,7 +25,7 @@ use crate::config::{Config, EncoderTable};
 use crate::error::{Error, ensure, listed};
 use crate::run_dir::{check_not_read, write_text};
 use crate::targets::constant_kernels;
-pub use columns::{Column, Exceptions, LONGEST_EXAMPLE, PointsAndCommas};
+pub use columns::{Column, Exceptions, LONGEST_EXAMPLE, Lists, PointsAndCommas};
 pub use division::Division;
 pub use header::{HeaderContent, HeaderLine};
 pub use join::{Joined, join};
@@ -124,7 +124,7 @@ impl Survey {
                 None => header::is_missing(path, &named.names)?,
             };
         let options = TableOptions { headless, optional_keys: true, ..TableOptions::default() };
-        let TableHeader { names, nested, lists, comments } =
+        let TableHeader { names, nested, lists, number_lists, comments } =
             if headless { Table::header(path, options)? } else { named };
         let count = |name: &String| names.iter().filter(|other| *other == name).count();
         let nameless = Nameless::among(&names);
@@ -145,7 +145,15 @@ impl Survey {
         let column = |(place, name): (usize, &&str)| {
             let stated = choices.kinds.iter().find(|stated| stated.column == *name);
             let kind = stated.map(|stated| stated.kind);
-            Column::read(&table, place, name, kind, lists.iter().any(|list| list == name))
+            let are_named = |names: &[String]| names.iter().any(|list| list == name);
+            let lists = if are_named(&lists) {
+                Some(Lists::Texts)
+            } else if are_named(&number_lists) {
+                Some(Lists::Numbers)
+            } else {
+                None
+            };
+            Column::read(&table, place, name, kind, lists)
         };
         let columns: Vec<Column> =
             names.iter().enumerate().map(column).collect::<Result<_, Error>>()?;

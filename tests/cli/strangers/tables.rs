@@ -366,6 +366,50 @@ fn labels_with_the_separator_in_their_names_are_learned_as_others() {
     }
 }
 
+/// The layouts of GoEmotions: most rows have one number of a label, and few have three.
+#[test]
+fn sets_of_numbers_of_labels_are_no_numbers() {
+    let words = ["happy", "furious", "afraid", "in tears", "in love", "amazed", "calm"];
+    let mut lines = String::new();
+    let mut table = "text\tlabels\n".to_owned();
+    for at in 0..300usize {
+        let count = if at % 30 == 7 { 3 } else { 1 + usize::from(at.is_multiple_of(6)) };
+        let labels: Vec<usize> = (0..count).map(|next| (at * 5 + 2 * next) % 7).collect();
+        let felt = labels.iter().map(|&label| words[label]).collect::<Vec<_>>().join(" and ");
+        let text = format!("I was {felt} when they left on day {at}");
+        let numbers = labels.iter().map(usize::to_string).collect::<Vec<_>>().join(",");
+        writeln!(table, "{text}\t{numbers}").unwrap();
+        writeln!(lines, "{}", serde_json::json!({ "text": text, "labels": labels })).unwrap();
+    }
+    for (file, content, holds) in [
+        ("emotions.tsv", table, "labels, with ',' between"),
+        ("emotions.jsonl", lines, "labels, with spaces between"),
+    ] {
+        let stranger = Stranger {
+            file,
+            content: content.into_bytes(),
+            arguments: &[],
+            columns: ["text", "labels"],
+            holds,
+            skipped: 0,
+            floor: ("f1", Bound::AtLeast(0.8)),
+        };
+        stranger.trains(&Sandbox::new());
+    }
+    // thousands and decimal commas
+    let sandbox = Sandbox::new();
+    for (file, cells) in [
+        ("thousands.tsv", ["1,234,567", "850,000", "12,500"]),
+        ("commas.tsv", ["1,5", "2,25", "3"]),
+    ] {
+        let row = |at: usize| format!("a thing of the number {at}\t{}\n", cells[at % 3]);
+        let rows: String = (0..30).map(row).collect();
+        sandbox.write(file, &format!("text\tvalue\n{rows}"));
+        let found = sandbox.succeed(&["init", file]);
+        assert!(!found.contains("labels"), "{file}\n{found}");
+    }
+}
+
 /// Some texts of lists in JSON lines have the sign that stands between labels elsewhere.
 #[test]
 fn lists_of_json_may_have_semicolons_in_their_texts() {

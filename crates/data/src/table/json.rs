@@ -88,6 +88,8 @@ pub(super) enum ValueKind {
     Empty,
     /// A list of texts, which a cell can hold.
     List,
+    /// A list of numbers, which a cell can hold.
+    Numbers,
     /// Any other value that a cell can hold.
     Cell,
     /// A value that no cell can hold.
@@ -102,8 +104,11 @@ impl ValueKind {
         if !matches!(json_cell(raw), Ok(Some(_))) {
             return Self::Nested;
         }
-        let first = raw.strip_prefix('[').map(str::trim_start);
-        if first.is_some_and(|rest| rest.starts_with('"')) { Self::List } else { Self::Cell }
+        match raw.strip_prefix('[').map(str::trim_start) {
+            Some(rest) if rest.starts_with('"') => Self::List,
+            Some(_) => Self::Numbers,
+            None => Self::Cell,
+        }
     }
 }
 

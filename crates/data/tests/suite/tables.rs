@@ -281,8 +281,8 @@ fn keys_of_all_lines_of_json_are_columns() -> Outcome {
     let path = folder.file("lists.jsonl", &lists);
     let header = Table::header(&path, TableOptions::default())?;
     assert_eq!(
-        (header.names, header.lists),
-        (["a", "b", "c"].map(String::from).to_vec(), vec!["a".to_owned()])
+        (header.names, header.lists, header.number_lists),
+        (["a", "b", "c"].map(String::from).to_vec(), vec!["a".to_owned()], vec!["b".to_owned()])
     );
     let bad = folder.file("b.jsonl", "[1]\n2\n");
     let message = folder.message(Table::header(&bad, TableOptions::default()).expect_err("none"));

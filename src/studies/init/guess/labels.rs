@@ -24,7 +24,7 @@ const RARE_SEPARATORS: [char; 5] = ['；', '，', '、', '\n', '#'];
 const SEPARATORS_IN_NAMES: [char; 5] = [':', '>', '&', '+', '/'];
 
 /// The most labels that a cell has in the mean where commas or spaces are between; texts have more.
-const LABELS_OF_A_CELL: usize = 12;
+pub(super) const LABELS_OF_A_CELL: usize = 12;
 
 /// Brackets around lists.
 const BRACKETS: [(char, char); 3] = [('[', ']'), ('{', '}'), ('(', ')')];

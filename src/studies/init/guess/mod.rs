@@ -24,9 +24,9 @@ use names::{
     names_ids,
 };
 use numbers::{
-    GROUPS, are_names_in_brackets, are_row_numbers, are_shuffled_row_numbers, fill_a_range,
-    is_half_numbers, name_numbers_twice, notation_of, separator_of_codes, vectors_of,
-    without_sign_of_bound,
+    GROUPS, are_names_in_brackets, are_row_numbers, are_sets_of_numbers, are_shuffled_row_numbers,
+    comma_of_sets, fill_a_range, is_half_numbers, name_numbers_twice, notation_of,
+    separator_of_codes, vectors_of, without_sign_of_bound,
 };
 
 /// The share of cells that must be of a kind.
@@ -96,7 +96,7 @@ pub(super) fn guessed(place: usize, name: &str, cells: &[&str]) -> ColumnKind {
     // bounds are skipped and named; they are no labels
     let numbers = ColumnKind::Numbers(notation_of(&present));
     let limits: Vec<&str> = present.iter().copied().map(without_sign_of_bound).collect();
-    let codes = separator_of_codes(&present);
+    let codes = separator_of_codes(&present).or_else(|| comma_of_sets(&present));
     let are_few = recur && distinct <= CLASSES;
     let may_be_numbers = !are_names_in_brackets(&numbers, &limits, are_few);
     if codes.is_none() && may_be_numbers && are_mostly(&numbers, &limits) {
@@ -188,6 +188,27 @@ pub(super) fn guessed_of_lists(kind: ColumnKind, name: &str, cells: &[&str]) -> 
         | ColumnKind::Dates => false,
     };
     if are_labels { ColumnKind::Labels(';') } else { kind }
+}
+
+/// The kind of cells that have the numbers of lists with spaces between, and without the lists are of this `kind`: sets of labels,
+/// also where few lists have several, if these are whole numbers that recur in lists of different lengths. Lists that repeat a
+/// number are series.
+pub(super) fn guessed_of_number_lists(kind: ColumnKind, name: &str, cells: &[&str]) -> ColumnKind {
+    let may_be_labels = match &kind {
+        ColumnKind::Ids
+        | ColumnKind::Numbers(_)
+        | ColumnKind::Classes(_)
+        | ColumnKind::Labels(_)
+        | ColumnKind::Texts => !names_ids(name) && !are_reordered(cells),
+        ColumnKind::Nothing
+        | ColumnKind::Smiles
+        | ColumnKind::Inchi
+        | ColumnKind::Rankings(_)
+        | ColumnKind::Orders(_)
+        | ColumnKind::Vectors(_)
+        | ColumnKind::Dates => false,
+    };
+    if may_be_labels && are_sets_of_numbers(cells, ' ') { ColumnKind::Labels(' ') } else { kind }
 }
 
 /// The kind of the cells that a caller states, with what only the cells tell.
