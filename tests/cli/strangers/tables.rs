@@ -487,6 +487,46 @@ fn sequences_are_texts_without_words() {
     assert!(sandbox.read("proteins.toml").contains("across-words"));
 }
 
+/// Nucleotides as BOLD writes them, aligned, so that most end with gaps. InChIKeys are ids.
+#[test]
+fn aligned_sequences_are_texts_and_keys_of_molecules_are_none() {
+    // by a linear congruential generator
+    let letters = |seed: usize, count: usize, alphabet: &[u8]| -> String {
+        let mut state = seed as u32;
+        let letter = |_| {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            alphabet[(state >> 16) as usize % alphabet.len()] as char
+        };
+        (0..count).map(letter).collect()
+    };
+    let mut table = "key,nucleotides,species\n".to_owned();
+    for row in 0..150 {
+        let (species, motif) = [
+            ("Apis mellifera", "ACCGCGGAATGTATGAG"),
+            ("Bombus terrestris", "TTGGCACTTATCAGGCC"),
+            ("Osmia bicornis", "GGTGATATACTAATTTT"),
+        ][row % 3];
+        let [head, tail] = [0, 1].map(|part| letters(7 * (2 * row + part), 12, b"ACGT"));
+        let gaps = "-".repeat(row % 4);
+        let parts =
+            [14, 10, 1].map(|count| letters(row * count, count, b"ABCDEFGHIJKLMNOPQRSTUVW"));
+        writeln!(table, "{},{head}{motif}{tail}{gaps}NN,{species}", parts.join("-")).unwrap();
+    }
+    let sandbox = Sandbox::new();
+    let stranger = Stranger {
+        file: "barcodes.csv",
+        content: table.into_bytes(),
+        arguments: &[],
+        columns: ["nucleotides", "species"],
+        holds: "3 classes",
+        skipped: 0,
+        floor: ("accuracy", Bound::AtLeast(0.8)),
+    };
+    let (found, _) = stranger.trains(&sandbox);
+    assert_eq!(found["id"], "key", "{found}");
+    assert!(sandbox.read("barcodes.toml").contains("across-words"));
+}
+
 /// Most sets have one label, and some none: they are no classes.
 #[test]
 fn lists_of_json_are_label_sets_where_most_have_one_label() {

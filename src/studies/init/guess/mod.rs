@@ -260,11 +260,29 @@ fn are_mostly(kind: &ColumnKind, cells: &[&str]) -> bool {
 /// The fewest letters of a sequence, of a protein or a nucleic acid, in the mean.
 const LETTERS_OF_A_SEQUENCE: usize = 20;
 
-/// Whether cells are long and of letters only, as ids are not.
+/// Whether cells are long and sequences, as ids are not.
 fn are_sequences(cells: &[&str]) -> bool {
-    let letters: usize = cells.iter().map(|cell| cell.len()).sum();
-    let are_long = letters >= LETTERS_OF_A_SEQUENCE * cells.len();
-    are_long && most(cells, |cell| cell.bytes().all(|byte| byte.is_ascii_alphabetic()))
+    let is_letter = |byte: &u8| byte.is_ascii_alphabetic();
+    let letters: usize = cells.iter().map(|cell| cell.bytes().filter(is_letter).count()).sum();
+    letters >= LETTERS_OF_A_SEQUENCE * cells.len() && most(cells, is_sequence)
+}
+
+/// Whether a cell has letters only or, as sequences that are aligned or translated have, capital letters with gaps, stops and
+/// unknown parts between. InChIKeys are none.
+fn is_sequence(cell: &str) -> bool {
+    if cell.bytes().all(|byte| byte.is_ascii_alphabetic()) {
+        return true;
+    }
+    let is_gap = |byte: u8| b"-*.".contains(&byte);
+    let letters = cell.bytes().filter(u8::is_ascii_uppercase).count();
+    let gaps = cell.bytes().filter(|&byte| is_gap(byte)).count();
+    letters > gaps && letters + gaps == cell.len() && !is_inchikey(cell)
+}
+
+/// Whether a cell has the form of an InChIKey: 14 and 10 letters, and one that may be left out, with hyphens between.
+fn is_inchikey(cell: &str) -> bool {
+    let lengths: Vec<usize> = cell.split('-').map(str::len).collect();
+    lengths.starts_with(&[14, 10])
 }
 
 /// The fewest letters, in the mean, of texts in a script without spaces between words; fewer are a name.
