@@ -366,6 +366,13 @@ fn remarks(survey: &Survey) -> String {
             survey.further_numbers
         );
     }
+    if survey.further_texts > 0 {
+        text += &format!(
+            "{} further columns of texts are left out: join them to one column with {}, where each says something of the output, \
+             or --input COLUMN\n",
+            survey.further_texts, input.name
+        );
+    }
     if let Some(line) = &survey.header_line {
         text += &format!("{line}\n");
     } else {

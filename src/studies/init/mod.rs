@@ -87,6 +87,8 @@ pub struct Survey {
     pub further_classes: usize,
     /// Number of further columns of numbers that are no outputs, where one that nobody has chosen is.
     pub further_numbers: usize,
+    /// Number of further columns of texts, of which one is the input that nobody has chosen.
+    pub further_texts: usize,
     /// The columns whose molecules are those of the input, and which are therefore no outputs that nobody has chosen.
     pub copies: Vec<String>,
     /// The line below the names of the columns that is no row either, but read as one.
@@ -198,6 +200,15 @@ impl Survey {
         };
         let further_classes = further_of(&are_classes);
         let further_numbers = further_of(&are_numbers);
+        let are_texts = |column: &Column| {
+            let is_odd = column.are_measures || column.unread_list.is_some();
+            column.kind == ColumnKind::Texts && !is_odd && column.reordered.is_none()
+        };
+        let further_texts = if choices.input.is_none() && are_texts(&input) {
+            learned.iter().filter(&is_left_out).filter(|column| are_texts(column)).count()
+        } else {
+            0
+        };
         let table = file;
         let rows = rows + malformed.count;
         let repeated = repeated.into_iter().cloned().collect();
@@ -214,6 +225,7 @@ impl Survey {
             nameless,
             further_classes,
             further_numbers,
+            further_texts,
             copies,
             header_line,
             names_splits,

@@ -255,6 +255,29 @@ fn further_columns_of_classes_are_named() {
     assert_eq!((&found["input"], &found["output"]), (&"smiles".into(), &"pchembl".into()));
 }
 
+/// As of pairs of sentences, one of which is the input.
+#[test]
+fn further_columns_of_texts_are_named() {
+    let sandbox = Sandbox::new();
+    let mut table = "premise,hypothesis,label\n".to_owned();
+    for at in 0..60 {
+        let label = ["true", "open", "false"][at % 3];
+        writeln!(
+            table,
+            "the man with the number {at} has walked to the town,somebody is {label} in {at},{label}"
+        )
+        .unwrap();
+    }
+    sandbox.write("pairs.csv", &table);
+    let shown = sandbox.succeed(&["init", "pairs.csv"]);
+    let said = "1 further columns of texts are left out: join them to one column with premise, where each says";
+    assert!(shown.contains(said), "{shown}");
+    for arguments in [["--input", "premise"], ["--as", "hypothesis=nothing"]] {
+        let shown = sandbox.succeed(&[&["init", "pairs.csv", "--force"][..], &arguments].concat());
+        assert!(!shown.contains("further columns of texts"), "{shown}");
+    }
+}
+
 /// Ranges are neither labels nor the texts that molecules are predicted from, and one shows what is not read.
 #[test]
 fn measures_are_named_and_no_inputs() {
