@@ -367,8 +367,8 @@ impl<R: Read> Rows<R> {
     /// lines that have one, and the others. Lines that are no objects are left out, unless there is no other.
     fn names_of_objects(mut self) -> Result<TableHeader, Error> {
         self.bad = BadRows::new(OnBadRow::Skip, false);
-        // the numbers of lines on which the value of a key is a list, another cell, and neither
-        let mut names: Vec<(String, [usize; 3])> = Vec::new();
+        // the numbers of lines on which the value of a key is a list of texts, one of numbers, another cell, and neither
+        let mut names: Vec<(String, [usize; 4])> = Vec::new();
         let mut places: HashMap<String, usize> = HashMap::new();
         let mut count = 0;
         loop {
@@ -386,12 +386,13 @@ impl<R: Read> Rows<R> {
             };
             count += 1;
             for (key, kind) in keys {
-                let kinds = [ValueKind::List, ValueKind::Cell, ValueKind::Nested];
+                let kinds =
+                    [ValueKind::List, ValueKind::Numbers, ValueKind::Cell, ValueKind::Nested];
                 let lines = kinds.map(|other| usize::from(kind == other));
                 match places.get(&key) {
                     Some(&place) => {
                         let (_, seen) = &mut names[place];
-                        *seen = [0, 1, 2].map(|at| seen[at] + lines[at]);
+                        *seen = [0, 1, 2, 3].map(|at| seen[at] + lines[at]);
                     }
                     None => {
                         places.insert(key.clone(), names.len());
@@ -404,13 +405,16 @@ impl<R: Read> Rows<R> {
             return Err(self.no_rows());
         }
         let mut header = TableHeader::default();
-        for (key, [lists, cells, others]) in names {
-            if LINES_OF_A_NESTED * others > lists + cells {
+        for (key, [lists, numbers, cells, others]) in names {
+            if LINES_OF_A_NESTED * others > lists + numbers + cells {
                 header.nested.push(key);
                 continue;
             }
-            if lists > 0 && LINES_OF_A_NESTED * cells <= lists {
+            if lists > 0 && LINES_OF_A_NESTED * (numbers + cells) <= lists {
                 header.lists.push(key.clone());
+            }
+            if numbers > 0 && LINES_OF_A_NESTED * (lists + cells) <= numbers {
+                header.number_lists.push(key.clone());
             }
             header.names.push(key);
         }
