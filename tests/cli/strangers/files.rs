@@ -371,6 +371,55 @@ fn a_file_of_meka_has_its_labels_first() {
     assert!(number(&report, "f1") > 0.9, "{report}");
 }
 
+/// A binary problem: rows of the class +1 have the features 1 and 2, those of the class -1 the features 3 and 4.
+const BINARY: &str = r#"
+[data]
+source = "multi-label"
+folder = "./"
+file = "classes.svm"
+splits = { validation = 20 }
+[output]
+label = "labels"
+features = { kind = "labels", column = "labels" }
+kernel = { name = "tanimoto" }
+[sketch]
+full = true
+[encoder]
+kind = "kernel-machine"
+kernel = { name = "cosine" }
+lambda = 1e-3
+[evaluation]
+metric = "f1"
+"#;
+
+fn class_row(row: usize) -> String {
+    let value = 1 + row % 5;
+    if row % 2 == 0 { format!("+1 1:1 2:{value}\n") } else { format!("-1 3:1 4:{value}\n") }
+}
+
+#[test]
+fn the_training_file_tells_that_labels_are_classes_of_a_binary_problem() {
+    let sandbox = Sandbox::new();
+    sandbox.write("classes.svm", &(0..80).map(class_row).collect::<String>());
+    sandbox.write("classes.toml", BINARY);
+    let report = train(&sandbox, "classes.toml");
+    assert_eq!(number(&report, "f1"), 1.0, "{report}");
+    let evaluated = |file: &str| {
+        let call = ["evaluate", "runs/classes", "--queries", file, "--json"];
+        number(&json(&sandbox.succeed(&call)), "f1")
+    };
+    for (file, first) in [("positive.svm", 0), ("negative.svm", 1)] {
+        let rows: String = (first..20).step_by(2).map(class_row).collect();
+        sandbox.write(file, &rows);
+        assert_eq!(evaluated(file), 1.0, "{file}");
+    }
+    sandbox.write("unlabelled.svm", " 1:1 2:3\n 3:1 4:3\n");
+    sandbox.succeed(&["predict", "runs/classes", "unlabelled.svm"]);
+    sandbox.write("others.svm", "+1 1:1 2:3\n2 3:1 4:3\n");
+    let others = ["evaluate", "runs/classes", "--queries", "others.svm"];
+    sandbox.fail(&others, 2, &["others.svm", "row 2 has the labels [2]", "+1 or -1"]);
+}
+
 /// Times in seconds, which 32 bits round to multiples of 128. Queries may be that close to one another.
 #[test]
 fn inputs_that_32_bits_do_not_tell_apart_are_refused() {

@@ -29,36 +29,62 @@ pub fn read_libsvm(path: &Path, labels: Option<usize>) -> Result<MultiLabel, Err
     file.multi_label(path, labels)
 }
 
-/// Reads a file like [`read_libsvm`], with features that count from 0 if `zero_based`, else from 1.
-pub(crate) fn read_libsvm_from(
+/// Reads a file like [`read_libsvm`], whose features and labels are those of the file of the training pairs.
+pub(crate) fn read_libsvm_like(
     path: &Path,
     labels: Option<usize>,
-    zero_based: bool,
+    training: Numbering,
 ) -> Result<MultiLabel, Error> {
-    let file = LibsvmFile::read(path, labels, Some(zero_based))?;
+    let file = LibsvmFile::read(path, labels, Some(training))?;
     file.multi_label(path, labels)
 }
 
-/// Returns whether the features of a libsvm file count from 0: its header says so, or one of them is 0.
-pub(crate) fn libsvm_counts_from_zero(path: &Path) -> Result<bool, Error> {
-    let mut zero_based = false;
-    let mut first = true;
-    each_line(path, |_, text| {
-        let text = libsvm_text(text);
-        if std::mem::take(&mut first) && header(text).is_some() {
-            zero_based = true;
-        }
-        let zero =
-            |word: &str| word.split_once(':').is_some_and(|(at, _)| at.parse() == Ok(0usize));
-        zero_based |= text.split_whitespace().any(zero);
-        Ok(())
-    })?;
-    Ok(zero_based)
+/// What only the file of the training pairs tells: another one may lack the feature 0 and the label -1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Numbering {
+    /// Whether features count from 0: the header says so, or one of them is 0.
+    pub zero_based: bool,
+    /// Whether a label is `-1`, so that labels are the classes of a binary problem.
+    pub binary: bool,
+}
+
+impl Numbering {
+    /// Reads a file; `zero_based`, where it is given, is right.
+    pub(crate) fn of_file(path: &Path, zero_based: Option<bool>) -> Result<Self, Error> {
+        let mut has_zero = false;
+        let mut binary = false;
+        let mut first = true;
+        each_line(path, |_, text| {
+            let text = libsvm_text(text);
+            if text.trim().is_empty() {
+                return Ok(());
+            }
+            if std::mem::take(&mut first) && header(text).is_some() {
+                has_zero = true;
+                return Ok(());
+            }
+            let zero =
+                |word: &str| word.split_once(':').is_some_and(|(at, _)| at.parse() == Ok(0usize));
+            has_zero |= text.split_whitespace().any(zero);
+            binary |= labels_of(text).any(|label| label.parse() == Ok(-1i64));
+            Ok(())
+        })?;
+        Ok(Self { zero_based: zero_based.unwrap_or(has_zero), binary })
+    }
 }
 
 /// Returns a line without its comment.
 fn libsvm_text(line: &str) -> &str {
     line.split('#').next().unwrap_or_default()
+}
+
+/// Returns the labels of a line, as numbers are written; a line that starts with a blank has none.
+fn labels_of(text: &str) -> impl Iterator<Item = &str> {
+    let word = if text.starts_with([' ', '\t']) { None } else { text.split_whitespace().next() };
+    let labels = word.filter(|word| !word.contains(':')).into_iter();
+    let labels = labels.flat_map(|word| word.split(',')).filter(|label| !label.is_empty());
+    // "3.0" is how some writers put a label
+    labels.map(|label| label.strip_suffix(".0").unwrap_or(label))
 }
 
 /// Returns the numbers of rows, features and labels in the first line of a file of the Extreme Classification
@@ -84,8 +110,13 @@ struct LibsvmFile {
 }
 
 impl LibsvmFile {
-    fn read(path: &Path, labels: Option<usize>, zero_based: Option<bool>) -> Result<Self, Error> {
+    fn read(
+        path: &Path,
+        labels: Option<usize>,
+        training: Option<Numbering>,
+    ) -> Result<Self, Error> {
         let mut file = Self::default();
+        let zero_based = training.map(|training| training.zero_based);
         let mut first = true;
         let mut has_zero = false;
         each_line(path, |line, text| {
@@ -111,6 +142,9 @@ impl LibsvmFile {
             file.rows.inputs.push(row);
             Ok(())
         })?;
+        if let Some(training) = training {
+            file.check_binary(path, training.binary)?;
+        }
         let counts_from_zero = zero_based.unwrap_or(has_zero || file.header.is_some());
         if !counts_from_zero {
             file.rows.width = file.rows.width.saturating_sub(1);
@@ -133,24 +167,19 @@ impl LibsvmFile {
     fn row(&mut self, text: &str, high: usize) -> Result<Vec<(u32, f32)>, String> {
         let mut words = text.split_whitespace().peekable();
         let mut set = Vec::new();
-        let labelled = !text.starts_with([' ', '\t']);
-        if labelled && let Some(word) = words.next_if(|word| !word.contains(':')) {
-            for label in word.split(',').filter(|label| !label.is_empty()) {
-                // "3.0" is how some writers put a label
-                let number = label.strip_suffix(".0").unwrap_or(label);
-                let label = number.parse::<i64>().ok().filter(|&number| {
-                    number == -1 || usize::try_from(number).is_ok_and(|number| number < high)
-                });
-                let allowed = || {
-                    format!(
-                        "label {number:?}, allowed: 0..={}, or +1 and -1",
-                        high.saturating_sub(1)
-                    )
-                };
-                let label = label.ok_or_else(allowed)?;
-                self.binary |= label == -1;
-                set.push(label);
-            }
+        for number in labels_of(text) {
+            let label = number.parse::<i64>().ok().filter(|&number| {
+                number == -1 || usize::try_from(number).is_ok_and(|number| number < high)
+            });
+            let allowed = || {
+                format!("label {number:?}, allowed: 0..={}, or +1 and -1", high.saturating_sub(1))
+            };
+            let label = label.ok_or_else(allowed)?;
+            self.binary |= label == -1;
+            set.push(label);
+        }
+        if !text.starts_with([' ', '\t']) {
+            let _ = words.next_if(|word| !word.contains(':'));
         }
         self.sets.push(set);
         let mut row: Vec<(u32, f32)> = Vec::new();
@@ -189,6 +218,22 @@ impl LibsvmFile {
         Ok(())
     }
 
+    /// Takes the classes of a binary problem for what they are in the file of the training pairs. Rows without a class,
+    /// which files of queries may have, have no label.
+    fn check_binary(&mut self, path: &Path, binary: bool) -> Result<(), Error> {
+        if self.binary && !binary {
+            let message = "the label -1, the class of a binary problem; no label in the file of the training pairs is -1: \
+                           write labels as they are there";
+            return Err(Error::file(path, message));
+        }
+        let is_unlabelled = |set: &Vec<i64>| matches!(set.as_slice(), [] | [0]);
+        if binary && self.sets.iter().all(is_unlabelled) {
+            self.sets.iter_mut().for_each(|set| *set = vec![-1]);
+        }
+        self.binary = binary;
+        Ok(())
+    }
+
     fn multi_label(self, path: &Path, labels: Option<usize>) -> Result<MultiLabel, Error> {
         let Self { rows, sets, header, binary, .. } = self;
         if binary {
@@ -206,7 +251,7 @@ fn binary_labels(path: &Path, rows: Rows, sets: &[Vec<i64>]) -> Result<MultiLabe
     let is_class = |set: &Vec<i64>| matches!(set.as_slice(), [1] | [-1]);
     if let Some(row) = sets.iter().position(|set| !is_class(set)) {
         let message = format!(
-            "row {} has the labels {:?}; where one row has the label -1, every row has the class +1 or -1",
+            "row {} has the labels {:?}; where a row of the training pairs has the label -1, every row has the class +1 or -1",
             row + 1,
             sets[row]
         );

@@ -14,7 +14,7 @@ use crate::error::{Error, check, extension_of};
 use crate::groups::GroupColumns;
 use crate::inputs::{InputKind, Inputs};
 use crate::multi_label::arff::{Columns, arff_labels, arff_numbers};
-use crate::multi_label::libsvm::{libsvm_counts_from_zero, read_libsvm_from};
+use crate::multi_label::libsvm::{Numbering, read_libsvm_like};
 use crate::multi_label::{BadRows, MultiLabel, check_rows};
 use crate::output_features::OutputFeatures;
 use crate::outputs::OutputSource;
@@ -101,21 +101,20 @@ impl MultiLabelConfig {
         match extension_of(path).as_str() {
             "arff" => arff_labels(path, self.labels, columns),
             "libsvm" | "svm" | "txt" => {
-                let zero_based = self.counts_from_zero(path, wanted)?;
-                Ok((read_libsvm_from(path, self.labels, zero_based)?, Vec::new()))
+                let numbering = self.numbering(path, wanted)?;
+                Ok((read_libsvm_like(path, self.labels, numbering)?, Vec::new()))
             }
             _ => Err(Error::extension(path, ".arff, .libsvm, .svm, .txt")),
         }
     }
 
-    /// Returns whether the features of a libsvm file count from 0. Only the file of the training pairs can tell: in
-    /// another one, the first feature may not occur.
-    fn counts_from_zero(&self, path: &Path, wanted: &Wanted) -> Result<bool, Error> {
-        if let Some(zero_based) = self.zero_based {
-            return Ok(zero_based);
-        }
-        let configured = wanted.root.map(|root| root.file(&self.file)).filter(|file| file.exists());
-        libsvm_counts_from_zero(configured.as_deref().unwrap_or(path))
+    /// Returns how a libsvm file counts its features and writes its labels, which the file of the training pairs tells,
+    /// where it is there.
+    fn numbering(&self, path: &Path, wanted: &Wanted) -> Result<Numbering, Error> {
+        let is_libsvm = extension_of(self.file.as_ref()) != "arff";
+        let configured = wanted.root.filter(|_| is_libsvm).map(|root| root.file(&self.file));
+        let configured = configured.filter(|file| file.exists());
+        Numbering::of_file(configured.as_deref().unwrap_or(path), self.zero_based)
     }
 }
 
