@@ -24,7 +24,7 @@ use crate::metrics::constants::Constants;
 use crate::metrics::evaluation::Evaluation;
 use crate::run_dir::{
     BASIS, CANDIDATES, FEATURES, POLARITIES, RERANKER, RunDir, candidates, load_constants,
-    load_data_folder, read_json, save_candidates, save_constants,
+    load_data_folder, read_json, save_candidates, save_constants, save_input_columns,
 };
 use crate::targets::{OutputSpace, Problem, load_scaling, save_scaling, standardise};
 
@@ -160,6 +160,7 @@ impl Member {
     ) -> Result<Self, Error> {
         let mut config = Checked::clone(&problem.config);
         config.trained_on = load_data_folder(run.path())?;
+        config.input_columns = problem.dataset.input_columns.clone();
         let labels = label_names(&config, || Ok(Some(&problem.dataset.outputs.features)))?;
         Ok(Self {
             name: run.path().display().to_string(),
@@ -218,6 +219,7 @@ impl Member {
             basis.save(&here.join(BASIS))?;
             save_scaling(self.scaling.as_ref(), here)?;
             save_constants(self.constants.as_ref(), here)?;
+            save_input_columns(self.config.input_columns.as_ref(), here)?;
             let features = self.folder.as_ref().map(|folder| folder.join(FEATURES));
             if let Some(features) = features.filter(|features| features.exists()) {
                 FittedFeatures::load(&features)?.save(&here.join(FEATURES))?;

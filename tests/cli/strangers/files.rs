@@ -420,6 +420,36 @@ fn the_training_file_tells_that_labels_are_classes_of_a_binary_problem() {
     sandbox.fail(&others, 2, &["others.svm", "row 2 has the labels [2]", "+1 or -1"]);
 }
 
+/// LIBSVM and scikit-learn's `load_svmlight_file(n_features=…)` take files that end at a smaller feature: what a row does not
+/// list is 0. The run knows how many features there are, and from where they count, when the training file is gone.
+#[test]
+fn files_of_queries_may_name_fewer_features_than_the_training_file() {
+    let sandbox = Sandbox::new();
+    let from_zero: String =
+        (0..80).map(|row| format!("{},5 0:{} {}:1\n", row % 3, row % 4, 2 + row % 3)).collect();
+    sandbox.write("classes.svm", &from_zero);
+    sandbox.write("narrow.svm", "0,5 1:1\n0,5 0:3 2:1\n");
+    let test = BINARY.replacen("splits =", "test = \"narrow.svm\"\nsplits =", 1);
+    sandbox.write("classes.toml", &test.replacen("metric =", "split = \"test\"\nmetric =", 1));
+    let report = train(&sandbox, "classes.toml");
+    assert_eq!(number(&report, "queries"), 2.0, "{report}");
+    let evaluate = ["evaluate", "runs/classes", "--queries", "narrow.svm", "--json"];
+    let before = json(&sandbox.succeed(&evaluate));
+    assert_eq!(number(&before, "f1"), number(&report, "f1"), "{before}");
+    sandbox.write("one.svm", "0,5 1:1 2:1\n");
+    let one = ["predict", "runs/classes", "one.svm"];
+    let predicted = sandbox.succeed(&one);
+    std::fs::remove_file(sandbox.path("classes.svm")).unwrap();
+    assert_eq!(sandbox.succeed(&one), predicted);
+    sandbox.write("wide.svm", "0,5 0:1\n1,5 2:1 30:1\n");
+    let wide = ["evaluate", "runs/classes", "--queries", "wide.svm"];
+    sandbox.fail(
+        &wide,
+        2,
+        &["wide.svm:2: feature \"30\", allowed: 0..=4, the features of the training pairs"],
+    );
+}
+
 /// Times in seconds, which 32 bits round to multiples of 128. Queries may be that close to one another.
 #[test]
 fn inputs_that_32_bits_do_not_tell_apart_are_refused() {

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use super::{MultiLabel, Rows, each_line, number};
 use crate::error::Error;
+use crate::input_columns::Numbering;
 
 /// The largest index of a feature of a libsvm file that is taken; a wider file is more likely a spelling mistake than
 /// data.
@@ -39,37 +40,36 @@ pub(crate) fn read_libsvm_like(
     file.multi_label(path, labels)
 }
 
-/// What only the file of the training pairs tells: another one may lack the feature 0 and the label -1.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Numbering {
-    /// Whether features count from 0: the header says so, or one of them is 0.
-    pub zero_based: bool,
-    /// Whether a label is `-1`, so that labels are the classes of a binary problem.
-    pub binary: bool,
-}
-
 impl Numbering {
     /// Reads a file; `zero_based`, where it is given, is right.
     pub(crate) fn of_file(path: &Path, zero_based: Option<bool>) -> Result<Self, Error> {
         let mut has_zero = false;
         let mut binary = false;
+        let mut columns = None;
+        let mut last = 0;
         let mut first = true;
         each_line(path, |_, text| {
             let text = libsvm_text(text);
             if text.trim().is_empty() {
                 return Ok(());
             }
-            if std::mem::take(&mut first) && header(text).is_some() {
-                has_zero = true;
+            if std::mem::take(&mut first)
+                && let Some([_, features, _]) = header(text)
+            {
+                columns = Some(features);
                 return Ok(());
             }
-            let zero =
-                |word: &str| word.split_once(':').is_some_and(|(at, _)| at.parse() == Ok(0usize));
-            has_zero |= text.split_whitespace().any(zero);
+            let features = text.split_whitespace().filter_map(|word| word.split_once(':'));
+            for feature in features.filter_map(|(at, _)| at.parse::<usize>().ok()) {
+                has_zero |= feature == 0;
+                last = last.max(feature);
+            }
             binary |= labels_of(text).any(|label| label.parse() == Ok(-1i64));
             Ok(())
         })?;
-        Ok(Self { zero_based: zero_based.unwrap_or(has_zero), binary })
+        let zero_based = zero_based.unwrap_or(has_zero || columns.is_some());
+        let width = columns.unwrap_or(if zero_based { last.saturating_add(1) } else { last });
+        Ok(Self { width, zero_based, binary })
     }
 }
 
@@ -116,7 +116,6 @@ impl LibsvmFile {
         training: Option<Numbering>,
     ) -> Result<Self, Error> {
         let mut file = Self::default();
-        let zero_based = training.map(|training| training.zero_based);
         let mut first = true;
         let mut has_zero = false;
         each_line(path, |line, text| {
@@ -133,9 +132,17 @@ impl LibsvmFile {
             let high = labels.or(file.header.map(|[.., labels]| labels)).unwrap_or(MOST_LABELS);
             let row = file.row(text, high).map_err(|message| Error::line(path, line, message))?;
             has_zero |= row.first().is_some_and(|&(feature, _)| feature == 0);
-            if has_zero && zero_based == Some(false) {
-                let message = format!("feature \"0\", allowed: 1..={WIDEST}");
-                return Err(Error::line(path, line, message));
+            if let Some(Numbering { width, zero_based, .. }) = training {
+                let allowed = if zero_based { 0..=width.saturating_sub(1) } else { 1..=width };
+                let mut features = row.iter().map(|&(feature, _)| feature as usize);
+                if let Some(feature) = features.find(|feature| !allowed.contains(feature)) {
+                    let message = format!(
+                        "feature \"{feature}\", allowed: {}..={}, the features of the training pairs",
+                        allowed.start(),
+                        allowed.end()
+                    );
+                    return Err(Error::line(path, line, message));
+                }
             }
             file.rows.width =
                 file.rows.width.max(row.last().map_or(0, |&(last, _)| last as usize + 1));
@@ -145,13 +152,19 @@ impl LibsvmFile {
         if let Some(training) = training {
             file.check_binary(path, training.binary)?;
         }
-        let counts_from_zero = zero_based.unwrap_or(has_zero || file.header.is_some());
+        let counts_from_zero = match training {
+            Some(training) => training.zero_based,
+            None => has_zero || file.header.is_some(),
+        };
         if !counts_from_zero {
             file.rows.width = file.rows.width.saturating_sub(1);
             let entries = file.rows.inputs.iter_mut().flatten();
             entries.for_each(|(feature, _)| *feature -= 1);
         }
         file.check_header(path)?;
+        if let Some(training) = training {
+            file.rows.width = training.width;
+        }
         if file.grouped > 0 {
             tracing::warn!(
                 rows = file.grouped,

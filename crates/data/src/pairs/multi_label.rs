@@ -12,9 +12,10 @@ use super::{PairFacts, Pairs, Wanted};
 use crate::dataset::{Dataset, Split, SplitName};
 use crate::error::{Error, check, extension_of};
 use crate::groups::GroupColumns;
+use crate::input_columns::{InputColumns, Numbering};
 use crate::inputs::{InputKind, Inputs};
 use crate::multi_label::arff::{Columns, arff_labels, arff_numbers};
-use crate::multi_label::libsvm::{Numbering, read_libsvm_like};
+use crate::multi_label::libsvm::read_libsvm_like;
 use crate::multi_label::{BadRows, MultiLabel, check_rows};
 use crate::output_features::OutputFeatures;
 use crate::outputs::OutputSource;
@@ -49,16 +50,18 @@ pub struct MultiLabelConfig {
 const OUTPUTS: &str = "\"labels\" or, of an .arff file, \"numbers\": what the rows of the file are";
 
 impl MultiLabelConfig {
-    /// Reads a column of ids, one of labels or numbers, and the vectors.
+    /// Reads a column of ids, one of labels or numbers, and the vectors, whose columns are those of `training` where these
+    /// are known.
     fn read(
         &self,
         path: &Path,
         wanted: &Wanted,
         columns: Columns,
+        training: Option<&InputColumns>,
     ) -> Result<PairedRows<'_>, Error> {
         let (inputs, column, cells, bad) = match wanted.outputs.features {
             OutputFeatures::Labels(labels) => {
-                let (read, bad) = self.labels(path, wanted, columns)?;
+                let (read, bad) = self.labels(path, columns, training)?;
                 let cells = labels.cells(&read.names, &read.labels);
                 (read.inputs, labels.column.as_str(), cells, bad)
             }
@@ -95,26 +98,43 @@ impl MultiLabelConfig {
     fn labels(
         &self,
         path: &Path,
-        wanted: &Wanted,
         columns: Columns,
+        training: Option<&InputColumns>,
     ) -> Result<(MultiLabel, BadRows), Error> {
         match extension_of(path).as_str() {
             "arff" => arff_labels(path, self.labels, columns),
             "libsvm" | "svm" | "txt" => {
-                let numbering = self.numbering(path, wanted)?;
+                let numbering = match training {
+                    Some(InputColumns::Numbered(numbering)) => *numbering,
+                    None => Numbering::of_file(path, self.zero_based)?,
+                };
                 Ok((read_libsvm_like(path, self.labels, numbering)?, Vec::new()))
             }
             _ => Err(Error::extension(path, ".arff, .libsvm, .svm, .txt")),
         }
     }
 
-    /// Returns how a libsvm file counts its features and writes its labels, which the file of the training pairs tells,
-    /// where it is there.
-    fn numbering(&self, path: &Path, wanted: &Wanted) -> Result<Numbering, Error> {
-        let is_libsvm = extension_of(self.file.as_ref()) != "arff";
-        let configured = wanted.root.filter(|_| is_libsvm).map(|root| root.file(&self.file));
-        let configured = configured.filter(|file| file.exists());
-        Numbering::of_file(configured.as_deref().unwrap_or(path), self.zero_based)
+    /// Returns what the file of the training pairs tells of its columns of inputs.
+    fn columns_of(&self, path: &Path) -> Result<Option<InputColumns>, Error> {
+        Ok(match extension_of(path).as_str() {
+            "libsvm" | "svm" | "txt" => {
+                Some(InputColumns::Numbered(Numbering::of_file(path, self.zero_based)?))
+            }
+            _ => None,
+        })
+    }
+
+    /// Returns the columns of the training inputs, by which files of queries are read. A run of an earlier version does not
+    /// keep them, and then the file of the training pairs tells them, where it is there.
+    fn training_columns(&self, wanted: &Wanted) -> Result<Option<InputColumns>, Error> {
+        if let Some(columns) = wanted.input_columns {
+            return Ok(Some(columns.clone()));
+        }
+        let configured = wanted.root.map(|root| root.file(&self.file));
+        match configured.filter(|file| file.exists()) {
+            Some(file) => self.columns_of(&file),
+            None => Ok(None),
+        }
     }
 }
 
@@ -160,12 +180,14 @@ impl Pairs for MultiLabelConfig {
 
     fn load(&self, wanted: &Wanted) -> Result<Dataset, Error> {
         let path = wanted.root()?.file(&self.file);
-        let dataset = self.read(&path, wanted, Columns::ToldApart)?;
+        let columns = self.columns_of(&path)?;
+        let dataset = self.read(&path, wanted, Columns::ToldApart, columns.as_ref())?;
         let mut dataset = dataset.dataset(wanted, [None, None])?;
         if let Some(file) = &self.test {
-            dataset.test = Some(self.queries(&wanted.root()?.file(file), wanted)?);
+            let wanted = Wanted { input_columns: columns.as_ref(), ..*wanted };
+            dataset.test = Some(self.queries(&wanted.root()?.file(file), &wanted)?);
         }
-        Ok(dataset)
+        Ok(Dataset { input_columns: columns, ..dataset })
     }
 
     fn split(&self, name: SplitName, wanted: &Wanted) -> Result<Option<Split>, Error> {
@@ -174,10 +196,14 @@ impl Pairs for MultiLabelConfig {
         {
             return self.queries(&wanted.root()?.file(file), wanted).map(Some);
         }
-        self.read(&wanted.root()?.file(&self.file), wanted, Columns::Any)?.split(name, wanted)
+        let path = wanted.root()?.file(&self.file);
+        let columns = self.columns_of(&path)?;
+        self.read(&path, wanted, Columns::Any, columns.as_ref())?.split(name, wanted)
     }
 
     fn queries(&self, path: &Path, wanted: &Wanted) -> Result<Split, Error> {
-        self.read(path, wanted, Columns::Any)?.queries(wanted, wanted.is_own(path, &self.file))
+        let columns = self.training_columns(wanted)?;
+        let pairs = self.read(path, wanted, Columns::Any, columns.as_ref())?;
+        pairs.queries(wanted, wanted.is_own(path, &self.file))
     }
 }
