@@ -6,8 +6,20 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum InputColumns {
+    /// The names of the attributes of an .arff file that are inputs.
+    Attributes(Vec<String>),
     /// Those of a .libsvm file.
     Numbered(Numbering),
+}
+
+impl InputColumns {
+    /// Returns the names of the attributes, of an .arff file.
+    pub(crate) fn attributes(&self) -> Option<&[String]> {
+        match self {
+            Self::Attributes(names) => Some(names),
+            Self::Numbered(_) => None,
+        }
+    }
 }
 
 /// How a .libsvm file counts its features and writes its labels.

@@ -51,24 +51,26 @@ const OUTPUTS: &str = "\"labels\" or, of an .arff file, \"numbers\": what the ro
 
 impl MultiLabelConfig {
     /// Reads a column of ids, one of labels or numbers, and the vectors, whose columns are those of `training` where these
-    /// are known.
+    /// are known, and returns what the columns are.
     fn read(
         &self,
         path: &Path,
         wanted: &Wanted,
         columns: Columns,
         training: Option<&InputColumns>,
-    ) -> Result<PairedRows<'_>, Error> {
-        let (inputs, column, cells, bad) = match wanted.outputs.features {
+    ) -> Result<(PairedRows<'_>, InputColumns), Error> {
+        let (inputs, column, cells, bad, input_columns) = match wanted.outputs.features {
             OutputFeatures::Labels(labels) => {
-                let (read, bad) = self.labels(path, columns, training)?;
+                let (read, bad, input_columns) = self.labels(path, columns, training)?;
                 let cells = labels.cells(&read.names, &read.labels);
-                (read.inputs, labels.column.as_str(), cells, bad)
+                (read.inputs, labels.column.as_str(), cells, bad, input_columns)
             }
             OutputFeatures::Numbers(numbers) if extension_of(path) == "arff" => {
-                let (inputs, rows, bad) = arff_numbers(path, self.labels, columns)?;
+                let names = training.and_then(InputColumns::attributes);
+                let (inputs, rows, bad, names) = arff_numbers(path, self.labels, columns, names)?;
                 let cells = rows.iter().map(|row| numbers.cell(row)).collect();
-                (inputs, numbers.column.as_str(), cells, bad)
+                let input_columns = InputColumns::Attributes(names);
+                (inputs, numbers.column.as_str(), cells, bad, input_columns)
             }
             features => {
                 return Err(Error::value("output.features.kind", features.name(), OUTPUTS));
@@ -84,7 +86,7 @@ impl MultiLabelConfig {
             let rows: Vec<usize> = (0..table.len()).map(|row| table.line(row) - 1).collect();
             Ok(Inputs::Vectors(inputs.select(&rows)?.into()))
         });
-        Ok(PairedRows {
+        let rows = PairedRows {
             table,
             id: "id",
             inputs,
@@ -92,7 +94,8 @@ impl MultiLabelConfig {
             group: None,
             together: GroupColumns::default(),
             numbered: true,
-        })
+        };
+        Ok((rows, input_columns))
     }
 
     fn labels(
@@ -100,41 +103,39 @@ impl MultiLabelConfig {
         path: &Path,
         columns: Columns,
         training: Option<&InputColumns>,
-    ) -> Result<(MultiLabel, BadRows), Error> {
+    ) -> Result<(MultiLabel, BadRows, InputColumns), Error> {
         match extension_of(path).as_str() {
-            "arff" => arff_labels(path, self.labels, columns),
+            "arff" => {
+                let names = training.and_then(InputColumns::attributes);
+                let (read, bad, names) = arff_labels(path, self.labels, columns, names)?;
+                Ok((read, bad, InputColumns::Attributes(names)))
+            }
             "libsvm" | "svm" | "txt" => {
                 let numbering = match training {
                     Some(InputColumns::Numbered(numbering)) => *numbering,
-                    None => Numbering::of_file(path, self.zero_based)?,
+                    Some(InputColumns::Attributes(_)) | None => {
+                        Numbering::of_file(path, self.zero_based)?
+                    }
                 };
-                Ok((read_libsvm_like(path, self.labels, numbering)?, Vec::new()))
+                let read = read_libsvm_like(path, self.labels, numbering)?;
+                Ok((read, Vec::new(), InputColumns::Numbered(numbering)))
             }
             _ => Err(Error::extension(path, ".arff, .libsvm, .svm, .txt")),
         }
     }
 
-    /// Returns what the file of the training pairs tells of its columns of inputs.
-    fn columns_of(&self, path: &Path) -> Result<Option<InputColumns>, Error> {
-        Ok(match extension_of(path).as_str() {
-            "libsvm" | "svm" | "txt" => {
-                Some(InputColumns::Numbered(Numbering::of_file(path, self.zero_based)?))
-            }
-            _ => None,
-        })
-    }
-
     /// Returns the columns of the training inputs, by which files of queries are read. A run of an earlier version does not
-    /// keep them, and then the file of the training pairs tells them, where it is there.
+    /// keep them: then a libsvm file of the training pairs tells them, where it is there, and attributes of an .arff file have
+    /// their places.
     fn training_columns(&self, wanted: &Wanted) -> Result<Option<InputColumns>, Error> {
         if let Some(columns) = wanted.input_columns {
             return Ok(Some(columns.clone()));
         }
-        let configured = wanted.root.map(|root| root.file(&self.file));
-        match configured.filter(|file| file.exists()) {
-            Some(file) => self.columns_of(&file),
-            None => Ok(None),
-        }
+        let is_libsvm = extension_of(self.file.as_ref()) != "arff";
+        let configured = wanted.root.filter(|_| is_libsvm).map(|root| root.file(&self.file));
+        let file = configured.filter(|file| file.exists());
+        let numbering = file.map(|file| Numbering::of_file(&file, self.zero_based)).transpose()?;
+        Ok(numbering.map(InputColumns::Numbered))
     }
 }
 
@@ -180,14 +181,13 @@ impl Pairs for MultiLabelConfig {
 
     fn load(&self, wanted: &Wanted) -> Result<Dataset, Error> {
         let path = wanted.root()?.file(&self.file);
-        let columns = self.columns_of(&path)?;
-        let dataset = self.read(&path, wanted, Columns::ToldApart, columns.as_ref())?;
-        let mut dataset = dataset.dataset(wanted, [None, None])?;
+        let (rows, columns) = self.read(&path, wanted, Columns::ToldApart, None)?;
+        let mut dataset = rows.dataset(wanted, [None, None])?;
         if let Some(file) = &self.test {
-            let wanted = Wanted { input_columns: columns.as_ref(), ..*wanted };
+            let wanted = Wanted { input_columns: Some(&columns), ..*wanted };
             dataset.test = Some(self.queries(&wanted.root()?.file(file), &wanted)?);
         }
-        Ok(Dataset { input_columns: columns, ..dataset })
+        Ok(Dataset { input_columns: Some(columns), ..dataset })
     }
 
     fn split(&self, name: SplitName, wanted: &Wanted) -> Result<Option<Split>, Error> {
@@ -197,13 +197,13 @@ impl Pairs for MultiLabelConfig {
             return self.queries(&wanted.root()?.file(file), wanted).map(Some);
         }
         let path = wanted.root()?.file(&self.file);
-        let columns = self.columns_of(&path)?;
-        self.read(&path, wanted, Columns::Any, columns.as_ref())?.split(name, wanted)
+        let (rows, _) = self.read(&path, wanted, Columns::Any, None)?;
+        rows.split(name, wanted)
     }
 
     fn queries(&self, path: &Path, wanted: &Wanted) -> Result<Split, Error> {
         let columns = self.training_columns(wanted)?;
-        let pairs = self.read(path, wanted, Columns::Any, columns.as_ref())?;
-        pairs.queries(wanted, wanted.is_own(path, &self.file))
+        let (rows, _) = self.read(path, wanted, Columns::Any, columns.as_ref())?;
+        rows.queries(wanted, wanted.is_own(path, &self.file))
     }
 }
