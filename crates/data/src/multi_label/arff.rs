@@ -178,7 +178,9 @@ impl OutputAttributes {
 fn meka_classes(relation: &str) -> Option<isize> {
     let words: Vec<&str> =
         relation.split([' ', '\t', '\'', '"']).filter(|w| !w.is_empty()).collect();
-    words.windows(2).find(|pair| pair[0].ends_with("-C")).and_then(|pair| pair[1].parse().ok())
+    // filters of Weka, which the name lists too, have options -C without a number
+    let mut options = words.windows(2).filter(|pair| pair[0].ends_with("-C"));
+    options.find_map(|pair| pair[1].parse().ok())
 }
 
 /// A row of an ARFF file.

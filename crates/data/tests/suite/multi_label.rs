@@ -163,7 +163,12 @@ fn arff_files_of_meka() {
     let dense = |width, values: &[f32]| {
         Features::Dense(dsokr_basis::features::DenseRows::new(width, values.to_vec()).unwrap())
     };
-    for relation in ["'Music: -C 2'", "\"Music: -C 2 -split-number 391\"", "Music:-C 2"] {
+    for relation in [
+        "'Music: -C 2'",
+        "\"Music: -C 2 -split-number 391\"",
+        "Music:-C 2",
+        "'E-weka.filters.unsupervised.attribute.StringToWordVector -C -W 1000: -C 2'",
+    ] {
         let first = arff(&(head(relation) + "1,0,0.5,2\n0,1,3,4\n"), None).unwrap();
         assert_eq!(first.names, ["l", "k"], "{relation}");
         assert_eq!(first.inputs, dense(2, &[0.5, 2.0, 3.0, 4.0]));
