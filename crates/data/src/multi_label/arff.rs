@@ -23,8 +23,9 @@ struct Attribute {
 /// negative; `labels`, if given, must agree.
 ///
 /// Attributes are numeric, real, integer, or nominal with numbers for values (`{0,1}`); labels hold 0
-/// or 1. Names may be quoted, `%` starts a comment, indices count from 0. What a sparse row does not list is 0, or the
-/// first value of a nominal attribute: 1 of `{1,0}`. Inputs are sparse rows when the first row is sparse, else dense.
+/// or 1. Names may be quoted, and no two are equal. `%` starts a comment, indices count from 0. What a sparse row does not
+/// list is 0, or the first value of a nominal attribute: 1 of `{1,0}`. Inputs are sparse rows when the first row is sparse,
+/// else dense.
 ///
 /// # Errors
 /// [`Error::Io`]; [`dsokr_core::Error::File`] with the line and what is wrong with it, a missing value (`?`) among
@@ -199,6 +200,8 @@ struct Row<'t> {
 struct Header {
     relation: String,
     attributes: Vec<Attribute>,
+    /// The names of the attributes.
+    names: HashSet<String>,
     /// Attributes that are not 0 where a sparse row does not list them.
     implied: Vec<usize>,
 }
@@ -209,7 +212,16 @@ impl Header {
         let (keyword, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
         match keyword.to_ascii_lowercase().as_str() {
             "@relation" => self.relation = rest.to_owned(),
-            "@attribute" => self.attributes.push(attribute(rest.trim())?),
+            "@attribute" => {
+                let attribute = attribute(rest.trim())?;
+                let name = &attribute.name;
+                if !self.names.insert(name.clone()) {
+                    return Err(format!(
+                        "a second attribute {name:?}: attributes are told apart by their names, so rename one of them"
+                    ));
+                }
+                self.attributes.push(attribute);
+            }
             "@data" => {
                 let is_implied = |at: &usize| self.attributes[*at].first().parse() != Ok(0.0);
                 self.implied = (0..self.attributes.len()).filter(is_implied).collect();
@@ -371,13 +383,7 @@ fn entries(text: &str, attributes: usize) -> Result<Vec<(usize, &str)>, String> 
 }
 
 fn attribute(text: &str) -> Result<Attribute, String> {
-    let quote = text.chars().next().filter(|c| matches!(c, '\'' | '"'));
-    let split = match quote {
-        Some(quote) => text[1..].split_once(quote),
-        None => text.split_once(char::is_whitespace),
-    };
-    let (name, kind) = split.ok_or("an attribute has a name and a type")?;
-    let name = name.to_owned();
+    let (name, kind) = name(text).ok_or("an attribute has a name and a type")?;
     let kind = kind.trim();
     if let Some(values) = kind.strip_prefix('{').and_then(|kind| kind.strip_suffix('}')) {
         let values: Vec<String> =
@@ -393,6 +399,32 @@ fn attribute(text: &str) -> Result<Attribute, String> {
         "numeric" | "real" | "integer" => Ok(Attribute { name, nominal: None }),
         _ => Err(format!("{name}: type {kind:?}, allowed: numeric, real, integer, {{0,1}}")),
     }
+}
+
+/// Returns the name at the beginning of a text, and what follows it. A name ends at a blank or before `{`, unless it is
+/// between quotation marks; there a backslash stands before what is meant as it is, and in `\n`, `\r` and `\t`, as Weka
+/// writes them.
+fn name(text: &str) -> Option<(String, &str)> {
+    let Some(quote) = text.chars().next().filter(|c| matches!(c, '\'' | '"')) else {
+        let end = text.find(|c: char| c.is_whitespace() || c == '{')?;
+        let (name, rest) = text.split_at(end);
+        return Some((name.to_owned(), rest));
+    };
+    let mut name = String::new();
+    let mut characters = text.char_indices().skip(1);
+    while let Some((at, c)) = characters.next() {
+        match c {
+            c if c == quote => return Some((name, &text[at + c.len_utf8()..])),
+            '\\' => name.push(match characters.next()?.1 {
+                'n' => '\n',
+                'r' => '\r',
+                't' => '\t',
+                c => c,
+            }),
+            c => name.push(c),
+        }
+    }
+    None
 }
 
 fn unquoted(text: &str) -> &str {

@@ -86,6 +86,27 @@ fn arff_errors_have_the_line() {
     assert_eq!(line(latin).0, 1);
 }
 
+/// Weka's `Utils.quote` writes a backslash before a quotation mark, a percent sign and a backslash, which SciPy's `loadarff`
+/// leaves in the names; both refuse two attributes of one name.
+#[test]
+fn names_of_attributes_have_quotation_marks_and_escapes() {
+    let names = |attributes: &str, count: usize| {
+        let text =
+            format!("@relation x\n@attribute a real\n{attributes}@data\n0{}\n", ",1".repeat(count));
+        arff(&text, count).unwrap().names
+    };
+    let escaped = "@attribute 'don\\'t' {0,1}\n@attribute '50\\% off'{0,1}\n@attribute \"a \\\"b\\\" \\\\ c\" {0,1}\n";
+    assert_eq!(names(escaped, 3), ["don't", "50% off", "a \"b\" \\ c"]);
+    assert_eq!(names("@attribute z{0,1}\n@attribute\t'y'\t{0,1}\n", 2), ["z", "y"]);
+    let twice = "@attribute a real\n@attribute y {0,1}\n@attribute 'y' {0,1}\n@data\n1,0,1\n";
+    let (at, reason) = line(arff(twice, 2));
+    assert!(at == 3 && reason.contains("a second attribute \"y\""), "{reason}");
+    for text in ["'y", "'y\\", "'y\\' {0,1}", "y"] {
+        let (at, reason) = line(arff(&format!("@attribute {text}\n"), 1));
+        assert!(at == 1 && reason.contains("a name and a type"), "{text}: {reason}");
+    }
+}
+
 /// A short file may name more labels than there is memory for.
 #[cfg(target_os = "linux")]
 #[test]
