@@ -1,6 +1,6 @@
 //! The evaluation of predictions on a split: metrics, and what intervals and comparisons draw them from.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 use dsokr_data::Truth;
 use dsokr_decode::{Candidates, Metrics, Rank};
@@ -10,6 +10,7 @@ use crate::error::Error;
 use crate::metrics::areas::ScoredLabels;
 use crate::metrics::classes::ClassScores;
 use crate::metrics::constants::Constants;
+use crate::metrics::labels::all_labels;
 use crate::metrics::queries::QueryValues;
 use crate::metrics::regression::RegressionScores;
 use crate::metrics::scores::{OutputFacts, OutputScores, Scores};
@@ -126,6 +127,16 @@ impl Evaluation {
         self.queries.extend(queries);
         self.outputs = Some((truth, predicted));
         Ok(())
+    }
+
+    /// The labels that decisions are about; none where outputs are not sets of labels.
+    pub(crate) fn labels(&self) -> HashSet<&str> {
+        match &self.outputs {
+            Some((Truth::Labels(truth), Truth::Labels(predicted))) => {
+                all_labels(&self.facts.names, [truth, predicted])
+            }
+            Some(_) | None => HashSet::new(),
+        }
     }
 
     /// Adds the areas under curves of scores of labels.
