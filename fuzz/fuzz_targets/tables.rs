@@ -62,8 +62,9 @@ fn columns(table: &Table) -> Vec<(String, String)> {
 /// The rows as a stream reads them, bad ones left out; none where it cannot be read.
 fn stream(name: &str, bytes: &[u8]) -> Option<Vec<TextRow>> {
     let path = std::path::Path::new(name);
-    let reader = TextReader::new(path, bytes, TextFormat::from_path(path), "text", Some("id"));
-    let mut reader = reader.ok()?.on_bad_row(OnBadRow::Skip);
+    let format = TextFormat::from_path(path);
+    let reader = TextReader::new(path, bytes, format, "text", Some("id"), OnBadRow::Skip);
+    let mut reader = reader.ok()?;
     let mut rows = Vec::new();
     loop {
         match reader.batch(3).ok()? {

@@ -12,7 +12,7 @@ use dsokr_core::{Argument, Processes};
 use dsokr_data::config::OnBadRow;
 use dsokr_data::feature_file::{FeatureFile, read_features};
 use dsokr_data::table::{
-    TABLE_FORMATS, TableFormat, TextFormat, TextReader, extensions, open_text,
+    TABLE_FORMATS, TableFormat, TextFormat, TextReader, all_extensions, extensions, open_text,
 };
 use dsokr_data::{InputKind, Inputs, Split};
 use dsokr_decode::Combination::{Max, Mean, Rank, ReciprocalRank};
@@ -68,8 +68,8 @@ impl InputFormat {
 fn input_help() -> String {
     format!(
         "How the texts are written: lines, one text a line, or as files with such an extension. Default: what the extension \
-         of the file says ({}, also with .gz behind; else lines)",
-        extensions(|_| true)
+         of the file says ({}; else lines)",
+        all_extensions()
     )
 }
 
@@ -241,7 +241,17 @@ pub fn open_texts(
     } else {
         (file.into(), open_text(file)?)
     };
-    Ok(TextReader::new(&name, stream, format, column, beside)?)
+    Ok(TextReader::new(&name, stream, format, column, beside, on_bad_text(run))?)
+}
+
+/// What is done about a text that cannot be read.
+pub fn on_bad_text(run: &Member) -> OnBadRow {
+    let on_bad_row = run.config.data.on_bad_row;
+    match on_bad_row {
+        // each row is a spectrum
+        OnBadRow::SkipSpectra if run.config.encoder.abilities().spectra => OnBadRow::Skip,
+        OnBadRow::SkipSpectra | OnBadRow::Stop | OnBadRow::Skip => on_bad_row,
+    }
 }
 
 /// Returns texts as queries of a run, which `among` gives candidates: a text that is no SMILES or no spectrum where the run reads
@@ -251,8 +261,7 @@ pub fn checked<R: Read>(
     run: &Member,
     among: Option<&CandidateRule>,
 ) -> TextReader<R> {
-    let data = &run.config.data;
-    let inputs = data.facts().texts.cloned();
+    let inputs = run.config.data.facts().texts.cloned();
     let abilities = run.config.encoder.abilities();
     let are_spectra = abilities.spectra;
     let need_formulas = abilities.formulas;
@@ -273,12 +282,7 @@ pub fn checked<R: Read>(
         }
         Ok(())
     };
-    let on_bad_row = match data.on_bad_row {
-        // each row is a spectrum
-        OnBadRow::SkipSpectra if are_spectra => OnBadRow::Skip,
-        OnBadRow::SkipSpectra | OnBadRow::Stop | OnBadRow::Skip => data.on_bad_row,
-    };
-    texts.checked_by(check).on_bad_row(on_bad_row)
+    texts.checked_by(check)
 }
 
 /// Whether a path stands for standard input.

@@ -2,7 +2,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
 use dsokr_core::store::{Prepared, prepare};
-use dsokr_data::table::extensions;
+use dsokr_data::table::all_extensions;
 use dsokr_decode::StorageType;
 use serde::Serialize;
 
@@ -40,7 +40,7 @@ enum Change {
 struct Add {
     /// The run directory of a model or an ensemble.
     run: PathBuf,
-    #[arg(help = format!("The table: {}, also with .gz behind", extensions(|_| true)))]
+    #[arg(help = format!("The table: {}", all_extensions()))]
     file: PathBuf,
     /// FILE is what search --json, or predict, has written with --beyond: of the molecules that were found, those are
     /// added that are not candidates. Their ids are new: and the SMILES.

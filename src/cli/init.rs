@@ -1,8 +1,8 @@
 use std::path::{Path, PathBuf};
 
 use dsokr_core::Argument;
-use dsokr_data::cells::{NumberNotation, SHOWN_SPELLINGS};
-use dsokr_data::table::extensions;
+use dsokr_data::cells::{NumberNotation, remarks_on_spellings};
+use dsokr_data::table::all_extensions;
 use serde_json::{Value, json};
 
 use crate::cli::meant::check_table;
@@ -85,9 +85,9 @@ impl Arguments {
 /// The help of `tables`.
 fn tables_help() -> String {
     format!(
-        "The table ({}, also with .gz behind); or several, whose rows an id joins: to those of the first the rows of the \
+        "The table ({}); or several, whose rows an id joins: to those of the first the rows of the \
          others with the same id. The joined table is written next to the configuration",
-        extensions(|_| true)
+        all_extensions()
     )
 }
 
@@ -480,15 +480,8 @@ fn doubts(column: &Column) -> String {
     }
     let are_labels = matches!(kind, ColumnKind::Labels(_));
     let what = if are_labels { "labels" } else { "classes" };
-    for ways in column.spellings.iter().take(SHOWN_SPELLINGS) {
-        text += &format!(
-            "{name}: {what} differ only in the case of letters, blanks, hyphens or marks that are not seen, {ways}; they are \
-             different {what}, so write them alike if they are one\n"
-        );
-    }
-    let further = column.spellings.len().saturating_sub(SHOWN_SPELLINGS);
-    if further > 0 {
-        text += &format!("{name}: {further} further {what} differ so\n");
+    for remark in remarks_on_spellings(what, &column.spellings) {
+        text += &format!("{name}: {remark}\n");
     }
     if let Some(parts) = &column.reordered {
         text += &format!(

@@ -7,7 +7,7 @@ use dsokr_nn::Processor;
 
 use crate::cli::answers;
 use crate::cli::answers::Printed;
-use crate::cli::arguments::{Beyond, Wants, checked};
+use crate::cli::arguments::{Beyond, Wants, checked, on_bad_text};
 use crate::cli::meant::{check_order, check_runs};
 use crate::cli::output::{json_line, print, print_error, print_part};
 use crate::config::candidate_rule::CandidateRule;
@@ -135,8 +135,10 @@ fn lines(search: &Search) -> Result<(), Error> {
     let run = search.run;
     let among = run.rule_of_search(search.arguments.candidates.as_ref())?;
     let texts = || {
-        let texts = TextReader::new(name, stream, TextFormat::Lines, "text", None)?;
-        Ok::<_, Error>(checked(texts, &run.members()[0], among.as_ref()))
+        let first = &run.members()[0];
+        let on_bad_row = on_bad_text(first);
+        let texts = TextReader::new(name, stream, TextFormat::Lines, "text", None, on_bad_row)?;
+        Ok::<_, Error>(checked(texts, first, among.as_ref()))
     };
     let mut texts = processes.is_first().then(texts).transpose()?;
     loop {

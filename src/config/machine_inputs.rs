@@ -57,7 +57,7 @@ pub enum MachineInputsConfig {
         scaling: ColumnScaling,
     },
     /// Features that outputs can have too, of texts: parts of molecules or what a graph kernel counts in them, where texts
-    /// are SMILES; counts of n-grams; sets of labels; rankings; or numbers; or of graphs, where `data.inputs` are those of the
+    /// are SMILES; counts of n-grams; sets of labels; classes; rankings; or numbers; or of graphs, where `data.inputs` are those of the
     /// same file. N-grams and values of counts that no training text has do not count.
     Features {
         /// The features, with the keys of [`output.features`](#outputfeatures); `column` is that of `data.inputs`.

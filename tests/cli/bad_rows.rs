@@ -183,6 +183,35 @@ fn predictions_leave_bad_rows_out() {
     let answers = String::from_utf8(output.stdout).unwrap();
     let answers: Vec<_> = answers.lines().map(json).collect();
     assert_eq!((answers.len(), &answers[1]["query"]), (2, &"an acid".into()));
+    // before the names of the columns too
+    sandbox.write("texts.csv", "\ndescription\na ring\n\nan acid\n");
+    let blank = ["predict", "runs/small", "texts.csv"];
+    sandbox.fail(&blank, 2, &["texts.csv:1: blank line inside the table"]);
+    let output = sandbox.run(&[&blank[..], &["--on-bad-row", "skip"]].concat());
+    assert!(output.status.success());
+    let errors = String::from_utf8(output.stderr).unwrap();
+    says(&errors, &["texts.csv:1: blank line", "texts.csv:4: blank line", "2 of 4 rows"]);
+    assert_eq!(String::from_utf8(output.stdout).unwrap().lines().count(), 2);
+}
+
+/// A table of queries is looked at for its columns before it is read.
+#[test]
+fn blank_lines_before_the_names_of_columns_are_bad_rows_of_queries() {
+    let sandbox = Sandbox::new();
+    let outputs = sandbox.read("data/small/outputs.tsv");
+    let queries: String = outputs.split_inclusive('\n').take(11).collect();
+    let data = "[data]\nsource = \"pool\"\nfolder = \"small\"\nfile = \"outputs.tsv\"\n\
+                inputs = { column = \"name\" }\nsplits = { validation = 10, test = 10 }\n\n";
+    let rest = CONFIG[CONFIG.find("[output]").unwrap()..].replace("table = \"outputs.tsv\"\n", "");
+    sandbox.write("pool.toml", &[data, &rest].concat());
+    sandbox.succeed(&["train", "pool.toml", "--quiet", "--out", "run"]);
+    sandbox.write("queries.tsv", &queries);
+    let evaluate = ["evaluate", "run", "--queries", "queries.tsv", "--json"];
+    let expected = json(&sandbox.succeed(&evaluate));
+    sandbox.write("queries.tsv", &format!("\n{queries}"));
+    sandbox.fail(&evaluate, 2, &["queries.tsv:1: blank line inside the table"]);
+    let found = json(&sandbox.succeed(&[&evaluate[..], &["--on-bad-row", "skip"]].concat()));
+    assert_eq!((&found["mrr"], &found["queries"]), (&expected["mrr"], &expected["queries"]));
 }
 
 #[test]

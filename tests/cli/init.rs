@@ -230,7 +230,10 @@ fn classes_that_differ_in_the_case_of_letters_only_are_named() {
     let trained = sandbox.run(&["train", "case.toml"]);
     let log = String::from_utf8_lossy(&trained.stderr);
     assert!(trained.status.success(), "{log}");
-    assert!(log.contains("the column \"active\" differ only in the case of letters"), "{log}");
+    assert!(
+        log.contains("in the column \"active\", classes differ only in the case of letters"),
+        "{log}"
+    );
 }
 
 #[test]
@@ -249,7 +252,7 @@ fn labels_that_are_read_alike_are_named() {
     let trained = sandbox.run(&["train", "foods.toml"]);
     let log = String::from_utf8_lossy(&trained.stderr);
     assert!(trained.status.success(), "{log}");
-    assert!(log.contains("labels of the column \"foods\" differ only in"), "{log}");
+    assert!(log.contains("in the column \"foods\", labels differ only in"), "{log}");
     // labels with spaces between may be words of texts
     sandbox.write("words.csv", &table.replace("; ", " "));
     sandbox.succeed(&["init", "words.csv", "--as", "foods=labels"]);

@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 use std::fs;
 
+use dsokr::data::TextFeatures;
+use dsokr::data::config::{DataConfig, InputsConfig, OutputFeatures, OutputSource};
 use dsokr::data::table::{TABLE_FORMATS, TextFormat};
 use dsokr::decode::RANK_METRICS;
 use dsokr::machines::Loss;
@@ -115,4 +117,87 @@ fn every_loss_of_a_distance_is_in_both_lists() {
     let of_distances: BTreeSet<_> = machines.difference(&of_vectors).collect();
     assert!(of_distances.len() >= 4, "{of_distances:?}");
     assert_eq!(of_distances, training.difference(&of_batches).collect());
+}
+
+/// The kinds that are taken, and those that the message about another one lists, in quotation marks.
+fn taken_and_listed<'k>(
+    kinds: &'k BTreeSet<String>,
+    key: &str,
+    check: impl Fn(&str) -> Result<(), dsokr::data::Error>,
+) -> (BTreeSet<&'k str>, BTreeSet<String>) {
+    let mut taken = BTreeSet::new();
+    let mut listed = BTreeSet::new();
+    for kind in kinds {
+        match check(kind) {
+            Ok(()) => {
+                taken.insert(kind.as_str());
+            }
+            Err(error) => {
+                let message = error.to_string();
+                let (found, allowed) = message.split_once(": expected ").expect("what is allowed");
+                assert!(found.starts_with(key), "{kind}: {message}");
+                listed = allowed.split('"').skip(1).step_by(2).map(str::to_owned).collect();
+            }
+        }
+    }
+    (taken, listed)
+}
+
+#[test]
+fn kinds_that_are_taken_are_those_that_the_message_about_another_one_lists() {
+    let graph = "graph = { name = \"weisfeiler-lehman\", iterations = 3 }";
+    let features = |kind: &str| -> OutputFeatures {
+        let keys = match kind {
+            "file" => "file = \"a.npy\"".to_owned(),
+            "graphs" => format!("file = \"a.jsonl\"\n{graph}"),
+            "molecules" => format!("column = \"c\"\n{graph}"),
+            "ngrams" => "column = \"c\"\nmin = 1\nmax = 2".to_owned(),
+            "rankings" => "column = \"c\"\nembedding = \"kemeny\"".to_owned(),
+            "substructures" => "column = \"c\"\ncount = { name = \"composition\" }".to_owned(),
+            "source" => String::new(),
+            _ => "column = \"c\"".to_owned(),
+        };
+        toml::from_str(&format!("kind = \"{kind}\"\n{keys}")).expect("the keys of the kind")
+    };
+    let pool = |inputs: &str| -> DataConfig {
+        let keys =
+            "source = \"pool\"\nfolder = \"a\"\nfile = \"a.csv\"\nsplits = { validation = 1 }";
+        toml::from_str(&format!("{keys}\ninputs = {{ {inputs} }}")).expect("a pool")
+    };
+    let kinds = names::<OutputFeatures>("kind");
+    assert!(kinds.len() >= 10, "{kinds:?}");
+    let of_texts = |kind: &str| TextFeatures::validate(&features(kind), "features");
+    let ngrams = features("ngrams");
+    let of_several = |kind: &str| {
+        let other = features(kind);
+        let outputs = OutputSource {
+            table: None,
+            id: "id",
+            label: None,
+            further: &[],
+            candidate: None,
+            only_training: false,
+            features: &ngrams,
+            summands: vec![&ngrams, &other],
+        };
+        pool("").validate_outputs(&outputs)
+    };
+    let (taken, listed) = taken_and_listed(&kinds, "features.kind", of_texts);
+    assert!(taken.iter().eq(&listed), "{taken:?} {listed:?}");
+    let key = "output.kernels[1].features.kind";
+    let (taken, listed) = taken_and_listed(&kinds, key, of_several);
+    assert!(taken.iter().eq(&listed), "{taken:?} {listed:?}");
+
+    let of_pools = |kind: &str| {
+        let keys = match kind {
+            "features" => ", table = \"t.csv\", file = \"a.npy\"",
+            "graphs" => ", file = \"a.jsonl\", column = \"c\"",
+            "kernels" => ", table = \"t.csv\", column = \"c\", files = [\"k.npy\"]",
+            _ => "",
+        };
+        pool(&format!("kind = \"{kind}\"{keys}")).validate()
+    };
+    let kinds = names::<InputsConfig>("kind");
+    let (taken, listed) = taken_and_listed(&kinds, "data.inputs.kind", of_pools);
+    assert!(taken.iter().eq(&listed), "{taken:?} {listed:?}");
 }

@@ -1,4 +1,4 @@
-//! Values from files in messages.
+//! Values from files, and commands, in messages.
 
 /// Characters of a value that a message shows.
 const SHOWN: usize = 60;
@@ -35,4 +35,21 @@ pub fn list(names: &[String]) -> String {
         names.iter().take(MOST).map(|name| format!("{:?}", shorten(name))).collect();
     let more = names.len().saturating_sub(MOST);
     shown.join(", ") + &if more > 0 { format!(" and {more} more") } else { String::new() }
+}
+
+/// Returns a text as one word of a shell: between quotation marks where a shell would read it otherwise.
+///
+/// ```
+/// use dsokr_core::message::shell_word;
+///
+/// assert_eq!(shell_word("data/train.csv"), "data/train.csv");
+/// assert_eq!(shell_word("Anna's data.csv"), r"'Anna'\''s data.csv'");
+/// ```
+pub fn shell_word(text: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || "/._-+,:@%=".contains(c);
+    if !text.is_empty() && text.chars().all(is_plain) {
+        text.to_owned()
+    } else {
+        format!("'{}'", text.replace('\'', r"'\''"))
+    }
 }

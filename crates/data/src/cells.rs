@@ -133,21 +133,37 @@ fn read_form(name: &str) -> String {
     words.join(" ").to_lowercase()
 }
 
-/// The most names with several [spellings] that warnings show.
-pub const SHOWN_SPELLINGS: usize = 10;
+/// The most names with several [spellings] that [remarks](remarks_on_spellings) show.
+const SHOWN_SPELLINGS: usize = 10;
+
+/// Returns what is to be said of names with several [spellings], which are `what`, such as `classes`: a sentence for each of the
+/// first ten, and one with the number of the others.
+///
+/// ```
+/// use dsokr_data::cells::{remarks_on_spellings, spellings};
+///
+/// let cells: Vec<String> = (0..12).flat_map(|i| [format!("a{i}"), format!("A{i}")]).collect();
+/// let remarks = remarks_on_spellings("classes", &spellings(cells.iter().map(String::as_str)));
+/// assert!(remarks[0].starts_with("classes differ only in the case of letters"));
+/// assert!(remarks[0].contains(r#", "A0" (1), "a0" (1); they are different classes"#));
+/// assert_eq!((remarks.len(), remarks[10].as_str()), (11, "2 further classes differ so"));
+/// ```
+pub fn remarks_on_spellings(what: &str, spellings: &[String]) -> Vec<String> {
+    let remark = |ways: &String| {
+        format!(
+            "{what} differ only in the case of letters, blanks, hyphens or marks that are not seen, {ways}; they are different \
+             {what}, so write them alike if they are one"
+        )
+    };
+    let further = spellings.len().saturating_sub(SHOWN_SPELLINGS);
+    let last = (further > 0).then(|| format!("{further} further {what} differ so"));
+    spellings.iter().take(SHOWN_SPELLINGS).map(remark).chain(last).collect()
+}
 
 /// Warns that names of a column, which are `what`, have several [spellings].
 pub(crate) fn warn_of_spellings(path: &Path, what: &str, column: &str, spellings: &[String]) {
-    let path = path.display();
-    for ways in spellings.iter().take(SHOWN_SPELLINGS) {
-        tracing::warn!(
-            "{path}: {what} of the column {column:?} differ only in the case of letters, blanks, hyphens or marks that are not \
-             seen: {ways}; they are different {what}, so write them alike if they are one"
-        );
-    }
-    let further = spellings.len().saturating_sub(SHOWN_SPELLINGS);
-    if further > 0 {
-        tracing::warn!("{path}: {further} further {what} of the column {column:?} differ so");
+    for remark in remarks_on_spellings(what, spellings) {
+        tracing::warn!("{}: in the column {column:?}, {remark}", path.display());
     }
 }
 

@@ -147,7 +147,8 @@ impl DataConfig {
             check(holds, "data.licence", format!("{licence:?}"), "one line of text, or absent")?;
         }
         let holds = facts.skips_rows || self.on_bad_row != OnBadRow::Skip;
-        let allowed = "\"stop\": rows are skipped where data.source is \"tables\" or \"pool\"";
+        let allowed =
+            "\"stop\" or \"skip-spectra\": rows are skipped in tables, pools and .arff files";
         check(holds, "data.on_bad_row", "\"skip\"", allowed)?;
         facts.validate()?;
         if let Some(fold) = &self.fold {
@@ -265,12 +266,13 @@ impl Source<'_> {
         let id = self.data.facts().id.unwrap_or(self.outputs.id);
         let config = OutputSource { id, candidate: None, ..self.outputs.clone() };
         let numbered = self.data.facts().numbered;
-        let has_ids =
-            !numbered || table::Table::header(path, table::TableOptions::default())?.has(id);
+        let on_bad_row = self.data.on_bad_row;
+        let options = table::TableOptions { on_bad_row, ..table::TableOptions::default() };
+        let has_ids = !numbered || table::Table::header(path, options)?.has(id);
         let table = if has_ids {
-            config.read(path, self.data.on_bad_row)?
+            config.read(path, on_bad_row)?
         } else {
-            config.read_numbered(path, self.data.on_bad_row)?
+            config.read_numbered(path, on_bad_row)?
         };
         let files = OutputFiles::Given(files);
         let context = Known { fitted: Some(fitted), ..Known::default() };

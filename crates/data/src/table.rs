@@ -21,7 +21,7 @@
 //! In a .csv or .tsv file `FIRST..LAST` is one column too: the cells of the columns from one to the other, with a space
 //! between.
 //!
-//! Files whose name ends with a further `.gz` are decompressed while they are read. Text is UTF-8, with or without
+//! Files of text whose name ends with a further `.gz` are decompressed while they are read. Text is UTF-8, with or without
 //! a byte-order mark; lines end with `\n` or `\r\n`; blank lines are allowed at the end only, and between spectra. A
 //! single `\r` is an error in CSV, unless it is quoted, and a character elsewhere.
 
@@ -49,11 +49,11 @@ use fields::without_blanks_before;
 pub use bad_rows::OnBadRow;
 pub(crate) use bad_rows::skipped_rows;
 use formats::named_format;
-pub use formats::{TABLE_FORMATS, TableFormat, TextFormat, extensions, open_text};
+pub use formats::{TABLE_FORMATS, TableFormat, TextFormat, all_extensions, extensions, open_text};
 pub use ids::unique_ids;
 pub(crate) use ids::{bad_ids, index_ids, row_id};
 pub(crate) use lines::{Lines, Pieces};
-pub(crate) use rows::{Header, Rows};
+pub(crate) use rows::{Header, RowOptions, Rows};
 pub use rows::{TextReader, TextRow};
 
 /// How a table is read.
@@ -71,8 +71,11 @@ pub struct TableOptions<'a> {
 }
 
 impl TableOptions<'_> {
-    fn header(self) -> Header {
-        if self.headless { Header::Places } else { Header::FirstRecord }
+    /// Returns the options of the rows of such a table.
+    pub(crate) fn of_rows(self) -> RowOptions {
+        let Self { on_bad_row, headless, optional_keys, numbers: _ } = self;
+        let header = if headless { Header::Places } else { Header::FirstRecord };
+        RowOptions { on_bad_row, header, optional_keys }
     }
 }
 
@@ -165,15 +168,13 @@ impl Table {
     }
 
     /// Returns the names of a table's columns. Lines of JSON and records of SD files are all read, since one may lack what others
-    /// have.
+    /// have. Blank lines before the names are skipped where bad rows are.
     ///
     /// # Errors
     /// A file that is not a table, cannot be read or is empty.
     pub fn header(path: &Path, options: TableOptions) -> Result<TableHeader, Error> {
         let format = named_format(path)?;
-        let on_bad_row = OnBadRow::default();
-        let header = options.header();
-        Rows::new(path, open_text(path)?, format, Vec::new(), on_bad_row, header)?.names()
+        Rows::new(path, open_text(path)?, format, Vec::new(), options.of_rows())?.names()
     }
 
     /// Reads a file with one text a line and nothing else: the column `text`, and the column `id`, which
@@ -213,11 +214,8 @@ impl Table {
         names: Vec<String>,
         options: TableOptions,
     ) -> Result<Self, Error> {
-        let TableOptions { on_bad_row, numbers, .. } = options;
-        let header = options.header();
         let parts = distinct(names.iter().flat_map(|name| parts(name)));
-        let mut rows = Rows::new(path, open_text(path)?, format, parts, on_bad_row, header)?;
-        rows.optional_keys = options.optional_keys;
+        let mut rows = Rows::new(path, open_text(path)?, format, parts, options.of_rows())?;
         let mut columns = vec![Vec::new(); rows.columns.len()];
         let mut lines = Vec::new();
         loop {
@@ -235,7 +233,7 @@ impl Table {
         }
         let mut columns = joined(&names, &rows.columns, columns);
         let mut names = names;
-        if let Some(name) = numbers {
+        if let Some(name) = options.numbers {
             names.insert(0, name.to_owned());
             columns.insert(0, lines.iter().map(usize::to_string).collect());
         }

@@ -190,20 +190,7 @@ impl Column {
             return Err(Error::value(Argument::new("as"), given, allowed));
         }
         let characters: usize = texts.iter().map(|cell| cell.chars().count()).sum();
-        let numbers = match &kind {
-            ColumnKind::Numbers(notation) => Some(notation),
-            ColumnKind::Nothing
-            | ColumnKind::Ids
-            | ColumnKind::Smiles
-            | ColumnKind::Inchi
-            | ColumnKind::Rankings(_)
-            | ColumnKind::Orders(_)
-            | ColumnKind::Vectors(_)
-            | ColumnKind::Dates
-            | ColumnKind::Labels(_)
-            | ColumnKind::Classes(_)
-            | ColumnKind::Texts => None,
-        };
+        let numbers = kind.notation();
         let deviation = numbers.map_or(0.0, |notation| deviation(&texts, notation));
         let is_short = |cell: &&&str| cell.chars().nth(LONGEST_EXAMPLE).is_none();
         let is_valid = |cell: &&&str| reading(cell) == Reading::Valid;

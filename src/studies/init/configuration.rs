@@ -180,20 +180,9 @@ impl Survey {
 
     /// Whether the inputs are numbers, one or several in each row.
     pub fn reads_vectors(&self) -> bool {
-        match &self.input.kind {
-            ColumnKind::Vectors(_) => true,
-            ColumnKind::Numbers(notation) => *notation == NumberNotation::default(),
-            ColumnKind::Nothing
-            | ColumnKind::Ids
-            | ColumnKind::Smiles
-            | ColumnKind::Inchi
-            | ColumnKind::Rankings(_)
-            | ColumnKind::Orders(_)
-            | ColumnKind::Dates
-            | ColumnKind::Labels(_)
-            | ColumnKind::Classes(_)
-            | ColumnKind::Texts => false,
-        }
+        let kind = &self.input.kind;
+        matches!(kind, ColumnKind::Vectors(_))
+            || kind.notation() == Some(&NumberNotation::default())
     }
 
     /// Whether the table `decoding` of a template is worth its time.

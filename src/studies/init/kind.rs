@@ -93,6 +93,11 @@ impl ColumnKind {
         }
     }
 
+    /// The notation of numbers; none of other kinds.
+    pub fn notation(&self) -> Option<&NumberNotation> {
+        if let Self::Numbers(notation) = self { Some(notation) } else { None }
+    }
+
     /// What a training makes of a cell that is not empty.
     pub fn read(&self, cell: &str) -> Reading {
         let valid = match self {

@@ -387,7 +387,7 @@ fn what_cannot_be_added_is_refused_and_changes_nothing() {
     for (table, expected) in [
         (
             "id\tlabels\nx\tC purple\n",
-            &["wrong.tsv:2", "\"purple\"", "labels that the run was trained with"][..],
+            &["wrong.tsv:2", "\"purple\"", "the run was trained with \"C\""][..],
         ),
         ("id\tlabels\nx\tC\nx\tN\n", &["wrong.tsv:3", "already on line 2"]),
         ("id\nx\n", &["wrong.tsv", "labels"]),

@@ -16,7 +16,7 @@ use crate::cells;
 use crate::dataset::grouped;
 use crate::error::Error;
 use crate::table::{
-    Header, OnBadRow, Rows, Table, TableFormat, TableOptions, TextFormat, extensions, open_text,
+    OnBadRow, Rows, Table, TableFormat, TableOptions, TextFormat, extensions, open_text,
 };
 use merging::merged;
 
@@ -92,8 +92,8 @@ impl Library {
         };
         let format = TextFormat::from_path(path);
         let on_bad_row = if columns.is_empty() { OnBadRow::default() } else { OnBadRow::Skip };
-        let mut rows =
-            Rows::new(path, open_text(path)?, format, columns, on_bad_row, Header::FirstRecord)?;
+        let options = TableOptions { on_bad_row, ..TableOptions::default() };
+        let mut rows = Rows::new(path, open_text(path)?, format, columns, options.of_rows())?;
         let mut stated = Vec::new();
         let mut without = 0;
         while let Some(record) = rows.next_good_spectrum()? {

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use dsokr_basis::features::DenseRows;
+use dsokr_core::message::list;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -53,21 +54,6 @@ impl ClassFeatures {
     fn all<'t>(&'t self, table: &'t Table) -> Result<Vec<&'t str>, Error> {
         self.classes(table)?.collect()
     }
-
-    /// Refuses a class that the training did not know.
-    fn check_known(&self, fitted: &FittedColumns, table: &Table) -> Result<(), Error> {
-        for (row, class) in self.all(table)?.into_iter().enumerate() {
-            if !fitted.terms.iter().any(|name| name == class) {
-                let message = format!(
-                    "the class {class:?} in the column {:?}: the run was trained with {}",
-                    self.column,
-                    fitted.terms.join(", ")
-                );
-                return Err(table.error(row, message));
-            }
-        }
-        Ok(())
-    }
 }
 
 impl OutputKind for ClassFeatures {
@@ -94,7 +80,8 @@ impl OutputKind for ClassFeatures {
         let classes = self.all(from.table)?;
         let names: Vec<String> = match from.fitted {
             Some(fitted) => {
-                self.check_known(fitted, from.table)?;
+                let rows = classes.iter().copied().enumerate();
+                fitted.check_known("class", &self.column, from.table, rows)?;
                 fitted.terms.clone()
             }
             None => {
@@ -109,7 +96,7 @@ impl OutputKind for ClassFeatures {
             let is_class = names.contains(positive);
             let key = "output.features.positive";
             let found = format!("{positive:?}");
-            check(is_class, key, found, &format!("one of the classes: {}", names.join(", ")))?;
+            check(is_class, key, found, &format!("one of the classes: {}", list(&names)))?;
         }
         let mut values = vec![0.0; width * classes.len()];
         for (row, class) in values.chunks_exact_mut(width).zip(&classes) {

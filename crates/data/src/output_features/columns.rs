@@ -104,18 +104,9 @@ impl LabelFeatures {
         sets: &[LabelSet],
         table: &Table,
     ) -> Result<LabelVocabulary, Error> {
-        for (row, set) in sets.iter().enumerate() {
-            let is_known = |label: &&String| fitted.terms.binary_search(label).is_ok();
-            if let Some(label) = set.iter().find(|label| !is_known(label)) {
-                let column = &self.column;
-                let known_labels = fitted.terms.len();
-                let message = format!(
-                    "the label {label:?} in the column {column:?}: expected one of the {known_labels} labels that the run was \
-                     trained with"
-                );
-                return Err(table.error(row, message));
-            }
-        }
+        let sets = sets.iter().enumerate();
+        let labels = sets.flat_map(|(row, set)| set.iter().map(move |label| (row, label.as_str())));
+        fitted.check_known("label", &self.column, table, labels)?;
         Ok(LabelVocabulary::fit(std::slice::from_ref(&fitted.terms))?)
     }
 }

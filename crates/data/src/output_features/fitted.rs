@@ -4,12 +4,14 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use dsokr_basis::features::{SparseRows, common_columns, sorted_levels};
-use dsokr_core::Processes;
+use dsokr_core::message::{list, shorten};
 use dsokr_core::store::{Contents, Stored, Tensor};
+use dsokr_core::{Misfit, Processes};
 use serde::{Deserialize, Serialize};
 
 use super::CountRule;
 use crate::error::{Error, check};
+use crate::table::Table;
 
 /// The kind of the file of fitted features.
 const KIND: &str = "features";
@@ -53,6 +55,30 @@ impl FittedColumns {
         let level = move |&(at, value): &(u32, f32)| ("", feature(at), value.to_bits());
         let terms = self.terms.iter().map(|term| (term.as_str(), 0, 0));
         terms.chain(self.levels.iter().map(level))
+    }
+
+    /// Refuses the first name that the training did not know, among those in the rows of a column; `what` is a name, such
+    /// as `label`.
+    pub fn check_known<'t>(
+        &self,
+        what: &str,
+        column: &str,
+        table: &Table,
+        names: impl IntoIterator<Item = (usize, &'t str)>,
+    ) -> Result<(), Error> {
+        let is_known =
+            |name: &str| self.terms.binary_search_by(|term| term.as_str().cmp(name)).is_ok();
+        match names.into_iter().find(|(_, name)| !is_known(name)) {
+            Some((row, name)) => {
+                let name = shorten(name);
+                let known = list(&self.terms);
+                let message = format!(
+                    "the {what} {name:?} in the column {column:?}: the run was trained with {known}"
+                );
+                Err(table.error(row, message))
+            }
+            None => Ok(()),
+        }
     }
 
     /// Returns the things that any process has counted, with this process's counts of them: those that one process would
@@ -142,6 +168,15 @@ impl FittedColumns {
 
 /// The allowed value where nothing is counted.
 const NONE_OCCURS: &str = "other features: none of these occurs";
+
+/// Returns whether an error says that nothing is counted, since none of what could be occurs.
+pub(super) fn is_none_occurs(error: &Error) -> bool {
+    let Error::Core(error) = error else { return false };
+    let is_no_column =
+        matches!(error, dsokr_core::Error::Shape(Misfit::Columns { width }) if *width == 0);
+    is_no_column
+        || matches!(error, dsokr_core::Error::Value { allowed, .. } if allowed == NONE_OCCURS)
+}
 
 /// Returns as many rows with one column, in which none has an entry.
 fn without_entries(rows: &SparseRows) -> Result<SparseRows, Error> {

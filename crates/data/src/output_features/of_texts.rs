@@ -9,6 +9,7 @@ use dsokr_core::Processes;
 use dsokr_molecule::Molecule;
 use serde::{Deserialize, Serialize};
 
+use super::fitted::is_none_occurs;
 use super::{Counted, FittedColumns, OutputFeatures, OutputFiles, OutputTable};
 use crate::error::{Error, check};
 use crate::table::Table;
@@ -29,8 +30,8 @@ impl TextFeatures {
     /// # Errors
     /// [`dsokr_core::Error::Value`] with the key.
     pub fn validate(features: &OutputFeatures, key: &str) -> Result<(), Error> {
-        let allowed = "features of a column: \"substructures\", \"molecules\", \"ngrams\", \"labels\", \"rankings\" or \
-                       \"numbers\"; or \"graphs\"";
+        let allowed = "features of a column: \"substructures\", \"molecules\", \"ngrams\", \"labels\", \"classes\", \
+                       \"rankings\" or \"numbers\"; or \"graphs\"";
         let is_readable =
             features.column().is_some() || matches!(features, OutputFeatures::Graphs(_));
         check(is_readable, format!("{key}.kind"), features.name(), allowed)?;
@@ -139,10 +140,18 @@ impl TextFeatures {
     /// As [`fit`](Self::fit).
     pub fn rows_read(&self, texts: &mut ReadTexts) -> Result<Features, Error> {
         let fitted = &self.columns;
-        // the known columns are among those of all that texts have, but nothing can be fitted to texts without any feature
-        let all = if self.is_open() { texts.features(&self.features, None).ok() } else { None };
-        let (columns_of_texts, rows) =
-            all.map_or_else(|| texts.features(&self.features, Some(fitted)), Ok)?;
+        let (columns_of_texts, rows) = if self.is_open() {
+            // the known columns are among those of all that texts have, but nothing can be fitted to texts without any feature
+            texts.features(&self.features, None).or_else(|error| {
+                if is_none_occurs(&error) {
+                    texts.features(&self.features, Some(fitted))
+                } else {
+                    Err(error)
+                }
+            })?
+        } else {
+            texts.features(&self.features, Some(fitted))?
+        };
         let (Features::Sparse(all), true) = (&rows, self.is_open()) else {
             let width = columns_of_texts.width;
             let expected = fitted.width;

@@ -14,7 +14,7 @@ use crate::dataset::{Dataset, Split};
 use crate::error::{Error, open};
 use crate::inputs::Inputs;
 use crate::outputs::{OutputSource, Outputs};
-use crate::table::{Header, OnBadRow, Rows, TextFormat, index_ids};
+use crate::table::{Header, OnBadRow, RowOptions, Rows, TextFormat, index_ids};
 
 /// A file of the official ChEBI-20 layout (.txt) for each split.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -124,8 +124,9 @@ pub fn read_official(path: &Path) -> Result<Official, Error> {
         return Err(error);
     }
     let columns = COLUMNS.map(str::to_owned).into();
-    let mut rows =
-        Rows::new(path, open(path)?, TextFormat::Tabs, columns, OnBadRow::Stop, Header::Columns)?;
+    let options =
+        RowOptions { on_bad_row: OnBadRow::Stop, header: Header::Columns, optional_keys: false };
+    let mut rows = Rows::new(path, open(path)?, TextFormat::Tabs, columns, options)?;
     let mut ids = Vec::new();
     let mut descriptions = Vec::new();
     let mut places = Vec::new();

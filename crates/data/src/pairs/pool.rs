@@ -102,8 +102,7 @@ impl PoolConfig {
         let table = wanted.outputs.good_rows(id, wanted.on_bad_row, read)?;
         let table = inputs.good_rows(table)?;
         table.log_skipped(if wanted.is_own(path, &self.file) { self.bad_rows } else { 0 });
-        let allowed = "\"text\" or \"features\", with data.source = \"pool\"";
-        let kernels = |_: &_| Err(Error::value("data.inputs.kind", "\"kernels\"", allowed));
+        let kernels = |_: &_| Err(Self::no_kernels());
         let mut together = GroupColumns::of_outputs(wanted.outputs);
         if !numbered {
             together.ids.push(id);
@@ -132,6 +131,12 @@ impl PoolConfig {
                 table.path().display()
             );
         }
+    }
+
+    /// Returns the error for kernels, whose matrices follow a table of all inputs.
+    fn no_kernels() -> Error {
+        let allowed = "\"text\", \"features\" or \"graphs\" in a pool";
+        Error::value("data.inputs.kind", "\"kernels\"", allowed)
     }
 
     /// Returns the files of the pairs, by their keys.
@@ -163,6 +168,9 @@ impl Pairs for PoolConfig {
     }
 
     fn validate(&self) -> Result<(), Error> {
+        if let InputsConfig::Kernels(_) = self.inputs {
+            return Err(Self::no_kernels());
+        }
         let validation = self.splits.validation.unwrap_or_default();
         let given = [
             ("data.splits.validation", self.validation.is_some(), validation),
@@ -229,7 +237,9 @@ impl Pairs for PoolConfig {
         let columns = wanted.outputs.features.truth().into_iter();
         // what a row's output is called tells which candidate it is: without ids, and where ids are those of other rows
         let label = if is_pool_file { None } else { wanted.outputs.label };
-        let options = TableOptions { headless: !self.header, ..TableOptions::default() };
+        let on_bad_row = wanted.on_bad_row;
+        let options =
+            TableOptions { on_bad_row, headless: !self.header, ..TableOptions::default() };
         let has_column =
             |label: &str| -> Result<bool, Error> { Ok(Table::header(path, options)?.has(label)) };
         let label = match label {

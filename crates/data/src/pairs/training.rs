@@ -105,25 +105,31 @@ struct Repeated {
 /// Logs for each file the pairs that stand in a file before it, and those whose input has a different output there.
 /// An output with several inputs is not reported.
 pub(super) fn report_repeated(tables: &[Table], input: &str, id: &str) -> Result<(), Error> {
-    let mut rows_of_input: HashMap<&str, Vec<(&str, usize, usize)>> = HashMap::new();
+    if tables.len() < 2 {
+        return Ok(());
+    }
+    // the first row and file of each pair, and of each input, among the files before
+    let mut first_of_pair: HashMap<(&str, &str), (usize, usize)> = HashMap::new();
+    let mut first_of_input: HashMap<&str, (usize, usize)> = HashMap::new();
     for (at, table) in tables.iter().enumerate() {
-        let inputs = table.column(input)?;
-        let ids = table.column(id)?;
+        let inputs = table.column(input)?.iter().map(String::as_str);
+        let ids = table.column(id)?.iter().map(String::as_str);
+        let rows = inputs.zip(ids).enumerate();
         let mut pairs = Repeated::default();
         let mut outputs = Repeated::default();
-        for (row, (input, id)) in inputs.iter().zip(ids).enumerate() {
-            let all = rows_of_input.get(input.as_str()).map_or([].as_slice(), Vec::as_slice);
-            let before = || all.iter().filter(|(.., file)| *file < at);
-            let same =
-                before().find(|(other, ..)| other == id).map(|earlier| (&mut pairs, earlier));
-            let earlier = same.or_else(|| before().next().map(|earlier| (&mut outputs, earlier)));
-            if let Some((repeated, &(_, other, file))) = earlier {
+        for (row, pair) in rows.clone() {
+            let same = first_of_pair.get(&pair).map(|earlier| (&mut pairs, earlier));
+            let earlier = same.or_else(|| Some((&mut outputs, first_of_input.get(pair.0)?)));
+            if let Some((repeated, &(other, file))) = earlier {
                 repeated.count += 1;
                 let path = tables[file].path().display();
                 let place = || format!("{path}:{}", tables[file].line(other));
                 repeated.first.get_or_insert_with(|| (row, place()));
             }
-            rows_of_input.entry(input).or_default().push((id, row, at));
+        }
+        for (row, pair) in rows {
+            first_of_pair.entry(pair).or_insert((row, at));
+            first_of_input.entry(pair.0).or_insert((row, at));
         }
         pairs.log(table, "are in a file before it too, where each counts again");
         outputs.log(table, "have an input that has a different output in a file before it");

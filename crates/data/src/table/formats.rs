@@ -6,6 +6,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
+use dsokr_core::message::shell_word;
 use dsokr_spectra::SpectrumFormat;
 use flate2::read::MultiGzDecoder;
 
@@ -103,12 +104,12 @@ pub fn extensions(chosen: impl Fn(&TableFormat) -> bool) -> String {
     names.map(|extension| format!(".{extension}")).collect::<Vec<_>>().join(", ")
 }
 
-/// Returns the extensions that a table may have.
-fn allowed_extensions() -> String {
-    let all = extensions(|_| true);
-    format!(
-        "{all}, also with .gz behind (data.source = \"official\" reads the official ChEBI-20 .txt layout)"
-    )
+/// Returns the extensions that a table may have, for messages: `.csv, .tsv, also with .gz behind, and .parquet`.
+pub fn all_extensions() -> String {
+    let texts = extensions(TableFormat::is_text);
+    let others = extensions(|format| !format.is_text());
+    let and = if others.is_empty() { "" } else { ", and " };
+    format!("{texts}, also with .gz behind{and}{others}")
 }
 
 /// Returns the format of a table, whose columns have names.
@@ -116,7 +117,9 @@ pub(super) fn named_format(path: &Path) -> Result<TextFormat, Error> {
     if let Some(format) = TableFormat::from_path(path) {
         return Ok(format.rows);
     }
-    let allowed = allowed_extensions();
+    let all = all_extensions();
+    let official = "data.source = \"official\" reads the official ChEBI-20 .txt layout";
+    let allowed = format!("{all} ({official})");
     let reader = match extension_of(path).as_str() {
         "parquet" => "read_parquet",
         "feather" | "arrow" => "read_feather",
@@ -145,14 +148,21 @@ pub(super) fn named_format(path: &Path) -> Result<TextFormat, Error> {
 /// that are not text.
 ///
 /// # Errors
-/// The operating system's errors; a file that is not of its format.
+/// The operating system's errors; a file that is not of its format, or whose format is not text behind a `.gz`.
 pub fn open_text(path: &Path) -> Result<Box<dyn Read>, Error> {
     let file = open(path)?;
-    if is_gzip(path) {
-        return Ok(Box::new(MultiGzDecoder::new(file)));
-    }
-    match TableFormat::from_path(path).and_then(|format| format.text) {
-        Some(text) => text(file).map_err(|source| Error::io(path, source)),
+    let format = TableFormat::from_path(path);
+    match format.and_then(|format| Some((format.name(), format.text?))) {
+        Some((name, _)) if is_gzip(path) => {
+            let message = format!(
+                "a .{name} file compresses its columns itself, and is not read with .gz behind; decompress it first: gunzip \
+                 -k {}",
+                shell_word(&path.display().to_string())
+            );
+            Err(Error::file(path, message))
+        }
+        Some((_, text)) => text(file).map_err(|source| Error::io(path, source)),
+        None if is_gzip(path) => Ok(Box::new(MultiGzDecoder::new(file))),
         None => Ok(Box::new(file)),
     }
 }

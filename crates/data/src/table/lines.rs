@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
-use dsokr_core::message::shorten;
+use dsokr_core::message::{shell_word, shorten};
 use dsokr_core::store::BYTE_ORDER_MARK;
 
 use crate::error::Error;
@@ -122,12 +122,9 @@ impl<R: Read> Lines<R> {
         if returns < 2 || start.contains(&b'\n') {
             return Ok(());
         }
-        let name = self.path.file_name().unwrap_or_default();
-        let path = self.path.display();
+        let command = remedy_file(&self.path, r"tr '\r' '\n' <");
         let message = format!(
-            "a carriage return without a line feed ends the lines, as programs of old Macs write them; convert it: tr '\\r' '\\n' < \
-             {path} > new-{}",
-            name.to_string_lossy()
+            "a carriage return without a line feed ends the lines, as programs of old Macs write them; convert it: {command}"
         );
         Err(Error::line(&self.path, 1, message))
     }
@@ -269,13 +266,18 @@ impl<R: Read> Lines<R> {
         let is_wide = self.first == 1
             && valid.is_empty()
             && (rest.starts_with(b"\xff\xfe") || rest.starts_with(b"\xfe\xff"));
-        let path = self.path.display();
         let encoding = if is_wide { "UTF-16" } else { "WINDOWS-1252" };
-        format!(
-            "; if it is {encoding}, as some programs write it, convert it: iconv -f {encoding} -t UTF-8 {path} > new-{}",
-            self.path.file_name().unwrap_or_default().to_string_lossy()
-        )
+        let command = remedy_file(&self.path, &format!("iconv -f {encoding} -t UTF-8"));
+        format!("; if it is {encoding}, as some programs write it, convert it: {command}")
     }
+}
+
+/// Returns the line of a shell by which a command writes what it makes of a file as `new-NAME`.
+fn remedy_file(path: &Path, command: &str) -> String {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let from = shell_word(&path.display().to_string());
+    let to = shell_word(&format!("new-{name}"));
+    format!("{command} {from} > {to}")
 }
 
 /// A way to compress files.
@@ -332,8 +334,7 @@ fn check_not_compressed(path: &Path, start: &[u8]) -> Result<(), Error> {
     let mut message =
         format!("the contents are compressed ({name}), and the name does not say so: {remedy}");
     if let Some(command) = command {
-        let file = path.file_name().unwrap_or_default().to_string_lossy();
-        message += &format!(": {command} {} > new-{file}", path.display());
+        message += &format!(": {}", remedy_file(path, command));
     }
     Err(Error::file(path, message))
 }

@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use dsokr_core::message::{list, shorten};
 use dsokr_spectra::{FileContext, Record as SpectrumRecord, SpectrumFormat};
 
-use super::TableHeader;
 use super::bad_rows::{BadRows, OnBadRow};
 use super::fields::{Cell, positions, values};
 use super::formats::TextFormat;
@@ -17,6 +16,7 @@ use super::lines::{
     separator_divides_all,
 };
 use super::structures::{self, StructureRecord};
+use super::{TableHeader, TableOptions};
 use crate::error::Error;
 
 /// A key of JSON lines is a column where cells hold its values on at least so many lines for each line on which they do not, and
@@ -74,33 +74,55 @@ pub(crate) struct Rows<R> {
     /// What a file of spectra says about all of them.
     context: FileContext,
     /// Whether lines of JSON may lack keys, which are then empty.
-    pub(super) optional_keys: bool,
+    optional_keys: bool,
 }
 
-impl<R: Read> Rows<R> {
-    /// Creates the rows of a stream, which errors call `path`.
-    pub(crate) fn new(
-        path: &Path,
-        stream: R,
+/// How rows are read.
+#[derive(Clone, Copy)]
+pub(crate) struct RowOptions {
+    /// What to do about a row that cannot be read.
+    pub on_bad_row: OnBadRow,
+    /// The names of columns of fields.
+    pub header: Header,
+    /// Whether lines of JSON may lack keys, which are then empty.
+    pub optional_keys: bool,
+}
+
+/// How a stream is written, as its first bytes say.
+#[derive(Clone, Copy)]
+struct Layout {
+    format: TextFormat,
+    /// How the fields of [`TextFormat::Commas`] are divided and quoted.
+    dialect: Dialect,
+    /// The names of the columns: those of the reader where no separator divides fields.
+    header: Header,
+    /// Number of lines before the header that are comments.
+    comments: usize,
+    /// Whether each row has a name of its own before its fields, which the header does not name.
+    has_row_names: bool,
+}
+
+impl Layout {
+    /// Looks at the first bytes of a stream, and takes the lines before the names of the columns.
+    fn detect<R: Read>(
+        lines: &mut Lines<R>,
         format: TextFormat,
-        columns: Vec<String>,
-        on_bad_row: OnBadRow,
         header: Header,
     ) -> Result<Self, Error> {
-        let mut lines = Lines::new(path, stream, format.pieces());
-        let has_fields = matches!(format, TextFormat::Tabs | TextFormat::Commas);
-        let has_names = has_fields && header != Header::Columns;
-        if has_fields {
-            lines.check_start()?;
+        if !matches!(format, TextFormat::Tabs | TextFormat::Commas) {
+            let dialect = Dialect::default();
+            let header = Header::Columns;
+            return Ok(Self { format, dialect, header, comments: 0, has_row_names: false });
         }
-        let has_tabs = format == TextFormat::Tabs;
+        lines.check_start()?;
+        let has_names = header != Header::Columns;
         let is_first_names = header == Header::FirstRecord;
+        let has_tabs = format == TextFormat::Tabs;
         let comments = if has_names { lines.skip_comments(has_tabs, is_first_names)? } else { 0 };
         let stated = if has_names { lines.stated_separator()? } else { None };
         let separator = match stated {
             Some(stated) => stated,
-            None if has_fields => separator(lines.first_bytes()?),
-            None => b',',
+            None => separator(lines.first_bytes()?),
         };
         let (format, separator, escapes) = match format {
             // a .tsv file that others separate all of its lines by has the wrong extension
@@ -121,99 +143,108 @@ impl<R: Read> Rows<R> {
             dialect.skips_blanks = blanks_follow(lines.first_bytes()?, dialect);
         }
         let is_tabbed = format == TextFormat::Tabs || separator == b'\t';
-        let has_row_names = header == Header::FirstRecord
-            && has_fields
+        let has_row_names = is_first_names
             && is_tabbed
             && have_names_of_rows(lines.first_bytes()?, Dialect { separator: b'\t', ..dialect });
+        Ok(Self { format, dialect, header, comments, has_row_names })
+    }
+}
+
+impl<R: Read> Rows<R> {
+    /// Creates the rows of a stream, which errors call `path`.
+    pub(crate) fn new(
+        path: &Path,
+        stream: R,
+        format: TextFormat,
+        columns: Vec<String>,
+        options: RowOptions,
+    ) -> Result<Self, Error> {
+        let RowOptions { on_bad_row, header, optional_keys } = options;
+        let mut lines = Lines::new(path, stream, format.pieces());
+        let layout = Layout::detect(&mut lines, format, header)?;
         let mut rows = Self {
             path: path.into(),
             bad: BadRows::new(on_bad_row, matches!(format, TextFormat::Spectra(_))),
             lines,
-            format,
+            format: layout.format,
             header: columns.clone(),
-            has_header: has_fields && header == Header::FirstRecord,
-            comments,
-            dialect,
+            has_header: layout.header == Header::FirstRecord,
+            comments: layout.comments,
+            dialect: layout.dialect,
             first: None,
             positions: (0..columns.len()).map(|at| Cell::Fields(at..=at)).collect(),
             columns,
             torn: false,
             opens: false,
             context: FileContext::default(),
-            optional_keys: false,
+            optional_keys,
         };
-        if has_fields && header != Header::Columns {
-            rows.header.clear();
-            let first = match rows.next() {
-                Err(error) if rows.lines.pending => {
-                    // a line follows the blank ones that the error is about
-                    rows.bad.take(error)?;
-                    rows.next()?
-                }
-                first => first?,
-            };
-            let (line, first) = first.ok_or_else(|| Error::empty(path))?;
-            let mut names: Vec<String> = match header {
-                Header::Places => (1..=first.len()).map(|at| format!("column_{at}")).collect(),
-                Header::FirstRecord | Header::Columns => first.clone(),
-            };
-            if has_row_names {
-                // R names all columns but theirs
-                names.insert(0, String::new());
-            }
-            rows.positions = positions(path, line, &names, &rows.columns)?;
-            rows.bad.holds_spectra =
-                rows.positions.iter().any(|cell| matches!(cell, Cell::Spectrum(_)));
-            rows.header = names;
-            rows.first = (!rows.has_header).then_some((line, first));
+        if layout.header != Header::Columns {
+            rows.read_header(layout)?;
         }
         Ok(rows)
+    }
+
+    /// Reads the first record, which has the names of the columns or tells their number.
+    fn read_header(&mut self, layout: Layout) -> Result<(), Error> {
+        self.header.clear();
+        let first = match self.next() {
+            Err(error) if self.lines.pending => {
+                // a line follows the blank ones that the error is about
+                self.bad.take(error)?;
+                self.next()?
+            }
+            first => first?,
+        };
+        let (line, first) = first.ok_or_else(|| Error::empty(&self.path))?;
+        let mut names: Vec<String> = match layout.header {
+            Header::Places => (1..=first.len()).map(|at| format!("column_{at}")).collect(),
+            Header::FirstRecord | Header::Columns => first.clone(),
+        };
+        if layout.has_row_names {
+            // R names all columns but theirs
+            names.insert(0, String::new());
+        }
+        self.positions = positions(&self.path, line, &names, &self.columns)?;
+        self.bad.holds_spectra =
+            self.positions.iter().any(|cell| matches!(cell, Cell::Spectrum(_)));
+        self.header = names;
+        self.first = (!self.has_header).then_some((line, first));
+        Ok(())
     }
 
     /// Returns the line on which the next row starts, from 1, and its fields; `None` at the end. After an error that
     /// [`skip`](Self::skip) takes, the next call returns the row behind it.
     pub(crate) fn next(&mut self) -> Result<Option<(usize, Vec<String>)>, Error> {
-        if let TextFormat::Spectra(format) = self.format {
-            let spectrum = self.next_spectrum(format)?;
-            let cells = |(line, record): (usize, SpectrumRecord)| {
-                Ok((line + record.start, record.cells(&self.path, line, &self.columns)?))
-            };
-            return spectrum.map(cells).transpose();
+        match self.format {
+            TextFormat::Lines => {
+                let read = self.lines.next(|_| true)?;
+                Ok(read.map(|(line, text)| (line, vec![text.to_owned()])))
+            }
+            TextFormat::Tabs | TextFormat::Commas => self.next_record(),
+            TextFormat::JsonLines => self.next_object(),
+            TextFormat::Structures => self.next_structure(),
+            TextFormat::Spectra(format) => self.next_cells_of_spectrum(format),
         }
-        if self.format == TextFormat::Structures {
-            let read = self.lines.next(structures::ends)?;
-            let path = &self.path;
-            let columns = &self.columns;
-            let cells = |(line, text): (usize, &str)| {
-                Ok((line, StructureRecord::new(text).cells(path, line, columns)?))
-            };
-            return read.map(cells).transpose();
-        }
+    }
+
+    /// Returns the next record of fields that a separator divides, or its fields in the columns that are read, once these are
+    /// known.
+    fn next_record(&mut self) -> Result<Option<(usize, Vec<String>)>, Error> {
         if let Some((line, fields)) = self.first.take() {
             let fields = fields.into_iter().map(Cow::Owned).collect();
             return values(&self.path, line, &self.header, &self.positions, fields).map(Some);
         }
+        let is_quoted = self.format == TextFormat::Commas;
         let mut record = Record::new(self.dialect);
-        let read = match self.format {
-            TextFormat::Commas => self.lines.next(|line| record.add(line)),
-            TextFormat::Lines
-            | TextFormat::Tabs
-            | TextFormat::JsonLines
-            | TextFormat::Structures
-            | TextFormat::Spectra(_) => self.lines.next(|_| true),
-        };
+        let read = self.lines.next(|line| !is_quoted || record.add(line));
         self.torn = record.is_open();
         let Some((line, text)) = read? else { return Ok(None) };
         let path = &self.path;
-        let keys = (self.columns.as_slice(), self.optional_keys);
-        let owned = |fields: Vec<String>| fields.into_iter().map(Cow::Owned).collect();
-        let fields: Vec<Cow<str>> = match self.format {
-            TextFormat::Lines | TextFormat::Structures | TextFormat::Spectra(_) => {
-                vec![Cow::Borrowed(text)]
-            }
-            TextFormat::Tabs => text.split('\t').map(Cow::Borrowed).collect(),
-            TextFormat::Commas => owned(record.fields(path, line, text)?),
-            TextFormat::JsonLines => owned(json_row(path, line, text, keys)?),
+        let fields: Vec<Cow<str>> = if is_quoted {
+            record.fields(path, line, text)?.into_iter().map(Cow::Owned).collect()
+        } else {
+            text.split('\t').map(Cow::Borrowed).collect()
         };
         if self.header.is_empty() {
             // the header itself
@@ -223,8 +254,7 @@ impl<R: Read> Rows<R> {
             let message = "the names of the columns again, as where one file was put behind another; remove the line";
             return Err(Error::line(path, line, message));
         }
-        let opens = self.format == TextFormat::Tabs
-            && fields.last().is_some_and(|field| has_open_quotation(field));
+        let opens = !is_quoted && fields.last().is_some_and(|field| has_open_quotation(field));
         let follows = std::mem::replace(&mut self.opens, opens);
         if (opens || follows) && fields.len() < self.header.len() {
             self.torn = true;
@@ -239,6 +269,29 @@ impl<R: Read> Rows<R> {
             return Err(Error::line(path, line, message));
         }
         values(path, line, &self.header, &self.positions, fields).map(Some)
+    }
+
+    /// Returns the values of the next line of JSON.
+    fn next_object(&mut self) -> Result<Option<(usize, Vec<String>)>, Error> {
+        let Some((line, text)) = self.lines.next(|_| true)? else { return Ok(None) };
+        let keys = (self.columns.as_slice(), self.optional_keys);
+        Ok(Some((line, json_row(&self.path, line, text, keys)?)))
+    }
+
+    /// Returns the cells of the next record of an SD file.
+    fn next_structure(&mut self) -> Result<Option<(usize, Vec<String>)>, Error> {
+        let Some((line, text)) = self.lines.next(structures::ends)? else { return Ok(None) };
+        let cells = StructureRecord::new(text).cells(&self.path, line, &self.columns)?;
+        Ok(Some((line, cells)))
+    }
+
+    /// Returns the cells of the next spectrum, and the line on which it starts.
+    fn next_cells_of_spectrum(
+        &mut self,
+        format: SpectrumFormat,
+    ) -> Result<Option<(usize, Vec<String>)>, Error> {
+        let Some((line, record)) = self.next_spectrum(format)? else { return Ok(None) };
+        Ok(Some((line + record.start, record.cells(&self.path, line, &self.columns)?)))
     }
 
     /// Returns the next spectrum, and the line on which its text starts.
@@ -416,11 +469,13 @@ type TextCheck = Box<dyn Fn(&str) -> Result<(), String>>;
 ///
 /// ```
 /// use std::path::Path;
-/// use dsokr_data::table::{TextFormat, TextReader};
+/// use dsokr_data::table::{OnBadRow, TextFormat, TextReader};
 ///
 /// let stream = "name\tdescription\na\tan alcohol\nb\tan acid\n".as_bytes();
+/// let name = Path::new("-");
+/// let (column, id) = ("description", Some("name"));
 /// let mut texts =
-///     TextReader::new(Path::new("-"), stream, TextFormat::Tabs, "description", Some("name"))?;
+///     TextReader::new(name, stream, TextFormat::Tabs, column, id, OnBadRow::Stop)?;
 /// let rows = texts.batch(10)?;
 /// assert_eq!((&*rows[1].id, &*rows[1].text, rows[1].line), ("b", "an acid", 3));
 /// assert!(texts.batch(10)?.is_empty());
@@ -440,7 +495,8 @@ pub struct TextReader<R> {
 
 impl<R: Read> TextReader<R> {
     /// Creates a reader of the column (or the key) `text`, and of ids in the column `id`. In [`TextFormat::Lines`] a
-    /// line is the text. Errors call the stream `path`.
+    /// line is the text. Errors call the stream `path`. `on_bad_row` says what is done about texts that cannot be read, and
+    /// about blank lines before the names of the columns.
     ///
     /// # Errors
     /// A stream that cannot be read, is empty, or has no such column; [`dsokr_core::Error::Value`] for a column of ids
@@ -451,20 +507,17 @@ impl<R: Read> TextReader<R> {
         format: TextFormat,
         text: &str,
         id: Option<&str>,
+        on_bad_row: OnBadRow,
     ) -> Result<Self, Error> {
         if let Some(id) = id.filter(|_| format == TextFormat::Lines) {
             let allowed = "absent: lines of text have no columns";
             return Err(Error::value("the column of ids", format!("{id:?}"), allowed));
         }
         let columns = std::iter::once(text).chain(id).map(str::to_owned).collect();
-        let rows = Rows::new(path, stream, format, columns, OnBadRow::Stop, Header::FirstRecord)?;
+        let options = TableOptions { on_bad_row, ..TableOptions::default() };
+        let rows = Rows::new(path, stream, format, columns, options.of_rows())?;
+        rows.bad.log_last(path);
         Ok(Self { rows, check: None, count: 0, read: 0, pending: None })
-    }
-
-    /// Returns the same reader with a different action at texts that cannot be read; at first they are errors.
-    pub fn on_bad_row(mut self, on_bad_row: OnBadRow) -> Self {
-        self.rows.bad = BadRows::new(on_bad_row, self.rows.bad.holds_spectra);
-        self
     }
 
     /// Returns the same reader, for which a text that `check` finds wrong is one that cannot be read.

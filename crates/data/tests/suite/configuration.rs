@@ -1,5 +1,7 @@
 //! `[data]`: what may be left out, and what is refused in each of its forms.
 
+use std::time::{Duration, Instant};
+
 use dsokr_data::config::{
     DataConfig, DataSource, InputKind, OutputFeatures, OutputSource, TablesConfig, TrainingFiles,
 };
@@ -75,6 +77,39 @@ fn training_files_have_weights_above_zero() {
     }
 }
 
+/// To compare each row with all before it takes minutes.
+#[test]
+fn many_pairs_of_one_input_are_read_at_once() {
+    let folder = Folder::new();
+    let pairs = |n: usize| {
+        let rows: String = (0..n).map(|row| format!("{}\tone text\n", row % 2)).collect();
+        format!("id\tdescription\n{rows}")
+    };
+    folder.file("outputs.tsv", "id\tname\n0\tx\n1\ty\n");
+    folder.file("validation.tsv", pairs(1));
+    let features: OutputFeatures =
+        toml::from_str("kind = 'ngrams'\ncolumn = 'name'\nmin = 1\nmax = 1").unwrap();
+    let outputs = OutputSource {
+        table: Some("outputs.tsv"),
+        id: "id",
+        label: None,
+        further: &[],
+        candidate: None,
+        only_training: false,
+        features: &features,
+        summands: Vec::new(),
+    };
+    for (files, rows) in [(&["train.tsv"][..], 300_000), (&["train.tsv", "more.tsv"], 150_000)] {
+        files.iter().for_each(|file| drop(folder.file(file, pairs(rows))));
+        let data = data(&format!("folder = '.'\ntrain = {files:?}")).unwrap();
+        let source = Source { data: &data, outputs: outputs.clone(), seed: 0 };
+        let begun = Instant::now();
+        let dataset = source.load(&DataRoot::at(folder.path(""))).unwrap();
+        assert!(begun.elapsed() < Duration::from_secs(30), "{files:?}: {:?}", begun.elapsed());
+        assert_eq!(dataset.train.ids.len(), 300_000);
+    }
+}
+
 #[test]
 fn a_limit_is_of_pairs_that_can_be_drawn() {
     for text in [
@@ -85,6 +120,26 @@ fn a_limit_is_of_pairs_that_can_be_drawn() {
         assert!(message.contains("data.limit"), "{text}: {message}");
     }
     assert!(data("folder = 'x'\nlimit = -1").unwrap_err().contains("limit"));
+}
+
+#[test]
+fn rows_are_skipped_of_files_that_are_read_row_by_row() {
+    let splits = "splits = { validation = 3 }\non_bad_row = 'skip'";
+    let multi_label = |file: &str| {
+        let keys = "source = 'multi-label'\nfolder = 'x'\nlabels = 2";
+        data(&format!("{keys}\nfile = '{file}'\n{splits}")).unwrap()
+    };
+    for config in [
+        data("folder = 'x'\non_bad_row = 'skip'").unwrap(),
+        data(&format!("source = 'pool'\nfolder = 'x'\nfile = 'a.csv'\n{splits}")).unwrap(),
+        multi_label("a.arff"),
+    ] {
+        config.validate().unwrap();
+    }
+    let message = multi_label("a.svm").validate().unwrap_err().to_string();
+    let expected = "data.on_bad_row = \"skip\": expected \"stop\" or \"skip-spectra\": rows are skipped in tables, pools and \
+                    .arff files";
+    assert_eq!(message, expected);
 }
 
 #[test]

@@ -4,6 +4,7 @@ mod configuration;
 mod features;
 mod featurizers;
 mod folds;
+mod further;
 mod groups;
 mod kernels;
 mod multi_label;

@@ -61,6 +61,24 @@ fn values_of_counts_that_no_training_text_has_count_too() {
     assert!(common > 0.0 && common < squared_norm(&b));
 }
 
+/// Methane has no ring, and an empty text no n-gram.
+#[test]
+fn texts_without_any_feature_have_rows_of_zeros() {
+    let rings =
+        r#"{"kind": "substructures", "column": "t", "count": {"name": "rings"}, "exact": true}"#;
+    let ngrams = r#"{"kind": "ngrams", "column": "t", "min": 1, "max": 1}"#;
+    for (kind, known, other) in [(rings, "c1ccccc1", "C"), (ngrams, "ab", "")] {
+        let fitted = TextFeatures::fit(&features(kind), &texts([known])).unwrap();
+        let Features::Sparse(rows) = fitted.rows(&texts([other, other])).unwrap() else { panic!() };
+        assert_eq!((rows.len(), rows.width()), (2, fitted.width()), "{kind}");
+        assert_eq!((rows.row(0).0.len(), rows.row(1).0.len()), (0, 0), "{kind}");
+    }
+    // a text that cannot be read is an error nevertheless
+    let fitted = TextFeatures::fit(&features(rings), &texts(["c1ccccc1"])).unwrap();
+    let message = fitted.rows(&texts(["C", "not SMILES"])).unwrap_err().to_string();
+    assert!(message.contains("not SMILES"), "{message}");
+}
+
 /// Columns are found by all ranks together, each of which reads its part of the texts and gets its rows, bit for bit.
 #[test]
 fn several_ranks_find_the_columns_of_one() {

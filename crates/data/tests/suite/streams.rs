@@ -12,7 +12,13 @@ fn reader<'s>(
     format: TextFormat,
     id: Option<&str>,
 ) -> Result<TextReader<&'s [u8]>, Error> {
-    TextReader::new(Path::new("stream"), stream.as_bytes(), format, "text", id)
+    TextReader::new(Path::new("stream"), stream.as_bytes(), format, "text", id, OnBadRow::Stop)
+}
+
+/// Leaves out texts that cannot be read.
+fn skipping(stream: &str, format: TextFormat) -> TextReader<&[u8]> {
+    let name = Path::new("stream");
+    TextReader::new(name, stream.as_bytes(), format, "text", None, OnBadRow::Skip).unwrap()
 }
 
 fn row(line: usize, id: &str, text: &str) -> TextRow {
@@ -61,7 +67,9 @@ impl Read for Pipe {
 fn nobody_waits_for_texts_that_come_later() {
     let pipe = Pipe(vec![b"a\nb\nc", b"c\nd\n", b"\xff\n"]);
     let name = Path::new("pipe");
-    let mut texts = TextReader::new(name, pipe, TextFormat::Lines, "text", None).unwrap();
+    let on_bad_row = OnBadRow::Stop;
+    let texts = TextReader::new(name, pipe, TextFormat::Lines, "text", None, on_bad_row);
+    let mut texts = texts.unwrap();
     let mut next = || texts.batch(9).map(|rows| rows.into_iter().map(|row| row.text).collect());
     let blocks: [Vec<String>; 2] = [next().unwrap(), next().unwrap()];
     assert_eq!(blocks, [vec!["a", "b"], vec!["cc", "d"]]);
@@ -103,9 +111,22 @@ fn errors_name_the_line_behind_the_texts_before_it() {
 #[test]
 fn a_stream_goes_on_behind_carriage_returns() {
     let stream = "text\na\nb\rc\rd\ne\n\"f\rg\"\n";
-    let texts = reader(stream, TextFormat::Commas, None).unwrap();
-    let rows = texts.on_bad_row(OnBadRow::Skip).batch(9).unwrap();
+    let rows = skipping(stream, TextFormat::Commas).batch(9).unwrap();
     assert_eq!(rows, [row(2, "1", "a"), row(4, "2", "e"), row(5, "3", "f\rg")]);
+}
+
+#[test]
+fn blank_lines_before_the_names_of_columns_are_bad_rows_too() {
+    for format in [TextFormat::Tabs, TextFormat::Commas] {
+        let stream = "\n \ntext\na\n\nb\nc\n";
+        let rows = skipping(stream, format).batch(9).unwrap();
+        assert_eq!(rows, [row(4, "1", "a"), row(6, "2", "b"), row(7, "3", "c")]);
+        let error = reader(stream, format, None).err().unwrap().to_string();
+        assert!(error.starts_with("stream:1: blank line inside the table"), "{error}");
+        // no text is left
+        let error = skipping("\ntext\n", format).batch(9).unwrap_err().to_string();
+        assert!(error.starts_with("stream:1: blank line"), "{error}");
+    }
 }
 
 /// The half of a text that a line begins with is not skipped, nor is the other half read as a row.
@@ -115,16 +136,14 @@ fn quoted_texts_of_several_lines_between_tabs_are_refused() {
         ("text\tn\na\t1\n\"b\nc\"\t2\n", "stream:3: 1 fields; expected 2"),
         ("n\ttext\n1\ta\n2\t\"b\nc\"\n", "stream:4: 1 fields; expected 2"),
     ] {
-        let texts = reader(stream, TextFormat::Tabs, None).unwrap();
-        let mut texts = texts.on_bad_row(OnBadRow::Skip);
+        let mut texts = skipping(stream, TextFormat::Tabs);
         assert!(!texts.batch(9).unwrap().is_empty(), "{stream:?}");
         let error = texts.batch(9).unwrap_err().to_string();
         assert!(error.starts_with(says) && error.contains(".csv"), "{stream:?}: {error}");
     }
     // marks within a text, or around a part of it, are characters
     let stream = "text\tn\n\"a\" b\t1\n5\" c\t2\nbad\n\"d\t3\n\"e\" f\t4\n";
-    let texts = reader(stream, TextFormat::Tabs, None).unwrap();
-    let rows = texts.on_bad_row(OnBadRow::Skip).batch(9).unwrap();
+    let rows = skipping(stream, TextFormat::Tabs).batch(9).unwrap();
     let expected =
         [row(2, "1", "\"a\" b"), row(3, "2", "5\" c"), row(5, "3", "\"d"), row(6, "4", "\"e\" f")];
     assert_eq!(rows, expected);

@@ -370,6 +370,13 @@ fn parquet_has_rows_as_json_lines_have() -> Outcome {
     let cut = folder.file("cut.parquet", &std::fs::read(golden.join("rows.parquet"))?[..900]);
     let message = folder.message(Table::read(&cut, &["id"]).expect_err("no footer"));
     assert!(message.contains("Parquet error"), "{message}");
+    // gzip around the whole file
+    let packed = folder.file("a.parquet.gz", b"\x1f\x8b");
+    let message =
+        folder.message(Table::header(&packed, TableOptions::default()).expect_err("gzip"));
+    let expected = "a.parquet.gz: a .parquet file compresses its columns itself, and is not read with .gz behind; decompress \
+                    it first: gunzip -k a.parquet.gz";
+    assert_eq!(message, expected);
     Ok(())
 }
 
