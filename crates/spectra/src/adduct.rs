@@ -150,7 +150,12 @@ impl Adduct {
     /// # Errors
     /// A text of which one cannot be read.
     pub fn alternatives(text: &str) -> Result<Vec<Self>, Error> {
-        text.split(['/', ',']).map(str::parse).collect()
+        Self::texts(text).map(str::parse).collect()
+    }
+
+    /// Returns the texts of the adducts that a text leaves open, at least one.
+    pub(crate) fn texts(text: &str) -> impl Iterator<Item = &str> {
+        text.split(['/', ','])
     }
 
     fn read(text: &str) -> Option<Self> {
