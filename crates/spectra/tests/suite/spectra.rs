@@ -464,6 +464,23 @@ fn polarity_and_charge_say_the_adduct_where_nothing_names_it() {
     }
     let table = "precursor_mz\tmzs\tintensities\tcharge\n181.07\t50,60\t1,2\t-1\n";
     assert_eq!(spectra_of("a.tsv", table), [expected[0].clone()]);
+    // columns have every name that fields of files have
+    for (column, cell, adduct) in [
+        ("ionmode", "negative", "[M-H]-"),
+        ("ION_MODE", "Negative", "[M-H]-"),
+        ("Polarity", "N", "[M-H]-"),
+        ("precursor_charge", "-2", "[M-2H]2-"),
+        ("precursor_type", "[M+Na]+", "[M+Na]+"),
+        ("Adduct", "[M+K]+", "[M+K]+"),
+        ("ionization", "[M+NH4]+", "[M+NH4]+"),
+    ] {
+        let table =
+            format!("mzs\tintensities\t{column}\tprecursor_mz\n50,60\t1,2\t{cell}\t181.07\n");
+        let expected = format!("181.07 adduct={adduct} {peaks}");
+        assert_eq!(spectra_of("named.tsv", &table), [expected], "{column}");
+    }
+    let formula = "precursor_mz\tmzs\tintensities\tmolecular_formula\tdescription\n181.07\t50\t1\tC6H12O6\tN\n";
+    assert_eq!(spectra_of("formula.tsv", formula), ["181.07 formula=C6H12O6 50:1"]);
 
     let polarity = |text: &str| text.parse::<Spectrum>().unwrap().polarity();
     assert_eq!(polarity(&expected[0]), Some(Polarity::Negative));
