@@ -49,8 +49,10 @@ const ION_TYPE: &str = "ion_type";
 const FORMULA: &[&str] = &["formula", "molecular_formula"];
 const TREE: &str = "tree";
 /// Names of fields that hold the adduct in some files, and the method of ionisation in others.
-const ADDUCT_OR_METHOD: [&str; 2] = ["ion", "ionization"];
-const ION_MODE: &[&str] = &["ion_mode", "polarity"];
+const ADDUCT_OR_METHOD: [&str; 2] = ["ion", METHOD];
+const METHOD: &str = "ionization";
+const ION_MODE: &[&str] = &["ion_mode", "polarity", MODE_OF_METHOD];
+const MODE_OF_METHOD: &str = "ionization_mode";
 const CHARGE: &[&str] = &["charge", "precursor_charge", "charge_state"];
 const LEVEL: &[&str] = &["ms_level", "ms_type", "spectrum_type"];
 
@@ -122,13 +124,15 @@ impl Record {
     }
 
     /// Adds a field; of several with one name the first counts. An adduct in a field that may say a method of
-    /// ionisation is added as an adduct too.
+    /// ionisation is added as an adduct too, and the polarity of a method, such as `ESI-`, as an ion mode.
     pub(crate) fn add(&mut self, name: &str, value: &str) {
         let [name, value] = [name, value].map(str::trim);
         self.fields.push((name.to_owned(), value.to_owned()));
         let may_be_adduct = ADDUCT_OR_METHOD.contains(&plain(name).as_str());
         if may_be_adduct && Polarity::of_adduct(value).is_some() {
             self.fields.push((ION_TYPE.to_owned(), value.to_owned()));
+        } else if plain(name) == METHOD && Polarity::of_mode(value).is_some() {
+            self.fields.push((MODE_OF_METHOD.to_owned(), value.to_owned()));
         }
     }
 

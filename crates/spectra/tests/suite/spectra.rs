@@ -156,6 +156,18 @@ fn what_is_wrong_has_its_line_and_its_spectrum() {
         ),
         (
             "a.mgf",
+            "CHARGE=1+\nADDUCT=[M+H]+",
+            "IONMODE=ESI",
+            "a.mgf:4: spectrum \"one\": the ion mode \"ESI\" is neither positive nor negative; write one of these, or the adduct",
+        ),
+        (
+            "a.mgf",
+            "CHARGE=1+\nADDUCT=[M+H]+",
+            "IONMODE=positive/negative",
+            "a.mgf:4: spectrum \"one\": the ion mode \"positive/negative\" is neither positive nor negative; write one of these, or the adduct",
+        ),
+        (
+            "a.mgf",
             "29.03858 100\n",
             "",
             "a.mgf:17: spectrum \"two\": a spectrum without peaks; at least one is needed",
@@ -421,6 +433,19 @@ fn polarity_and_charge_say_the_adduct_where_nothing_names_it() {
         ("CHARGE=-2.0", "adduct=[M-2H]2-"),
         ("IONMODE=Negative", "adduct=[M-H]-"),
         ("ION_MODE=N", "adduct=[M-H]-"),
+        ("IONMODE=ESI-", "adduct=[M-H]-"),
+        ("IONMODE=-ESI", "adduct=[M-H]-"),
+        ("IONMODE=ESI(−)", "adduct=[M-H]-"),
+        ("IONMODE=APCI+", "adduct=[M+H]+"),
+        ("IONMODE=positive-20eV", "adduct=[M+H]+"),
+        ("POLARITY=ESI Negative", "adduct=[M-H]-"),
+        ("IONIZATION_MODE=negative", "adduct=[M-H]-"),
+        ("IONIZATION=ESI-", "adduct=[M-H]-"),
+        ("IONIZATION=NSI", ""),
+        ("IONIZATION=LC-ESI-QTOF", ""),
+        ("IONIZATION=ESI-\nIONMODE=Positive", "adduct=[M+H]+"),
+        ("IONMODE=ESI\nADDUCT=[M+Na]+", "adduct=[M+Na]+"),
+        ("IONMODE=ESI\nCHARGE=1-", "adduct=[M-H]-"),
         ("IONMODE=Negative\nCHARGE=1+", "adduct=[M-H]-"),
         ("IONMODE=Negative\nCHARGE=2", "adduct=[M-2H]2-"),
         ("ADDUCT=M+Na\nCHARGE=1+", "adduct=M+Na"),
@@ -448,6 +473,8 @@ fn polarity_and_charge_say_the_adduct_where_nothing_names_it() {
     assert_eq!(spectra_of("nist.msp", comment), ["181.07 adduct=[M+2H]2+ 50:1"]);
     let negative = "Name: a\nPrecursorMZ: 181.07\nIon_mode: N\nNum Peaks: 1\n50 1\n";
     assert_eq!(spectra_of("a.msp", negative), ["181.07 adduct=[M-H]- 50:1"]);
+    let mona = "Name: a\nPrecursorMZ: 181.07\nComments: \"ionization mode=negative\"\nNum Peaks: 1\n50 1\n";
+    assert_eq!(spectra_of("mona.msp", mona), ["181.07 adduct=[M-H]- 50:1"]);
     let method = MASSBANK
         .replace("MS$FOCUSED_ION: PRECURSOR_TYPE [M+H]+", "AC$MASS_SPECTROMETRY: IONIZATION ESI");
     let unnamed = GLUCOSE[6].replace(" adduct=[M+H]+", "");
