@@ -12,7 +12,8 @@ pub enum SpectrumFormat {
     Mgf,
     /// NIST text: fields `Key: value`, then `Num Peaks: n` and the peaks, and a blank line behind it.
     Msp,
-    /// MassBank records: fields `TAG$NAME: value`, peaks with two spaces before them, `//` at the end.
+    /// MassBank records: fields `TAG$NAME: value`, peaks with two spaces before them, as many as `PK$NUM_PEAK` states where
+    /// it does, `//` at the end.
     MassBank,
     /// mzML: elements `<spectrum>` with base64 arrays; only spectra of MS level 2 are read.
     MzMl,
@@ -227,16 +228,34 @@ fn one_by_one(
 
 fn massbank(text: &str) -> Result<Record, Wrong> {
     let mut record = Record::default();
+    let mut begun = false;
     let mut inside = false;
     let mut ended = false;
+    let mut peaks = 0;
     for (at, line) in text.lines().enumerate() {
         let indented = line.starts_with(' ');
         match line.split_once(':') {
+            _ if line.trim().is_empty() || line.starts_with('#') => {}
+            _ if ended => {
+                let reason = "lines behind its //; one record is needed here";
+                return Err(record.wrong(at, reason));
+            }
             _ if line.trim() == "//" => ended = true,
-            _ if indented && inside => add_peak(&mut record, at, line.trim())?,
-            // lines of other tables, as that of annotations, and comments
-            _ if indented || line.trim().is_empty() || line.starts_with('#') => {}
+            _ if indented && inside => {
+                add_peak(&mut record, at, line.trim())?;
+                peaks += 1;
+            }
+            // lines of other tables, as that of annotations
+            _ if indented => {}
+            Some(("ACCESSION", other)) if begun => {
+                let reason = format!(
+                    "no // before ACCESSION {:?}: neither of the two records is read; write // between them",
+                    other.trim()
+                );
+                return Err(record.wrong(at, &reason));
+            }
             Some((tag, value)) => {
+                begun |= tag == "ACCESSION";
                 inside = tag == "PK$PEAK";
                 // `AC$MASS_SPECTROMETRY: COLLISION_ENERGY 30` and `CH$LINK: INCHIKEY …` have names of their own
                 let has_subtag =
@@ -252,7 +271,14 @@ fn massbank(text: &str) -> Result<Record, Wrong> {
             }
         }
     }
-    if ended { Ok(record) } else { Err(record.wrong(0, "no // at its end")) }
+    if !ended {
+        return Err(record.wrong(0, "no // at its end"));
+    }
+    let stated = record.field("NUM_PEAK").and_then(|count| count.parse::<usize>().ok());
+    match stated.filter(|&stated| stated != peaks) {
+        Some(stated) => Err(record.wrong(0, &format!("{peaks} peaks; it states {stated}"))),
+        None => Ok(record),
+    }
 }
 
 /// Returns the peaks on a line of MSP: without their annotations between quotation marks, with semicolons between or

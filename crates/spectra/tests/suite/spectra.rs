@@ -215,6 +215,18 @@ fn what_is_wrong_has_its_line_and_its_spectrum() {
             "a.msp:4: spectrum \"one\": \"no key\" is not \"Key: value\", which is needed before \"Num Peaks\"",
         ),
         ("a.massbank", "//\n", "", "a.massbank:1: spectrum \"one\": no // at its end"),
+        (
+            "a.massbank",
+            "//\n",
+            "ACCESSION: two\nPK$PEAK: m/z int.\n  50 1\n//\n",
+            "a.massbank:20: spectrum \"one\": no // before ACCESSION \"two\": neither of the two records is read; write // between them",
+        ),
+        (
+            "a.massbank",
+            "  127.03897 1 999\n",
+            "",
+            "a.massbank:1: spectrum \"one\": 1 peaks; it states 2",
+        ),
         ("a.tsv", ",127", "", "a.tsv:2: spectrum \"t\": 2 intensities of 1 peaks"),
     ] {
         let text = match name {
@@ -238,6 +250,17 @@ fn what_is_wrong_has_its_line_and_its_spectrum() {
             assert_eq!((left.len(), left.skipped()), (1, 1), "{message}");
         }
     }
+}
+
+#[test]
+fn a_pasted_text_of_several_spectra_is_no_query() {
+    let second = MASSBANK.replace("one", "two").replace("85.02841", "87.02841");
+    let error = (MASSBANK.to_owned() + &second).parse::<Spectrum>().unwrap_err().to_string();
+    assert!(error.contains("lines behind its //; one record is needed here"), "{error}");
+    // blank lines and comments are none
+    assert!(format!("{MASSBANK}\n# end\n").parse::<Spectrum>().is_ok());
+    let uncounted = MASSBANK.replace("PK$NUM_PEAK: 2\n", "");
+    assert_eq!(uncounted.parse::<Spectrum>().unwrap(), MASSBANK.parse::<Spectrum>().unwrap());
 }
 
 /// m/z of ions of glucose, from RDKit's masses of isotopes.
