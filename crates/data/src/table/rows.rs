@@ -456,7 +456,7 @@ fn has_open_quotation(field: &str) -> bool {
 pub struct TextRow {
     /// The line on which it starts, from 1.
     pub line: usize,
-    /// The id of the text; its number, from 1, where no column of ids is read.
+    /// The id of the text; its number among all rows, from 1, where no column of ids is read.
     pub id: String,
     /// The text, not empty.
     pub text: String,
@@ -485,7 +485,7 @@ pub struct TextReader<R> {
     rows: Rows<R>,
     /// Says what is wrong with a text; none where every text will do.
     check: Option<TextCheck>,
-    /// Number of rows so far, with those whose text is empty or not what it must be.
+    /// Number of rows so far, with those that could not be read.
     count: usize,
     /// Number of texts so far.
     read: usize,
@@ -569,8 +569,11 @@ impl<R: Read> TextReader<R> {
     }
 
     fn row(&mut self) -> Result<Option<TextRow>, Error> {
-        let Some((line, values)) = self.rows.next()? else { return Ok(None) };
-        self.count += 1;
+        let read = self.rows.next();
+        // blank lines are no row, and the error about them precedes the next one
+        let is_row = !self.rows.lines.pending && !matches!(read, Ok(None));
+        self.count += usize::from(is_row);
+        let Some((line, values)) = read? else { return Ok(None) };
         let mut values = values.into_iter();
         let text = values.next().unwrap_or_default();
         let id = values.next().unwrap_or_else(|| self.count.to_string());
