@@ -427,6 +427,24 @@ fn odd_files_are_read() {
     assert!(error(&others[0]).contains("one.mgf:1: a spectrum: a spectrum without peaks"));
     let says = error(&others[2]);
     assert!(says.contains("a profile") && says.contains("msconvert"), "{says}");
+    // triple quadrupoles sample each 0.1 or 0.2 Da, and peaks of unit resolution are no profile
+    let curve = |step: f64, each: i32| {
+        let mut points = String::new();
+        for top in 0..5 {
+            for at in -each..=each {
+                let mz = f64::from(100 + 50 * top) + f64::from(at) * step;
+                let height = 100.0 * (-5.0 * f64::from(at * at) / f64::from(each * each)).exp();
+                points += &format!("{mz:.2} {height}\n");
+            }
+        }
+        format!("BEGIN IONS\nPEPMASS=500\n{points}END IONS\n")
+    };
+    for (step, each) in [(0.05, 20), (0.1, 10), (0.2, 5)] {
+        assert!(error(&curve(step, each)).contains("a profile"), "{step}");
+    }
+    for (step, each) in [(0.5, 10), (1.0, 10)] {
+        assert_eq!(spectra_of("units.mgf", &curve(step, each)).len(), 1, "{step}");
+    }
     assert!(error(&others[3]).contains("no tandem spectra; at least one is needed"));
     let survey = MASSBANK.replace("MS_TYPE MS2", "MS_TYPE MS") + MASSBANK;
     assert_eq!(spectra_of("levels.massbank", &survey), [GLUCOSE[6]]);
