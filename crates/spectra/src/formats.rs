@@ -294,8 +294,17 @@ fn add_peak(record: &mut Record, at: usize, line: &str) -> Result<(), Wrong> {
     let words: Vec<&str> = line.split_ascii_whitespace().collect();
     let has_comma = |word: &str| word.trim_matches(',').contains(',');
     let is_numeric = |word: &str| word.chars().all(|c| c.is_ascii_digit() || ".,eE+-".contains(c));
-    // `231.5046,88 y1` is m/z, intensity and an annotation
-    if words.len() > 1 && (has_comma(words[0]) || has_comma(words[1])) && is_numeric(words[1]) {
+    let has_commas = match words.as_slice() {
+        // `85.0284,10` is m/z and intensity, and `85,0284,10` may be so too
+        [word] => {
+            let commas = word.trim_matches(',').matches(',').count();
+            commas > 1 && is_numeric(word) && !word.contains('.')
+        }
+        // `231.5046,88 y1` is m/z, intensity and an annotation
+        [mz, intensity, ..] => (has_comma(mz) || has_comma(intensity)) && is_numeric(intensity),
+        [] => false,
+    };
+    if has_commas {
         let reason = format!(
             "a peak {line:?} has commas in its numbers; write decimal points, and no sign between thousands"
         );

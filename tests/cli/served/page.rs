@@ -355,6 +355,11 @@ fn the_page_reads_no_list_of_peaks_wrongly() {
                 r#"["49,0076\n50,0142\n91,0542", "49,1076\n50,1142", "49,120\t50,99"].map(readList)"#,
                 json!([commas, commas, commas]),
             ),
+            // with a column more
+            (
+                r#"["85,0284,10\n127,0390,5", "85,1284,10\n127,1390,5", "85,0284,10,0"].map(readList)"#,
+                json!([commas, commas, commas]),
+            ),
             // one number a line would be no peak
             (
                 r#"["49,120\n91,999", "m/z,intensity\n49,120\n91,0", "91,999"].map((text) => outcome(() => readList(spectraOf(text)[0])))"#,
@@ -362,10 +367,11 @@ fn the_page_reads_no_list_of_peaks_wrongly() {
             ),
             // what no decimal comma can be
             (
-                r#"["49.0076,120\n50,99", "49,120,1\n50,99,2", "49, 120\n50, 99", "49:120,50:99"].map(readList)"#,
+                r#"["49.0076,120\n50,99", "49,120,1\n50,99,2", "49,1200,50,9900", "49, 120\n50, 99", "49:120,50:99"].map(readList)"#,
                 json!([
                     "150 49.0076:120 50:99",
                     "150 49:120 50:99",
+                    "150 49:1200 50:9900",
                     "150 49:120 50:99",
                     "150 49:120 50:99"
                 ]),

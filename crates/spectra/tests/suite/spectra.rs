@@ -137,6 +137,12 @@ fn what_is_wrong_has_its_line_and_its_spectrum() {
             "a.mgf:13: spectrum \"one\": a peak \"85.02841\\t1,234.5\" has commas in its numbers; write decimal points, and no sign between thousands",
         ),
         (
+            "a.mgf",
+            "85.02841 0.25",
+            "85,02841,10",
+            "a.mgf:13: spectrum \"one\": a peak \"85,02841,10\" has commas in its numbers; write decimal points, and no sign between thousands",
+        ),
+        (
             "a.massbank",
             "  85.02841 0.25 250",
             "  85,02841 10 250",
