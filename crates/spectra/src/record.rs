@@ -65,7 +65,7 @@ fn plain(name: &str) -> String {
 }
 
 /// Returns whether a value is more than a word for what is not known.
-fn is_known(value: &str) -> bool {
+pub(crate) fn is_known(value: &str) -> bool {
     !value.is_empty() && !UNKNOWN.contains(&value.to_lowercase().as_str())
 }
 

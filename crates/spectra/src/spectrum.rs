@@ -11,6 +11,7 @@ use crate::adduct::Adduct;
 use crate::formats::SpectrumFormat;
 use crate::peaks::{Peak, PeakList, STRONGEST};
 use crate::polarity::Polarity;
+use crate::record::is_known;
 use crate::text::{KNOWN, head, precursor};
 
 /// A tandem mass spectrum.
@@ -200,6 +201,7 @@ impl Spectrum {
             let value = |word: &str| Some(word.strip_prefix(key)?.strip_prefix('=')?.to_owned());
             value(words.next_if(|word| value(word).is_some())?)
         });
+        let adduct = adduct.filter(|adduct| is_known(adduct));
         let mut peaks = PeakList::default();
         for word in words {
             let (mz, intensity) = word

@@ -309,6 +309,12 @@ fn adducts_have_the_masses_of_their_atoms() {
         ("[M+IsoProp+Na+H]2+", 132.058700),
         ("[M+13C+H]+", 182.074019),
         ("[M+37Cl]-", 217.029839),
+        ("[M+13C2+H]+", 183.077374),
+        ("[M+15N2+H]+", 183.064734),
+        // radicals with the dot of IUPAC
+        ("[M]+•", 180.062839),
+        ("[M]•+", 180.062839),
+        ("M+•", 180.062839),
         // a name of an acid or of its anion, and the charge says which
         ("[M+Ac-H]-", 239.077241),
         ("[M+OAc-H]-", 239.077241),
@@ -338,6 +344,12 @@ fn adducts_have_the_masses_of_their_atoms() {
         ("M+NH4+", 198.097214),
         ("M+H-NH3+", 164.044115),
         ("M+2H++", 91.038970),
+        ("M+H+", 181.070664),
+        ("M-H-", 179.056112),
+        ("M+Na-2H-", 201.038056),
+        ("M+FA-H-", 225.061591),
+        ("M+FA-", 225.061591),
+        ("M+Ac-H-", 239.077241),
         ("(M+2H)2+", 91.038970),
     ] {
         let read: Adduct = adduct.parse().unwrap();
@@ -346,7 +358,7 @@ fn adducts_have_the_masses_of_their_atoms() {
     }
     for wrong in [
         "", "M", "[M+?]+", "[M-3]+", "[M+H]0+", "[M+]+", "[M+Xx]+", "[0M+H]+", "[+H]+", "[M+H]+x",
-        "M+H2+", "M+Na2+", "M-C2-", "M2+",
+        "M+H2+", "M+Na2+", "M-C2-", "M2+", "M+2H+", "M+2Na+", "M+H+Na+", "M-2H-", "M+H-", "M+K+H+",
     ] {
         assert!(wrong.parse::<Adduct>().is_err(), "{wrong}");
     }
@@ -563,6 +575,11 @@ fn polarity_and_charge_say_the_adduct_where_nothing_names_it() {
     assert_eq!(polarity(unknown), Some(Polarity::Negative));
     assert!(unknown.parse::<Spectrum>().unwrap().ions().is_err());
     assert_eq!(polarity("181.07 50:1"), None);
+    // an adduct that is not known is none, as in files
+    for unknown in ["?", "unknown", "N/A"] {
+        let query: Spectrum = format!("181.07 adduct={unknown} 50:1").parse().unwrap();
+        assert_eq!(query, "181.07 50:1".parse().unwrap(), "{unknown}");
+    }
     let open = "181.07 adduct=[M+CH3COO]-/[M-CH3]- 50:1".parse::<Spectrum>().unwrap();
     assert_eq!(open.ions().unwrap().len(), 2);
 }
