@@ -62,6 +62,23 @@ impl SpectrumFormat {
         }
     }
 
+    /// Returns where another spectrum begins in a text that [ends](Self::ends) with one, as where the first lacks its end: the
+    /// bytes and the lines before it.
+    pub fn second_start(self, text: &str) -> Option<[usize; 2]> {
+        let begins: fn(&str) -> bool = match self {
+            Self::Mgf => |line| line.trim().eq_ignore_ascii_case(BEGIN),
+            Self::MassBank => |line| line.starts_with("ACCESSION:"),
+            Self::Msp | Self::MzMl => return None,
+        };
+        let mut bytes = 0;
+        let mut starts = text.split_inclusive('\n').enumerate().filter_map(|(lines, line)| {
+            let start = [bytes, lines];
+            bytes += line.len();
+            begins(line).then_some(start)
+        });
+        starts.nth(1)
+    }
+
     /// Returns the text of precursor and peaks of the only spectrum of a text.
     pub(crate) fn line(self, text: &str) -> Result<String, String> {
         let text = text.replace("\r\n", "\n").replace('\r', "\n");
@@ -97,7 +114,9 @@ fn mgf(text: &str, header: &mut Vec<(String, String)>) -> Result<Option<Record>,
         }
         if line.eq_ignore_ascii_case(BEGIN) {
             if inside {
-                return Err(record.wrong(at, "BEGIN IONS before its END IONS"));
+                return Err(
+                    record.wrong(at, "BEGIN IONS before its END IONS; one spectrum is needed here")
+                );
             }
             inside = true;
             record.start = at;
@@ -248,10 +267,8 @@ fn massbank(text: &str) -> Result<Record, Wrong> {
             // lines of other tables, as that of annotations
             _ if indented => {}
             Some(("ACCESSION", other)) if begun => {
-                let reason = format!(
-                    "no // before ACCESSION {:?}: neither of the two records is read; write // between them",
-                    other.trim()
-                );
+                let reason =
+                    format!("no // before ACCESSION {:?}; one record is needed here", other.trim());
                 return Err(record.wrong(at, &reason));
             }
             Some((tag, value)) => {

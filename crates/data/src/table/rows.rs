@@ -73,6 +73,8 @@ pub(crate) struct Rows<R> {
     opens: bool,
     /// What a file of spectra says about all of them.
     context: FileContext,
+    /// The line and the text of spectra that follow one without its end.
+    rest: Option<(usize, String)>,
     /// Whether lines of JSON may lack keys, which are then empty.
     optional_keys: bool,
 }
@@ -177,6 +179,7 @@ impl<R: Read> Rows<R> {
             torn: false,
             opens: false,
             context: FileContext::default(),
+            rest: None,
             optional_keys,
         };
         if layout.header != Header::Columns {
@@ -299,13 +302,26 @@ impl<R: Read> Rows<R> {
         &mut self,
         format: SpectrumFormat,
     ) -> Result<Option<(usize, SpectrumRecord)>, Error> {
-        while let Some((line, text)) = self.lines.next(|line| format.ends(line))? {
+        loop {
+            let (line, text) = match self.rest.take() {
+                Some((line, rest)) => (line, Cow::Owned(rest)),
+                None => match self.lines.next(|line| format.ends(line))? {
+                    Some((line, text)) => (line, Cow::Borrowed(text)),
+                    None => return Ok(None),
+                },
+            };
+            let mut one = &*text;
+            // the first lacks its end, which the error about it says
+            if let Some([bytes, lines]) = format.second_start(one) {
+                let (first, others) = one.split_at(bytes);
+                self.rest = Some((line + lines, others.to_owned()));
+                one = first;
+            }
             let wrong = |(at, reason): (usize, String)| Error::line(&self.path, line + at, reason);
-            if let Some(record) = format.record(text, &mut self.context).map_err(wrong)? {
+            if let Some(record) = format.record(one, &mut self.context).map_err(wrong)? {
                 return Ok(Some((line, record)));
             }
         }
-        Ok(None)
     }
 
     /// Returns the spectrum of the next row, whose columns are fields of spectra in a table, and the line on which it starts.

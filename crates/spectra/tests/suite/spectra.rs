@@ -196,12 +196,7 @@ fn what_is_wrong_has_its_line_and_its_spectrum() {
             "",
             "a.mgf:17: spectrum \"two\": no field \"smiles\"; it has: \"identifier\", \"precursor_mz\", \"spectrum\"",
         ),
-        (
-            "a.mgf",
-            "END IONS\n\n",
-            "\n",
-            "a.mgf:16: spectrum \"one\": BEGIN IONS before its END IONS",
-        ),
+        ("a.mgf", "END IONS\n\n", "\n", "a.mgf:4: spectrum \"one\": no END IONS"),
         (
             "a.msp",
             "Num Peaks: 2\n85",
@@ -225,7 +220,7 @@ fn what_is_wrong_has_its_line_and_its_spectrum() {
             "a.massbank",
             "//\n",
             "ACCESSION: two\nPK$PEAK: m/z int.\n  50 1\n//\n",
-            "a.massbank:20: spectrum \"one\": no // before ACCESSION \"two\": neither of the two records is read; write // between them",
+            "a.massbank:1: spectrum \"one\": no // at its end",
         ),
         (
             "a.massbank",
@@ -259,7 +254,34 @@ fn what_is_wrong_has_its_line_and_its_spectrum() {
 }
 
 #[test]
+fn a_spectrum_without_its_end_leaves_the_next_one() {
+    let ends = |mz: &str| mgf(&format!("TITLE={mz}")).replace("181.07", mz);
+    let open = |mz: &str| ends(mz).replace("END IONS\n", "");
+    let file = open("100") + &open("200") + &ends("300") + "\n" + &ends("400") + &open("500");
+    let folder = Folder::new();
+    let path = folder.file("open.mgf", file);
+    let read = |on_bad_row| Table::read_rows(&path, &["spectrum"], on_bad_row);
+    let table = read(OnBadRow::Skip).unwrap();
+    assert_eq!(table.column("spectrum").unwrap(), ["300 50:1 60:2", "400 50:1 60:2"]);
+    assert_eq!(([table.line(0), table.line(1)], table.skipped()), ([11, 18], 3));
+    let error = folder.message(read(OnBadRow::Stop).unwrap_err());
+    assert_eq!(error, "open.mgf:1: spectrum \"100\": no END IONS");
+
+    let second =
+        MASSBANK.replace("181.07066", "182.07066").replace("ACCESSION: one", "ACCESSION: two");
+    let open = MASSBANK.replace("//\n", "");
+    let expected = GLUCOSE[6].replace("181.07066", "182.07066");
+    assert_eq!(spectra_of("open.massbank", &(open + &second)), [expected]);
+}
+
+#[test]
 fn a_pasted_text_of_several_spectra_is_no_query() {
+    let refused = |text: String, says: &str| {
+        let error = text.parse::<Spectrum>().unwrap_err().to_string();
+        assert!(error.contains(says) && error.contains("is needed here"), "{error}");
+    };
+    refused(MASSBANK.replace("//\n", MASSBANK), "no // before ACCESSION \"one\"");
+    refused(mgf("").replace("END IONS\n", &mgf("")), "BEGIN IONS before its END IONS");
     let second = MASSBANK.replace("one", "two").replace("85.02841", "87.02841");
     let error = (MASSBANK.to_owned() + &second).parse::<Spectrum>().unwrap_err().to_string();
     assert!(error.contains("lines behind its //; one record is needed here"), "{error}");
