@@ -74,6 +74,8 @@ pub(crate) struct Rows<R> {
     opens: bool,
     /// What a file of spectra says about all of them.
     context: FileContext,
+    /// The line and the text of spectra that follow one without its end.
+    rest: Option<(usize, String)>,
     /// Whether lines of JSON may lack keys, which are then empty.
     optional_keys: bool,
 }
@@ -178,6 +180,7 @@ impl<R: Read> Rows<R> {
             torn: false,
             opens: false,
             context: FileContext::default(),
+            rest: None,
             optional_keys,
         };
         if layout.header != Header::Columns {
@@ -300,13 +303,26 @@ impl<R: Read> Rows<R> {
         &mut self,
         format: SpectrumFormat,
     ) -> Result<Option<(usize, SpectrumRecord)>, Error> {
-        while let Some((line, text)) = self.lines.next(|line| format.ends(line))? {
+        loop {
+            let (line, text) = match self.rest.take() {
+                Some((line, rest)) => (line, Cow::Owned(rest)),
+                None => match self.lines.next(|line| format.ends(line))? {
+                    Some((line, text)) => (line, Cow::Borrowed(text)),
+                    None => return Ok(None),
+                },
+            };
+            let mut one = &*text;
+            // the first lacks its end, which the error about it says
+            if let Some([bytes, lines]) = format.second_start(one) {
+                let (first, others) = one.split_at(bytes);
+                self.rest = Some((line + lines, others.to_owned()));
+                one = first;
+            }
             let wrong = |(at, reason): (usize, String)| Error::line(&self.path, line + at, reason);
-            if let Some(record) = format.record(text, &mut self.context).map_err(wrong)? {
+            if let Some(record) = format.record(one, &mut self.context).map_err(wrong)? {
                 return Ok(Some((line, record)));
             }
         }
-        Ok(None)
     }
 
     /// Returns the spectrum of the next row, whose columns are fields of spectra in a table, and the line on which it starts.
@@ -470,7 +486,7 @@ fn has_open_quotation(field: &str) -> bool {
 pub struct TextRow {
     /// The line on which it starts, from 1.
     pub line: usize,
-    /// The id of the text; its number, from 1, where no column of ids is read.
+    /// The id of the text; its number among all rows, from 1, where no column of ids is read.
     pub id: String,
     /// The text, not empty.
     pub text: String,
@@ -499,7 +515,7 @@ pub struct TextReader<R> {
     rows: Rows<R>,
     /// Says what is wrong with a text; none where every text will do.
     check: Option<TextCheck>,
-    /// Number of rows so far, with those whose text is empty or not what it must be.
+    /// Number of rows so far, with those that could not be read.
     count: usize,
     /// Number of texts so far.
     read: usize,
@@ -583,8 +599,11 @@ impl<R: Read> TextReader<R> {
     }
 
     fn row(&mut self) -> Result<Option<TextRow>, Error> {
-        let Some((line, values)) = self.rows.next()? else { return Ok(None) };
-        self.count += 1;
+        let read = self.rows.next();
+        // blank lines are no row, and the error about them precedes the next one
+        let is_row = !self.rows.lines.pending && !matches!(read, Ok(None));
+        self.count += usize::from(is_row);
+        let Some((line, values)) = read? else { return Ok(None) };
         let mut values = values.into_iter();
         let text = values.next().unwrap_or_default();
         let id = values.next().unwrap_or_else(|| self.count.to_string());
