@@ -13,7 +13,7 @@ use crate::config::candidate_rule::CandidateRule;
 use crate::decoding::evaluation::{lists_fingerprint, measured_on};
 use crate::error::{Error, ensure};
 use crate::metrics::evaluation::{EvaluatedPool, Evaluation};
-use crate::run_dir::fingerprint_of;
+use crate::run_dir::{MeasuredOn, fingerprint_of};
 
 /// Queries as each member reads them, with the members' predictions.
 pub struct PredictedQueries {
@@ -55,9 +55,10 @@ impl PredictedQueries {
         EvaluatedPool { rule, fingerprint }
     }
 
-    /// The fingerprint of what metrics of a run are measured on.
-    pub(crate) fn measured_on(&self, run: &Run) -> Result<String, Error> {
-        measured_on(self.split(), self.pool(), &run.members[0].candidates)
+    /// The fingerprints of what metrics of a run are measured on.
+    pub(crate) fn measured_on(&self, run: &Run) -> Result<MeasuredOn, Error> {
+        let shared = run.shared_candidates();
+        measured_on(self.split(), self.pool(), &run.members[0].candidates, shared)
     }
 
     /// Queries that all members read as the same split, among all candidates, for this process alone.

@@ -7,31 +7,41 @@ use dsokr_data::config::{DataConfig, DataSource, SplitsConfig};
 
 use crate::config::Checked;
 use crate::error::Error;
-use crate::run_dir::Record;
+use crate::run_dir::{MeasuredOn, Record};
 
-/// The complete runs that say what they are measured on.
+/// The complete runs, with what they are measured on as far as they say it.
 #[derive(Default)]
 pub(super) struct MeasuredRuns(Vec<MeasuredRun>);
 
 struct MeasuredRun {
     path: PathBuf,
     config: Checked,
-    measured_on: String,
+    measured_on: MeasuredOn,
+}
+
+impl MeasuredRun {
+    /// What this run is known to be measured on otherwise than one before; none where they have read the same files, as far
+    /// as is known.
+    fn difference(&self, before: &Self) -> Option<&'static str> {
+        if !read_the_same(&before.config, &self.config) {
+            return None;
+        }
+        self.measured_on
+            .difference(&before.measured_on, same_features(&self.config, &before.config))
+    }
 }
 
 impl MeasuredRuns {
-    /// Adds a run, if it is complete. A run of an earlier version does not say what it is measured on.
+    /// Adds a run, if it is complete.
     ///
     /// # Errors
     /// [`dsokr_core::Error::File`] where an earlier one has read the same files as they were before they changed.
     pub fn add(&mut self, path: &Path, config: &Checked) -> Result<(), Error> {
-        let Some(measured_on) = Record::read(path)?.and_then(|record| record.measured_on) else {
-            return Ok(());
-        };
-        let differs = |run: &&MeasuredRun| {
-            run.measured_on != measured_on && read_the_same(&run.config, config)
-        };
-        if let Some(other) = self.0.iter().find(differs) {
+        let Some(Record { measured_on, .. }) = Record::read(path)? else { return Ok(()) };
+        let run = MeasuredRun { path: path.to_path_buf(), config: config.clone(), measured_on };
+        let mut others = self.0.iter();
+        let other = others.find_map(|other| Some((other, run.difference(other)?)));
+        if let Some((other, difference)) = other {
             let remedy = match config.evaluation.split {
                 SplitName::Test => {
                     "remove metrics.json of the runs that were measured before, and the same command measures them anew"
@@ -42,12 +52,12 @@ impl MeasuredRuns {
                 }
             };
             let message = format!(
-                "it is measured on other queries, or other lists of candidates, than {}: the files have changed; {remedy}",
+                "it is measured on {difference} than {}: the files have changed; {remedy}",
                 other.path.display()
             );
             return Err(Error::run(path, message));
         }
-        self.0.push(MeasuredRun { path: path.to_path_buf(), config: config.clone(), measured_on });
+        self.0.push(run);
         Ok(())
     }
 }
@@ -66,6 +76,15 @@ fn read_the_same(a: &Checked, b: &Checked) -> bool {
         && outputs(a) == outputs(b)
         && a.output.only_training == b.output.only_training
         && (a.seed == b.seed || !draws_queries(a))
+}
+
+/// Whether two configurations make the same features of outputs: rows that have none may be skipped, and right outputs are
+/// what the features are made of.
+fn same_features(a: &Checked, b: &Checked) -> bool {
+    let summands = |config: &Checked| {
+        config.output.kernels.iter().map(|kernel| kernel.features.clone()).collect::<Vec<_>>()
+    };
+    a.output.features == b.output.features && summands(a) == summands(b)
 }
 
 /// Whether queries, or their candidates, are drawn by the configuration's seed.

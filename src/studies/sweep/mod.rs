@@ -230,8 +230,9 @@ impl SweepRequest<'_> {
                 let is_later = |run: &&SweepRun| runs.iter().all(|other| other.path != run.path);
                 let later = earlier.iter().filter(is_later);
                 let so_far = runs.iter().chain(later).cloned().collect();
-                self.sweep(&path, split, &keys, so_far).write()?;
+                // before it is put beside runs that are measured on others
                 measured.add(&out, config)?;
+                self.sweep(&path, split, &keys, so_far).write()?;
             }
             if let Some(reason) = ended {
                 info!("no further settings: {reason}");
