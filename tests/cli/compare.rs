@@ -205,7 +205,9 @@ fn a_sweep_over_seeds_has_means_and_deviations() {
     let sizes = ["--grid", "encoder.hidden=[8, 2],[8]", "--out", "sizes"];
     let text = sweep("1,2", &sizes);
     assert!(text.contains("| [8, 2] | mrr | ") && text.contains("| 1, 2 |"), "{text}");
-    assert!(text.contains("| encoder.hidden | validation metric | ") && text.contains("best: "));
+    assert!(text.contains("| encoder.hidden | validation metric | "), "{text}");
+    // no single run is the best one
+    assert!(text.contains("best: encoder.hidden=[8") && text.contains(" of 2 runs (1, 2)\n"));
     assert!(sandbox.read("sizes/sweep.svg").contains(">[8, 2]</text>"));
     // commas and blanks are in no folder's name, and yet folders differ
     let folders = std::fs::read_dir(sandbox.path("sizes")).unwrap();
@@ -379,6 +381,24 @@ fn a_sweep_that_ends_keeps_the_runs_before() {
     let again: Value = serde_json::from_str(&sandbox.read("sweep/sweep.json")).unwrap();
     let again = again["runs"].as_array().unwrap();
     assert!(again.len() == 2 && again.contains(&runs[0]), "{again:?}");
+}
+
+#[test]
+fn settings_that_are_measured_on_others_are_not_chosen_from() {
+    let sandbox = Sandbox::new();
+    let sweep = |axis| {
+        let set = ["--set", "evaluation.missing_gold=rank-infinity"];
+        let sweep = ["sweep", "small.toml", "--out", "sweep", "--grid", axis];
+        sandbox.succeed(&[&sweep[..], &set].concat())
+    };
+    let text = sweep("output.only_training=false");
+    assert!(text.contains("best: sweep/output.only_training=false\n"), "{text}");
+    let text = sweep("output.only_training=false,true");
+    let says = "no setting is chosen: sweep/output.only_training=true is measured on other candidates than \
+                sweep/output.only_training=false\n";
+    assert!(text.contains(says) && !text.contains("best:"), "{text}");
+    // the same where nothing is trained
+    assert!(sweep("output.only_training=false").contains("no setting is chosen: "));
 }
 
 #[test]
