@@ -18,7 +18,7 @@ pub(super) struct MeasuredRuns {
 
 /// A complete run, with what it is measured on as far as it says it.
 pub(super) struct MeasuredRun {
-    path: PathBuf,
+    pub path: PathBuf,
     config: Checked,
     measured_on: MeasuredOn,
 }
