@@ -50,6 +50,9 @@ pub struct EvaluatedPool {
     pub rule: String,
     /// A number that rules have in common which give each query the same candidates; none where each has all.
     pub fingerprint: Option<u64>,
+    /// Where each query has all candidates, what these are; none where it is not known, as of candidates in shards.
+    #[serde(default)]
+    pub shared: Option<SharedCandidates>,
 }
 
 /// Fingerprints of the candidates that all queries share, in any order.

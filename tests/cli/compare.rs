@@ -8,7 +8,7 @@ use dsokr::run::{Member, QueryRequest};
 use dsokr::{Evaluation, Run, StoredEvaluation};
 use serde_json::Value;
 
-use crate::sandbox::{BAG, CONFIG, RIDGE, Sandbox, json, number};
+use crate::sandbox::{BAG, CONFIG, RIDGE, Sandbox, copy, json, number};
 
 fn metric<'a>(comparison: &'a Value, name: &str) -> &'a Value {
     let metrics = comparison["metrics"].as_array().unwrap();
@@ -134,6 +134,30 @@ fn runs_are_ranked_among_the_candidates_of_the_first() {
             let difference = number(&against, run) - number(&kept, "mrr");
             assert!(difference.abs() < 1e-12, "{first} {other}: {against}");
         }
+    }
+}
+
+#[test]
+fn runs_with_other_candidates_are_not_compared() {
+    let sandbox = Sandbox::new();
+    sandbox.succeed(&["train", "small.toml", "--set", "training.epochs=1", "--out", "a"]);
+    for other in ["copies", "others", "renamed"] {
+        copy(&sandbox.path("a"), &sandbox.path(other));
+    }
+    let added = |run: &str, rows: [&str; 2]| {
+        sandbox.write("more.tsv", &format!("id\tname\n{}\n", rows.join("\n")));
+        sandbox.succeed(&["candidates", "add", run, "more.tsv"]);
+    };
+    // those of queries' right outputs tie with them, and others do not
+    added("a", ["x\tcycloprop", "y\tcyclobutane"]);
+    added("copies", ["x\tcycloprop", "y\tcyclobutane"]);
+    added("others", ["x\tcycloprop", "z\tcyclobutane"]);
+    added("renamed", ["x\tcycloprop", "y\tcyclobutene"]);
+    sandbox.succeed(&["compare", "a", "copies"]);
+    for other in ["others", "renamed"] {
+        let says = [other, "82 candidates, of other ids or labels", "the candidates of a"];
+        sandbox.fail(&["compare", "a", other], 2, &says);
+        sandbox.fail(&["evaluate", "a", "--against", other], 2, &says);
     }
 }
 
