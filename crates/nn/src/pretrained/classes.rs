@@ -79,8 +79,8 @@ pub(super) struct Cleaning {
 impl Cleaning {
     /// Reads the keys of tokenizer_config.json.
     pub(super) fn read(settings: &JsonFile) -> Result<Self, Error> {
-        let accents = settings.value("strip_accents", Some(None), "true or false", |value| {
-            if value.is_null() { Some(None) } else { value.as_bool().map(Some) }
+        let accents = settings.value_or_null("strip_accents", None, "true or false", |value| {
+            value.as_bool().map(Some)
         })?;
         Ok(Self {
             lowercase: settings.flag("do_lower_case", true)?,

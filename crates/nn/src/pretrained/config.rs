@@ -47,7 +47,7 @@ impl Config {
             &format!("null or \"absolute\", {VECTORS}"),
         )?;
         for key in ["is_decoder", "add_cross_attention"] {
-            keys.only(key, |value| value.is_null() || value == false, "false")?;
+            keys.only_value(key, false, "false")?;
         }
         for key in ["quantization_config", "pruned_heads"] {
             let empty =
