@@ -195,7 +195,8 @@ impl<'a> Choice<'a> {
         self.relate((self.ends[end].atom, here), (self.ends[partner].atom, there), together)
     }
 
-    /// Returns a second substituent of an end that another end has marked lies on the other side.
+    /// Notes that every other substituent of an end whose bond is marked lies on the other side; false if this contradicts
+    /// other marks.
     fn agrees_with_siblings(&mut self, end: usize) -> bool {
         let Some(chosen) = self.chosen[end] else { return true };
         let atom = self.ends[end].atom;
