@@ -235,8 +235,7 @@ impl<'a> Evaluator<'a> {
         let evaluation = self.evaluate_by(name, z, models)?;
         let draw = |outputs| drawing(&self.reported().inputs, outputs, EXAMPLES);
         let drawn = evaluation.outputs.as_ref().map(draw).transpose()?.flatten();
-        let queries = (self.reported(), self.pool(name));
-        let report = report(name, queries, evaluation, self.decoder.candidates, self.config())?;
+        let report = report(name, evaluation, self.config().seed)?;
         let perfect_h = self.perfect(name, search)?;
         let skipped_rows = self.problem.dataset.skipped.clone();
         Ok((Report { perfect_h, skipped_rows, ..report }, drawn))

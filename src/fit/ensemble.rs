@@ -182,9 +182,7 @@ fn evaluate(
     }
     replace_json(path, RULE, &run.rule)?;
     let (evaluation, _) = run.evaluate(&queries)?;
-    let candidates = &run.members()[0].candidates;
-    let report =
-        report(name, (queries.split(), queries.pool()), evaluation, candidates, run.config())?;
+    let report = report(name, evaluation, run.config().seed)?;
     let measured_on = queries.measured_on(&run)?;
     Ok((run, report, measured_on))
 }

@@ -29,6 +29,9 @@ pub struct Evaluation {
     pub(crate) right: Vec<u64>,
     /// The true and the predicted outputs, if they are molecules, graphs, sets of labels, classes, rankings or numbers.
     pub outputs: Option<(Truth, Truth)>,
+    /// The true outputs that count in a random order of the candidates, and the first ones of that order, which are drawn; none
+    /// where the predicted outputs are numbers or classes, or none are compared.
+    pub(crate) drawn: Option<(Truth, Truth)>,
     /// All right classes of each query, where outputs are classes; empty where they have not been read.
     pub(crate) right_classes: Vec<BTreeSet<String>>,
     /// What metrics of these need to know.
@@ -85,6 +88,7 @@ impl Evaluation {
             golds: Vec::new(),
             right: Vec::new(),
             outputs: None,
+            drawn: None,
             right_classes: Vec::new(),
             facts: OutputFacts::default(),
             scored: None,
@@ -94,11 +98,12 @@ impl Evaluation {
         }
     }
 
-    /// The metrics of a random order of the candidates; of numbers and classes those of the constants that fit the
-    /// training outputs best.
+    /// The metrics of a random order of the candidates, the first of which is compared with the right output where predicted
+    /// outputs are; of numbers and classes those of the constants that fit the training outputs best. A
+    /// [`StoredEvaluation`](crate::StoredEvaluation) does not keep what was drawn.
     ///
     /// # Errors
-    /// An evaluation of no queries.
+    /// An evaluation of no queries; outputs that cannot be compared.
     pub fn chance(&self) -> Result<Scores, Error> {
         let Scores { numbers, classes, .. } = self.scores;
         let Metrics { candidates, duplicate_candidates, .. } = self.scores.ranks;
@@ -107,6 +112,10 @@ impl Evaluation {
         if let Some(scored) = &self.scored {
             scores.roc_auc = self.scores.roc_auc.map(|_| 0.5);
             scores.pr_auc = scored.prevalence();
+        }
+        if let Some((truth, drawn)) = &self.drawn {
+            let (outputs, _) = OutputScores::with_queries(truth, drawn, &self.facts)?;
+            scores.outputs = Some(outputs);
         }
         let Some((truth, _)) = &self.outputs else {
             return Ok(scores);

@@ -37,6 +37,7 @@ pub(super) fn compare_characters(document: &mut DocumentMut) {
     for block in blocks.filter_map(Value::as_inline_table_mut) {
         if block.get("kind").and_then(Value::as_str) == Some("words") {
             put(block, "kind", "across-words");
+            block.remove("min_characters");
             block.insert("max", LONGEST_NGRAM.into());
             block.fmt();
         }
