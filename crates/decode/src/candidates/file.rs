@@ -11,7 +11,7 @@ use dsokr_core::store::{Array, Contents, Filling, Stored, Tensor};
 
 use super::columns::Columns;
 use super::coordinates::{Coordinates, check_finite};
-use super::divided::ReadRows;
+use super::divided::{CandidateWriter, Layout, ReadRows};
 use super::filled::{FilledRows, interleaved};
 use super::tensors::{array, optional, pairs};
 use super::texts::{Texts, sorted};
@@ -82,18 +82,7 @@ impl Candidates {
     /// [`Error::Io`] if the file cannot be written; [`Error::OutOfRange`] when more than 2²⁴
     /// candidates share a row, because the file holds multiplicities as `f32`.
     pub fn save(&self, path: &Path, metadata: &BTreeMap<String, String>) -> Result<(), Error> {
-        self.save_by_size(path, metadata, None)
-    }
-
-    /// Saves candidates like [`save`](Self::save); `all` reads coordinates that are divided among processes.
-    pub(super) fn save_by_size(
-        &self,
-        path: &Path,
-        metadata: &BTreeMap<String, String>,
-        all: Option<AllRows<f32>>,
-    ) -> Result<(), Error> {
-        let bytes = 4 * self.distinct() * self.dim;
-        self.save_in(path, metadata, bytes >= LARGE, bytes >= HUGE, all)
+        CandidateWriter { candidates: self, all: None }.save(path, metadata)
     }
 
     /// Saves candidates like [`save`](Self::save), with coordinates in blocks and codes, whatever their size: for a program
@@ -106,66 +95,7 @@ impl Candidates {
         path: &Path,
         metadata: &BTreeMap<String, String>,
     ) -> Result<(), Error> {
-        self.save_in(path, metadata, true, true, None)
-    }
-
-    /// Saves candidates with coordinates in blocks where `mapped`, and then with codes where `coded`; `all` reads
-    /// coordinates that are divided among processes.
-    pub(super) fn save_in(
-        &self,
-        path: &Path,
-        metadata: &BTreeMap<String, String>,
-        mapped: bool,
-        coded: bool,
-        all: Option<AllRows<f32>>,
-    ) -> Result<(), Error> {
-        let rows = self.distinct();
-        let counts = self.classes.counts(0..rows);
-        check_counts(&counts, 0)?;
-        let weights = interleaved(&self.constants, counts.iter().map(|&count| count as f32));
-        let groups = (self.classes.offsets(), self.classes.members(0..rows));
-        let mut tensors = named(&self.columns, &self.by_id, Some(&groups));
-        tensors.push(Tensor::f32("weights", &[rows, 2], &weights));
-        let filled = FilledRows {
-            source: self,
-            rows: 0..rows,
-            rounded: false,
-            coded: coded && self.dim <= LARGEST,
-            weights: false,
-        };
-        let points = match (mapped, all) {
-            (true, _) => None,
-            (false, None) => Some(self.coordinates()?),
-            (false, Some(all)) => Some(Cow::Owned(all(0..rows)?)),
-        };
-        match &points {
-            Some(points) => tensors.push(Tensor::f32("coordinates", &[rows, self.dim], points)),
-            None => tensors.extend(filled.tensors()),
-        }
-        let mut metadata = metadata.clone();
-        self.columns.describe(&mut metadata);
-        if !self.hashes.is_empty() {
-            tensors.push(Tensor::u64("hashes", &[rows], &self.hashes));
-        }
-        if self.added > 0 {
-            metadata.insert(ADDED.to_owned(), self.added.to_string());
-        }
-        let hubs = self.correction.as_ref().map(|correction| {
-            let means = correction.hubs.means.iter().copied();
-            metadata.insert(HUB_WEIGHT.to_owned(), correction.weight.to_string());
-            metadata.insert(HUB_NEIGHBOURS.to_owned(), correction.hubs.neighbours.to_string());
-            interleaved(&correction.before, means)
-        });
-        if let Some(hubs) = &hubs {
-            tensors.push(Tensor::f32("hubs", &[rows, 2], hubs));
-        }
-        let version = if mapped { MAPPED } else { WHOLE };
-        let contents = Contents::new(KIND, version, &metadata, &tensors);
-        contents.write_filled(path, |filling| match (mapped, all) {
-            (false, _) => Ok(()),
-            (true, None) => filled.fill(filling),
-            (true, Some(all)) => self.fill_read(all, &filled, filling),
-        })
+        CandidateWriter { candidates: self, all: None }.save_mapped(path, metadata)
     }
 
     /// Appends the numbers of rows that are divided among processes, some rows after others.
@@ -266,6 +196,72 @@ impl Candidates {
         let message = "constants are not those that the hubs and their weight give";
         check(stored, read.constants == constants, format_args!("{message}"))?;
         Ok(read)
+    }
+}
+
+impl CandidateWriter<'_> {
+    /// Writes a file of candidates in a layout.
+    pub(super) fn save_in(
+        &self,
+        layout: Layout,
+        path: &Path,
+        metadata: &BTreeMap<String, String>,
+    ) -> Result<(), Error> {
+        let Self { candidates, all } = *self;
+        let bytes = 4 * candidates.distinct() * candidates.dim;
+        let (mapped, coded) = match layout {
+            Layout::BySize => (bytes >= LARGE, bytes >= HUGE),
+            Layout::Mapped => (true, true),
+        };
+        let rows = candidates.distinct();
+        let counts = candidates.classes.counts(0..rows);
+        check_counts(&counts, 0)?;
+        let weights = interleaved(&candidates.constants, counts.iter().map(|&count| count as f32));
+        let groups = (candidates.classes.offsets(), candidates.classes.members(0..rows));
+        let mut tensors = named(&candidates.columns, &candidates.by_id, Some(&groups));
+        tensors.push(Tensor::f32("weights", &[rows, 2], &weights));
+        let filled = FilledRows {
+            source: candidates,
+            rows: 0..rows,
+            rounded: false,
+            coded: coded && candidates.dim <= LARGEST,
+            weights: false,
+        };
+        let points = match (mapped, all) {
+            (true, _) => None,
+            (false, None) => Some(candidates.coordinates()?),
+            (false, Some(all)) => Some(Cow::Owned(all(0..rows)?)),
+        };
+        match &points {
+            Some(points) => {
+                tensors.push(Tensor::f32("coordinates", &[rows, candidates.dim], points))
+            }
+            None => tensors.extend(filled.tensors()),
+        }
+        let mut metadata = metadata.clone();
+        candidates.columns.describe(&mut metadata);
+        if !candidates.hashes.is_empty() {
+            tensors.push(Tensor::u64("hashes", &[rows], &candidates.hashes));
+        }
+        if candidates.added > 0 {
+            metadata.insert(ADDED.to_owned(), candidates.added.to_string());
+        }
+        let hubs = candidates.correction.as_ref().map(|correction| {
+            let means = correction.hubs.means.iter().copied();
+            metadata.insert(HUB_WEIGHT.to_owned(), correction.weight.to_string());
+            metadata.insert(HUB_NEIGHBOURS.to_owned(), correction.hubs.neighbours.to_string());
+            interleaved(&correction.before, means)
+        });
+        if let Some(hubs) = &hubs {
+            tensors.push(Tensor::f32("hubs", &[rows, 2], hubs));
+        }
+        let version = if mapped { MAPPED } else { WHOLE };
+        let contents = Contents::new(KIND, version, &metadata, &tensors);
+        contents.write_filled(path, |filling| match (mapped, all) {
+            (false, _) => Ok(()),
+            (true, None) => filled.fill(filling),
+            (true, Some(all)) => candidates.fill_read(all, &filled, filling),
+        })
     }
 }
 
