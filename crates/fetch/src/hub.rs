@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use dsokr_core::store::write_atomically;
 use dsokr_nn::pretrained::{
-    ADAPTER, COMPANIONS, Pretrained, WEIGHT_FILES, module_folders, sentence_files,
+    ADAPTER, COMPANIONS, MODULES, Pretrained, WEIGHT_FILES, module_folders, sentence_files,
     transformer_folder, weight_parts,
 };
 use ureq::http::StatusCode;
@@ -28,8 +28,6 @@ fn files() -> impl Iterator<Item = &'static str> {
 /// it does not have.
 const REFUSED: [StatusCode; 2] = [StatusCode::UNAUTHORIZED, StatusCode::FORBIDDEN];
 
-/// The list of modules of a model of sentence-transformers.
-const MODULES: &str = "modules.json";
 /// The folder in which the cache notes, by commit, the files that a model does not have.
 const ABSENT: &str = ".no_exist";
 
