@@ -273,8 +273,9 @@ fn lines_of_spectra(file: &Path) -> Result<Box<dyn Read>, Error> {
         None => return Ok(Box::new(stream)),
     };
     let first = shorten(first);
-    let message =
-        format!("the file begins with {first:?}, and its lines are read as a spectrum each; {remedy}");
+    let message = format!(
+        "the file begins with {first:?}, and its lines are read as a spectrum each; {remedy}"
+    );
     Err(dsokr_core::Error::file(file, message).into())
 }
 
