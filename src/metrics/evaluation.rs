@@ -1,6 +1,6 @@
 //! The evaluation of predictions on a split: metrics, and what intervals and comparisons draw them from.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 use dsokr_data::Truth;
 use dsokr_decode::{Candidates, Metrics, Rank};
@@ -10,6 +10,7 @@ use crate::error::Error;
 use crate::metrics::areas::ScoredLabels;
 use crate::metrics::classes::ClassScores;
 use crate::metrics::constants::Constants;
+use crate::metrics::labels::all_labels;
 use crate::metrics::queries::QueryValues;
 use crate::metrics::regression::RegressionScores;
 use crate::metrics::scores::{OutputFacts, OutputScores, Scores};
@@ -53,6 +54,29 @@ pub struct EvaluatedPool {
     pub rule: String,
     /// A number that rules have in common which give each query the same candidates; none where each has all.
     pub fingerprint: Option<u64>,
+    /// Where each query has all candidates, what these are; none where it is not known, as of candidates in shards.
+    #[serde(default)]
+    pub shared: Option<SharedCandidates>,
+}
+
+/// Fingerprints of the candidates that all queries share, in any order.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SharedCandidates {
+    /// A number that candidates of the same ids have in common.
+    pub ids: u64,
+    /// The column of their labels; none where `output.label` names none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
+    /// A number that candidates of the same ids and labels have in common.
+    pub labels: u64,
+}
+
+impl SharedCandidates {
+    /// Whether two sets are known to differ: in their ids, or in their labels where both are of one column.
+    pub(crate) fn differ(&self, other: &Self) -> bool {
+        let same_column = self.label.is_some() && self.label == other.label;
+        self.ids != other.ids || (same_column && self.labels != other.labels)
+    }
 }
 
 impl Evaluation {
@@ -135,6 +159,16 @@ impl Evaluation {
         self.queries.extend(queries);
         self.outputs = Some((truth, predicted));
         Ok(())
+    }
+
+    /// The labels that decisions are about; none where outputs are not sets of labels.
+    pub(crate) fn labels(&self) -> HashSet<&str> {
+        match &self.outputs {
+            Some((Truth::Labels(truth), Truth::Labels(predicted))) => {
+                all_labels(&self.facts.names, [truth, predicted])
+            }
+            Some(_) | None => HashSet::new(),
+        }
     }
 
     /// Adds the areas under curves of scores of labels.

@@ -8,8 +8,8 @@ use dsokr_basis::{Features, Kernel};
 use dsokr_core::Cancellation;
 use dsokr_data::Split;
 use dsokr_data::featurizers::{NgramConfig, NgramKind, TfIdf};
-use dsokr_molecule::{ElementCounts, Molecule};
-use dsokr_spectra::{Adduct, FragmentPeak, PeakExplainer, PeakSource, Spectrum, Subformulas};
+use dsokr_molecule::{ElementCounts, Molecule, exact_mass};
+use dsokr_spectra::{FragmentPeak, PeakExplainer, PeakSource, Spectrum, Subformulas};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -169,7 +169,6 @@ pub(super) struct FragmentOfPeak {
 /// Explains the peaks of a spectrum.
 pub(super) struct Explainer<'a> {
     spectrum: &'a Spectrum,
-    adduct: Adduct,
     fragments: PeakExplainer,
     ppm: f64,
     /// The peaks that each formula explains, which candidates share.
@@ -177,12 +176,11 @@ pub(super) struct Explainer<'a> {
 }
 
 impl<'a> Explainer<'a> {
-    /// Parts of ions with the spectrum's adduct count where they are within `ppm` millionths of a peak; none of an adduct
-    /// that is not known.
+    /// Parts of ions with the spectrum's adduct, of several the one nearest to the precursor, count where they are within
+    /// `ppm` millionths of a peak; none of an adduct that is not known.
     pub(super) fn new(spectrum: &'a Spectrum, ppm: f64) -> Option<Self> {
-        let adduct = spectrum.ion().ok()?;
         let fragments = PeakExplainer::new(spectrum, ppm).ok()?;
-        Some(Self { spectrum, adduct, fragments, ppm, by_formula: HashMap::new() })
+        Some(Self { spectrum, fragments, ppm, by_formula: HashMap::new() })
     }
 
     /// What the fragments of a molecule explain; `None` for labels that are not molecules, and for molecules that are too
@@ -229,7 +227,8 @@ impl<'a> Explainer<'a> {
     }
 
     fn explained(&self, atoms: &ElementCounts) -> Option<Vec<ExplainedPeak>> {
-        let Some(ion) = Subformulas::new(atoms, &self.adduct) else { return Some(Vec::new()) };
+        let (_, adduct) = self.spectrum.ion_of(exact_mass(atoms)).ok()?;
+        let Some(ion) = Subformulas::new(atoms, &adduct) else { return Some(Vec::new()) };
         let mut explained = Vec::new();
         for (at, peak) in self.spectrum.peaks().iter().enumerate() {
             let parts = ion.at(peak.mz, self.ppm).ok()?;

@@ -7,10 +7,10 @@ use dsokr_decode::{percentile_interval, resampled};
 
 use super::{Metric, Over};
 use crate::error::Error;
-use crate::metrics::areas::ScoredLabels;
+use crate::metrics::areas::{DRAWN, ScoredLabels};
 use crate::metrics::classes::PredictedClasses;
 use crate::metrics::evaluation::Evaluation;
-use crate::metrics::labels::label_rows;
+use crate::metrics::labels::{all_labels, label_rows};
 use crate::metrics::regression::{PredictedNumbers, PredictedTarget};
 
 /// A metric of the queries at some positions, at least one; a position may occur repeatedly.
@@ -40,7 +40,7 @@ impl Metric {
             }
             Over::F1 => mean(labels()?.each(|(common, all), _| f1(common, all))),
             Over::HammingLoss => {
-                mean(labels()?.each(|(common, all), columns| (all - 2 * common) as f64 / columns))
+                mean(labels()?.each(|(common, all), labels| (all - 2 * common) as f64 / labels))
             }
             Over::MicroF1 => {
                 let counts = labels()?;
@@ -73,8 +73,8 @@ pub const RESAMPLES: usize = 10_000;
 /// many queries, with replacement, the interval reaches from the 2.5th to the 97.5th percentile.
 /// All metrics are computed on the same draws, which depend only on `seed` and the number of
 /// queries. The macro F1 of a resample leaves out labels that are in none of its sets, and an area under a curve those
-/// that all or none of its queries have. An interval that reaches infinity is left out, and those of areas where more than
-/// 50,000 scores of labels are known.
+/// that all or none of its queries have. An interval that reaches infinity is left out, and so are those of areas where more
+/// than 50,000 scores of labels are known, and those of numbers where queries and targets have more than 50,000.
 ///
 /// # Errors
 /// [`dsokr_core::Error::TooFew`] for no queries and for less than 40 resamples.
@@ -83,8 +83,16 @@ pub fn intervals(
     resamples: usize,
     seed: u64,
 ) -> Result<BTreeMap<String, [f64; 2]>, Error> {
-    let measured: Vec<(Metric, Summary)> =
-        Metric::all().filter_map(|metric| Some((metric, metric.summary(evaluation)?))).collect();
+    let numbers: usize = match &evaluation.outputs {
+        Some((Truth::Numbers(rows), _)) => rows.iter().map(Vec::len).sum(),
+        Some(_) | None => 0,
+    };
+    // draws of more would take longer than many a training
+    let is_drawn = |metric: &Metric| numbers <= DRAWN || !matches!(metric.0.over, Over::Numbers(_));
+    let measured: Vec<(Metric, Summary)> = Metric::all()
+        .filter(is_drawn)
+        .filter_map(|metric| Some((metric, metric.summary(evaluation)?)))
+        .collect();
     let drawn = resampled(evaluation.ranks.len(), resamples, seed, |queries| {
         let queries: Vec<usize> = queries.collect();
         measured.iter().map(|(_, summary)| summary(&queries)).collect::<Vec<f64>>()
@@ -136,6 +144,8 @@ fn of_classes(
 struct LabelCounts {
     /// Number of columns of [`label_rows`].
     columns: usize,
+    /// Number of [`all_labels`], at least 1.
+    labels: usize,
     /// The labels that are in either set, for each query.
     queries: Vec<Vec<LabelCount>>,
 }
@@ -154,6 +164,7 @@ impl LabelCounts {
         let Some((Truth::Labels(truth), Truth::Labels(predicted))) = &evaluation.outputs else {
             return None;
         };
+        let labels = all_labels(&evaluation.facts.names, [truth, predicted]).len().max(1);
         let [truth, predicted] = label_rows(truth, predicted).ok()?;
         let queries = (0..truth.len()).map(|query| {
             let mut sets = vec![0; truth.width()];
@@ -162,13 +173,13 @@ impl LabelCounts {
             let either = sets.into_iter().enumerate().filter(|&(_, sets)| sets > 0);
             either.collect()
         });
-        Some(Self { columns: truth.width(), queries: queries.collect() })
+        Some(Self { columns: truth.width(), labels, queries: queries.collect() })
     }
 
-    /// A value of common labels and labels of both sets together, of so many columns, for each query.
+    /// A value of common labels and labels of both sets together, and of the number of all labels, for each query.
     fn each(&self, value: impl Fn((u64, u64), f64) -> f64) -> Vec<f64> {
         let sums = self.queries.iter().map(|counts| counts.iter().fold((0, 0), add));
-        sums.map(|sum| value(sum, self.columns as f64)).collect()
+        sums.map(|sum| value(sum, self.labels as f64)).collect()
     }
 
     fn micro_f1(&self, drawn: &[usize]) -> f64 {
