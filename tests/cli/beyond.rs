@@ -52,7 +52,14 @@ fn a_search_finds_molecules_nearer_than_any_candidate() {
     let set = format!("decoding.beyond={{{SETTINGS}}}");
     let train = ["train", "molecules.toml", "--set", &set, "--out", "runs/searched"];
     let text = sandbox.succeed(&train);
-    assert!(text.contains("beyond") && text.contains("without stereo"), "{text}");
+    // each search is named by the row whose targets it is for
+    let tables: Vec<&str> = text.split("exact molecule").skip(1).collect();
+    assert_eq!(tables.len(), 2, "{text}");
+    for (table, name) in tables.iter().zip(["model", "perfect h"]) {
+        let lines: Vec<&str> = table.lines().skip(1).take(3).collect();
+        assert!(lines[0].starts_with(name) && lines[1].starts_with("beyond "), "{text}");
+        assert!(lines[2].starts_with(&format!("{name}, beyond: ")), "{text}");
+    }
     let again = json(&sandbox.succeed(&["evaluate", "runs/searched", "--json"]));
     assert_eq!(again["beyond"], *beyond);
     let record: Value = serde_json::from_str(&sandbox.read("runs/searched/metrics.json")).unwrap();
