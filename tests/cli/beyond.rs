@@ -13,6 +13,15 @@ use crate::served::Served;
 
 pub const SETTINGS: &str = "beam=5,starts=5,rounds=3,unknown=0.5";
 
+/// Checks that a page of the book has every key of an object.
+fn keys_are_described(object: &Value, page: &str) {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("book/src").join(page);
+    let text = std::fs::read_to_string(path).unwrap();
+    for key in object.as_object().unwrap().keys() {
+        assert!(text.contains(&format!("`{key}`")), "{page} lacks {key}");
+    }
+}
+
 pub fn trained() -> Sandbox {
     let sandbox = sandbox();
     // bonds are seen, and most of every molecule lies in the span of the sketch
@@ -64,6 +73,9 @@ fn a_search_finds_molecules_nearer_than_any_candidate() {
     assert_eq!(again["beyond"], *beyond);
     let record: Value = serde_json::from_str(&sandbox.read("runs/searched/metrics.json")).unwrap();
     assert_eq!(record["beyond"], *beyond);
+    for object in [&record, beyond, &beyond["candidates"]] {
+        keys_are_described(object, "files.md");
+    }
 }
 
 #[test]
@@ -94,6 +106,7 @@ fn an_answer_has_the_molecule_beside_the_candidates() {
     let known = search("rounds=1,evaluations=1");
     // one evaluation is the first candidate, with its own score
     let found = &known["beyond"][0];
+    keys_are_described(found, "beyond.md");
     let first = &known["candidates"][0];
     assert_eq!((&found["in_table"], &found["nearest"]), (&Value::Bool(true), &first["id"]));
     let molecule = Molecule::parse(first["label"].as_str().unwrap()).unwrap();
