@@ -169,7 +169,7 @@ fn a_run_on_kernels_names_the_command_that_takes_its_inputs() {
     assert!(trained.contains(&format!("try: {named}\n")), "{trained}");
     let command = named.replace("FILE", "data/spectra/test.tsv");
     let command: Vec<&str> = command.split(' ').skip(1).collect();
-    assert!(sandbox.succeed(&command).contains("MRR"));
+    assert!(sandbox.succeed(&command).contains("F1"));
     let card = sandbox.read("runs/kernels/README.md");
     assert!(card.contains("dsokr evaluate . --data DATA --queries FILE"), "{card}");
     assert!(!card.contains("dsokr predict"), "{card}");
