@@ -19,6 +19,7 @@ use dsokr_data::{InputKind, Inputs, Split};
 use dsokr_decode::Combination::{Max, Mean, Rank, ReciprocalRank};
 use dsokr_spectra::{Spectrum, SpectrumFormat, Subformulas};
 
+use crate::cli::output::PROGRAM;
 use crate::config::BeyondConfig;
 use crate::config::candidate_rule::CandidateRule;
 use crate::decoding::filter::Filter;
@@ -130,9 +131,16 @@ impl Texts {
     ) -> Result<Queries, Error> {
         match run.config.encoder.abilities().reads {
             InputKind::Vectors => self.vectors(file, run),
-            // a run that reads kernels refuses texts
-            InputKind::Texts | InputKind::Kernels => {
+            InputKind::Texts => {
                 Ok(Queries::Texts(Box::new(checked(self.texts(file, run)?, run, among))))
+            }
+            InputKind::Kernels => {
+                let program = &*PROGRAM;
+                let allowed = format_args!(
+                    "inputs of a run that reads texts or vectors: this one knows values of kernels for the inputs of its \
+                     matrices alone, and `{program} evaluate RUN --queries FILE` ranks candidates for those that a table names"
+                );
+                Err(Error::value("FILE", file.display(), allowed))
             }
         }
     }

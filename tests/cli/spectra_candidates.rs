@@ -100,6 +100,15 @@ fn candidates_are_those_of_the_precursors_mass_or_of_the_formula() {
         none.contains("caution: no candidate has an ion within 10 ppm of the precursor"),
         "{none}"
     );
+    let query = glycol("63.1 formula=C30H2");
+    let arguments = |rule| ["search", "runs/bins", &query[..], "--candidates", rule];
+    let lacking = sandbox.run(&arguments("formula"));
+    let [said, logged] =
+        [lacking.stdout, lacking.stderr].map(|text| String::from_utf8(text).unwrap());
+    let says = "no candidate has the formula C30H2; with the candidates \"all\"";
+    assert!(lacking.status.success() && said.contains(&format!("caution: {says}")), "{said}");
+    assert!(logged.contains(&format!("the query: {says}")), "{logged}");
+    assert!(!sandbox.succeed(&arguments("all")).contains("caution"));
     let unknown = default(&glycol("63.0 adduct=[M+?]+"));
     assert!(unknown.contains("caution: the adduct \"[M+?]+\" is not known"), "{unknown}");
 
