@@ -240,10 +240,10 @@ impl BeyondSearch {
         count: usize,
     ) -> Result<Vec<Vec<FoundMolecule>>, Error> {
         let candidates = models[0].candidates;
-        let ranked = match self.keep.is_restricted() {
-            true => self.settings.starts.max(LOOKED_THROUGH),
-            false => self.settings.starts,
-        };
+        let mut ranked = self.settings.starts;
+        if self.keep.is_restricted() {
+            ranked = ranked.max(LOOKED_THROUGH);
+        }
         let ranked = ranked.min(candidates.len());
         let (further, ranked) = ensemble.out_of_pool_scores(pool, rule, ranked)?;
         let starts: Vec<Vec<&str>> =
