@@ -2,7 +2,7 @@
 
 mod data;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use dsokr_molecule::graph::{
@@ -43,6 +43,18 @@ fn json_lines_of_both_kinds_of_keys_and_labels_are_read() {
     let written = r#"{"nodes":["C","O",3],"edges":[[0,1,2],[0,2,0],[1,2,"x"]]}"#;
     assert_eq!(lines[1].json_line(), written);
     assert_eq!((lines[1].written(label("O")), lines[1].written(3)), ("O".into(), "3".into()));
+}
+
+#[test]
+fn negative_labels_are_written_as_they_are() {
+    let text = r#"{"nodes":[-1,0,"a"],"edges":[[0,1,-2],[1,2,-9223372036854775808]]}"#;
+    let graph = &parse_json_lines(text.as_bytes(), Path::new("g.jsonl")).unwrap()[0];
+    assert_eq!(graph.graph.labels()[..2], [u64::MAX, 0]);
+    assert_eq!(graph.json_line(), text);
+    assert_eq!((graph.written(u64::MAX), graph.written(label("a"))), ("-1".into(), "a".into()));
+    let large = r#"{"nodes":[18446744073709551615],"edges":[]}"#;
+    let graph = &parse_json_lines(large.as_bytes(), Path::new("g.jsonl")).unwrap()[0];
+    assert_eq!(graph.json_line(), large);
 }
 
 /// The golden file is read by its own keys and gives what the SMILES beside it gives: in QM9's part,
@@ -171,13 +183,17 @@ fn tu_data_sets_are_read_from_their_folder() {
     let graphs = tu(&WHOLE).unwrap();
     let first = Graph::new(vec![0, 1, u64::MAX], &[(0, 1, 3), (1, 2, 4)]).unwrap();
     let second = Graph::new(vec![0, 7], &[(0, 1, 5)]).unwrap();
-    let named = |id: &str, graph, class| NamedGraph {
+    let named = |id: &str, graph, class, negative| NamedGraph {
         id: id.into(),
         graph,
         class: Some(class),
         texts: BTreeMap::new(),
+        negative,
     };
-    assert_eq!(graphs, [named("1", first, 1), named("2", second, -1)]);
+    let negative = BTreeSet::from([u64::MAX]);
+    let expected = [named("1", first, 1, negative), named("2", second, -1, BTreeSet::new())];
+    assert_eq!(graphs, expected);
+    assert_eq!(graphs[0].json_line(), r#"{"nodes":[0,1,-1],"edges":[[0,1,3],[1,2,4]]}"#);
 }
 
 #[test]

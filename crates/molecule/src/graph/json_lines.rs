@@ -1,5 +1,6 @@
 //! Graphs as JSON lines, one graph a line.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
@@ -97,22 +98,40 @@ fn parse(text: &[u8], path: &Path, line: usize) -> Result<NamedGraph, Error> {
         row.edges.iter().map(|Edge(a, b, label, ())| (*a, *b, label.value())).collect();
     let graph = Graph::new(labels, &edges).map_err(|e| Error::at_line(path, line, e))?;
     let id = row.id.map_or_else(|| line.to_string(), |Id(id)| id);
-    let text = |label| match label {
-        Label::Text(text) => Some((super::label(&text), text)),
-        Label::Number(_) => None,
-    };
     let all = row.nodes.into_iter().chain(row.edges.into_iter().map(|Edge(_, _, label, ())| label));
-    Ok(NamedGraph { id, graph, class: None, texts: all.filter_map(text).collect() })
+    let mut texts = BTreeMap::new();
+    let mut negative = BTreeSet::new();
+    for label in all {
+        let value = label.value();
+        match label {
+            Label::Text(text) => {
+                texts.insert(value, text);
+            }
+            Label::Number(number) if number < 0 => {
+                negative.insert(value);
+            }
+            Label::Number(_) => {}
+        }
+    }
+    Ok(NamedGraph { id, graph, class: None, texts, negative })
 }
 
 impl NamedGraph {
     /// Returns a label of a node or an edge as the file writes it.
     pub fn written(&self, label: u64) -> String {
-        self.texts.get(&label).cloned().unwrap_or_else(|| label.to_string())
+        match self.texts.get(&label) {
+            Some(text) => text.clone(),
+            None => self.number(label).to_string(),
+        }
+    }
+
+    /// Returns the whole number that stands for a label in the file.
+    fn number(&self, label: u64) -> i128 {
+        if self.negative.contains(&label) { i128::from(label as i64) } else { label.into() }
     }
 
     /// Returns the graph as one JSON line, which [`parse_json_lines`] reads, with the labels that are texts as
-    /// texts. Id and class are left out.
+    /// texts, and negative ones as they are. Id and class are left out.
     ///
     /// ```
     /// use std::path::Path;
@@ -125,7 +144,7 @@ impl NamedGraph {
     pub fn json_line(&self) -> String {
         let label = |&label: &u64| match self.texts.get(&label) {
             Some(text) => Label::Text(text.clone()),
-            None => Label::Number(label),
+            None => Label::Number(self.number(label)),
         };
         let edge = |(a, b, edge_label): (usize, usize, u64)| Edge(a, b, label(&edge_label), ());
         let nodes = self.graph.labels().iter().map(label).collect();
@@ -152,7 +171,7 @@ struct Id(String);
 #[serde(untagged)]
 enum Label {
     Text(String),
-    Number(u64),
+    Number(i128),
 }
 
 impl Label {
@@ -160,7 +179,7 @@ impl Label {
     fn value(&self) -> u64 {
         match self {
             Self::Text(text) => label(text),
-            Self::Number(number) => *number,
+            Self::Number(number) => *number as u64,
         }
     }
 }
@@ -192,12 +211,11 @@ impl<'de> Deserialize<'de> for Id {
 }
 
 impl<'de> Deserialize<'de> for Label {
-    /// Creates a negative number stands for itself modulo 2⁶⁴.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         UntaggedEnumVisitor::new()
             .expecting("a label, a text or a whole number")
             .string(|text| Ok(Self::Text(text.to_owned())))
-            .i128(|number| Ok(Self::Number(number as u64)))
+            .i128(|number| Ok(Self::Number(number)))
             .deserialize(deserializer)
     }
 }

@@ -50,11 +50,17 @@ pub fn read_tudataset(folder: &Path, name: &str) -> Result<Vec<NamedGraph>, Erro
         check_size(&file.path, line, "edges", graph_edges.len() + 1, MAX_EDGES)?;
         graph_edges.push((nodes.place[low], nodes.place[high], label as u64));
     }
-    let graph = |(index, (labels, edges)): (usize, (Vec<u64>, Vec<_>))| NamedGraph {
-        id: (index + 1).to_string(),
-        graph: Graph::from_checked(labels, edges),
-        class: class_of.as_ref().and_then(|classes| classes.get(index).copied()),
-        texts: BTreeMap::new(),
+    let graph = |(index, (labels, edges)): (usize, (Vec<u64>, Vec<(usize, usize, u64)>))| {
+        let all = labels.iter().copied().chain(edges.iter().map(|&(_, _, label)| label));
+        // the files hold no number above 2⁶³ − 1
+        let negative = all.filter(|&label| label > i64::MAX as u64).collect();
+        NamedGraph {
+            id: (index + 1).to_string(),
+            graph: Graph::from_checked(labels, edges),
+            class: class_of.as_ref().and_then(|classes| classes.get(index).copied()),
+            texts: BTreeMap::new(),
+            negative,
+        }
     };
     Ok(nodes.labels_of.into_iter().zip(edges_of).enumerate().map(graph).collect())
 }
