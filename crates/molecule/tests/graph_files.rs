@@ -24,7 +24,7 @@ fn json_lines_of_both_kinds_of_keys_and_labels_are_read() {
 
 {"atoms": ["C", "O", 3], "bonds": [[1, 0, 2], [1, 2, "x"], [2, 0]], "charges": [0, 0, 0]}
 {"id": 7, "nodes": [-1, 18446744073709551615], "edges": [], "id2": {"deep": [[]]}}
-{"nodes": [], "edges": []}"#;
+{"nodes": [], "edges": [], "directed": false}"#;
     let lines = parse_json_lines(text.as_bytes(), Path::new("g.jsonl")).unwrap();
     let ids: Vec<_> = lines.iter().map(|line| line.id.as_str()).collect();
     assert_eq!(ids, ["water", "3", "7", "5"]);
@@ -90,6 +90,10 @@ fn wrong_json_lines_are_refused_with_their_place() {
         ("{\"nodes\": [1, 1], \"edges\": [[0, -1]]}", "invalid value: integer `-1`"),
         ("{\"nodes\": [1], \"edges\": [], \"id\": []}", "expected an id, a text or a whole number"),
         ("[1]", "g.jsonl:1:"),
+        (
+            "{\"directed\": true, \"nodes\": [1], \"edges\": []}",
+            "\"directed\": true; edges have no direction here",
+        ),
         ("{\"nodes\": [1], \"edges\": []} x", "trailing characters"),
         (
             "{\"nodes\": [1], \"edges\": [[0, 1]]}",

@@ -1,13 +1,16 @@
 //! Graphs as JSON lines, one graph a line.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
 use dsokr_core::Error;
+use dsokr_core::message::list;
 use dsokr_core::store::open_input;
 use serde::Serialize;
-use serde::de::{self, Deserialize, Deserializer};
+use serde::de::{self, Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
+use serde_json::Value;
 use serde_untagged::UntaggedEnumVisitor;
 
 use super::{Graph, MAX_EDGES, MAX_LINE, MAX_NODES, NamedGraph, label};
@@ -26,7 +29,8 @@ use super::{Graph, MAX_EDGES, MAX_LINE, MAX_NODES, NamedGraph, label};
 ///   and `2` differ.
 /// - `edges` (or `bonds`): `[node, node, label]`, or `[node, node]` for label 0, in any direction.
 /// - `id`: a text or whole number; the number of the line where it is left out.
-/// - Other keys and blank lines are ignored.
+/// - Other keys are not read, which a warning says, but `"directed": true` is refused: edges have no direction.
+/// - Blank lines are ignored.
 ///
 /// A graph without nodes is read. Edges from a node to itself, and two edges between the same
 /// nodes in either direction, are refused. A graph has at most [`MAX_NODES`] nodes and
@@ -55,6 +59,7 @@ pub fn read_json_lines(path: &Path) -> Result<Vec<NamedGraph>, Error> {
 /// The errors of [`read_json_lines`].
 pub fn parse_json_lines(mut reader: impl BufRead, path: &Path) -> Result<Vec<NamedGraph>, Error> {
     let mut graphs = Vec::new();
+    let mut others = BTreeSet::new();
     let mut text = Vec::new();
     for line in 1.. {
         text.clear();
@@ -73,8 +78,17 @@ pub fn parse_json_lines(mut reader: impl BufRead, path: &Path) -> Result<Vec<Nam
             return Err(Error::at_line(path, line, message));
         }
         if text.iter().any(|byte| !byte.is_ascii_whitespace()) {
-            graphs.push(parse(&text, path, line)?);
+            let (graph, keys) = parse(&text, path, line)?;
+            graphs.push(graph);
+            others.extend(keys);
         }
+    }
+    if !others.is_empty() {
+        let others = list(&others.into_iter().collect::<Vec<_>>());
+        tracing::warn!(
+            "{}: keys that are not read: {others}; a graph has \"nodes\" and \"edges\" with one label each",
+            path.display()
+        );
     }
     if graphs.is_empty() {
         return Err(super::empty(path));
@@ -82,7 +96,8 @@ pub fn parse_json_lines(mut reader: impl BufRead, path: &Path) -> Result<Vec<Nam
     Ok(graphs)
 }
 
-fn parse(text: &[u8], path: &Path, line: usize) -> Result<NamedGraph, Error> {
+/// Returns a graph, and the keys of the line that are not read.
+fn parse(text: &[u8], path: &Path, line: usize) -> Result<(NamedGraph, Vec<String>), Error> {
     let row: Row = serde_json::from_slice(text).map_err(|error| {
         let column = error.column();
         let reason = error.to_string();
@@ -113,7 +128,7 @@ fn parse(text: &[u8], path: &Path, line: usize) -> Result<NamedGraph, Error> {
             Label::Number(_) => {}
         }
     }
-    Ok(NamedGraph { id, graph, class: None, texts, negative })
+    Ok((NamedGraph { id, graph, class: None, texts, negative }, row.others))
 }
 
 impl NamedGraph {
@@ -148,21 +163,74 @@ impl NamedGraph {
         };
         let edge = |(a, b, edge_label): (usize, usize, u64)| Edge(a, b, label(&edge_label), ());
         let nodes = self.graph.labels().iter().map(label).collect();
-        let line = Row { id: None, nodes, edges: self.graph.edges().map(edge).collect() };
+        let edges = self.graph.edges().map(edge).collect();
+        let line = Row { id: None, nodes, edges, others: Vec::new() };
         // texts and numbers can always be written
         serde_json::to_string(&line).unwrap_or_default()
     }
 }
 
 /// A line.
-#[derive(Serialize, serde::Deserialize)]
+#[derive(Serialize)]
 struct Row {
-    #[serde(default, skip_serializing)]
+    #[serde(skip)]
     id: Option<Id>,
-    #[serde(alias = "atoms")]
     nodes: Vec<Label>,
-    #[serde(alias = "bonds")]
     edges: Vec<Edge>,
+    /// The keys that are not read.
+    #[serde(skip)]
+    others: Vec<String>,
+}
+
+impl<'de> Deserialize<'de> for Row {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(RowVisitor)
+    }
+}
+
+struct RowVisitor;
+
+impl<'de> Visitor<'de> for RowVisitor {
+    type Value = Row;
+
+    fn expecting(&self, out: &mut fmt::Formatter) -> fmt::Result {
+        out.write_str("a graph, an object with nodes and edges")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Row, A::Error> {
+        let mut id = None;
+        let mut nodes = None;
+        let mut edges = None;
+        let mut others = Vec::new();
+        while let Some(key) = map.next_key::<String>()? {
+            match key.as_str() {
+                "id" if id.is_some() => return Err(de::Error::duplicate_field("id")),
+                "nodes" | "atoms" if nodes.is_some() => {
+                    return Err(de::Error::duplicate_field("nodes"));
+                }
+                "edges" | "bonds" if edges.is_some() => {
+                    return Err(de::Error::duplicate_field("edges"));
+                }
+                "id" => id = Some(map.next_value::<Option<Id>>()?),
+                "nodes" | "atoms" => nodes = Some(map.next_value()?),
+                "edges" | "bonds" => edges = Some(map.next_value()?),
+                "directed" => {
+                    if map.next_value::<Value>()? == Value::Bool(true) {
+                        let message = "\"directed\": true; edges have no direction here: leave the key out where that \
+                                       does not matter, or say it by labels of further nodes";
+                        return Err(de::Error::custom(message));
+                    }
+                }
+                _ => {
+                    map.next_value::<IgnoredAny>()?;
+                    others.push(key);
+                }
+            }
+        }
+        let nodes = nodes.ok_or_else(|| de::Error::missing_field("nodes"))?;
+        let edges = edges.ok_or_else(|| de::Error::missing_field("edges"))?;
+        Ok(Row { id: id.flatten(), nodes, edges, others })
+    }
 }
 
 struct Id(String);
