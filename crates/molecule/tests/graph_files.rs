@@ -118,6 +118,31 @@ fn wrong_json_lines_are_refused_with_their_place() {
     assert!(json(&deep).unwrap_err().to_string().starts_with("g.jsonl:1:"));
 }
 
+/// GraphML, GML, lists of edges, and NetworkX's node-link and adjacency data: the Python line of the message writes each that
+/// NetworkX has read, as NetworkX 3.6 gives for a path of two nodes.
+#[test]
+fn files_of_other_tools_are_refused_with_the_format() {
+    for text in [
+        "<?xml version='1.0' encoding='utf-8'?>",
+        "graph [",
+        "0 1 {}",
+        "{",
+        r#"{"directed": false, "nodes": [{"id": 0}, {"id": 1}], "links": [{"source": 0, "target": 1}]}"#,
+        r#"{"directed": false, "nodes": [{"id": 0}, {"id": 1}], "adjacency": [[{"id": 1}], [{"id": 0}]]}"#,
+    ] {
+        let error = json(text).unwrap_err().to_string();
+        let said = r#"a line is a graph, as {"nodes": ["C", "O"], "edges": [[0, 1, 2]]}"#;
+        assert!(
+            error.contains(said) && error.contains("json.dumps({\"nodes\": "),
+            "{text}: {error}"
+        );
+    }
+    let written = r#"{"nodes": ["C", 0], "edges": [[0, 1, 0]]}"#;
+    assert_eq!(json(written).unwrap()[0].len(), 2);
+    let mistake = json(r#"{"nodes": [1.5], "edges": []}"#).unwrap_err().to_string();
+    assert!(!mistake.contains("a line is a graph"), "{mistake}");
+}
+
 #[test]
 fn json_graphs_have_a_largest_size() {
     let graph =

@@ -96,6 +96,17 @@ pub fn parse_json_lines(mut reader: impl BufRead, path: &Path) -> Result<Vec<Nam
     Ok(graphs)
 }
 
+/// What a line is, for those who have graphs in a format of another program.
+const FORMAT: &str = r#"; a line is a graph, as {"nodes": ["C", "O"], "edges": [[0, 1, 2]]}, with edges between places of nodes, from 0; of a graph G of NetworkX, which reads most formats, Python writes it by n = list(G); json.dumps({"nodes": [G.nodes[v].get("label", 0) for v in n], "edges": [[n.index(a), n.index(b), d.get("label", 0)] for a, b, d in G.edges(data=True)]})"#;
+
+/// Returns whether a line is that of another format, and not one with a mistake: no object, a part of one, or one with
+/// other parts.
+fn is_other_format(text: &[u8], message: &str) -> bool {
+    let is_object = text.trim_ascii_start().starts_with(b"{");
+    let starts = ["EOF", "invalid type: map", "missing field"];
+    !is_object || starts.into_iter().any(|start| message.starts_with(start))
+}
+
 /// Returns a graph, and the keys of the line that are not read.
 fn parse(text: &[u8], path: &Path, line: usize) -> Result<(NamedGraph, Vec<String>), Error> {
     let row: Row = serde_json::from_slice(text).map_err(|error| {
@@ -104,7 +115,8 @@ fn parse(text: &[u8], path: &Path, line: usize) -> Result<(NamedGraph, Vec<Strin
         // serde_json counts lines from the start of this line
         let place = format!(" at line {} column {column}", error.line());
         let message = reason.strip_suffix(&place).unwrap_or(&reason);
-        Error::at_line(path, line, format!("position {column}: {message}"))
+        let remedy = if is_other_format(text, message) { FORMAT } else { "" };
+        Error::at_line(path, line, format!("position {column}: {message}{remedy}"))
     })?;
     super::check_size(path, line, "nodes", row.nodes.len(), MAX_NODES)?;
     super::check_size(path, line, "edges", row.edges.len(), MAX_EDGES)?;
