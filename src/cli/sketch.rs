@@ -9,7 +9,7 @@ use crate::cli::plot;
 use crate::config::{Checked, Config, Override};
 use crate::error::{Error, ensure};
 use crate::metrics::table::Table;
-use crate::studies::sketch::{Curve, Leverage, Point, Spread, Study};
+use crate::studies::sketch::{Curve, Leverage, Point, SIZES, Spread, Study};
 
 /// Recommends a sketch size.
 ///
@@ -26,8 +26,7 @@ pub struct Arguments {
     /// Configurations (TOML), for example of several kernels; all need the same metric.
     #[arg(required = true)]
     configs: Vec<PathBuf>,
-    /// Sketch sizes m, in increasing order.
-    #[arg(long, value_delimiter = ',', default_value = "10,20,50,100,200,400")]
+    #[arg(long, value_delimiter = ',', help = sizes_help())]
     sizes: Vec<usize>,
     /// Number of sketches drawn for each size.
     #[arg(long, default_value_t = 3)]
@@ -52,6 +51,14 @@ pub struct Arguments {
     /// Print one JSON object.
     #[arg(long)]
     json: bool,
+}
+
+/// The help of `sizes`.
+fn sizes_help() -> String {
+    let sizes = SIZES.map(|size| size.to_string()).join(", ");
+    format!(
+        "Sketch sizes m, in increasing order; default: those of {sizes} up to the number of training outputs"
+    )
 }
 
 /// The help of `methods`.
@@ -105,6 +112,10 @@ fn study(
 ) -> Result<(), Error> {
     let study = Study::load(config, root)?.shared_by(processes);
     let methods = study.methods(&arguments.methods)?;
+    let sizes = match arguments.sizes.as_slice() {
+        [] => study.sizes(),
+        sizes => sizes.to_vec(),
+    };
     let powers = match arguments.powers.as_slice() {
         [] => vec![config.output.power],
         powers => powers.to_vec(),
@@ -130,13 +141,12 @@ fn study(
                     "{name}: m = {size}: {metric} {mean:.4} ± {deviation:.4}, {seconds:.1} s"
                 );
             };
-            let sizes = &arguments.sizes;
             let draws = arguments.draws;
-            let curve = study.curve(method, *power, sizes, draws, tell)?;
+            let curve = study.curve(method, *power, &sizes, draws, tell)?;
             results.curves.push(Curve { name, ..curve });
         }
     }
-    let largest = arguments.sizes.iter().copied().max().unwrap_or_default();
+    let largest = sizes.iter().copied().max().unwrap_or_default();
     results.leverage.push(study.leverage(arguments.lambda, largest)?);
     Ok(())
 }

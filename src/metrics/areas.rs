@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-/// The most scores of labels whose areas are computed on every draw of a bootstrap.
-const DRAWN: usize = 50_000;
+/// The most scores of labels, or numbers of targets, of which metrics are computed on every draw of a bootstrap.
+pub(super) const DRAWN: usize = 50_000;
 
 /// Scores of each label for the queries, and which queries have it.
 #[derive(Clone, Debug, Serialize, Deserialize)]

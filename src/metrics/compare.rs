@@ -114,7 +114,7 @@ pub struct PairedDifference {
 ///
 /// # Errors
 /// [`dsokr_core::Error::Value`] for fewer than two runs, for runs whose queries differ, for queries that were ranked among
-/// the candidates of two rules, and for ranks among other numbers of candidates;
+/// the candidates of two rules, and for ranks among other candidates;
 /// [`dsokr_core::Error::TooFew`] for less than 40 resamples.
 pub fn compare(runs: &[EvaluatedRun], resamples: usize, seed: u64) -> Result<RunComparison, Error> {
     let Some((first, others)) = runs.split_first().filter(|(_, others)| !others.is_empty()) else {
@@ -229,7 +229,7 @@ fn same_pool(place: &Place, first: &EvaluatedRun, other: &EvaluatedRun) -> Resul
     ensure(holds, place.clone(), found, allowed)
 }
 
-/// Refuses runs with other numbers of candidates, where ranks are compared and queries do not have the same lists.
+/// Refuses runs with other candidates, where ranks are compared and queries do not have the same lists.
 fn same_candidates(place: Place, first: &EvaluatedRun, other: &EvaluatedRun) -> Result<(), Error> {
     let listed = |run: &EvaluatedRun| run.evaluation.pool.as_ref()?.fingerprint;
     let same_lists = listed(first).is_some() && listed(first) == listed(other);
@@ -238,16 +238,20 @@ fn same_candidates(place: Place, first: &EvaluatedRun, other: &EvaluatedRun) -> 
     if same_lists || !scores.has_ranks() || !expected.has_ranks() {
         return Ok(());
     }
-    let same = scores.ranks.candidates == expected.ranks.candidates
+    let as_many = scores.ranks.candidates == expected.ranks.candidates
         && scores.ranks.candidates_per_query == expected.ranks.candidates_per_query;
-    let found = format_args!("{}, with {}", other.name, counts(scores));
+    let shared = |run: &EvaluatedRun| run.evaluation.pool.as_ref()?.shared.clone();
+    // of runs that do not say which candidates they have, only the numbers are known
+    let differ = shared(first).zip(shared(other)).is_some_and(|(a, b)| a.differ(&b));
+    let others = if as_many { ", of other ids or labels" } else { "" };
+    let found = format_args!("{}, with {}{others}", other.name, counts(scores));
     let allowed = format_args!(
         "runs with the candidates of {}, {}: add the same candidates to both, or give each query its list by {}",
         first.name,
         counts(expected),
         Argument::new("candidates")
     );
-    ensure(same, place, found, allowed)
+    ensure(as_many && !differ, place, found, allowed)
 }
 
 /// How many candidates there are, and how many of them each query has.

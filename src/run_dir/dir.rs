@@ -18,9 +18,9 @@ use super::place::create_whole;
 use super::tensorboard::Events;
 use super::{
     ALL, CANDIDATES, CARD, CHANGES, CHECKPOINTS, CONFIG, ENCODER, INPUT_COLUMNS, LOG, MEMBERS,
-    METRICS, RERANKER, Record, Report, RunLock, candidates, check_fingerprints, fingerprint_of,
-    initial_weights, load_data_folder, named, read_json, read_optional, replace, replace_json,
-    report, save_candidates, save_fingerprints, write_text,
+    METRICS, MeasuredOn, RERANKER, Record, Report, RunLock, candidates, check_fingerprints,
+    fingerprint_of, initial_weights, load_data_folder, named, read_json, read_optional, replace,
+    replace_json, report, save_candidates, save_fingerprints, write_text,
 };
 use crate::config::{Checked, Config, DecodingConfig, FORMAT};
 use crate::error::{Error, ensure_run};
@@ -387,13 +387,13 @@ impl RunDir {
         }
     }
 
-    /// Writes the final report, with the fingerprint of what it is measured on, and before it the card, because a run with a
+    /// Writes the final report, with the fingerprints of what it is measured on, and before it the card, because a run with a
     /// report is complete.
     pub(crate) fn finish(
         &self,
         config: &Checked,
         report: &Report,
-        measured_on: String,
+        measured_on: MeasuredOn,
     ) -> Result<(), Error> {
         write_card(&self.path, config, Some(report))?;
         replace_json(&self.path, METRICS, &Record::now(config, report, measured_on)?)?;

@@ -125,6 +125,15 @@ pub fn recommended(points: &[Point], larger_is_better: bool, nothing: f64) -> us
     smallest_good_size(&figures.collect::<Vec<_>>(), larger_is_better, nothing)
 }
 
+/// The sizes that are usual.
+pub const SIZES: [usize; 6] = [10, 20, 50, 100, 200, 400];
+
+/// The usual sizes up to a number of training outputs; where this is smaller than all of them, itself.
+fn sizes_up_to(outputs: usize) -> Vec<usize> {
+    let sizes: Vec<usize> = SIZES.into_iter().filter(|&size| size <= outputs).collect();
+    if sizes.is_empty() { vec![outputs] } else { sizes }
+}
+
 /// Number of leverage scores that are kept.
 const SCORES: usize = 400;
 
@@ -190,6 +199,11 @@ impl Study {
     /// The study for several processes, which rank the candidates together: all of them make the same curves.
     pub fn shared_by(self, processes: &Processes) -> Self {
         Self { processes: processes.clone(), ..self }
+    }
+
+    /// The [usual](SIZES) sizes up to the number of training outputs; where this is smaller than all of them, itself.
+    pub fn sizes(&self) -> Vec<usize> {
+        sizes_up_to(self.problem.len())
     }
 
     /// The kinds of sketches with these names, with the parameters that are usual: densities of 20/n,
@@ -350,4 +364,17 @@ fn check(sizes: &[usize], draws: usize, outputs: usize) -> Result<(), Error> {
 fn check_size(size: usize, outputs: usize) -> Result<(), Error> {
     let allowed = format_args!("at most {outputs}, the number of training outputs");
     ensure(size <= outputs, Argument::new("sizes"), size, allowed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::sizes_up_to;
+
+    #[test]
+    fn usual_sizes_end_at_the_number_of_outputs() {
+        assert_eq!(sizes_up_to(1000), [10, 20, 50, 100, 200, 400]);
+        assert_eq!(sizes_up_to(50), [10, 20, 50]);
+        assert_eq!(sizes_up_to(32), [10, 20]);
+        assert_eq!(sizes_up_to(9), [9]);
+    }
 }

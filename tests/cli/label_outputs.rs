@@ -78,6 +78,21 @@ fn label_sets_and_rankings_are_outputs() {
 }
 
 #[test]
+fn evaluations_have_the_chance_of_a_training() {
+    for (features, kernel) in [(LABELS, "tanimoto"), (KEMENY, "kemeny")] {
+        let sandbox = sandbox(features, kernel);
+        let chance = |arguments: &[&str]| -> Vec<String> {
+            let text = sandbox.succeed(arguments);
+            let lines = text.lines().filter(|line| line.starts_with("chance"));
+            lines.map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect()
+        };
+        let trained = chance(&["train", "small.toml"]);
+        assert!(!trained.is_empty(), "{kernel}");
+        assert_eq!(chance(&["evaluate", "runs/small"]), trained, "{kernel}");
+    }
+}
+
+#[test]
 fn bad_rankings_are_refused_with_their_line() {
     let good = sandbox(HAMMING, "hamming");
     let table = good.read("data/small/outputs.tsv");

@@ -153,6 +153,11 @@ fn the_curve_of_sketch_sizes_falls_to_a_recommended_size() {
     assert!(svg.contains("molecules") && svg.contains("nspd") && svg.contains("sketch size m"));
     let text = sandbox.succeed(&["sketch", "molecules.toml", "--sizes", "5", "--draws", "1"]);
     assert!(text.contains("recommended: m = 5"), "{text}");
+    // of the usual sizes those that 117 outputs have
+    let usual = json(&sandbox.succeed(&["sketch", "molecules.toml", "--draws", "1", "--json"]));
+    let points = usual["curves"][0]["points"].as_array().unwrap();
+    let sizes: Vec<f64> = points.iter().map(|point| number(point, "size")).collect();
+    assert_eq!(sizes, [10.0, 20.0, 50.0, 100.0]);
     for (sizes, says) in [("500", "at most 117"), ("10,5", "increasing"), ("0,5", "increasing")] {
         sandbox.fail(&["sketch", "molecules.toml", "--sizes", sizes], 2, &["--sizes", says]);
     }

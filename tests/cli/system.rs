@@ -5,6 +5,7 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use crate::label_outputs;
 use crate::sandbox::{BAG, CONFIG, RIDGE, Sandbox};
 
 /// A kernel machine with a reranker.
@@ -62,6 +63,25 @@ fn too_little_memory_is_an_error_and_not_an_abort() {
         }
     }
     assert!(refused > 0, "no limit was too low");
+}
+
+/// Label sets are a bit for each label and row: 2.8 GB of these.
+#[cfg(target_os = "linux")]
+#[test]
+fn labels_beyond_the_memory_are_refused_with_their_column() {
+    let sandbox = label_outputs::sandbox(label_outputs::LABELS, "tanimoto");
+    let more = (0..150_000).map(|at| format!("more{at}\tmethane\tlabel {at}\t1 2 3 4\n"));
+    let outputs = sandbox.read("data/small/outputs.tsv") + &more.collect::<String>();
+    sandbox.write("data/small/outputs.tsv", &outputs);
+    let program = std::fs::metadata(env!("CARGO_BIN_EXE_dsokr")).unwrap().len() / 1024;
+    let output = with_memory(&sandbox, program + 1_500_000, &["train", "small.toml", "--plan"]);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{errors}");
+    for part in
+        ["outputs.tsv: 150080 rows of 1500", "(column \"labels\", divided at ';')", "available is"]
+    {
+        assert!(errors.contains(part), "{part}: {errors}");
+    }
 }
 
 /// A process whose calls of fsync fail as those on file systems that have none, such as some of FUSE.

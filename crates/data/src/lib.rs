@@ -20,6 +20,7 @@ mod inputs;
 mod joined;
 mod kinds;
 pub mod library;
+mod memory;
 pub mod multi_label;
 mod npy;
 mod npz;

@@ -35,7 +35,7 @@ mod rows;
 mod structures;
 
 use std::borrow::Borrow;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
 use std::path::{Path, PathBuf};
 
@@ -88,8 +88,11 @@ pub struct TableHeader {
     /// strings, numbers nor lists of these.
     pub nested: Vec<String>,
     /// The names of columns whose values are lists of texts in JSON lines, but for a few lines; a cell has the texts of a list
-    /// with `;` between.
+    /// with `;` between, or the list as JSON where a text has that sign.
     pub lists: Vec<String>,
+    /// The names of columns whose values are lists of numbers in JSON lines, but for a few lines; a cell has the numbers of a list
+    /// with spaces between.
+    pub number_lists: Vec<String>,
     /// Number of lines before the names that are comments, which begin with `#`.
     pub comments: usize,
 }
@@ -438,11 +441,6 @@ fn joined(names: &[String], read: &[String], columns: Vec<Vec<String>>) -> Vec<V
 
 /// Returns the names without those that stand before.
 fn distinct<'c>(names: impl Iterator<Item = &'c str>) -> Vec<String> {
-    let mut all: Vec<String> = Vec::new();
-    for name in names {
-        if !all.iter().any(|seen| seen == name) {
-            all.push(name.to_owned());
-        }
-    }
-    all
+    let mut seen = HashSet::new();
+    names.filter(|&name| seen.insert(name)).map(str::to_owned).collect()
 }

@@ -237,11 +237,13 @@ impl JsonSchema for Metric {
 
 #[cfg(test)]
 mod tests {
+    use dsokr_data::Truth;
     use dsokr_decode::{Metrics, Rank};
 
-    use super::{Metric, further_metrics};
+    use super::{Metric, further_metrics, intervals};
     use crate::metrics::evaluation::Evaluation;
-    use crate::metrics::scores::Scores;
+    use crate::metrics::regression::RegressionScores;
+    use crate::metrics::scores::{OutputScores, Scores};
 
     /// The scores have a field for it only where quantiles are predicted, as they have none for a metric that is new.
     #[test]
@@ -261,7 +263,30 @@ mod tests {
             assert_eq!(crossing.measured(scores), Some(0.375));
             assert!(Metric::measured_in(scores).any(|(metric, _)| metric == crossing));
         }
-        let [low, high] = super::intervals(&evaluation, 100, 0).unwrap()["crossing"];
+        let [low, high] = intervals(&evaluation, 100, 0).unwrap()["crossing"];
         assert!(low <= 0.375 && 0.375 <= high);
+    }
+
+    #[test]
+    fn more_than_50_000_numbers_have_no_intervals() {
+        let intervals_of = |targets: usize| {
+            let ranks = vec![Rank::new(0, 1, 10).ok(); 2];
+            let metrics = Metrics::from_ranks(&ranks, 10, 0).unwrap();
+            let mut evaluation = Evaluation::new(metrics.into(), ranks);
+            let truth = vec![vec![1.0; targets], vec![2.0; targets]];
+            let predicted = vec![vec![1.5; targets], vec![3.0; targets]];
+            let scores = RegressionScores::from_rows(&truth, &predicted, None, &[]).unwrap();
+            evaluation.scores.outputs = Some(OutputScores::Numbers(scores));
+            evaluation.outputs = Some((Truth::Numbers(truth), Truth::Numbers(predicted)));
+            evaluation.mean("crossing", vec![0.5, 0.25]);
+            evaluation.scores.further = further_metrics(&evaluation);
+            intervals(&evaluation, 40, 0).unwrap()
+        };
+        let mut few = intervals_of(25_000);
+        for name in ["mae", "rmse", "r2", "spearman"] {
+            assert!(few.remove(name).is_some(), "{name}");
+        }
+        assert!(few.contains_key("crossing"), "{few:?}");
+        assert_eq!(intervals_of(25_001), few);
     }
 }

@@ -7,7 +7,7 @@ use dsokr_decode::{percentile_interval, resampled};
 
 use super::{Metric, Over};
 use crate::error::Error;
-use crate::metrics::areas::ScoredLabels;
+use crate::metrics::areas::{DRAWN, ScoredLabels};
 use crate::metrics::classes::PredictedClasses;
 use crate::metrics::evaluation::Evaluation;
 use crate::metrics::labels::{all_labels, label_rows};
@@ -73,8 +73,8 @@ pub const RESAMPLES: usize = 10_000;
 /// many queries, with replacement, the interval reaches from the 2.5th to the 97.5th percentile.
 /// All metrics are computed on the same draws, which depend only on `seed` and the number of
 /// queries. The macro F1 of a resample leaves out labels that are in none of its sets, and an area under a curve those
-/// that all or none of its queries have. An interval that reaches infinity is left out, and those of areas where more than
-/// 50,000 scores of labels are known.
+/// that all or none of its queries have. An interval that reaches infinity is left out, and so are those of areas where more
+/// than 50,000 scores of labels are known, and those of numbers where queries and targets have more than 50,000.
 ///
 /// # Errors
 /// [`dsokr_core::Error::TooFew`] for no queries and for less than 40 resamples.
@@ -83,8 +83,16 @@ pub fn intervals(
     resamples: usize,
     seed: u64,
 ) -> Result<BTreeMap<String, [f64; 2]>, Error> {
-    let measured: Vec<(Metric, Summary)> =
-        Metric::all().filter_map(|metric| Some((metric, metric.summary(evaluation)?))).collect();
+    let numbers: usize = match &evaluation.outputs {
+        Some((Truth::Numbers(rows), _)) => rows.iter().map(Vec::len).sum(),
+        Some(_) | None => 0,
+    };
+    // draws of more would take longer than many a training
+    let is_drawn = |metric: &Metric| numbers <= DRAWN || !matches!(metric.0.over, Over::Numbers(_));
+    let measured: Vec<(Metric, Summary)> = Metric::all()
+        .filter(is_drawn)
+        .filter_map(|metric| Some((metric, metric.summary(evaluation)?)))
+        .collect();
     let drawn = resampled(evaluation.ranks.len(), resamples, seed, |queries| {
         let queries: Vec<usize> = queries.collect();
         measured.iter().map(|(_, summary)| summary(&queries)).collect::<Vec<f64>>()

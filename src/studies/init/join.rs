@@ -7,6 +7,7 @@ use dsokr_data::cells;
 use dsokr_data::table::{OnBadRow, Table, TableHeader, TableOptions};
 use serde_json::Value;
 
+use super::guess::labels::parts_of_list;
 use super::guess::numbers::are_row_numbers;
 use super::refuse_present;
 use crate::error::{Error, ensure};
@@ -50,27 +51,71 @@ impl Whole {
         Ok(Self { path: path.into(), names, lists, table })
     }
 
-    /// The value of a cell as JSON: a list of texts in a column of such lists.
-    fn value(&self, name: &str, row: usize) -> Result<Value, Error> {
-        let cell = self.table.column(name)?[row].as_str();
-        let is_list = !cell.is_empty() && self.lists.iter().any(|list| list == name);
-        Ok(if is_list {
-            Value::from(cell.split(';').collect::<Vec<_>>())
-        } else {
-            Value::from(cell)
-        })
+    /// The names and the cells of its columns.
+    fn columns(&self) -> Result<Vec<(&str, &[String])>, Error> {
+        self.names.iter().map(|name| Ok((name.as_str(), self.table.column(name)?))).collect()
     }
 
-    /// The row of each id in a column, without cells that are missing, or the first id that occurs twice.
-    fn places(&self, name: &str) -> Result<Result<HashMap<&str, usize>, &str>, Error> {
-        let cells = self.table.column(name)?;
-        let mut places = HashMap::with_capacity(cells.len());
-        for (row, cell) in cells.iter().enumerate() {
-            if !cells::is_missing(cell) && places.insert(cell.as_str(), row).is_some() {
-                return Ok(Err(cell.as_str()));
-            }
+    /// Its columns as those of the joined table, but for the one that joins it; `taken` has the names of all of these.
+    fn joined(
+        &self,
+        key: Option<&str>,
+        taken: &mut HashSet<String>,
+    ) -> Result<Vec<JoinedColumn<'_>>, Error> {
+        let lists: HashSet<&str> = self.lists.iter().map(String::as_str).collect();
+        let mut columns = self.columns()?;
+        columns.retain(|&(name, _)| Some(name) != key);
+        let column = |(name, cells): (&str, _)| {
+            let is_list = lists.contains(name);
+            JoinedColumn { name: Value::from(unique(name, taken)).to_string(), cells, is_list }
+        };
+        Ok(columns.into_iter().map(column).collect())
+    }
+}
+
+/// Returns a name that none of the names in `taken` is like, and adds it to them.
+fn unique(name: &str, taken: &mut HashSet<String>) -> String {
+    let mut unique = name.to_owned();
+    let mut count = 1;
+    while !taken.insert(unique.clone()) {
+        count += 1;
+        unique = format!("{name}_{count}");
+    }
+    unique
+}
+
+/// Returns the row of each id among the cells of a column, without cells that are missing, or the first id that occurs twice.
+fn places(cells: &[String]) -> Result<HashMap<&str, usize>, &str> {
+    let mut places = HashMap::with_capacity(cells.len());
+    for (row, cell) in cells.iter().enumerate() {
+        if !cells::is_missing(cell) && places.insert(cell.as_str(), row).is_some() {
+            return Err(cell.as_str());
         }
-        Ok(Ok(places))
+    }
+    Ok(places)
+}
+
+/// A column of the joined table.
+struct JoinedColumn<'t> {
+    /// Its name as JSON.
+    name: String,
+    /// The cells of the column in its own table.
+    cells: &'t [String],
+    /// Whether these are lists of texts.
+    is_list: bool,
+}
+
+impl JoinedColumn<'_> {
+    /// Returns the entry of a row of its own table in an object of JSON: a list of texts in a column of such lists. Without a
+    /// row the text is empty.
+    fn entry(&self, row: Option<usize>) -> String {
+        let cell = row.map_or("", |row| self.cells[row].as_str());
+        let value = if self.is_list && !cell.is_empty() {
+            Value::from(parts_of_list(cell))
+        } else {
+            Value::from(cell)
+        };
+        format!("{}: {value}", self.name)
     }
 }
 
@@ -95,28 +140,26 @@ pub fn join(tables: &[PathBuf], to: &Path, force: bool) -> Result<Joined, Error>
     };
     refuse_present(to, force, "remove it")?;
     let keys = others.iter().map(|other| key(first, other)).collect::<Result<Vec<_>, Error>>()?;
+    let mut taken = HashSet::new();
+    let of_first = first.joined(None, &mut taken)?;
+    let mut of_others = Vec::with_capacity(others.len());
+    for (other, Key { columns: [mine, theirs], places, .. }) in others.iter().zip(&keys) {
+        let ids = first.table.column(mine)?;
+        of_others.push((ids, places, other.joined(Some(theirs.as_str()), &mut taken)?));
+    }
     let mut text = String::new();
     let mut rows = 0;
     for row in 0..first.table.len() {
-        let mut entries = Entries::default();
-        for name in &first.names {
-            entries.add(name, first.value(name, row)?);
-        }
+        let mut entries: Vec<String> =
+            of_first.iter().map(|column| column.entry(Some(row))).collect();
         let mut complete = true;
-        for (other, key) in others.iter().zip(&keys) {
-            let id = &first.table.column(&key.columns[0])?[row];
-            let place = key.places.get(id.as_str());
+        for (ids, places, columns) in &of_others {
+            let place = places.get(ids[row].as_str()).copied();
             complete &= place.is_some();
-            for name in other.names.iter().filter(|name| **name != key.columns[1]) {
-                let value = match place {
-                    Some(&place) => other.value(name, place)?,
-                    None => Value::from(""),
-                };
-                entries.add(name, value);
-            }
+            entries.extend(columns.iter().map(|column| column.entry(place)));
         }
         rows += usize::from(complete);
-        text += &entries.line();
+        text += &format!("{{{}}}\n", entries.join(", "));
     }
     write_text(to, &text)?;
     Ok(Joined { path: to.into(), by: keys.into_iter().map(|key| key.columns).collect(), rows })
@@ -126,11 +169,11 @@ pub fn join(tables: &[PathBuf], to: &Path, force: bool) -> Result<Joined, Error>
 /// rows of the first, else those that join most.
 fn key<'t>(first: &Whole, other: &'t Whole) -> Result<Key<'t>, Error> {
     let least = SHARED * first.table.len() as f64;
+    let mine = first.columns()?;
     let mut counting = HashSet::new();
-    for name in &first.names {
-        let cells = first.table.column(name)?.iter();
-        if are_row_numbers(1, &cells.map(String::as_str).collect::<Vec<_>>()) {
-            counting.insert(name.as_str());
+    for &(name, cells) in &mine {
+        if are_row_numbers(1, &cells.iter().map(String::as_str).collect::<Vec<_>>()) {
+            counting.insert(name);
         }
     }
     // numbers of rows share values with any column of small numbers
@@ -140,12 +183,11 @@ fn key<'t>(first: &Whole, other: &'t Whole) -> Result<Key<'t>, Error> {
         (is_id, shared, is_same)
     };
     let mut best: Option<Key> = None;
-    for name in &other.names {
-        let Ok(places) = other.places(name)? else { continue };
-        for mine in &first.names {
-            let cells = first.table.column(mine)?.iter();
-            let shared = cells.filter(|cell| places.contains_key(cell.as_str())).count();
-            let columns = [mine.clone(), name.clone()];
+    for (name, cells) in other.columns()? {
+        let Ok(places) = places(cells) else { continue };
+        for &(mine, cells) in &mine {
+            let shared = cells.iter().filter(|cell| places.contains_key(cell.as_str())).count();
+            let columns = [mine.to_owned(), name.to_owned()];
             let better = best
                 .as_ref()
                 .is_none_or(|best| rank(shared, &columns) > rank(best.shared, &best.columns));
@@ -179,12 +221,12 @@ fn repeated_id<'t>(
 ) -> Result<Option<(&'t str, &'t str)>, Error> {
     let differ = |cells: &[String]| 2 * cells.iter().collect::<HashSet<_>>().len() > cells.len();
     let mut best: Option<(usize, &str, &str)> = None;
-    for name in &other.names {
-        let Err(id) = other.places(name)? else { continue };
-        let ids = other.table.column(name)?.iter().map(String::as_str);
+    let mine = first.columns()?;
+    for (name, cells) in other.columns()? {
+        let Err(id) = places(cells) else { continue };
+        let ids = cells.iter().map(String::as_str);
         let ids: HashSet<&str> = ids.filter(|id| !cells::is_missing(id)).collect();
-        for mine in &first.names {
-            let cells = first.table.column(mine)?;
+        for &(mine, cells) in &mine {
             let shared = cells.iter().filter(|cell| ids.contains(cell.as_str())).count();
             // a few values that recur everywhere are no ids
             let are_ids = 2 * ids.len() > other.table.len() || (mine == name && differ(cells));
@@ -195,27 +237,4 @@ fn repeated_id<'t>(
         }
     }
     Ok(best.map(|(_, name, id)| (name, id)))
-}
-
-/// A row of the joined table, with names that do not repeat.
-#[derive(Default)]
-struct Entries {
-    names: HashSet<String>,
-    cells: Vec<String>,
-}
-
-impl Entries {
-    fn add(&mut self, name: &str, value: Value) {
-        let mut unique = name.to_owned();
-        let mut count = 1;
-        while !self.names.insert(unique.clone()) {
-            count += 1;
-            unique = format!("{name}_{count}");
-        }
-        self.cells.push(format!("{}: {value}", Value::from(unique)));
-    }
-
-    fn line(&self) -> String {
-        format!("{{{}}}\n", self.cells.join(", "))
-    }
 }

@@ -222,10 +222,13 @@ impl BitBlock<'_> {
         R: IntoIterator<Item = u32>,
     {
         check_width(width)?;
-        let mut words = Vec::new();
-        for (row, ones) in rows.into_iter().enumerate() {
+        let per_row = width.div_ceil(64);
+        let rows = rows.into_iter();
+        // a vector that grows takes up to three times what it holds
+        let mut words = Vec::with_capacity(rows.size_hint().0 * per_row);
+        for (row, ones) in rows.enumerate() {
             let start = words.len();
-            words.resize(start + width.div_ceil(64), 0u64);
+            words.resize(start + per_row, 0u64);
             for column in ones {
                 let column = column as usize;
                 if column >= width {

@@ -8,11 +8,11 @@ use std::path::Path;
 use dsokr_basis::Features;
 use dsokr_basis::features::{BitRows, DenseRows, SparseRows};
 use dsokr_core::Error::File;
-use dsokr_core::memory::{Bytes, available};
 
 pub use self::arff::read_arff;
 pub use self::libsvm::read_libsvm;
 use crate::error::{Error, open};
+use crate::memory::{bytes_of_bits, check_memory};
 use crate::table::{Lines, Pieces};
 
 /// Bytes of the name of a label.
@@ -107,13 +107,11 @@ impl Rows {
         let len = inputs.len() as f64;
         let columns = if dense { 4.0 * width as f64 } else { 0.0 };
         let bytes = len * (columns + bytes) + A_NAME * count as f64;
-        if let Some(limit) = available().filter(|limit| bytes > limit.bytes) {
-            let bytes = Bytes(bytes);
-            let message = format!(
-                "{len} rows of {width} features and {count} labels need about {bytes}, available is {limit}"
-            );
-            return Err(Error::file(path, message));
-        }
+        check_memory(
+            path,
+            bytes,
+            format_args!("{len} rows of {width} features and {count} labels"),
+        )?;
         Ok(if dense {
             let mut values = vec![0.0; inputs.len() * width];
             for (row, entries) in values.chunks_exact_mut(width.max(1)).zip(&inputs) {
@@ -134,8 +132,7 @@ impl Rows {
         names: impl ExactSizeIterator<Item = String>,
     ) -> Result<MultiLabel, Error> {
         let count = names.len();
-        let bits = (count as f64 / 64.0).ceil() * 8.0;
-        let inputs = self.features(path, count, bits)?;
+        let inputs = self.features(path, count, bytes_of_bits(count))?;
         let labels = BitRows::from_indices(count, labels)?;
         let names = names.collect();
         Ok(MultiLabel { inputs, labels, names })

@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::{FeatureFacts, FittedColumns, FittedRows, OutputKind, OutputTable, fixed_rows};
 use crate::cells;
 use crate::error::{Error, check};
+use crate::memory::{bytes_of_bits, check_memory};
 use crate::table::Table;
 use crate::truth::{LabelSet, Truth, bad};
 
@@ -139,6 +140,17 @@ impl OutputKind for LabelFeatures {
                 vocabulary
             }
         };
+        let labels = vocabulary.names().count();
+        check_memory(
+            from.table.path(),
+            sets.len() as f64 * bytes_of_bits(labels),
+            format_args!(
+                "{} rows of {labels} labels (column {:?}, divided at {:?})",
+                sets.len(),
+                self.column,
+                self.separator
+            ),
+        )?;
         let rows = vocabulary.rows(&sets)?;
         let terms = vocabulary.names().map(str::to_owned).collect();
         let columns = FittedColumns { width: rows.width(), terms, ..FittedColumns::default() };

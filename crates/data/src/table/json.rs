@@ -1,6 +1,7 @@
 //! Rows that are JSON objects.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::fmt;
 use std::path::Path;
 
@@ -88,6 +89,8 @@ pub(super) enum ValueKind {
     Empty,
     /// A list of texts, which a cell can hold.
     List,
+    /// A list of numbers, which a cell can hold.
+    Numbers,
     /// Any other value that a cell can hold.
     Cell,
     /// A value that no cell can hold.
@@ -102,8 +105,11 @@ impl ValueKind {
         if !matches!(json_cell(raw), Ok(Some(_))) {
             return Self::Nested;
         }
-        let first = raw.strip_prefix('[').map(str::trim_start);
-        if first.is_some_and(|rest| rest.starts_with('"')) { Self::List } else { Self::Cell }
+        match raw.strip_prefix('[').map(str::trim_start) {
+            Some(rest) if rest.starts_with('"') => Self::List,
+            Some(_) => Self::Numbers,
+            None => Self::Cell,
+        }
     }
 }
 
@@ -129,9 +135,16 @@ pub(super) fn json_row(
     let mut values = Vec::with_capacity(names.len());
     let text = without_nan(text);
     let entries = entries(path, line, &text)?;
+    // the first two places of each key: a search for each name would be quadratic in the number of columns
+    let mut places: HashMap<&str, (usize, Option<usize>)> = HashMap::with_capacity(entries.len());
+    for (at, (key, _)) in entries.iter().enumerate() {
+        let seen = places.entry(key).and_modify(|(_, second)| {
+            second.get_or_insert(at);
+        });
+        seen.or_insert((at, None));
+    }
     for name in names {
-        let mut places = (1..).zip(&entries).filter(|(_, (key, _))| key == name);
-        let Some((first, (_, value))) = places.next() else {
+        let Some(&(first, second)) = places.get(name.as_str()) else {
             if are_optional {
                 values.push(String::new());
                 continue;
@@ -140,10 +153,10 @@ pub(super) fn json_row(
             let message = format!("no key {name:?}; this line has: {}", list(&keys));
             return Err(Error::line(path, line, message));
         };
-        if let Some((second, _)) = places.next() {
-            return Err(Error::duplicate_column(path, line, name, [first, second]));
+        if let Some(second) = second {
+            return Err(Error::duplicate_column(path, line, name, [first + 1, second + 1]));
         }
-        let raw = value.get();
+        let raw = entries[first].1.get();
         let cell = json_cell(raw).map_err(|error| {
             // The value is a slice of the line: its place is the difference of the addresses.
             let before = raw.as_ptr().addr().saturating_sub(text.as_ptr().addr());
@@ -152,7 +165,7 @@ pub(super) fn json_row(
         values.push(cell.ok_or_else(|| {
             let value = shorten(raw);
             let needed = if raw.starts_with('[') {
-                "a list of numbers, or of strings without \";\", is needed"
+                "a list of strings or of numbers is needed"
             } else {
                 "a string, a number, null or a list of strings or of numbers is needed"
             };
@@ -165,8 +178,8 @@ pub(super) fn json_row(
 }
 
 /// Returns the text of a value: a string's characters, a number's digits, nothing for null, and the parts of a list of
-/// strings with ";" between, of a list of numbers with spaces. `None` for other values, and for strings of a list that
-/// have ";".
+/// strings with ";" between, of a list of numbers with spaces. A list with a string that has ";" is as it is written, which
+/// [`cells::list`](crate::cells::list) reads. `None` for other values.
 fn json_cell(raw: &str) -> Result<Option<String>, serde_json::Error> {
     Ok(match raw.as_bytes().first() {
         Some(b'"') => Some(serde_json::from_str(raw)?),
@@ -178,8 +191,11 @@ fn json_cell(raw: &str) -> Result<Option<String>, serde_json::Error> {
             let number = |part: &serde_json::Value| part.is_number().then(|| part.to_string());
             let texts: Option<Vec<String>> = parts.iter().map(text).collect();
             let numbers: Option<Vec<String>> = parts.iter().map(number).collect();
-            let texts = texts.filter(|texts| !texts.iter().any(|text| text.contains(';')));
-            texts.map(|texts| texts.join(";")).or(numbers.map(|numbers| numbers.join(" ")))
+            match texts {
+                Some(texts) if texts.iter().any(|text| text.contains(';')) => Some(raw.to_owned()),
+                Some(texts) => Some(texts.join(";")),
+                None => numbers.map(|numbers| numbers.join(" ")),
+            }
         }
         _ => None,
     })

@@ -1,5 +1,6 @@
 //! Records of SD files: a mol block, then named data.
 
+use std::collections::HashMap;
 use std::path::Path;
 
 use dsokr_core::message::shorten;
@@ -75,13 +76,15 @@ impl<'t> StructureRecord<'t> {
         first: usize,
         columns: &[String],
     ) -> Result<Vec<String>, Error> {
+        let mut values: HashMap<&str, &str> = HashMap::with_capacity(self.data.len());
+        for (name, value) in &self.data {
+            // of data that are given twice, the first ones
+            values.entry(name).or_insert(value);
+        }
         let cell = |column: &String| match column.as_str() {
             SMILES => self.smiles(path, first),
             TITLE => Ok(title_of_mol_block(self.block).unwrap_or_default().to_owned()),
-            name => {
-                let value = self.data.iter().find(|(property, _)| *property == name);
-                Ok(value.map(|(_, value)| value.clone()).unwrap_or_default())
-            }
+            name => Ok(values.get(name).copied().unwrap_or_default().to_owned()),
         };
         columns.iter().map(cell).collect()
     }

@@ -54,6 +54,16 @@ fn records_that_cannot_be_read_are_refused_with_their_line_or_skipped() {
     let table = Table::read(&folder.path("c.sdf"), &["IC50", "note", "unit"]).unwrap();
     let row = ["IC50", "note", "unit"].map(|name| table.column(name).unwrap()[0].clone());
     assert_eq!(row, [">10000", "first > 5 fold active <last>", "nM"]);
+    // names keep the order in which they are first seen, and of data that are given twice the first ones are read
+    let data = "> <b>\n1\n\n> <a>\n2\n\n> <b>\n3\n\n$$$$\n";
+    let more = "> <c>\n4\n\n> <a>\n5\n\n$$$$\n";
+    folder.file("d.sdf", format!("{METHANE}{data}{METHANE}{more}"));
+    let path = folder.path("d.sdf");
+    let names = Table::header(&path, TableOptions::default()).unwrap().names;
+    assert_eq!(names, ["smiles", "title", "b", "a", "c"]);
+    let table = Table::read(&path, &["a", "b", "c"]).unwrap();
+    let read = ["a", "b", "c"].map(|name| table.column(name).unwrap().to_vec());
+    assert_eq!(read, [["2", "5"], ["1", ""], ["", "4"]]);
     for (line, said) in [
         ("  2  0  0  0  0  0  0  0  0  0999 V2000", "coordinate"),
         ("  1  1  0  0  0  0  0  0  0  0999 V2000", "a bond"),
