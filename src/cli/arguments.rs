@@ -1,13 +1,14 @@
 //! Arguments that commands share: texts from a file or from standard input, vectors from a file, combinations and
 //! searches.
 
-use std::io::Read;
+use std::io::{BufRead, BufReader, Read};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use dsokr_basis::RowKind;
 use dsokr_basis::features::{BitRows, Features};
+use dsokr_core::message::shorten;
 use dsokr_core::{Argument, Processes};
 use dsokr_data::config::OnBadRow;
 use dsokr_data::feature_file::{FeatureFile, read_features};
@@ -16,8 +17,9 @@ use dsokr_data::table::{
 };
 use dsokr_data::{InputKind, Inputs, Split};
 use dsokr_decode::Combination::{Max, Mean, Rank, ReciprocalRank};
-use dsokr_spectra::{Spectrum, Subformulas};
+use dsokr_spectra::{Spectrum, SpectrumFormat, Subformulas};
 
+use crate::cli::output::PROGRAM;
 use crate::config::BeyondConfig;
 use crate::config::candidate_rule::CandidateRule;
 use crate::decoding::filter::Filter;
@@ -129,9 +131,16 @@ impl Texts {
     ) -> Result<Queries, Error> {
         match run.config.encoder.abilities().reads {
             InputKind::Vectors => self.vectors(file, run),
-            // a run that reads kernels refuses texts
-            InputKind::Texts | InputKind::Kernels => {
+            InputKind::Texts => {
                 Ok(Queries::Texts(Box::new(checked(self.texts(file, run)?, run, among))))
+            }
+            InputKind::Kernels => {
+                let program = &*PROGRAM;
+                let allowed = format_args!(
+                    "inputs of a run that reads texts or vectors: this one knows values of kernels for the inputs of its \
+                     matrices alone, and `{program} evaluate RUN --queries FILE` ranks candidates for those that a table names"
+                );
+                Err(Error::value("FILE", file.display(), allowed))
             }
         }
     }
@@ -238,10 +247,44 @@ pub fn open_texts(
     };
     let (name, stream): (PathBuf, Box<dyn Read>) = if is_standard_input(file) {
         ("standard input".into(), Box::new(std::io::stdin()))
+    } else if format == TextFormat::Lines && run.config.encoder.abilities().spectra {
+        (file.into(), lines_of_spectra(file)?)
     } else {
         (file.into(), open_text(file)?)
     };
     Ok(TextReader::new(&name, stream, format, column, beside, on_bad_text(run))?)
+}
+
+/// The stream of a file of which each line is a spectrum.
+///
+/// # Errors
+/// A file that begins as files of spectra do, none of whose lines is one.
+fn lines_of_spectra(file: &Path) -> Result<Box<dyn Read>, Error> {
+    let mut stream = BufReader::new(open_text(file)?);
+    let start = stream.fill_buf().map_err(dsokr_core::Error::io(file))?;
+    let start = String::from_utf8_lossy(start).into_owned();
+    let start = start.trim_start_matches('\u{feff}').trim_start();
+    let first = start.split(['\n', '\r']).next().unwrap_or_default();
+    let format = SpectrumFormat::of_start(start).map(TextFormat::Spectra);
+    let format = TABLE_FORMATS.iter().find(|table| Some(table.rows) == format);
+    let is_other = first.starts_with(['<', '>', '[', '{']) && first.parse::<Spectrum>().is_err();
+    let remedy = match format {
+        Some(format) => {
+            let name = format.name();
+            let input = Argument::new("input").with(name);
+            format!("let its name end with .{name}, or use {input}")
+        }
+        None if is_other => {
+            let are_spectra = |table: &TableFormat| matches!(table.rows, TextFormat::Spectra(_));
+            format!("files of spectra that are read are {}", extensions(are_spectra))
+        }
+        None => return Ok(Box::new(stream)),
+    };
+    let first = shorten(first);
+    let message = format!(
+        "the file begins with {first:?}, and its lines are read as a spectrum each; {remedy}"
+    );
+    Err(dsokr_core::Error::file(file, message).into())
 }
 
 /// What is done about a text that cannot be read.

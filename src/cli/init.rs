@@ -1,6 +1,7 @@
 use std::path::{Path, PathBuf};
 
 use dsokr_core::Argument;
+use dsokr_core::message::list;
 use dsokr_data::cells::{NumberNotation, remarks_on_spellings};
 use dsokr_data::table::all_extensions;
 use serde_json::{Value, json};
@@ -364,6 +365,13 @@ fn remarks(survey: &Survey) -> String {
             "{} further columns of numbers are left out: --output for each column learns several together, where they have \
              decimal points and no units\n",
             survey.further_numbers
+        );
+    }
+    if !survey.further_learned.is_empty() {
+        text += &format!(
+            "left out, since molecules are the output: {} (--output COLUMN learns one of them, also from molecules by --input {})\n",
+            list(&survey.further_learned),
+            output.name
         );
     }
     if survey.further_texts > 0 {

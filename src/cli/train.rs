@@ -124,7 +124,8 @@ pub fn run(processes: &Processes, arguments: &Arguments) -> Result<(), Error> {
             format!("{program} predict {path} FILE.mgf")
         }
         (InputKind::Texts, None) => format!("{program} search {path} \"…\""),
-        (InputKind::Vectors | InputKind::Kernels, _) => format!("{program} predict {path} FILE"),
+        (InputKind::Vectors, _) => format!("{program} predict {path} FILE"),
+        (InputKind::Kernels, _) => format!("{program} evaluate {path} --queries FILE"),
     };
     print(&format!("\n{report}\nrun directory: {path}\ntry: {next}\n{advice}"))
 }

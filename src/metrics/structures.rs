@@ -127,15 +127,15 @@ pub struct BeyondScores {
 }
 
 impl BeyondScores {
-    /// A table of both, for people.
-    pub(crate) fn text(&self) -> String {
+    /// A table of the scores of first candidates, which a row of this name has, and of those beyond, for people.
+    pub(crate) fn text(&self, name: &str) -> String {
         let row = |name: &str, scores: &StructureScores| {
             let values =
                 [scores.exact_molecule, scores.exact_without_stereo, scores.tanimoto].into_iter();
             let cells = values.zip([14, 14, 8]).map(|(value, width)| format!("{value:>width$.3}"));
             [name.to_owned()].into_iter().chain(cells).collect::<Vec<_>>()
         };
-        let rows = self.candidates.iter().map(|scores| row("model", scores));
+        let rows = self.candidates.iter().map(|scores| row(name, scores));
         let rows = rows.chain(self.molecules.iter().map(|scores| row("beyond", scores)));
         let names = ["          ", "exact molecule", "without stereo", "Tanimoto"];
         let table = match self.molecules {
@@ -146,7 +146,7 @@ impl BeyondScores {
         let evaluated = self.evaluated;
         table
             + &format!(
-                "beyond: {outside:.1} % are not candidates; {evaluated:.0} molecules were scored a query\n"
+                "{name}, beyond: {outside:.1} % are not candidates; {evaluated:.0} molecules were scored a query\n"
             )
     }
 }

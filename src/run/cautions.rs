@@ -87,23 +87,12 @@ impl Run {
     ) -> Vec<Vec<String>> {
         let spectra = self.config().encoder.abilities().spectra;
         let Some(texts) = split.inputs.texts().ok().filter(|_| spectra) else { return Vec::new() };
-        let window = match rule {
-            Some(CandidateRule::Mass(ppm)) => Some(*ppm),
-            Some(
-                CandidateRule::Lists(_)
-                | CandidateRule::Formula
-                | CandidateRule::Queries
-                | CandidateRule::Sample { .. }
-                | CandidateRule::All,
-            )
-            | None => None,
-        };
         let caution = |(query, text): (usize, &String)| {
             let Ok(spectrum) = text.parse::<Spectrum>() else { return Vec::new() };
             let polarity = self.polarity_caution(&spectrum);
             let candidates = lists.map_or(usize::MAX, |lists| lists.list(query).len());
-            let mass = window.and_then(|ppm| mass_caution(&spectrum, ppm, candidates));
-            polarity.into_iter().chain(mass).collect()
+            let candidates = candidates_caution(&spectrum, rule, candidates);
+            polarity.into_iter().chain(candidates).collect()
         };
         let cautions: Vec<Vec<String>> = texts.iter().enumerate().map(caution).collect();
         log(&cautions, split.names());
@@ -120,17 +109,34 @@ impl Run {
     }
 }
 
-/// The caution about a spectrum with an unknown adduct, or without a candidate within `ppm` millionths of its precursor.
-fn mass_caution(spectrum: &Spectrum, ppm: f64, candidates: usize) -> Option<String> {
-    if spectrum.ions().is_err() {
-        let adduct = spectrum.adduct().unwrap_or_default();
-        return Some(format!(
-            "the adduct {adduct:?} is not known, so candidates of every mass are ranked"
-        ));
-    }
-    (candidates == 0).then(|| {
-        format!("no candidate has an ion within {ppm} ppm of the precursor; candidates = \"all\" ranks all")
-    })
+/// The caution about a spectrum to which a rule gives no candidate, or by its mass all of them, since its adduct is unknown.
+fn candidates_caution(
+    spectrum: &Spectrum,
+    rule: Option<&CandidateRule>,
+    candidates: usize,
+) -> Option<String> {
+    let none = match rule {
+        Some(CandidateRule::Mass(_)) if spectrum.ions().is_err() => {
+            let adduct = spectrum.adduct().unwrap_or_default();
+            return Some(format!(
+                "the adduct {adduct:?} is not known, so candidates of every mass are ranked"
+            ));
+        }
+        Some(CandidateRule::Mass(ppm)) => {
+            format!("no candidate has an ion within {ppm} ppm of the precursor")
+        }
+        Some(CandidateRule::Formula) => {
+            format!("no candidate has the formula {}", spectrum.formula().unwrap_or_default())
+        }
+        Some(
+            CandidateRule::Lists(_)
+            | CandidateRule::Queries
+            | CandidateRule::Sample { .. }
+            | CandidateRule::All,
+        )
+        | None => "the list of its candidates is empty".to_owned(),
+    };
+    (candidates == 0).then(|| format!("{none}; with the candidates \"all\", every one is ranked"))
 }
 
 /// Logs each caution once, with the number of queries that it is about and the first of them.
@@ -146,6 +152,11 @@ fn log(cautions: &[Vec<String>], names: &[String]) {
             0 => String::new(),
             others => format!(" and {others} others"),
         };
-        tracing::warn!("query {:?}{others}: {caution}", names[0]);
+        let first = match names[0] {
+            // the one of a search
+            "" => "the query".to_owned(),
+            name => format!("query {name:?}"),
+        };
+        tracing::warn!("{first}{others}: {caution}");
     }
 }

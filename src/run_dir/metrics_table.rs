@@ -36,7 +36,8 @@ pub fn metrics_table(rows: &[(&str, &Scores)]) -> String {
         all.extend(beyond.as_ref().map(|scores| ("beyond", scores)));
     }
     let tables = GROUPS.iter().map(|&group| group_text(group, &all));
-    let searches = rows.iter().filter_map(|(_, scores)| Some(scores.beyond.as_ref()?.text()));
+    let searches =
+        rows.iter().filter_map(|(name, scores)| Some(scores.beyond.as_ref()?.text(name)));
     tables.chain(searches).collect()
 }
 

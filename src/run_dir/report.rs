@@ -317,6 +317,9 @@ fn data(config: &Checked) -> String {
     format!("## Data\n\n- source: {}, {place}\n- licence: {licence}\n", code(source))
 }
 
+/// Lines of Rust that predict coordinates for the queries of a file.
+const COORDINATES: &str = "let model = &run.members()[0];\nlet z = model.coordinates(&model.read_queries(\"FILE\".as_ref(), None, None)?)?;\n";
+
 fn usage(config: &Checked) -> String {
     let folder = config.data.facts().folder;
     let (root, place) = match folder {
@@ -331,27 +334,24 @@ fn usage(config: &Checked) -> String {
         None => "dsokr.Model.load(\".\")",
         Some(_) => "dsokr.Ensemble.load([\".\"])",
     };
-    let [shell_search, rust_search, python_search] = match (
-        config.data.facts().inputs,
-        &config.ensemble,
-    ) {
-        (InputKind::Texts, _) if config.encoder.abilities().spectra => [
-            "dsokr search . \"$(cat spectrum.mgf)\"",
-            "let answer = run.search(&std::fs::read_to_string(\"spectrum.mgf\")?, 5)?;\n",
-            "model.search(open(\"spectrum.mgf\").read(), k=5)\n",
-        ],
-        (InputKind::Texts, _) => [
-            "dsokr search . \"a text\"",
-            "let answer = run.search(\"a text\", 5)?;\n",
-            "model.search(\"a text\", k=5)\n",
-        ],
-        (InputKind::Vectors | InputKind::Kernels, None) => [
-            "dsokr predict . FILE",
-            "let model = &run.members()[0];\nlet z = model.coordinates(&model.read_queries(\"FILE\".as_ref(), None, None)?)?;\n",
-            "",
-        ],
-        (InputKind::Vectors | InputKind::Kernels, Some(_)) => ["dsokr predict . FILE", "", ""],
-    };
+    let evaluate = format!("dsokr evaluate .{root} --queries FILE");
+    let [shell_search, rust_search, python_search] =
+        match (config.data.facts().inputs, &config.ensemble) {
+            (InputKind::Texts, _) if config.encoder.abilities().spectra => [
+                "dsokr search . \"$(cat spectrum.mgf)\"",
+                "let answer = run.search(&std::fs::read_to_string(\"spectrum.mgf\")?, 5)?;\n",
+                "model.search(open(\"spectrum.mgf\").read(), k=5)\n",
+            ],
+            (InputKind::Texts, _) => [
+                "dsokr search . \"a text\"",
+                "let answer = run.search(\"a text\", 5)?;\n",
+                "model.search(\"a text\", k=5)\n",
+            ],
+            (InputKind::Vectors, None) => ["dsokr predict . FILE", COORDINATES, ""],
+            (InputKind::Kernels, None) => [evaluate.as_str(), COORDINATES, ""],
+            (InputKind::Vectors, Some(_)) => ["dsokr predict . FILE", "", ""],
+            (InputKind::Kernels, Some(_)) => [evaluate.as_str(), "", ""],
+        };
     let shell = format!(
         "dsokr train config.toml{root} --out ../again      # trains it again\n{shell_search}\n\
          dsokr evaluate .{root}\n"

@@ -225,6 +225,12 @@ fn candidates_that_are_one_point_under_the_kernel() {
     let changes = ["output.table=coarse.tsv", features, "sketch.size=8"];
     let text = advice(&sandbox, "small.toml", &changes);
     says(&text, &["of 80 different candidates share their point with others under this kernel"]);
+    // points of all candidates count, also where queries are ranked among some
+    let text = advice(&sandbox, "small.toml", &["evaluation.candidates=queries"]);
+    assert!(!text.contains("share their point"), "{text}");
+    let among_some = [&changes[..], &["evaluation.candidates=queries"]].concat();
+    let text = advice(&sandbox, "small.toml", &among_some);
+    says(&text, &["of 80 different candidates share their point with others under this kernel"]);
 }
 
 /// Three labels in 15 orders are seven sets.

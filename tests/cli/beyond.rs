@@ -13,6 +13,15 @@ use crate::served::Served;
 
 pub const SETTINGS: &str = "beam=5,starts=5,rounds=3,unknown=0.5";
 
+/// Checks that a page of the book has every key of an object.
+fn keys_are_described(object: &Value, page: &str) {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("book/src").join(page);
+    let text = std::fs::read_to_string(path).unwrap();
+    for key in object.as_object().unwrap().keys() {
+        assert!(text.contains(&format!("`{key}`")), "{page} lacks {key}");
+    }
+}
+
 pub fn trained() -> Sandbox {
     let sandbox = sandbox();
     // bonds are seen, and most of every molecule lies in the span of the sketch
@@ -52,11 +61,21 @@ fn a_search_finds_molecules_nearer_than_any_candidate() {
     let set = format!("decoding.beyond={{{SETTINGS}}}");
     let train = ["train", "molecules.toml", "--set", &set, "--out", "runs/searched"];
     let text = sandbox.succeed(&train);
-    assert!(text.contains("beyond") && text.contains("without stereo"), "{text}");
+    // each search is named by the row whose targets it is for
+    let tables: Vec<&str> = text.split("exact molecule").skip(1).collect();
+    assert_eq!(tables.len(), 2, "{text}");
+    for (table, name) in tables.iter().zip(["model", "perfect h"]) {
+        let lines: Vec<&str> = table.lines().skip(1).take(3).collect();
+        assert!(lines[0].starts_with(name) && lines[1].starts_with("beyond "), "{text}");
+        assert!(lines[2].starts_with(&format!("{name}, beyond: ")), "{text}");
+    }
     let again = json(&sandbox.succeed(&["evaluate", "runs/searched", "--json"]));
     assert_eq!(again["beyond"], *beyond);
     let record: Value = serde_json::from_str(&sandbox.read("runs/searched/metrics.json")).unwrap();
     assert_eq!(record["beyond"], *beyond);
+    for object in [&record, beyond, &beyond["candidates"]] {
+        keys_are_described(object, "files.md");
+    }
 }
 
 #[test]
@@ -87,6 +106,7 @@ fn an_answer_has_the_molecule_beside_the_candidates() {
     let known = search("rounds=1,evaluations=1");
     // one evaluation is the first candidate, with its own score
     let found = &known["beyond"][0];
+    keys_are_described(found, "beyond.md");
     let first = &known["candidates"][0];
     assert_eq!((&found["in_table"], &found["nearest"]), (&Value::Bool(true), &first["id"]));
     let molecule = Molecule::parse(first["label"].as_str().unwrap()).unwrap();

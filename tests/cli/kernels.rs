@@ -160,6 +160,31 @@ fn a_kernel_from_a_file_is_that_kernel() {
     assert_eq!(json(&sandbox.succeed(&table))["mrr"], found["mrr"]);
 }
 
+/// Only inputs of the matrices have values of kernels, and what a training and its card name takes these.
+#[test]
+fn a_run_on_kernels_names_the_command_that_takes_its_inputs() {
+    let sandbox = sandbox();
+    let trained = sandbox.succeed(&["train", "kernels.toml", "--set", UNIFORM]);
+    let named = "dsokr evaluate runs/kernels --queries FILE";
+    assert!(trained.contains(&format!("try: {named}\n")), "{trained}");
+    let command = named.replace("FILE", "data/spectra/test.tsv");
+    let command: Vec<&str> = command.split(' ').skip(1).collect();
+    assert!(sandbox.succeed(&command).contains("F1"));
+    let card = sandbox.read("runs/kernels/README.md");
+    assert!(card.contains("dsokr evaluate . --data DATA --queries FILE"), "{card}");
+    assert!(!card.contains("dsokr predict"), "{card}");
+    for file in ["data/spectra/test.tsv", "data/spectra/peaks.npy"] {
+        for more in [&["predict"][..], &["embed", "--out", "z.npy"]] {
+            let arguments = [more, &["runs/kernels", file]].concat();
+            sandbox.fail(
+                &arguments,
+                2,
+                &["the inputs of its matrices", "evaluate RUN --queries FILE"],
+            );
+        }
+    }
+}
+
 /// The machine on rows knows its predictions without a fold. That on values of a kernel is fitted anew, on the values of the
 /// other inputs.
 #[test]

@@ -39,7 +39,7 @@ fn shards_are_written_replaced_and_read_by_one_process() {
     refused(&["run", "--parts", "0"], &["--parts = 0: expected 1 to"]);
     refused(
         &["run", "--parts", "2", "--precision", "f8"],
-        &["\"f8\" is not a precision: f32, f16 or i8"],
+        &["--precision", "`f8`, expected one of `f32`, `f16`, `i8`"],
     );
     let expected = ["--out = data, which holds small: expected a folder that does not exist"];
     refused(&["run", "--parts", "2", "--out", "data"], &expected);

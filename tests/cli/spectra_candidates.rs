@@ -100,6 +100,15 @@ fn candidates_are_those_of_the_precursors_mass_or_of_the_formula() {
         none.contains("caution: no candidate has an ion within 10 ppm of the precursor"),
         "{none}"
     );
+    let query = glycol("63.1 formula=C30H2");
+    let arguments = |rule| ["search", "runs/bins", &query[..], "--candidates", rule];
+    let lacking = sandbox.run(&arguments("formula"));
+    let [said, logged] =
+        [lacking.stdout, lacking.stderr].map(|text| String::from_utf8(text).unwrap());
+    let says = "no candidate has the formula C30H2; with the candidates \"all\"";
+    assert!(lacking.status.success() && said.contains(&format!("caution: {says}")), "{said}");
+    assert!(logged.contains(&format!("the query: {says}")), "{logged}");
+    assert!(!sandbox.succeed(&arguments("all")).contains("caution"));
     let unknown = default(&glycol("63.0 adduct=[M+?]+"));
     assert!(unknown.contains("caution: the adduct \"[M+?]+\" is not known"), "{unknown}");
 
@@ -156,6 +165,25 @@ fn candidates_are_those_of_the_precursors_mass_or_of_the_formula() {
         let stopped = [&predict[..], &["--on-bad-row", "stop"]].concat();
         sandbox.fail(&stopped, 2, &says[..2]);
     }
+    // a file of spectra is no file of lines, whatever its name
+    let massbank = "ACCESSION: a\nMS$FOCUSED_ION: PRECURSOR_M/Z 63.04406\nPK$PEAK: m/z int.\n  31.0184 1\n  45.0341 1\n//\n";
+    sandbox.write("records.txt", massbank);
+    sandbox.write("spectra.txt", &(String::from("\u{feff}# GNPS\n") + &ion("a", "M1", 63.04406)));
+    sandbox.write("library.txt", "Name: a\nPrecursorMZ: 63.04406\nNum Peaks: 1\n45.0341 1\n");
+    sandbox.write("compound.ms", ">compound a\n>parentmass 63.04406\n");
+    for (file, says) in [
+        ("records.txt", "let its name end with .massbank, or use --input massbank"),
+        ("spectra.txt", "let its name end with .mgf, or use --input mgf"),
+        ("library.txt", "let its name end with .msp, or use --input msp"),
+        ("compound.ms", "files of spectra that are read are .mgf, .msp, .massbank, .mzml"),
+    ] {
+        let predict = ["predict", "runs/bins", file, "--candidates", "mass:5"];
+        sandbox.fail(&predict, 2, &[file, "the file begins with", says]);
+        sandbox.fail(&[&predict[..], &["--id", "identifier"]].concat(), 2, &[says]);
+    }
+    let read = ["predict", "runs/bins", "records.txt", "--candidates", "mass:5"];
+    let read = sandbox.succeed(&[&read[..], &["--input", "massbank"]].concat());
+    assert_eq!(read.lines().map(hits).collect::<Vec<_>>(), [1]);
     let evaluate = ["evaluate", "runs/bins", "--queries", "q.mgf", "--json", "--candidates"];
     sandbox.fail(
         &[&evaluate[..], &["mass:5"]].concat(),

@@ -52,6 +52,8 @@ def test_indicators_are_label_sets(tmp_path, dtype):
     model = dsokr.fit(TEXTS, has.astype(dtype), tmp_path / "run")
     labels = {label for pair in written(model) for label in pair["output"]}
     assert labels == {"label0", "label1", "label2"} and model.metrics["f1"] > 0.5
+    chance = model.evaluate().chance
+    assert "f1" in chance and chance == model.metrics["chance"]
 
 
 @pytest.mark.parametrize("size", [2, 3, None])

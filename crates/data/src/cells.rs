@@ -427,6 +427,7 @@ impl NumberNotation {
     /// assert_eq!(plain.normalised("1,234.5").as_deref(), Some("1234.5"));
     /// assert_eq!(plain.normalised("1\u{a0}234").as_deref(), Some("1234"));
     /// assert_eq!(plain.normalised("84,44"), None);
+    /// assert_eq!(plain.normalised("2,011E+03"), None);
     /// assert_eq!(plain.normalised("(85.12)").as_deref(), Some("-85.12"));
     /// let euros = NumberNotation { decimal: ',', unit: "€".into(), ..plain };
     /// assert_eq!(euros.normalised("€1.234,50").as_deref(), Some("1234.50"));

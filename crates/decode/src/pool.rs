@@ -8,8 +8,8 @@ use std::path::Path;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use dsokr_core::Error;
 use dsokr_core::store::{BYTE_ORDER_MARK, open_input};
+use dsokr_core::{Error, parse_name};
 use schemars::JsonSchema;
 use serde::de::Visitor;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -33,11 +33,7 @@ impl FromStr for MissingGold {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "error" => Ok(Self::Error),
-            "rank-infinity" => Ok(Self::RankInfinity),
-            other => Err(format!("{other:?} is neither \"error\" nor \"rank-infinity\"")),
-        }
+        parse_name(text)
     }
 }
 

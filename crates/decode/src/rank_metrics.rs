@@ -1,9 +1,12 @@
 //! The metrics of ranks: one list, from which every report takes them.
 
+use std::collections::BTreeMap;
+
 use dsokr_core::Error;
-use serde::de::{IgnoredAny, MapAccess, Visitor};
+use serde::de::Error as _;
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::Value;
 
 use crate::rank::Rank;
 
@@ -201,26 +204,14 @@ impl Serialize for RankValues {
 
 impl<'de> Deserialize<'de> for RankValues {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Entries;
-        impl<'de> Visitor<'de> for Entries {
-            type Value = RankValues;
-
-            fn expecting(&self, out: &mut std::fmt::Formatter) -> std::fmt::Result {
-                out.write_str("metrics of ranks by name")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<RankValues, A::Error> {
-                let mut values = RankValues::default();
-                while let Some(name) = map.next_key::<String>()? {
-                    match RANK_METRICS.iter().position(|metric| metric.name == name) {
-                        Some(place) => values.0[place] = map.next_value()?,
-                        // other fields of the report
-                        None => drop(map.next_value::<IgnoredAny>()?),
-                    }
-                }
-                Ok(values)
+        // with other fields of the report
+        let mut fields = BTreeMap::<String, Value>::deserialize(deserializer)?;
+        let mut values = Self::default();
+        for (metric, value) in RANK_METRICS.iter().zip(&mut values.0) {
+            if let Some(field) = fields.remove(metric.name) {
+                *value = Option::deserialize(field).map_err(D::Error::custom)?;
             }
         }
-        deserializer.deserialize_map(Entries)
+        Ok(values)
     }
 }

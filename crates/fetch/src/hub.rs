@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use dsokr_core::store::write_atomically;
 use dsokr_nn::pretrained::{
-    ADAPTER, COMPANIONS, Pretrained, WEIGHT_FILES, module_folders, sentence_files,
+    ADAPTER, COMPANIONS, MODULES, Pretrained, WEIGHT_FILES, module_folders, sentence_files,
     transformer_folder, weight_parts,
 };
 use ureq::http::StatusCode;
@@ -28,8 +28,6 @@ fn files() -> impl Iterator<Item = &'static str> {
 /// it does not have.
 const REFUSED: [StatusCode; 2] = [StatusCode::UNAUTHORIZED, StatusCode::FORBIDDEN];
 
-/// The list of modules of a model of sentence-transformers.
-const MODULES: &str = "modules.json";
 /// The folder in which the cache notes, by commit, the files that a model does not have.
 const ABSENT: &str = ".no_exist";
 
@@ -208,8 +206,13 @@ impl<'a> Model<'a> {
         self.cache.join(ABSENT).join(commit).join(MODULES).exists()
     }
 
+    /// Returns the model's place on the server.
+    fn place(&self) -> String {
+        format!("{}/{}", self.endpoint, self.name)
+    }
+
     fn url(&self, file: &str) -> String {
-        format!("{}/{}/resolve/{}/{file}", self.endpoint, self.name, self.revision)
+        format!("{}/resolve/{}/{file}", self.place(), self.revision)
     }
 
     /// Returns the lock of the model's folder, for which a process waits that is not the first to download the model.
@@ -225,28 +228,8 @@ impl<'a> Model<'a> {
 
     /// Downloads the files into a folder next to the snapshot, into which they are moved when they are whole.
     fn download(&self, network: &Network) -> Result<PathBuf, Error> {
-        // the first file says which commit the revision is; where the transformer has a folder of its own, it is the
-        // list of modules, and of an adapter alone its configuration
-        let (status, mut headers) = network.head(&self.url(CONFIG))?;
-        if status.is_client_error() || status.is_server_error() {
-            let of_other = |file: &str| {
-                let (status, headers) = network.head(&self.url(file))?;
-                let is_there = !status.is_client_error() && !status.is_server_error();
-                Ok::<_, Error>(is_there.then_some(headers))
-            };
-            let others = match of_other(MODULES)? {
-                None => of_other(ADAPTER)?,
-                modules => modules,
-            };
-            let Some(others) = others.filter(|_| status == 404) else {
-                return Err(Error::download(self.url(CONFIG), refusal(status)));
-            };
-            headers = others;
-        }
-        let commit_header = text(&headers, "x-repo-commit");
-        let commit_header =
-            commit_header.filter(|commit| is_hexadecimal(commit) && !commit.is_empty());
-        let commit = commit_header.as_deref().unwrap_or(self.revision);
+        let stated = self.commit(network)?;
+        let commit = stated.as_deref().unwrap_or(self.revision);
         let snapshots = self.cache.join("snapshots");
         let snapshot = snapshots.join(commit);
         // two processes would write the same files; the file stays, since others may wait for it
@@ -257,43 +240,13 @@ impl<'a> Model<'a> {
         }
         // continued by the next call where it is cut off, if the files are of the same commit
         let here = snapshots.join(format!(".{commit}.partial"));
-        if commit_header.is_none() && here.exists() {
+        if stated.is_none() && here.exists() {
             fs::remove_dir_all(&here).map_err(Error::io(&here))?;
         }
         fs::create_dir_all(&here).map_err(Error::io(&here))?;
-        for file in files() {
-            let there = self.file(network, file, &here)?;
-            if file == MODULES && !there {
-                let absent = self.cache.join(ABSENT).join(commit).join(MODULES);
-                create_parent(&absent)?;
-                write_atomically(&absent, |_| Ok(()))?;
-            }
-        }
-        // what is wrong is removed: the small files have no checksums
-        let damaged = |error: dsokr_nn::Error| {
-            let _ = fs::remove_dir_all(&here);
-            Error::download(format!("{}/{}", self.endpoint, self.name), error.to_string())
-        };
-        let transformer = transformer_folder(&here).map_err(damaged)?;
-        if !transformer.is_empty() {
-            create_parent(&here.join(&transformer).join(CONFIG))?;
-            for file in files() {
-                self.file(network, &format!("{transformer}/{file}"), &here)?;
-            }
-        }
-        let folders = module_folders(&here).map_err(damaged)?;
-        for folder in &folders {
-            let name = format!("{}/{CONFIG}", folder.name);
-            create_parent(&here.join(&name))?;
-            self.file(network, &name, &here)?;
-        }
-        Pretrained::open_without_weights(&here).map_err(damaged)?;
-        if !has_weights(&snapshot.join(&transformer)) {
-            self.weights(network, &transformer, &here)?;
-        }
-        for folder in folders {
-            if folder.has_weights && !has_weights(&snapshot.join(&folder.name)) {
-                self.weights(network, &folder.name, &here)?;
+        for folder in self.description(network, commit, &here)? {
+            if !has_weights(&snapshot.join(&folder)) {
+                self.weights(network, &folder, &here)?;
             }
         }
         // one of huggingface_hub may lack files
@@ -304,10 +257,74 @@ impl<'a> Model<'a> {
                 "the model needs config.json, tokenizer.json, vocab.txt, or vocab.json and merges.txt, and one of {}",
                 WEIGHT_FILES.join(", ")
             );
-            return Err(Error::download(format!("{}/{}", self.endpoint, self.name), message));
+            return Err(Error::download(self.place(), message));
         }
         self.note_commit(commit)?;
         Ok(snapshot)
+    }
+
+    /// Returns the commit that the revision is, if the server says it.
+    fn commit(&self, network: &Network) -> Result<Option<String>, Error> {
+        let is_answered =
+            |status: StatusCode| !status.is_client_error() && !status.is_server_error();
+        let (status, mut headers) = network.head(&self.url(CONFIG))?;
+        if !is_answered(status) {
+            // where the transformer has a folder of its own, there is a list of modules, and of an adapter alone its
+            // configuration
+            let of_other = |file: &str| {
+                let (status, headers) = network.head(&self.url(file))?;
+                Ok::<_, Error>(is_answered(status).then_some(headers))
+            };
+            let others = match of_other(MODULES)? {
+                None => of_other(ADAPTER)?,
+                modules => modules,
+            };
+            let Some(others) = others.filter(|_| status == 404) else {
+                return Err(Error::download(self.url(CONFIG), refusal(status)));
+            };
+            headers = others;
+        }
+        let commit = text(&headers, "x-repo-commit");
+        Ok(commit.filter(|commit| is_hexadecimal(commit) && !commit.is_empty()))
+    }
+
+    /// Downloads all files but the weights, checks them, and returns the folders of the model that may have weights, `""`
+    /// for itself.
+    fn description(
+        &self,
+        network: &Network,
+        commit: &str,
+        here: &Path,
+    ) -> Result<Vec<String>, Error> {
+        for file in files() {
+            let there = self.file(network, file, here)?;
+            if file == MODULES && !there {
+                let absent = self.cache.join(ABSENT).join(commit).join(MODULES);
+                create_parent(&absent)?;
+                write_atomically(&absent, |_| Ok(()))?;
+            }
+        }
+        // what is wrong is removed: the small files have no checksums
+        let damaged = |error: dsokr_nn::Error| {
+            let _ = fs::remove_dir_all(here);
+            Error::download(self.place(), error.to_string())
+        };
+        let transformer = transformer_folder(here).map_err(damaged)?;
+        if !transformer.is_empty() {
+            create_parent(&here.join(&transformer).join(CONFIG))?;
+            for file in files() {
+                self.file(network, &format!("{transformer}/{file}"), here)?;
+            }
+        }
+        let folders = module_folders(here).map_err(damaged)?;
+        for folder in &folders {
+            let name = format!("{}/{CONFIG}", folder.name);
+            create_parent(&here.join(&name))?;
+            self.file(network, &name, here)?;
+        }
+        Pretrained::open_without_weights(here).map_err(damaged)?;
+        let behind = folders.into_iter().filter(|folder| folder.has_weights);
+        Ok([transformer].into_iter().chain(behind.map(|folder| folder.name)).collect())
     }
 
     /// Writes into the cache which commit the revision is.

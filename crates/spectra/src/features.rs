@@ -55,6 +55,17 @@ enum At {
     Formula(String),
 }
 
+/// What a spectrum has at masses or of formulas, one by one: the differences of its peaks are many.
+type Weights<'s> = Box<dyn Iterator<Item = (At, f64)> + 's>;
+
+/// Gives formulas of a tree with their intensities.
+type NodesOfTree = fn(&FragmentationTree) -> Vec<(String, f64)>;
+
+/// Returns masses with their intensities to the power `power`.
+fn of_masses<'s>(power: f64, all: impl Iterator<Item = (f64, f64)> + 's) -> Weights<'s> {
+    Box::new(all.map(move |(mass, intensity)| (At::Mass(mass), intensity.powf(power))))
+}
+
 impl PeakSource {
     /// Returns whether it is compared by formulas, and not by masses.
     pub fn is_of_formulas(self) -> bool {
@@ -68,43 +79,45 @@ impl PeakSource {
 
     /// Returns masses in Da, by increasing mass except for differences, or formulas, or sequences of them, each with
     /// its intensity to the power `power`; none of a spectrum without tree.
-    fn weights(self, spectrum: &Spectrum, power: f64, ppm: f64) -> Result<Vec<(At, f64)>, Error> {
+    fn weights<'s>(
+        self,
+        spectrum: &'s Spectrum,
+        power: f64,
+        ppm: f64,
+    ) -> Result<Weights<'s>, Error> {
         let precursor_mz = spectrum.precursor_mz();
         let peaks = spectrum.peaks();
-        let parts = |name: fn(&Fragment) -> String| {
+        let parts = |name: fn(&Fragment) -> String| -> Result<Weights<'s>, Error> {
             let ion = Subformulas::from_spectrum(spectrum)?;
-            let of_peak = |peak: &Peak| {
+            let of_peak = move |peak: &Peak| {
                 let fragments = ion.at(peak.mz, ppm).unwrap_or_default();
                 let value = peak.intensity.powf(power);
-                fragments.iter().map(|part| (At::Formula(name(part)), value)).collect::<Vec<_>>()
+                fragments.into_iter().map(move |part| (At::Formula(name(&part)), value))
             };
-            Ok(peaks.iter().flat_map(of_peak).collect())
+            Ok(Box::new(peaks.iter().flat_map(of_peak)))
         };
-        let of_tree = |all: fn(&FragmentationTree) -> Vec<(String, f64)>| {
+        let of_tree = |all: NodesOfTree| -> Result<Weights<'s>, Error> {
             let tree = spectrum.tree().map(str::parse).transpose()?;
             let fragments = tree.as_ref().map(all).unwrap_or_default().into_iter();
-            Ok(fragments
-                .map(|(name, intensity)| (At::Formula(name), intensity.powf(power)))
-                .collect())
-        };
-        let pairs = || (0..peaks.len()).flat_map(|at| (0..at).map(move |low| [low, at]));
-        let of_masses = |all: &mut dyn Iterator<Item = (f64, f64)>| {
-            all.map(|(mass, mass_intensity)| (At::Mass(mass), mass_intensity.powf(power))).collect()
+            let weights =
+                fragments.map(move |(name, intensity)| (At::Formula(name), intensity.powf(power)));
+            Ok(Box::new(weights))
         };
         match self {
-            Self::Peaks => Ok(of_masses(&mut peaks.iter().map(|peak| (peak.mz, peak.intensity)))),
+            Self::Peaks => Ok(of_masses(power, peaks.iter().map(|peak| (peak.mz, peak.intensity)))),
             Self::Losses => {
                 let losses =
-                    peaks.iter().rev().map(|peak| (precursor_mz - peak.mz, peak.intensity));
-                Ok(of_masses(&mut losses.filter(|(mass, _)| *mass >= LEAST_LOSS)))
+                    peaks.iter().rev().map(move |peak| (precursor_mz - peak.mz, peak.intensity));
+                Ok(of_masses(power, losses.filter(|(mass, _)| *mass >= LEAST_LOSS)))
             }
             Self::Differences => {
-                let pairs = pairs().map(|pair| pair.map(|at| peaks[at]));
+                let pairs = (0..peaks.len()).flat_map(|at| (0..at).map(move |low| [low, at]));
+                let pairs = pairs.map(move |pair| pair.map(|at| peaks[at]));
                 let pairs =
                     pairs.map(|[low, high]| (high.mz - low.mz, high.intensity * low.intensity));
-                Ok(of_masses(&mut pairs.filter(|(mass, _)| *mass >= LEAST_LOSS)))
+                Ok(of_masses(power, pairs.filter(|(mass, _)| *mass >= LEAST_LOSS)))
             }
-            Self::Precursor => Ok(of_masses(&mut std::iter::once((precursor_mz, 1.0)))),
+            Self::Precursor => Ok(of_masses(power, std::iter::once((precursor_mz, 1.0)))),
             Self::Subformulas => parts(Fragment::formula),
             Self::SubformulaLosses => parts(|part| dsokr_molecule::formula(&part.lost)),
             Self::TreeFragments => of_tree(|tree| tree.fragments().collect()),

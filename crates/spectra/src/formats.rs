@@ -43,6 +43,21 @@ impl SpectrumFormat {
         }
     }
 
+    /// Returns the format of a file of spectra that begins with this text; none of a text that begins no such file, as lines
+    /// that are a spectrum each do not.
+    pub fn of_start(text: &str) -> Option<Self> {
+        let format = Self::told_by(text);
+        let begins = match format {
+            Self::Mgf | Self::MassBank => true,
+            Self::MzMl => text.contains("<mzML") || text.contains("<indexedmzML"),
+            Self::Msp => {
+                let field = text.trim_start().split_once(':');
+                field.is_some_and(|(name, _)| Record::is_field(name))
+            }
+        };
+        begins.then_some(format)
+    }
+
     /// Returns the end of a spectrum within a line, for formats that may be one line.
     pub fn inner_end(self) -> Option<&'static [u8]> {
         match self {

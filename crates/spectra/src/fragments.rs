@@ -25,9 +25,10 @@ const LARGEST: f64 = 40_000.0;
 /// Explains the peaks of a spectrum by the fragments of molecules.
 ///
 /// A fragment is a part of a molecule that at most two cuts leave ([`Fragmenter`]). Its ion has the charge of the spectrum's
-/// adduct, of several the one whose ion of the molecule is nearest to the precursor: a proton more in positive and less in negative mode, or the metal of the adduct, and up to three hydrogens more
-/// or less than that: it has no more hydrogens than the molecule with the adduct, and none below zero. A peak within `ppm`
-/// millionths of the ion's m/z may be this fragment. The cost of a fragment is the sum of
+/// adduct: a proton more in positive and less in negative mode, or the metal of the adduct, and up to three hydrogens more
+/// or less than that: it has no more hydrogens than the molecule with the adduct, and none below zero. Of several adducts that
+/// counts with which the molecule's ion is nearest to the precursor. A peak within `ppm` millionths of the ion's m/z may be
+/// this fragment. The cost of a fragment is the sum of
 ///
 /// | | cost |
 /// |---|---|

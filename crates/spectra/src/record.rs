@@ -85,6 +85,11 @@ fn names_of(name: &str) -> &'static [&'static str] {
 }
 
 impl Record {
+    /// Returns whether a field with this name is one that spectra have, by any name that files have for it.
+    pub(crate) fn is_field(name: &str) -> bool {
+        !names_of(name).is_empty()
+    }
+
     /// Returns whether a column of a table with [`PARTS`] says something of their spectrum, by any name that files have for it:
     /// what it is called, its adduct, formula, ion mode, charge and fragmentation tree.
     pub fn has_column(name: &str) -> bool {

@@ -1,3 +1,5 @@
+use std::ops::Range;
+
 use burn::module::Module;
 use burn::optim::{GradientsAccumulator, GradientsParams};
 use burn::tensor::{DType, Tensor, TensorData};
@@ -54,14 +56,11 @@ pub(super) fn gradients<E: Encoder, M>(
         if share.is_empty() || !loss.read.is_finite() || cancellation.is_cancelled() {
             continue;
         }
-        let input = |&i: &usize| &task.pairs.inputs()[i];
-        let pass = model.pass_after(key, part[..share.start].iter().map(input));
-        let pairs = &part[share.clone()];
-        let inputs: Vec<&E::Input> = pairs.iter().map(input).collect();
         // several ranks get gradients while the backward pass goes on
         let watched = step.as_ref().map(|step| step.watch(model, at + 1 == parts.len()));
         let watched = watched.as_ref().unwrap_or(model);
-        let z = encoded(&watched.encoder, &inputs, pass)?;
+        let pairs = &part[share.clone()];
+        let z = encode_share(task, watched, part, share.clone(), key)?;
         let scale = watched.scale.as_ref().map(|scale| scale.val());
         let mean = match &compared {
             Some(compared) => compared.part(z, first + share.start, scale),
@@ -88,6 +87,20 @@ pub(super) fn gradients<E: Encoder, M>(
         }
     };
     Ok(clipped(model, result, task.config.clip))
+}
+
+/// Returns the predictions of a rank's share of a part of a batch, with the dropout masks that `key` gives the whole part.
+fn encode_share<E: Encoder, M>(
+    task: &Task<E, M>,
+    model: &Model<E>,
+    part: &[usize],
+    share: Range<usize>,
+    key: u64,
+) -> Result<Tensor<2>, Error> {
+    let input = |&i: &usize| &task.pairs.inputs()[i];
+    let pass = model.pass_after(key, part[..share.start].iter().map(input));
+    let inputs: Vec<&E::Input> = part[share].iter().map(input).collect();
+    encoded(&model.encoder, &inputs, pass)
 }
 
 /// The targets `[pairs × p]` and residuals of some pairs.
@@ -133,10 +146,7 @@ impl Compared {
             // ranks exchange their predictions whatever they are
             let mut own = vec![0.0; share.len() * p];
             if !share.is_empty() && !cancellation.is_cancelled() {
-                let input = |&i: &usize| &task.pairs.inputs()[i];
-                let pass = model.pass_after(key, part[..share.start].iter().map(input));
-                let inputs: Vec<&E::Input> = part[share].iter().map(input).collect();
-                let z = encoded(&plain.encoder, &inputs, pass)?;
+                let z = encode_share(task, &plain, part, share, key)?;
                 dtype = z.dtype();
                 own = Values::from_tensor(z).to_vec();
             }

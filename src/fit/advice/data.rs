@@ -115,20 +115,19 @@ pub(super) fn packed_bits(findings: &Findings) -> Result<Option<String>, Error> 
     Ok((bytes && high).then(line))
 }
 
-/// Candidates that differ in their labels, but are the same point. Equal numbers are, whatever their labels, and so are sets of
-/// labels in different orders.
+/// Candidates that differ in their labels, but are the same point. Equal numbers and equal sets of labels are, however they
+/// are written.
 pub(super) fn duplicate_candidates(findings: &Findings) -> Result<Option<String>, Error> {
     let features = &findings.problem.config.output.features;
     if matches!(features, OutputFeatures::Numbers(_) | OutputFeatures::Labels(_)) {
         return Ok(None);
     }
-    let outputs = &findings.problem.dataset.outputs;
-    let scores = &findings.report.metrics;
-    let shown = outputs.candidates.iter().map(|&at| outputs.labels[at].as_str());
+    // all candidates, which the metrics count only where queries have no lists of their own
+    let candidates = findings.evaluator.candidates();
+    let shown = (0..candidates.len()).map(|candidate| candidates.label(candidate));
     let labels: BTreeSet<&str> = shown.filter(|label| !label.is_empty()).collect();
-    let different = if labels.is_empty() { scores.candidates } else { labels.len() };
-    let points = scores.candidates - scores.duplicate_candidates;
-    let lost = different.saturating_sub(points);
+    let different = if labels.is_empty() { candidates.len() } else { labels.len() };
+    let lost = different.saturating_sub(candidates.distinct());
     let line = || {
         format!(
             "{lost} of {different} different candidates share their point with others under this kernel, \

@@ -12,7 +12,8 @@ use super::guess::codes::first_code;
 use super::guess::labels::{are_measures, odd_separator, reordered, unread_list};
 use super::guess::numbers::{are_times, first_measure, first_thousand, mixed_signs};
 use super::guess::{
-    are_unspaced, guessed, guessed_of_lists, guessed_of_number_lists, is_class, most, stated,
+    are_unspaced, guessed, guessed_of_lists, guessed_of_number_lists, is_class, is_formula, most,
+    stated,
 };
 use super::kind::{ColumnKind, KindName, Reading};
 use crate::error::Error;
@@ -85,6 +86,8 @@ pub struct Column {
     pub are_unspaced: bool,
     /// Standard deviation of the numbers; 0 of other columns.
     pub deviation: f64,
+    /// Whether cells that are read as texts are formulas of molecules.
+    pub are_formulas: bool,
     /// Whether cells that are read as texts are measures, each written as more than one number: `12.67 ± 0.47`.
     pub are_measures: bool,
     /// Of measures, the first cell that is not one number.
@@ -253,6 +256,7 @@ impl Column {
             are_unspaced: are_unspaced(&texts),
             are_single_words: most(&texts, |cell| !cell.contains(char::is_whitespace)),
             empty: empty.len(),
+            are_formulas: are_texts && most(&texts, is_formula),
             are_measures: are_texts && have_measures,
             measure: measure.map(str::to_owned),
             reordered: if are_texts || are_classes { reordered(&texts) } else { None },

@@ -30,7 +30,7 @@ pub use division::Division;
 pub use header::{HeaderContent, HeaderLine};
 pub use join::{Joined, join};
 pub use kind::{ColumnKind, KindName, StatedKind};
-use roles::{Roles, are_numbers, is_aside, varies};
+use roles::{Roles, are_learned_beside_others, are_numbers, is_aside, varies};
 pub use spectra::SpectraSurvey;
 
 /// The fewest rows, and pairs, from which a configuration is made.
@@ -87,6 +87,8 @@ pub struct Survey {
     pub further_classes: usize,
     /// Number of further columns of numbers that are no outputs, where one that nobody has chosen is.
     pub further_numbers: usize,
+    /// The columns that can be learned and are left out, where molecules are the output that nobody has chosen.
+    pub further_learned: Vec<String>,
     /// Number of further columns of texts, of which one is the input that nobody has chosen.
     pub further_texts: usize,
     /// The columns whose molecules are those of the input, and which are therefore no outputs that nobody has chosen.
@@ -206,8 +208,15 @@ impl Survey {
         };
         let further_classes = further_of(&are_classes);
         let further_numbers = further_of(&are_numbers);
+        let further_learned = if choices.outputs.is_empty() && output.kind == ColumnKind::Smiles {
+            let left_out = learned.iter().filter(&is_left_out);
+            let learned = left_out.filter(|column| are_learned_beside_others(&column.kind));
+            learned.map(|column| column.name.clone()).collect()
+        } else {
+            Vec::new()
+        };
         let are_texts = |column: &Column| {
-            let is_odd = column.are_measures || column.unread_list.is_some();
+            let is_odd = column.are_measures || column.are_formulas || column.unread_list.is_some();
             column.kind == ColumnKind::Texts && !is_odd && column.reordered.is_none()
         };
         let further_texts = if choices.input.is_none() && are_texts(&input) {
@@ -231,6 +240,7 @@ impl Survey {
             nameless,
             further_classes,
             further_numbers,
+            further_learned,
             further_texts,
             copies,
             header_line,

@@ -202,8 +202,8 @@ fn names_rows(column: &Column, rows: usize) -> bool {
     column.kind == ColumnKind::Ids && column.distinct == rows
 }
 
-/// The column whose texts are the inputs: of those with the name of one, else of all, the longest texts, unless they are a few
-/// of another name that recur beside molecules or vectors with something else to learn; else vectors, else SMILES; else the
+/// The column whose texts are the inputs: of those with the name of one, else of all, the longest texts, unless they are formulas,
+/// or a few of another name that recur, beside molecules or vectors with something else to learn; else vectors, else SMILES; else the
 /// longest texts that look like labels with spaces between, are single words that recur, lists, many names, or sets of labels.
 fn input_of<'c>(columns: &'c [Column], output: Option<&str>) -> Option<&'c Column> {
     let is_a_usual_name = |column: &Column| is_name_of_texts(&column.name);
@@ -236,10 +236,21 @@ fn input_of<'c>(columns: &'c [Column], output: Option<&str>) -> Option<&'c Colum
             && is_anything_else
             && free().any(|other| is_input(other) && has_more(other))
     };
+    // a formula says which molecule a row is about
+    let has_molecules = free().any(|column| column.kind == ColumnKind::Smiles);
+    let has_more = columns.iter().any(|column| {
+        let is_text = are_texts(column) && !column.are_formulas;
+        varies(column) && !is_aside(column) && (is_text || are_learned_beside_others(&column.kind))
+    });
+    let are_of_molecules = |column: &Column| column.are_formulas && has_molecules && has_more;
     let are_many_names =
         |column: &Column| matches!(column.kind, ColumnKind::Classes(count) if count > CLASSES);
     let are_labels = |column: &Column| matches!(column.kind, ColumnKind::Labels(_));
-    longest(&|column: &Column| are_texts(column) && !are_names(column) && !are_of_many(column))
+    let is_usual = |column: &Column| {
+        let say_what_a_row_is = are_of_many(column) || are_of_molecules(column);
+        are_texts(column) && !are_names(column) && !say_what_a_row_is
+    };
+    longest(&is_usual)
         .or_else(vectors)
         .or_else(|| free().find(|column| column.kind == ColumnKind::Smiles))
         .or_else(|| longest(&|column: &Column| column.kind == ColumnKind::Labels(' ')))
@@ -273,7 +284,7 @@ pub(super) fn are_numbers(column: &Column) -> bool {
 }
 
 /// Whether cells of a kind are learned beside molecules, vectors and texts.
-fn are_learned_beside_others(kind: &ColumnKind) -> bool {
+pub(super) fn are_learned_beside_others(kind: &ColumnKind) -> bool {
     match kind {
         ColumnKind::Numbers(_)
         | ColumnKind::Classes(_)

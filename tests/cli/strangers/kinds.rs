@@ -255,6 +255,54 @@ fn further_columns_of_classes_are_named() {
     assert_eq!((&found["input"], &found["output"]), (&"smiles".into(), &"pchembl".into()));
 }
 
+/// Formulas and names of molecules beside SMILES and what is measured, as in pools of molecules and sets of MoleculeNet.
+#[test]
+fn formulas_are_no_inputs_beside_molecules_and_measures_beside_names_are_named() {
+    let sandbox = Sandbox::new();
+    let names = [
+        "id,smiles,formula,mass",
+        "iupac,smiles,p_np,expt",
+        "smiles,formula",
+        "smiles,formula,caption",
+    ];
+    let mut tables = names.map(|names| names.to_owned() + "\n");
+    for at in 0..60 {
+        // every tenth is an isomer of the one before
+        let isomer = usize::from(at % 10 == 9);
+        let carbons = 3 + at - isomer;
+        let chain = "C".repeat(carbons - 2);
+        let smiles = if isomer == 1 { format!("{chain}(C)CO") } else { format!("{chain}C(C)O") };
+        let formula = format!("C{carbons}H{}O", 2 * carbons + 2);
+        let measured = 1.5 - 0.25 * carbons as f64;
+        let rows = [
+            format!("m{at},{smiles},{formula},{:.4}", 18.0106 + 14.0157 * carbons as f64),
+            format!("alkanol-{at} of chain-{carbons},{smiles},{},{measured}", at % 2),
+            format!("{smiles},{formula}"),
+            format!("{smiles},{formula},an alcohol with a chain of {carbons} atoms in bottle {at}"),
+        ];
+        tables.iter_mut().zip(rows).for_each(|(table, row)| *table += &(row + "\n"));
+    }
+    let files = ["pool.csv", "named.csv", "formulas.csv", "captions.csv"];
+    let columns =
+        [["smiles", "mass"], ["iupac", "smiles"], ["formula", "smiles"], ["caption", "smiles"]];
+    for ((file, table), [input, output]) in files.into_iter().zip(&tables).zip(columns) {
+        sandbox.write(file, table);
+        let found = json(&sandbox.succeed(&["init", file, "--json"]));
+        assert_eq!((&found["input"], &found["output"]), (&input.into(), &output.into()), "{found}");
+    }
+    let shown = sandbox.succeed(&["init", "named.csv", "--force"]);
+    let said = "left out, since molecules are the output: \"p_np\", \"expt\" (--output COLUMN learns one of them, also from molecules by --input smiles)";
+    assert!(shown.contains(said), "{shown}");
+    for (file, columns, expected) in [
+        ("named.csv", ["--input", "smiles"], ["smiles", "p_np"]),
+        ("pool.csv", ["--output", "smiles"], ["formula", "smiles"]),
+    ] {
+        let found = sandbox.succeed(&[&["init", file, "--force", "--json"][..], &columns].concat());
+        let found = json(&found);
+        assert_eq!([&found["input"], &found["output"]], expected, "{found}");
+    }
+}
+
 /// As of pairs of sentences, one of which is the input.
 #[test]
 fn further_columns_of_texts_are_named() {

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::str::FromStr;
 
 use dsokr_core::Error::File;
+use dsokr_core::parse_name;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -31,12 +32,7 @@ impl FromStr for OnBadRow {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "stop" => Ok(Self::Stop),
-            "skip" => Ok(Self::Skip),
-            "skip-spectra" => Ok(Self::SkipSpectra),
-            other => Err(format!("{other:?} is none of \"stop\", \"skip\" and \"skip-spectra\"")),
-        }
+        parse_name(text)
     }
 }
 

@@ -6,9 +6,10 @@ use std::sync::Arc;
 use bytemuck::{Pod, cast_slice};
 use dsokr_core::processes::Held;
 use dsokr_core::store::{ByteSum, CheckedArray, Stored};
-use dsokr_core::{Error, Processes};
+use dsokr_core::{Error, Processes, parse_name};
 use half::f16;
 use half::slice::HalfFloatSliceExt;
+use serde::Deserialize;
 
 use crate::codes::StoredCodes;
 use crate::error::all_finite;
@@ -17,8 +18,9 @@ use crate::error::all_finite;
 pub(crate) const PRECISION: &str = "precision";
 
 /// How shards keep the coordinates of candidates.
-#[derive(Clone, Copy, Debug, Default, derive_more::Display, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, derive_more::Display, PartialEq, Eq, Deserialize)]
 #[display(rename_all = "lowercase")]
+#[serde(rename_all = "lowercase")]
 pub enum StorageType {
     /// Coordinates in 32 bits, without rounding; from 256 MiB on with codes of 8 bits in addition. Results are exact.
     #[default]
@@ -35,9 +37,7 @@ impl FromStr for StorageType {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let all = [Self::F32, Self::F16, Self::I8];
-        let named = all.into_iter().find(|precision| precision.to_string() == text);
-        named.ok_or_else(|| format!("{text:?} is not a precision: f32, f16 or i8"))
+        parse_name(text)
     }
 }
 

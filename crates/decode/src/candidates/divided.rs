@@ -80,11 +80,20 @@ impl Candidates {
     }
 }
 
-/// Writes candidates whose coordinates are divided among processes.
+/// The layout of a file of candidates.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Layout {
+    /// Coordinates in blocks, and codes, where there are so many candidates that they are worth it.
+    BySize,
+    /// Coordinates in blocks, and codes.
+    Mapped,
+}
+
+/// Writes candidates whose coordinates may be divided among processes.
 pub struct CandidateWriter<'a> {
-    candidates: &'a Candidates,
+    pub(super) candidates: &'a Candidates,
     /// The coordinates of all rows; none where this process holds them.
-    all: Option<AllRows<'a, f32>>,
+    pub(super) all: Option<AllRows<'a, f32>>,
 }
 
 impl CandidateWriter<'_> {
@@ -93,7 +102,7 @@ impl CandidateWriter<'_> {
     /// # Errors
     /// The errors of [`Candidates::save`]; the errors of [`Processes::gather`].
     pub fn save(&self, path: &Path, metadata: &BTreeMap<String, String>) -> Result<(), Error> {
-        self.candidates.save_by_size(path, metadata, self.all)
+        self.save_in(Layout::BySize, path, metadata)
     }
 
     /// Writes the file that [`Candidates::save_mapped`] writes, in the same way.
@@ -105,7 +114,7 @@ impl CandidateWriter<'_> {
         path: &Path,
         metadata: &BTreeMap<String, String>,
     ) -> Result<(), Error> {
-        self.candidates.save_in(path, metadata, true, true, self.all)
+        self.save_in(Layout::Mapped, path, metadata)
     }
 }
 

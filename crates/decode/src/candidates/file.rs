@@ -11,10 +11,10 @@ use dsokr_core::store::{Array, Contents, Filling, Stored, Tensor};
 
 use super::columns::Columns;
 use super::coordinates::{Coordinates, check_finite};
-use super::divided::ReadRows;
+use super::divided::{CandidateWriter, Layout, ReadRows};
 use super::filled::{FilledRows, interleaved};
 use super::tensors::{array, optional, pairs};
-use super::texts::sorted;
+use super::texts::{Texts, sorted};
 use super::{Candidates, check_constants, check_order};
 use crate::blocks::check_count;
 use crate::classes::Classes;
@@ -82,18 +82,7 @@ impl Candidates {
     /// [`Error::Io`] if the file cannot be written; [`Error::OutOfRange`] when more than 2²⁴
     /// candidates share a row, because the file holds multiplicities as `f32`.
     pub fn save(&self, path: &Path, metadata: &BTreeMap<String, String>) -> Result<(), Error> {
-        self.save_by_size(path, metadata, None)
-    }
-
-    /// Saves candidates like [`save`](Self::save); `all` reads coordinates that are divided among processes.
-    pub(super) fn save_by_size(
-        &self,
-        path: &Path,
-        metadata: &BTreeMap<String, String>,
-        all: Option<AllRows<f32>>,
-    ) -> Result<(), Error> {
-        let bytes = 4 * self.distinct() * self.dim;
-        self.save_in(path, metadata, bytes >= LARGE, bytes >= HUGE, all)
+        CandidateWriter { candidates: self, all: None }.save(path, metadata)
     }
 
     /// Saves candidates like [`save`](Self::save), with coordinates in blocks and codes, whatever their size: for a program
@@ -106,66 +95,7 @@ impl Candidates {
         path: &Path,
         metadata: &BTreeMap<String, String>,
     ) -> Result<(), Error> {
-        self.save_in(path, metadata, true, true, None)
-    }
-
-    /// Saves candidates with coordinates in blocks where `mapped`, and then with codes where `coded`; `all` reads
-    /// coordinates that are divided among processes.
-    pub(super) fn save_in(
-        &self,
-        path: &Path,
-        metadata: &BTreeMap<String, String>,
-        mapped: bool,
-        coded: bool,
-        all: Option<AllRows<f32>>,
-    ) -> Result<(), Error> {
-        let rows = self.distinct();
-        let counts = self.classes.counts(0..rows);
-        check_counts(&counts, 0)?;
-        let weights = interleaved(&self.constants, counts.iter().map(|&count| count as f32));
-        let groups = (self.classes.offsets(), self.classes.members(0..rows));
-        let mut tensors = named(&self.columns, &self.by_id, Some(&groups));
-        tensors.push(Tensor::f32("weights", &[rows, 2], &weights));
-        let filled = FilledRows {
-            source: self,
-            rows: 0..rows,
-            rounded: false,
-            coded: coded && self.dim <= LARGEST,
-            weights: false,
-        };
-        let points = match (mapped, all) {
-            (true, _) => None,
-            (false, None) => Some(self.coordinates()?),
-            (false, Some(all)) => Some(Cow::Owned(all(0..rows)?)),
-        };
-        match &points {
-            Some(points) => tensors.push(Tensor::f32("coordinates", &[rows, self.dim], points)),
-            None => tensors.extend(filled.tensors()),
-        }
-        let mut metadata = metadata.clone();
-        self.columns.describe(&mut metadata);
-        if !self.hashes.is_empty() {
-            tensors.push(Tensor::u64("hashes", &[rows], &self.hashes));
-        }
-        if self.added > 0 {
-            metadata.insert(ADDED.to_owned(), self.added.to_string());
-        }
-        let hubs = self.correction.as_ref().map(|correction| {
-            let means = correction.hubs.means.iter().copied();
-            metadata.insert(HUB_WEIGHT.to_owned(), correction.weight.to_string());
-            metadata.insert(HUB_NEIGHBOURS.to_owned(), correction.hubs.neighbours.to_string());
-            interleaved(&correction.before, means)
-        });
-        if let Some(hubs) = &hubs {
-            tensors.push(Tensor::f32("hubs", &[rows, 2], hubs));
-        }
-        let version = if mapped { MAPPED } else { WHOLE };
-        let contents = Contents::new(KIND, version, &metadata, &tensors);
-        contents.write_filled(path, |filling| match (mapped, all) {
-            (false, _) => Ok(()),
-            (true, None) => filled.fill(filling),
-            (true, Some(all)) => self.fill_read(all, &filled, filling),
-        })
+        CandidateWriter { candidates: self, all: None }.save_mapped(path, metadata)
     }
 
     /// Appends the numbers of rows that are divided among processes, some rows after others.
@@ -218,38 +148,16 @@ impl Candidates {
     /// # Errors
     /// The errors of [`Candidates::load`].
     pub fn read(stored: &Arc<Stored>) -> Result<Self, Error> {
-        let check = |holds, reason: Arguments| ensure(holds, || Error::file(stored.path(), reason));
-        let (shape, coordinates) = Coordinates::read(stored)?;
-        let rows = shape[0];
-        let dim = shape[1];
+        let (rows, dim, coordinates) = read_points(stored)?;
         let mapped = coordinates.mapped();
-        check_least(dim, 1, "candidates of dimension 0")?;
-        if !mapped {
-            check_finite(0, &coordinates.get(0..rows * dim, dim)?, dim)?;
-        }
         let codes = StoredCodes::read(stored, rows, dim)?.map(Arc::new);
         let [constants, multiplicities] = pairs(stored, "weights", rows)?;
         let columns = Columns::read(stored, mapped)?;
-        let ids = columns.ids();
-        let count = ids.len();
+        let count = columns.ids().len();
         check_count(count as u64)?;
-        let classes = match optional(stored, "row_offsets", mapped)? {
-            Some(offsets) => {
-                let members = array(stored, "members", mapped)?;
-                let classes = Classes::stored(offsets, members, rows, count, check)?;
-                let class = (0..count).map(|candidate| classes.row_of_candidate(candidate));
-                check_order(class, |candidate| ids.get(candidate), rows)?;
-                classes
-            }
-            None => {
-                let message = format_args!("{rows} rows of {count} candidates without row_offsets");
-                check(rows == count, message)?;
-                Classes::single(rows)
-            }
-        };
-        let hubs = stored.has("hubs").then(|| pairs(stored, "hubs", rows)).transpose()?;
-        let (before, means) = match hubs {
-            Some([before, means]) => (before, Some(means)),
+        let classes = read_classes(stored, columns.ids(), rows, mapped)?;
+        let (before, correction) = match read_hubs(stored, rows)? {
+            Some((before, hubs, weight)) => (before, Some((hubs, weight))),
             None => (constants.clone(), None),
         };
         check_constants(0, &before)?;
@@ -258,32 +166,17 @@ impl Candidates {
         if !hashes.is_empty() {
             Error::check_length("hashes", hashes.len(), rows)?;
         }
-        let by_id: Array<u32> = match optional(stored, "by_id", mapped)? {
-            Some(order) => order,
-            None => sorted(ids)?.into(),
-        };
-        Error::check_length("candidates by id", by_id.len(), count)?;
-        for &candidate in &by_id[..] {
-            let message = format_args!("by_id names the candidate {candidate} of {count}");
-            check((candidate as usize) < count, message)?;
-        }
-        // a mapped file keeps its ids on the disk, where a wrong order only leaves ids unfound
-        for pair in by_id.windows(2).filter(|_| !mapped) {
-            let before = ids.get(pair[0] as usize);
-            let after = ids.get(pair[1] as usize);
-            let pair_of_ids = format_args!("by_id has {before:?} before {after:?}");
-            check(before < after, format_args!("{pair_of_ids}, expected the order of ids"))?;
-        }
+        let by_id = read_by_id(stored, columns.ids(), mapped)?;
         let added = if stored.all_metadata().contains_key(ADDED) {
             stored.parsed(ADDED, "a number of candidates")?
         } else {
             0
         };
         let message = format_args!("{added} candidates were added, {count} are there");
-        check(added <= count, message)?;
+        check(stored, added <= count, message)?;
         let counts = (0..rows).map(|row| classes.count(row) as f32);
         let message = "multiplicities are not the numbers of members";
-        check(counts.eq(multiplicities), format_args!("{message}"))?;
+        check(stored, counts.eq(multiplicities), format_args!("{message}"))?;
         let mut read = Self {
             columns,
             classes,
@@ -296,17 +189,148 @@ impl Candidates {
             by_id,
             correction: None,
         };
-        if let Some(means) = means {
-            let neighbours = stored.parsed(HUB_NEIGHBOURS, "a number of neighbours")?;
-            let hubs = Hubs { neighbours: NonZeroUsize::get(neighbours), means };
-            let weight = stored.parsed(HUB_WEIGHT, "a number from 0")?;
+        if let Some((hubs, weight)) = correction {
             let bad = |error: Error| Error::file(stored.path(), error);
             read = read.with_hubs(hubs, weight).map_err(bad)?;
         }
         let message = "constants are not those that the hubs and their weight give";
-        check(read.constants == constants, format_args!("{message}"))?;
+        check(stored, read.constants == constants, format_args!("{message}"))?;
         Ok(read)
     }
+}
+
+impl CandidateWriter<'_> {
+    /// Writes a file of candidates in a layout.
+    pub(super) fn save_in(
+        &self,
+        layout: Layout,
+        path: &Path,
+        metadata: &BTreeMap<String, String>,
+    ) -> Result<(), Error> {
+        let Self { candidates, all } = *self;
+        let bytes = 4 * candidates.distinct() * candidates.dim;
+        let (mapped, coded) = match layout {
+            Layout::BySize => (bytes >= LARGE, bytes >= HUGE),
+            Layout::Mapped => (true, true),
+        };
+        let rows = candidates.distinct();
+        let counts = candidates.classes.counts(0..rows);
+        check_counts(&counts, 0)?;
+        let weights = interleaved(&candidates.constants, counts.iter().map(|&count| count as f32));
+        let groups = (candidates.classes.offsets(), candidates.classes.members(0..rows));
+        let mut tensors = named(&candidates.columns, &candidates.by_id, Some(&groups));
+        tensors.push(Tensor::f32("weights", &[rows, 2], &weights));
+        let filled = FilledRows {
+            source: candidates,
+            rows: 0..rows,
+            rounded: false,
+            coded: coded && candidates.dim <= LARGEST,
+            weights: false,
+        };
+        let points = match (mapped, all) {
+            (true, _) => None,
+            (false, None) => Some(candidates.coordinates()?),
+            (false, Some(all)) => Some(Cow::Owned(all(0..rows)?)),
+        };
+        match &points {
+            Some(points) => {
+                tensors.push(Tensor::f32("coordinates", &[rows, candidates.dim], points))
+            }
+            None => tensors.extend(filled.tensors()),
+        }
+        let mut metadata = metadata.clone();
+        candidates.columns.describe(&mut metadata);
+        if !candidates.hashes.is_empty() {
+            tensors.push(Tensor::u64("hashes", &[rows], &candidates.hashes));
+        }
+        if candidates.added > 0 {
+            metadata.insert(ADDED.to_owned(), candidates.added.to_string());
+        }
+        let hubs = candidates.correction.as_ref().map(|correction| {
+            let means = correction.hubs.means.iter().copied();
+            metadata.insert(HUB_WEIGHT.to_owned(), correction.weight.to_string());
+            metadata.insert(HUB_NEIGHBOURS.to_owned(), correction.hubs.neighbours.to_string());
+            interleaved(&correction.before, means)
+        });
+        if let Some(hubs) = &hubs {
+            tensors.push(Tensor::f32("hubs", &[rows, 2], hubs));
+        }
+        let version = if mapped { MAPPED } else { WHOLE };
+        let contents = Contents::new(KIND, version, &metadata, &tensors);
+        contents.write_filled(path, |filling| match (mapped, all) {
+            (false, _) => Ok(()),
+            (true, None) => filled.fill(filling),
+            (true, Some(all)) => candidates.fill_read(all, &filled, filling),
+        })
+    }
+}
+
+/// Refuses a file whose tensors contradict one another.
+fn check(stored: &Stored, holds: bool, reason: Arguments) -> Result<(), Error> {
+    ensure(holds, || Error::file(stored.path(), reason))
+}
+
+/// Reads the number of distinct rows, the dimension and the coordinates, which are finite unless they stay in the file.
+fn read_points(stored: &Arc<Stored>) -> Result<(usize, usize, Coordinates), Error> {
+    let (shape, coordinates) = Coordinates::read(stored)?;
+    let rows = shape[0];
+    let dim = shape[1];
+    check_least(dim, 1, "candidates of dimension 0")?;
+    if !coordinates.mapped() {
+        check_finite(0, &coordinates.get(0..rows * dim, dim)?, dim)?;
+    }
+    Ok((rows, dim, coordinates))
+}
+
+/// Reads which candidates share a distinct row.
+fn read_classes(stored: &Stored, ids: &Texts, rows: usize, mapped: bool) -> Result<Classes, Error> {
+    let count = ids.len();
+    let Some(offsets) = optional(stored, "row_offsets", mapped)? else {
+        let message = format_args!("{rows} rows of {count} candidates without row_offsets");
+        check(stored, rows == count, message)?;
+        return Ok(Classes::single(rows));
+    };
+    let members = array(stored, "members", mapped)?;
+    let check = |holds, reason: Arguments| check(stored, holds, reason);
+    let classes = Classes::stored(offsets, members, rows, count, check)?;
+    let class = (0..count).map(|candidate| classes.row_of_candidate(candidate));
+    check_order(class, |candidate| ids.get(candidate), rows)?;
+    Ok(classes)
+}
+
+/// Reads the order of the candidates by their ids, which is made where the file lacks it.
+fn read_by_id(stored: &Stored, ids: &Texts, mapped: bool) -> Result<Array<u32>, Error> {
+    let count = ids.len();
+    let by_id: Array<u32> = match optional(stored, "by_id", mapped)? {
+        Some(order) => order,
+        None => sorted(ids)?.into(),
+    };
+    Error::check_length("candidates by id", by_id.len(), count)?;
+    for &candidate in &by_id[..] {
+        let message = format_args!("by_id names the candidate {candidate} of {count}");
+        check(stored, (candidate as usize) < count, message)?;
+    }
+    // a mapped file keeps its ids on the disk, where a wrong order only leaves ids unfound
+    for pair in by_id.windows(2).filter(|_| !mapped) {
+        let before = ids.get(pair[0] as usize);
+        let after = ids.get(pair[1] as usize);
+        let message =
+            format_args!("by_id has {before:?} before {after:?}, expected the order of ids");
+        check(stored, before < after, message)?;
+    }
+    Ok(by_id)
+}
+
+/// Reads the correction for hubs, if there is one: the constants before it, the hubs, and their weight.
+fn read_hubs(stored: &Stored, rows: usize) -> Result<Option<(Vec<f32>, Hubs, f32)>, Error> {
+    if !stored.has("hubs") {
+        return Ok(None);
+    }
+    let [before, means] = pairs(stored, "hubs", rows)?;
+    let neighbours = stored.parsed(HUB_NEIGHBOURS, "a number of neighbours")?;
+    let hubs = Hubs { neighbours: NonZeroUsize::get(neighbours), means };
+    let weight = stored.parsed(HUB_WEIGHT, "a number from 0")?;
+    Ok(Some((before, hubs, weight)))
 }
 
 /// Refuses multiplicities that f32 does not hold, of rows from `first` on.

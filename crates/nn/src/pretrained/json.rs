@@ -1,9 +1,8 @@
-use std::fmt;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
 use dsokr_core::store::read_text;
-use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use indexmap::IndexMap;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
@@ -11,6 +10,9 @@ use crate::error::Error;
 
 /// Upper bound for the sizes of a model; products of two sizes fit into 64 bits.
 const LARGEST: u64 = i32::MAX as u64;
+
+/// The keys and values of an object, in the order of its text.
+type Ordered = IndexMap<String, Box<RawValue>>;
 
 /// Typed access to the keys of a file's JSON object, with errors that name the file, the key and the value.
 #[derive(Clone, Debug)]
@@ -45,13 +47,11 @@ impl JsonFile {
         let path = &self.path;
         let wrong = |e: serde_json::Error| Error::file(path, format!("not a JSON object: {e}"));
         let text = read_text(path).map_err(|e| Error::file(path, e))?;
-        let file = serde_json::from_str::<Pairs>(&text).map_err(wrong)?;
-        // of several values of one key the last one counts
-        let Some((_, object)) = file.0.iter().rfind(|(name, _)| name == key) else {
-            return Ok(());
-        };
-        let named = serde_json::from_str::<Pairs>(object.get()).map_err(wrong)?;
-        let values = named.0.iter().map(|(_, value)| serde_json::from_str::<Value>(value.get()));
+        // of several values of one key the last one counts, as in Python
+        let file = serde_json::from_str::<Ordered>(&text).map_err(wrong)?;
+        let Some(object) = file.get(key) else { return Ok(()) };
+        let named = serde_json::from_str::<Ordered>(object.get()).map_err(wrong)?;
+        let values = named.values().map(|value| serde_json::from_str::<Value>(value.get()));
         let values = values.collect::<Result<Vec<Value>, _>>().map_err(wrong)?;
         self.json.insert(key.to_owned(), values.into());
         Ok(())
@@ -145,32 +145,5 @@ impl JsonFile {
     /// Returns `true` or `false`; `default` where the key is missing or null.
     pub(super) fn flag(&self, key: &str, default: bool) -> Result<bool, Error> {
         self.value_or_null(key, default, "true or false", Value::as_bool)
-    }
-}
-
-/// The keys and values of an object, in the order of its text.
-struct Pairs(Vec<(String, Box<RawValue>)>);
-
-impl<'de> Deserialize<'de> for Pairs {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct InOrder;
-
-        impl<'de> Visitor<'de> for InOrder {
-            type Value = Pairs;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an object")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Pairs, A::Error> {
-                let mut pairs = Vec::new();
-                while let Some(pair) = map.next_entry()? {
-                    pairs.push(pair);
-                }
-                Ok(Pairs(pairs))
-            }
-        }
-
-        deserializer.deserialize_map(InOrder)
     }
 }

@@ -56,6 +56,7 @@ use added_tokens::TokenFiles;
 pub use config::ADAPTER;
 use config::Config;
 use json::JsonFile;
+pub use sentence_files::MODULES;
 use sentences::below;
 pub use sentences::{ModuleFolder, Sentences, module_folders, sentence_files, transformer_folder};
 use tensors::{Tensors, weight_file};

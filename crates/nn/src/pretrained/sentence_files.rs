@@ -10,8 +10,8 @@ use super::json::JsonFile;
 use crate::error::Error;
 use crate::transformer::{Activation, Pooling, SentenceLayer};
 
-/// The list of modules; a folder with it is one of sentence-transformers.
-pub(super) const MODULES: &str = "modules.json";
+/// The file that lists the modules of a model; a folder with it is one of sentence-transformers.
+pub const MODULES: &str = "modules.json";
 /// Prompts, and the comparison of vectors.
 pub(super) const PROMPTS: &str = "config_sentence_transformers.json";
 /// The name of the prompt for queries.

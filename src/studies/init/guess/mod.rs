@@ -9,6 +9,7 @@ use std::collections::HashSet;
 use std::hash::Hash;
 
 use dsokr_data::cells::{self, NumberNotation};
+use dsokr_molecule::{Element, read_formula};
 use rayon::prelude::*;
 
 use super::kind::{
@@ -277,6 +278,13 @@ fn is_sequence(cell: &str) -> bool {
     let letters = cell.bytes().filter(u8::is_ascii_uppercase).count();
     let gaps = cell.bytes().filter(|&byte| is_gap(byte)).count();
     letters > gaps && letters + gaps == cell.len() && !is_inchikey(cell)
+}
+
+/// Whether a cell is the formula of a molecule with carbon and hydrogen, such as `C8H10N4O2`.
+pub(super) fn is_formula(cell: &str) -> bool {
+    let atoms = read_formula(cell).unwrap_or_default();
+    let has_all = [Element::C, Element::H].iter().all(|element| atoms.contains_key(element));
+    has_all && cell.contains(|c: char| c.is_ascii_digit())
 }
 
 /// Whether a cell has the form of an InChIKey: 14 and 10 letters, and one that may be left out, with hyphens between.

@@ -593,13 +593,19 @@ fn further_tokens_have_the_order_of_transformers() {
     let tokenizer = fixture.open().unwrap().tokenizer;
     assert_eq!(ids(&tokenizer, "a [MOL] [END]"), [2, 5, 16, 17, 3]);
 
-    // the order of names in the file, not that of the alphabet
-    let mut fixture = with_file(|_| ());
-    fixture.set("vocab_size", 18.into());
-    let named = r#"{"extra_special_tokens": {"mol_token": "[MOL]", "end_token": "[END]"}}"#;
-    fixture.files.insert("tokenizer_config.json", named.to_owned());
-    let tokenizer = fixture.open().unwrap().tokenizer;
-    assert_eq!(ids(&tokenizer, "a [MOL] [END]"), [2, 5, 16, 17, 3]);
+    // the order of names in the file, not that of the alphabet; of a name that is there twice, Python's json has the
+    // first place and the last value
+    for named in [
+        r#"{"mol_token": "[MOL]", "end_token": "[END]"}"#,
+        r#"{"mol_token": "[OLD]", "end_token": "[END]", "mol_token": "[MOL]"}"#,
+    ] {
+        let mut fixture = with_file(|_| ());
+        fixture.set("vocab_size", 18.into());
+        let settings = format!("{{\"extra_special_tokens\": {named}}}");
+        fixture.files.insert("tokenizer_config.json", settings);
+        let tokenizer = fixture.open().unwrap().tokenizer;
+        assert_eq!(ids(&tokenizer, "a [MOL] [END]"), [2, 5, 16, 17, 3], "{named}");
+    }
 }
 
 #[test]
