@@ -106,9 +106,9 @@ pub struct PairedDifference {
 
 /// Compares the runs with the first one by a paired bootstrap over queries.
 ///
-/// On each of `resamples` draws of the queries, with replacement, every metric of every run is
-/// computed. A Hamming loss is of the labels that any of the runs knows. Intervals reach from the 2.5th to the 97.5th percentile. With `d` the difference on all
-/// queries and `d_b` that on draw b, `p = (1 + #{b : |d_b − d| ≥ |d|}) / (1 + resamples)`: the
+/// On each of `resamples` draws of the queries, with replacement, every metric of every run is computed; the Hamming loss is
+/// of the labels that any of the runs knows. Intervals reach from the 2.5th to the 97.5th percentile. With `d` the
+/// difference on all queries and `d_b` that on draw b, `p = (1 + #{b : |d_b − d| ≥ |d|}) / (1 + resamples)`: the
 /// distribution of `d_b − d` stands for that of the difference of equal runs (Davison and Hinkley 1997,
 /// section 4.4). Metrics are not corrected for multiple comparisons.
 ///

@@ -80,6 +80,18 @@ fn tudataset_folders_are_read_and_wrong_graphs_refused() {
     sandbox.write("paths.toml", config);
     let report = json(&sandbox.succeed(&["train", "paths.toml", "--json"]));
     assert!(number(&report, "ged") < number(&report["chance"], "ged"), "{report}");
+    // real numbers and loops are left out
+    sandbox.write("data/small/PATHS/PATHS_node_attributes.txt", "0.5\n");
+    sandbox.write("data/small/PATHS/PATHS_A.txt", &format!("{}1, 1\n", files[0]));
+    sandbox.write("data/small/PATHS/PATHS_edge_labels.txt", &format!("{}0\n", files[3]));
+    let trained = sandbox.run(&["train", "paths.toml", "--out", "attributes"]);
+    let errors = String::from_utf8_lossy(&trained.stderr);
+    assert!(trained.status.success(), "{errors}");
+    for said in
+        ["not read: \"PATHS_node_attributes.txt\"", "1 edges from a node to itself are left"]
+    {
+        assert!(errors.contains(said), "{errors}");
+    }
     let set = |change: &str, says: &[&str]| {
         sandbox.fail(&["train", "paths.toml", "--out", "other", "--set", change], 2, says);
     };
@@ -169,4 +181,44 @@ encoder = {{ kind = "kernel-machine", inputs = {encoder}, lambda = 1e-3 }}
     set("data.inputs.file=\"../graphs.jsonl\"", &["data.inputs.file", ".."]);
     sandbox.write("data/small/train.tsv", &files[0].replace("\tg3\n", "\tg99\n"));
     set("seed=1", &["train.tsv:5", "g99", "graphs.jsonl"]);
+}
+
+#[test]
+fn what_graphs_leave_out_is_said() {
+    let sandbox = Sandbox::new();
+    let mut lines = String::new();
+    let mut rows = Vec::new();
+    for at in 0..30 {
+        let nodes = vec![at % 3; 2 + at % 4];
+        lines += &format!(
+            "{{\"id\": \"g{at}\", \"nodes\": {nodes:?}, \"edges\": [[0, 1]], \"edge_attr\": [0.5], \"directed\": false}}\n"
+        );
+        rows.push(format!("g{at}\t{} nodes of colour {}\n", nodes.len(), at % 3));
+    }
+    sandbox.write("data/small/graphs.jsonl", &lines);
+    for (split, rows) in [("train", &rows[..20]), ("validation", &rows[20..])] {
+        let table = "id\tdescription\n".to_owned() + &rows.concat();
+        sandbox.write(&format!("data/small/{split}.tsv"), &table);
+    }
+    sandbox.write(
+        "graphs.toml",
+        r#"
+        [data]
+        folder = "small"
+        [output]
+        table = "graphs.jsonl"
+        features = { kind = "graphs", file = "graphs.jsonl", graph = { name = "weisfeiler-lehman", iterations = 1 } }
+        kernel = { name = "cosine" }
+        [sketch]
+        size = 5
+        [encoder]
+        kind = "kernel-machine"
+        inputs = { kind = "ngrams", blocks = [{ kind = "words", min = 1, max = 1 }] }
+        lambda = 1e-3
+        "#,
+    );
+    let trained = sandbox.run(&["train", "graphs.toml"]);
+    let errors = String::from_utf8_lossy(&trained.stderr);
+    assert!(trained.status.success(), "{errors}");
+    assert!(errors.contains("graphs.jsonl: keys that are not read: \"edge_attr\"; "), "{errors}");
 }

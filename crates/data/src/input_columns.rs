@@ -2,21 +2,21 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What only the file of the training pairs tells of the columns of its inputs, in a multi-label file. A run keeps it.
+/// What only the file of the training pairs tells of the columns of its inputs. A run keeps it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum InputColumns {
-    /// The names of the attributes of an .arff file that are inputs.
-    Attributes(Vec<String>),
+    /// The names of the attributes of an .arff file that are inputs, or of the columns of a table that `FIRST..LAST` names.
+    Named(Vec<String>),
     /// Those of a .libsvm file.
     Numbered(Numbering),
 }
 
 impl InputColumns {
-    /// Returns the names of the attributes, of an .arff file.
-    pub(crate) fn attributes(&self) -> Option<&[String]> {
+    /// Returns the names of the columns, where they have some.
+    pub(crate) fn names(&self) -> Option<&[String]> {
         match self {
-            Self::Attributes(names) => Some(names),
+            Self::Named(names) => Some(names),
             Self::Numbered(_) => None,
         }
     }

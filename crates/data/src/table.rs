@@ -104,6 +104,16 @@ impl TableHeader {
         self.names.iter().any(|column| column == name || column == plain)
     }
 
+    /// Returns the names of the columns that `FIRST..LAST` stands for; none of the name of one column.
+    pub(crate) fn range(&self, column: &str) -> Option<&[String]> {
+        let (first, last) = column.split_once("..").filter(|_| !self.has(column))?;
+        let place = |name: &str| {
+            let plain = without_blanks_before(name);
+            self.names.iter().position(|column| column == name || column == plain)
+        };
+        self.names.get(place(first)?..=place(last)?)
+    }
+
     /// Creates the header of columns whose values are no lists.
     fn of(names: Vec<String>) -> Self {
         Self { names, ..Self::default() }

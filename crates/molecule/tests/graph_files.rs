@@ -2,7 +2,7 @@
 
 mod data;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use dsokr_molecule::graph::{
@@ -24,7 +24,7 @@ fn json_lines_of_both_kinds_of_keys_and_labels_are_read() {
 
 {"atoms": ["C", "O", 3], "bonds": [[1, 0, 2], [1, 2, "x"], [2, 0]], "charges": [0, 0, 0]}
 {"id": 7, "nodes": [-1, 18446744073709551615], "edges": [], "id2": {"deep": [[]]}}
-{"nodes": [], "edges": []}"#;
+{"nodes": [], "edges": [], "directed": false}"#;
     let lines = parse_json_lines(text.as_bytes(), Path::new("g.jsonl")).unwrap();
     let ids: Vec<_> = lines.iter().map(|line| line.id.as_str()).collect();
     assert_eq!(ids, ["water", "3", "7", "5"]);
@@ -43,6 +43,18 @@ fn json_lines_of_both_kinds_of_keys_and_labels_are_read() {
     let written = r#"{"nodes":["C","O",3],"edges":[[0,1,2],[0,2,0],[1,2,"x"]]}"#;
     assert_eq!(lines[1].json_line(), written);
     assert_eq!((lines[1].written(label("O")), lines[1].written(3)), ("O".into(), "3".into()));
+}
+
+#[test]
+fn negative_labels_are_written_as_they_are() {
+    let text = r#"{"nodes":[-1,0,"a"],"edges":[[0,1,-2],[1,2,-9223372036854775808]]}"#;
+    let graph = &parse_json_lines(text.as_bytes(), Path::new("g.jsonl")).unwrap()[0];
+    assert_eq!(graph.graph.labels()[..2], [u64::MAX, 0]);
+    assert_eq!(graph.json_line(), text);
+    assert_eq!((graph.written(u64::MAX), graph.written(label("a"))), ("-1".into(), "a".into()));
+    let large = r#"{"nodes":[18446744073709551615],"edges":[]}"#;
+    let graph = &parse_json_lines(large.as_bytes(), Path::new("g.jsonl")).unwrap()[0];
+    assert_eq!(graph.json_line(), large);
 }
 
 /// The golden file is read by its own keys and gives what the SMILES beside it gives: in QM9's part,
@@ -78,6 +90,10 @@ fn wrong_json_lines_are_refused_with_their_place() {
         ("{\"nodes\": [1, 1], \"edges\": [[0, -1]]}", "invalid value: integer `-1`"),
         ("{\"nodes\": [1], \"edges\": [], \"id\": []}", "expected an id, a text or a whole number"),
         ("[1]", "g.jsonl:1:"),
+        (
+            "{\"directed\": true, \"nodes\": [1], \"edges\": []}",
+            "\"directed\": true; edges have no direction here",
+        ),
         ("{\"nodes\": [1], \"edges\": []} x", "trailing characters"),
         (
             "{\"nodes\": [1], \"edges\": [[0, 1]]}",
@@ -100,6 +116,31 @@ fn wrong_json_lines_are_refused_with_their_place() {
     assert!(error.to_string().starts_with("g.jsonl:1:"), "{error}");
     let deep = format!("{{\"nodes\": [1], \"edges\": [], \"x\": {}", "[".repeat(100_000));
     assert!(json(&deep).unwrap_err().to_string().starts_with("g.jsonl:1:"));
+}
+
+/// GraphML, GML, lists of edges, and NetworkX's node-link and adjacency data: the Python line of the message writes each that
+/// NetworkX has read, as NetworkX 3.6 gives for a path of two nodes.
+#[test]
+fn files_of_other_tools_are_refused_with_the_format() {
+    for text in [
+        "<?xml version='1.0' encoding='utf-8'?>",
+        "graph [",
+        "0 1 {}",
+        "{",
+        r#"{"directed": false, "nodes": [{"id": 0}, {"id": 1}], "links": [{"source": 0, "target": 1}]}"#,
+        r#"{"directed": false, "nodes": [{"id": 0}, {"id": 1}], "adjacency": [[{"id": 1}], [{"id": 0}]]}"#,
+    ] {
+        let error = json(text).unwrap_err().to_string();
+        let said = r#"a line is a graph, as {"nodes": ["C", "O"], "edges": [[0, 1, 2]]}"#;
+        assert!(
+            error.contains(said) && error.contains("json.dumps({\"nodes\": "),
+            "{text}: {error}"
+        );
+    }
+    let written = r#"{"nodes": ["C", 0], "edges": [[0, 1, 0]]}"#;
+    assert_eq!(json(written).unwrap()[0].len(), 2);
+    let mistake = json(r#"{"nodes": [1.5], "edges": []}"#).unwrap_err().to_string();
+    assert!(!mistake.contains("a line is a graph"), "{mistake}");
 }
 
 #[test]
@@ -171,13 +212,17 @@ fn tu_data_sets_are_read_from_their_folder() {
     let graphs = tu(&WHOLE).unwrap();
     let first = Graph::new(vec![0, 1, u64::MAX], &[(0, 1, 3), (1, 2, 4)]).unwrap();
     let second = Graph::new(vec![0, 7], &[(0, 1, 5)]).unwrap();
-    let named = |id: &str, graph, class| NamedGraph {
+    let named = |id: &str, graph, class, negative| NamedGraph {
         id: id.into(),
         graph,
         class: Some(class),
         texts: BTreeMap::new(),
+        negative,
     };
-    assert_eq!(graphs, [named("1", first, 1), named("2", second, -1)]);
+    let negative = BTreeSet::from([u64::MAX]);
+    let expected = [named("1", first, 1, negative), named("2", second, -1, BTreeSet::new())];
+    assert_eq!(graphs, expected);
+    assert_eq!(graphs[0].json_line(), r#"{"nodes":[0,1,-1],"edges":[[0,1,3],[1,2,4]]}"#);
 }
 
 #[test]

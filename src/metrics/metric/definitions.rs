@@ -63,7 +63,7 @@ const OF_OUTPUTS: [Definition; 21] = [
         "hamming_loss",
         "Hamming loss",
         Needs::Labels,
-        "Share of labels of a query that are wrong",
+        "Share of all labels that are wrong about a query",
     )
     .over(Over::HammingLoss)
     .places(5),

@@ -419,6 +419,52 @@ fn attributes_of_queries_are_found_by_their_names() {
     assert!(evaluated("same.arff") == same && evaluated("reversed.arff") < same);
 }
 
+/// `FIRST..LAST` takes numbers by their places, so that columns in another order would be other numbers.
+#[test]
+fn columns_of_numbers_keep_the_order_of_the_training() {
+    let table = |names: [&str; 3]| {
+        let mut table = format!("{},class\n", names.join(","));
+        for row in 0..60 {
+            let value = |name: &str| match name {
+                "x1" => row % 7,
+                "x2" => row * 5 % 11,
+                _ => row * 3 % 13,
+            };
+            let values = names.map(|name| value(name).to_string()).join(",");
+            let class = if row % 7 < 3 { "low" } else { "high" };
+            writeln!(table, "{values},{class}").unwrap();
+        }
+        table
+    };
+    let config = |test: &str| {
+        format!(
+            "[data]\nsource = \"pool\"\nfolder = \"./\"\nfile = \"three.csv\"\n{test}\
+             splits = {{ validation = 20 }}\ninputs = {{ column = \"x1..x3\", numbers = true }}\n\
+             [output]\nlabel = \"class\"\nfeatures = {{ kind = \"classes\", column = \"class\" }}\n\
+             kernel = {{ name = \"linear\" }}\n[sketch]\nfull = true\n\
+             [encoder]\nkind = \"kernel-machine\"\nkernel = {{ name = \"gaussian\", gamma = 0.1 }}\nlambda = 1e-3\n\
+             [evaluation]\nmetric = \"accuracy\"\n"
+        )
+    };
+    let sandbox = Sandbox::new();
+    sandbox.write("three.csv", &table(["x1", "x2", "x3"]));
+    sandbox.write("same.csv", &table(["x1", "x2", "x3"]));
+    sandbox.write("other.csv", &table(["x1", "x3", "x2"]));
+    sandbox.write("swapped.csv", &table(["x1", "x2", "x3"]).replacen("x1,x2,x3", "x1,y,x3", 1));
+    let says =
+        ["swapped.csv: the columns", "\"x1\", \"y\", \"x3\"", "\"x1\", \"x2\", \"x3\": write them"];
+    sandbox.write("three.toml", &config("test = \"swapped.csv\"\n"));
+    sandbox.fail(&["train", "three.toml", "--quiet"], 2, &says);
+    sandbox.write("three.toml", &config(""));
+    sandbox.train("three.toml", &[]);
+    let evaluate = |file: &'static str| ["evaluate", "runs/three", "--queries", file];
+    sandbox.succeed(&evaluate("same.csv"));
+    sandbox.fail(&evaluate("swapped.csv"), 2, &says);
+    let other = "other.csv: the columns of the inputs are \"x1\", \"x3\"; those of the training";
+    sandbox.fail(&evaluate("other.csv"), 2, &[other]);
+    sandbox.fail(&["predict", "runs/three", "other.csv"], 2, &[other]);
+}
+
 /// A binary problem: rows of the class +1 have the features 1 and 2, those of the class -1 the features 3 and 4.
 const BINARY: &str = r#"
 [data]

@@ -63,7 +63,8 @@ pub enum Kernel {
     /// Share of common n-grams: the cosine of two rows of counts (sparse).
     #[serde(rename = "ngram", deserialize_with = "crate::parameters::no_parameters")]
     NGram,
-    /// Kendall's τ of two rankings, on rows of pair signs (dense or sparse).
+    /// Kendall's τ-b of two rankings over all pairs of items, on rows of pair signs (dense or sparse): a pair with an item that
+    /// is not ranked counts as a tie.
     #[serde(deserialize_with = "crate::parameters::no_parameters")]
     Kemeny,
     /// Share of positions that agree, on one-hot rows (bits or sparse).

@@ -11,8 +11,8 @@ pub const UNRANKED: u32 = u32::MAX;
 /// `ranks[r][i]` is the rank of item i in ranking r (smaller is better; equal ranks are ties;
 /// [`UNRANKED`] is an item that the ranking leaves out). The column of items i < j, in lexicographic
 /// order, holds `sign(ranks[j] − ranks[i])`: +1 when i is ranked before j, −1 after, 0 for a tie and
-/// where one of them is not ranked. The kernel on these rows is Kendall's τ
-/// (Korba et al. 2018; thesis, section 2.1).
+/// where one of them is not ranked. The kernel on these rows is their cosine, Kendall's τ-b over all pairs of items with
+/// such pairs as ties, and τ of rankings without ties (Korba et al. 2018; thesis, section 2.1).
 ///
 /// ```
 /// use dsokr_data::featurizers::{UNRANKED, kemeny_signs};

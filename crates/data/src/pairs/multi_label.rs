@@ -66,10 +66,10 @@ impl MultiLabelConfig {
                 (read.inputs, labels.column.as_str(), cells, bad, input_columns)
             }
             OutputFeatures::Numbers(numbers) if extension_of(path) == "arff" => {
-                let names = training.and_then(InputColumns::attributes);
+                let names = training.and_then(InputColumns::names);
                 let (inputs, rows, bad, names) = arff_numbers(path, self.labels, columns, names)?;
                 let cells = rows.iter().map(|row| numbers.cell(row)).collect();
-                let input_columns = InputColumns::Attributes(names);
+                let input_columns = InputColumns::Named(names);
                 (inputs, numbers.column.as_str(), cells, bad, input_columns)
             }
             features => {
@@ -106,14 +106,14 @@ impl MultiLabelConfig {
     ) -> Result<(MultiLabel, BadRows, InputColumns), Error> {
         match extension_of(path).as_str() {
             "arff" => {
-                let names = training.and_then(InputColumns::attributes);
+                let names = training.and_then(InputColumns::names);
                 let (read, bad, names) = arff_labels(path, self.labels, columns, names)?;
-                Ok((read, bad, InputColumns::Attributes(names)))
+                Ok((read, bad, InputColumns::Named(names)))
             }
             "libsvm" | "svm" | "txt" => {
                 let numbering = match training {
                     Some(InputColumns::Numbered(numbering)) => *numbering,
-                    Some(InputColumns::Attributes(_)) | None => {
+                    Some(InputColumns::Named(_)) | None => {
                         Numbering::of_file(path, self.zero_based)?
                     }
                 };

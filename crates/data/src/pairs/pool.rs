@@ -100,6 +100,9 @@ impl PoolConfig {
             }
         };
         let table = wanted.outputs.good_rows(id, wanted.on_bad_row, read)?;
+        if !lines {
+            inputs.check_columns(path, self.header_options(wanted), wanted.input_columns)?;
+        }
         let table = inputs.good_rows(table)?;
         table.log_skipped(if wanted.is_own(path, &self.file) { self.bad_rows } else { 0 });
         let kernels = |_: &_| Err(Self::no_kernels());
@@ -120,6 +123,12 @@ impl PoolConfig {
 }
 
 impl PoolConfig {
+    /// Returns the options by which the header of a table is read.
+    fn header_options(&self, wanted: &Wanted) -> TableOptions<'static> {
+        let on_bad_row = wanted.on_bad_row;
+        TableOptions { on_bad_row, headless: !self.header, ..TableOptions::default() }
+    }
+
     /// Warns that fewer rows of the table that splits divide are skipped than are known to be bad.
     fn warn_of_further_rows(&self, table: &Table, wanted: &Wanted) {
         let skipped = table.skipped();
@@ -197,6 +206,12 @@ impl Pairs for PoolConfig {
         let pairs = self.read(&path, wanted.outputs.columns(), self.splits.columns(), wanted)?;
         self.warn_of_further_rows(&pairs.table, wanted);
         self.inputs.check_rounding(&[&pairs.table])?;
+        let columns = if has_lines(&path) {
+            None
+        } else {
+            self.inputs.columns(&path, self.header_options(wanted))?
+        };
+        let wanted = &Wanted { input_columns: columns.as_ref(), ..*wanted };
         let further = |file: &Option<String>| {
             let Some(file) = file else { return Ok(None) };
             let path = wanted.root()?.file(file);
@@ -205,7 +220,8 @@ impl Pairs for PoolConfig {
             Ok::<_, Error>(Some(table))
         };
         let files = [further(&self.validation)?, further(&self.test)?];
-        pairs.dataset(wanted, files)
+        let dataset = pairs.dataset(wanted, files)?;
+        Ok(Dataset { input_columns: columns, ..dataset })
     }
 
     fn split(&self, name: SplitName, wanted: &Wanted) -> Result<Option<Split>, Error> {
@@ -237,9 +253,7 @@ impl Pairs for PoolConfig {
         let columns = wanted.outputs.features.truth().into_iter();
         // what a row's output is called tells which candidate it is: without ids, and where ids are those of other rows
         let label = if is_pool_file { None } else { wanted.outputs.label };
-        let on_bad_row = wanted.on_bad_row;
-        let options =
-            TableOptions { on_bad_row, headless: !self.header, ..TableOptions::default() };
+        let options = self.header_options(wanted);
         let has_column =
             |label: &str| -> Result<bool, Error> { Ok(Table::header(path, options)?.has(label)) };
         let label = match label {

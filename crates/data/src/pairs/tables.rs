@@ -16,7 +16,7 @@ use crate::error::Error;
 use crate::output_features::OutputFiles;
 use crate::outputs::{Known, OutputSource, Outputs};
 use crate::root::DataRoot;
-use crate::table::{Table, skipped_rows};
+use crate::table::{Table, TableOptions, skipped_rows};
 use crate::truth::bad;
 
 /// A table for each split.
@@ -90,6 +90,10 @@ impl Pairs for TablesConfig {
 
     fn load(&self, wanted: &Wanted) -> Result<Dataset, Error> {
         let root = wanted.root()?;
+        let first = self.train.each().next().map(|(file, _)| root.file(file));
+        let columns = first.map(|file| self.inputs.columns(&file, header_options(wanted)));
+        let columns = columns.transpose()?.flatten();
+        let wanted = &Wanted { input_columns: columns.as_ref(), ..*wanted };
         let read = |file: &String| self.read(&root.file(file), wanted);
         let train = self.read_training(wanted)?;
         let validation = read(&self.validation)?;
@@ -130,7 +134,7 @@ impl Pairs for TablesConfig {
             train: self.training(train, &index, &inputs, wanted)?,
             outputs: Arc::new(outputs),
             skipped,
-            input_columns: None,
+            input_columns: columns.clone(),
         })
     }
 
@@ -143,6 +147,11 @@ impl Pairs for TablesConfig {
     }
 }
 
+/// Returns the options by which the header of a table is read.
+fn header_options(wanted: &Wanted) -> TableOptions<'static> {
+    TableOptions { on_bad_row: wanted.on_bad_row, ..TableOptions::default() }
+}
+
 /// The place of each output, by id.
 type Index<'o> = HashMap<&'o str, usize>;
 
@@ -152,6 +161,7 @@ impl TablesConfig {
         let columns = [self.id.as_str(), self.input()].into_iter();
         let columns: Vec<&str> = columns.chain(self.query.as_deref()).chain(wanted.group).collect();
         let table = Table::read_rows(path, &columns, wanted.on_bad_row)?;
+        self.inputs.check_columns(path, header_options(wanted), wanted.input_columns)?;
         self.inputs.good_rows(table)
     }
 

@@ -1,12 +1,16 @@
 //! Graphs as JSON lines, one graph a line.
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
 use dsokr_core::Error;
+use dsokr_core::message::list;
 use dsokr_core::store::open_input;
 use serde::Serialize;
-use serde::de::{self, Deserialize, Deserializer};
+use serde::de::{self, Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
+use serde_json::Value;
 use serde_untagged::UntaggedEnumVisitor;
 
 use super::{Graph, MAX_EDGES, MAX_LINE, MAX_NODES, NamedGraph, label};
@@ -25,7 +29,8 @@ use super::{Graph, MAX_EDGES, MAX_LINE, MAX_NODES, NamedGraph, label};
 ///   and `2` differ.
 /// - `edges` (or `bonds`): `[node, node, label]`, or `[node, node]` for label 0, in any direction.
 /// - `id`: a text or whole number; the number of the line where it is left out.
-/// - Other keys and blank lines are ignored.
+/// - Other keys are not read, which a warning says, but `"directed": true` is refused: edges have no direction.
+/// - Blank lines are ignored.
 ///
 /// A graph without nodes is read. Edges from a node to itself, and two edges between the same
 /// nodes in either direction, are refused. A graph has at most [`MAX_NODES`] nodes and
@@ -54,6 +59,7 @@ pub fn read_json_lines(path: &Path) -> Result<Vec<NamedGraph>, Error> {
 /// The errors of [`read_json_lines`].
 pub fn parse_json_lines(mut reader: impl BufRead, path: &Path) -> Result<Vec<NamedGraph>, Error> {
     let mut graphs = Vec::new();
+    let mut others = BTreeSet::new();
     let mut text = Vec::new();
     for line in 1.. {
         text.clear();
@@ -72,8 +78,17 @@ pub fn parse_json_lines(mut reader: impl BufRead, path: &Path) -> Result<Vec<Nam
             return Err(Error::at_line(path, line, message));
         }
         if text.iter().any(|byte| !byte.is_ascii_whitespace()) {
-            graphs.push(parse(&text, path, line)?);
+            let (graph, keys) = parse(&text, path, line)?;
+            graphs.push(graph);
+            others.extend(keys);
         }
+    }
+    if !others.is_empty() {
+        let others = list(&others.into_iter().collect::<Vec<_>>());
+        tracing::warn!(
+            "{}: keys that are not read: {others}; a graph has \"nodes\" and \"edges\" with one label each",
+            path.display()
+        );
     }
     if graphs.is_empty() {
         return Err(super::empty(path));
@@ -81,14 +96,27 @@ pub fn parse_json_lines(mut reader: impl BufRead, path: &Path) -> Result<Vec<Nam
     Ok(graphs)
 }
 
-fn parse(text: &[u8], path: &Path, line: usize) -> Result<NamedGraph, Error> {
+/// What a line is, for those who have graphs in a format of another program.
+const FORMAT: &str = r#"; a line is a graph, as {"nodes": ["C", "O"], "edges": [[0, 1, 2]]}, with edges between places of nodes, from 0; of a graph G of NetworkX, which reads most formats, Python writes it by n = list(G); json.dumps({"nodes": [G.nodes[v].get("label", 0) for v in n], "edges": [[n.index(a), n.index(b), d.get("label", 0)] for a, b, d in G.edges(data=True)]})"#;
+
+/// Returns whether a line is that of another format, and not one with a mistake: no object, a part of one, or one with
+/// other parts.
+fn is_other_format(text: &[u8], message: &str) -> bool {
+    let is_object = text.trim_ascii_start().starts_with(b"{");
+    let starts = ["EOF", "invalid type: map", "missing field"];
+    !is_object || starts.into_iter().any(|start| message.starts_with(start))
+}
+
+/// Returns a graph, and the keys of the line that are not read.
+fn parse(text: &[u8], path: &Path, line: usize) -> Result<(NamedGraph, Vec<String>), Error> {
     let row: Row = serde_json::from_slice(text).map_err(|error| {
         let column = error.column();
         let reason = error.to_string();
         // serde_json counts lines from the start of this line
         let place = format!(" at line {} column {column}", error.line());
         let message = reason.strip_suffix(&place).unwrap_or(&reason);
-        Error::at_line(path, line, format!("position {column}: {message}"))
+        let remedy = if is_other_format(text, message) { FORMAT } else { "" };
+        Error::at_line(path, line, format!("position {column}: {message}{remedy}"))
     })?;
     super::check_size(path, line, "nodes", row.nodes.len(), MAX_NODES)?;
     super::check_size(path, line, "edges", row.edges.len(), MAX_EDGES)?;
@@ -97,22 +125,40 @@ fn parse(text: &[u8], path: &Path, line: usize) -> Result<NamedGraph, Error> {
         row.edges.iter().map(|Edge(a, b, label, ())| (*a, *b, label.value())).collect();
     let graph = Graph::new(labels, &edges).map_err(|e| Error::at_line(path, line, e))?;
     let id = row.id.map_or_else(|| line.to_string(), |Id(id)| id);
-    let text = |label| match label {
-        Label::Text(text) => Some((super::label(&text), text)),
-        Label::Number(_) => None,
-    };
     let all = row.nodes.into_iter().chain(row.edges.into_iter().map(|Edge(_, _, label, ())| label));
-    Ok(NamedGraph { id, graph, class: None, texts: all.filter_map(text).collect() })
+    let mut texts = BTreeMap::new();
+    let mut negative = BTreeSet::new();
+    for label in all {
+        let value = label.value();
+        match label {
+            Label::Text(text) => {
+                texts.insert(value, text);
+            }
+            Label::Number(number) if number < 0 => {
+                negative.insert(value);
+            }
+            Label::Number(_) => {}
+        }
+    }
+    Ok((NamedGraph { id, graph, class: None, texts, negative }, row.others))
 }
 
 impl NamedGraph {
     /// Returns a label of a node or an edge as the file writes it.
     pub fn written(&self, label: u64) -> String {
-        self.texts.get(&label).cloned().unwrap_or_else(|| label.to_string())
+        match self.texts.get(&label) {
+            Some(text) => text.clone(),
+            None => self.number(label).to_string(),
+        }
+    }
+
+    /// Returns the whole number that stands for a label in the file.
+    fn number(&self, label: u64) -> i128 {
+        if self.negative.contains(&label) { i128::from(label as i64) } else { label.into() }
     }
 
     /// Returns the graph as one JSON line, which [`parse_json_lines`] reads, with the labels that are texts as
-    /// texts. Id and class are left out.
+    /// texts, and negative ones as they are. Id and class are left out.
     ///
     /// ```
     /// use std::path::Path;
@@ -125,25 +171,78 @@ impl NamedGraph {
     pub fn json_line(&self) -> String {
         let label = |&label: &u64| match self.texts.get(&label) {
             Some(text) => Label::Text(text.clone()),
-            None => Label::Number(label),
+            None => Label::Number(self.number(label)),
         };
         let edge = |(a, b, edge_label): (usize, usize, u64)| Edge(a, b, label(&edge_label), ());
         let nodes = self.graph.labels().iter().map(label).collect();
-        let line = Row { id: None, nodes, edges: self.graph.edges().map(edge).collect() };
+        let edges = self.graph.edges().map(edge).collect();
+        let line = Row { id: None, nodes, edges, others: Vec::new() };
         // texts and numbers can always be written
         serde_json::to_string(&line).unwrap_or_default()
     }
 }
 
 /// A line.
-#[derive(Serialize, serde::Deserialize)]
+#[derive(Serialize)]
 struct Row {
-    #[serde(default, skip_serializing)]
+    #[serde(skip)]
     id: Option<Id>,
-    #[serde(alias = "atoms")]
     nodes: Vec<Label>,
-    #[serde(alias = "bonds")]
     edges: Vec<Edge>,
+    /// The keys that are not read.
+    #[serde(skip)]
+    others: Vec<String>,
+}
+
+impl<'de> Deserialize<'de> for Row {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(RowVisitor)
+    }
+}
+
+struct RowVisitor;
+
+impl<'de> Visitor<'de> for RowVisitor {
+    type Value = Row;
+
+    fn expecting(&self, out: &mut fmt::Formatter) -> fmt::Result {
+        out.write_str("a graph, an object with nodes and edges")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Row, A::Error> {
+        let mut id = None;
+        let mut nodes = None;
+        let mut edges = None;
+        let mut others = Vec::new();
+        while let Some(key) = map.next_key::<String>()? {
+            match key.as_str() {
+                "id" if id.is_some() => return Err(de::Error::duplicate_field("id")),
+                "nodes" | "atoms" if nodes.is_some() => {
+                    return Err(de::Error::duplicate_field("nodes"));
+                }
+                "edges" | "bonds" if edges.is_some() => {
+                    return Err(de::Error::duplicate_field("edges"));
+                }
+                "id" => id = Some(map.next_value::<Option<Id>>()?),
+                "nodes" | "atoms" => nodes = Some(map.next_value()?),
+                "edges" | "bonds" => edges = Some(map.next_value()?),
+                "directed" => {
+                    if map.next_value::<Value>()? == Value::Bool(true) {
+                        let message = "\"directed\": true; edges have no direction here: leave the key out where that \
+                                       does not matter, or say it by labels of further nodes";
+                        return Err(de::Error::custom(message));
+                    }
+                }
+                _ => {
+                    map.next_value::<IgnoredAny>()?;
+                    others.push(key);
+                }
+            }
+        }
+        let nodes = nodes.ok_or_else(|| de::Error::missing_field("nodes"))?;
+        let edges = edges.ok_or_else(|| de::Error::missing_field("edges"))?;
+        Ok(Row { id: id.flatten(), nodes, edges, others })
+    }
 }
 
 struct Id(String);
@@ -152,7 +251,7 @@ struct Id(String);
 #[serde(untagged)]
 enum Label {
     Text(String),
-    Number(u64),
+    Number(i128),
 }
 
 impl Label {
@@ -160,7 +259,7 @@ impl Label {
     fn value(&self) -> u64 {
         match self {
             Self::Text(text) => label(text),
-            Self::Number(number) => *number,
+            Self::Number(number) => *number as u64,
         }
     }
 }
@@ -192,12 +291,11 @@ impl<'de> Deserialize<'de> for Id {
 }
 
 impl<'de> Deserialize<'de> for Label {
-    /// Reads a label; a negative number stands for itself modulo 2⁶⁴.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         UntaggedEnumVisitor::new()
             .expecting("a label, a text or a whole number")
             .string(|text| Ok(Self::Text(text.to_owned())))
-            .i128(|number| Ok(Self::Number(number as u64)))
+            .i128(|number| Ok(Self::Number(number)))
             .deserialize(deserializer)
     }
 }

@@ -4,7 +4,7 @@
 mod json_lines;
 mod tudataset;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use dsokr_basis::features::sorted_by_place;
@@ -37,6 +37,8 @@ pub struct NamedGraph {
     /// The labels of nodes and edges that the file writes as texts, by the hash that stands for each
     /// ([`label`]).
     pub texts: BTreeMap<u64, String>,
+    /// The labels of nodes and edges that the file writes as negative numbers, modulo 2⁶⁴.
+    pub negative: BTreeSet<u64>,
 }
 
 /// A step along an edge: the node it leads to and the edge's label.

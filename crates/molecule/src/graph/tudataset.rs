@@ -4,9 +4,13 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use dsokr_core::Error;
+use dsokr_core::message::list;
 use dsokr_core::store::read_bytes;
 
 use super::{Graph, MAX_EDGES, MAX_NODES, NamedGraph, check_size, empty};
+
+/// The files of real numbers, which are not read.
+const ATTRIBUTES: [&str; 3] = ["node_attributes", "edge_attributes", "graph_attributes"];
 
 /// Characters of an offending text that an error shows.
 const SHOWN: usize = 60;
@@ -24,13 +28,14 @@ const SHOWN: usize = 60;
 /// | `DS_graph_labels.txt` | class of graph i | else no graph has a class |
 ///
 /// Labels and classes are whole numbers from −2⁶³ to 2⁶³ − 1; a label stands for itself, a negative
-/// one modulo 2⁶⁴. Files of attributes (real numbers) are ignored.
+/// one modulo 2⁶⁴. Files of attributes (real numbers, such as `DS_node_attributes.txt`) are not read, which a warning
+/// says.
 ///
 /// An edge may be given in one direction or in both, and several times, which is the same edge once and has to have the
-/// same label. Loops, edges from a node to itself, are left out. Edges between two graphs are refused. Nodes of a graph
-/// need not follow each other; they keep their order. Graphs without nodes need graph labels, which count the graphs. A
-/// graph has at most [`MAX_NODES`] nodes and [`MAX_EDGES`] edges. Blank lines may only end a file, whose last line
-/// needs no line break.
+/// same label. Loops, edges from a node to itself, are left out, with a warning. Edges between two graphs are refused.
+/// Nodes of a graph need not follow each other; they keep their order. Graphs without nodes need graph labels, which
+/// count the graphs. A graph has at most [`MAX_NODES`] nodes and [`MAX_EDGES`] edges. Blank lines may only end a file,
+/// whose last line needs no line break.
 ///
 /// # Errors
 /// [`Error::File`] for a file that cannot be read, and with the line for what it must not hold.
@@ -38,6 +43,16 @@ pub fn read_tudataset(folder: &Path, name: &str) -> Result<Vec<NamedGraph>, Erro
     let path = |file: &str| folder.join(format!("{name}_{file}.txt"));
     let read = |file: &str| Lines::read(path(file));
     let optional = |file: &str| path(file).exists().then(|| read(file)).transpose();
+    let attributes = ATTRIBUTES.into_iter().filter(|&file| path(file).exists());
+    let attributes: Vec<String> = attributes.map(|file| format!("{name}_{file}.txt")).collect();
+    if !attributes.is_empty() {
+        tracing::warn!(
+            "{}: files that are not read: {}; labels of nodes and edges are whole numbers, in {name}_node_labels.txt and \
+             {name}_edge_labels.txt",
+            folder.display(),
+            list(&attributes)
+        );
+    }
     let file = read("A")?;
     let classes = optional("graph_labels")?;
     let class_of = classes.as_ref().map(Lines::numbers).transpose()?;
@@ -50,11 +65,17 @@ pub fn read_tudataset(folder: &Path, name: &str) -> Result<Vec<NamedGraph>, Erro
         check_size(&file.path, line, "edges", graph_edges.len() + 1, MAX_EDGES)?;
         graph_edges.push((nodes.place[low], nodes.place[high], label as u64));
     }
-    let graph = |(index, (labels, edges)): (usize, (Vec<u64>, Vec<_>))| NamedGraph {
-        id: (index + 1).to_string(),
-        graph: Graph::from_checked(labels, edges),
-        class: class_of.as_ref().and_then(|classes| classes.get(index).copied()),
-        texts: BTreeMap::new(),
+    let graph = |(index, (labels, edges)): (usize, (Vec<u64>, Vec<(usize, usize, u64)>))| {
+        let all = labels.iter().copied().chain(edges.iter().map(|&(_, _, label)| label));
+        // the files hold no number above 2⁶³ − 1
+        let negative = all.filter(|&label| label > i64::MAX as u64).collect();
+        NamedGraph {
+            id: (index + 1).to_string(),
+            graph: Graph::from_checked(labels, edges),
+            class: class_of.as_ref().and_then(|classes| classes.get(index).copied()),
+            texts: BTreeMap::new(),
+            negative,
+        }
     };
     Ok(nodes.labels_of.into_iter().zip(edges_of).enumerate().map(graph).collect())
 }
@@ -168,6 +189,7 @@ type Edges = BTreeMap<(usize, usize), [Option<(usize, i64)>; 2]>;
 fn edges(file: &Lines, labels: Option<Lines>, nodes: &Nodes) -> Result<Edges, Error> {
     let count = nodes.graph.len();
     let mut edges = Edges::new();
+    let mut loops = 0;
     for (at, (text, label)) in file.lines.iter().zip(file.labels(labels.as_ref())?).enumerate() {
         let line = at + 1;
         let refused = |message| Err(Error::at_line(&file.path, line, message));
@@ -178,6 +200,7 @@ fn edges(file: &Lines, labels: Option<Lines>, nodes: &Nodes) -> Result<Edges, Er
             return Err(file.refused(at, &allowed));
         };
         if a == b {
+            loops += 1;
             continue;
         }
         let [from, to] = [a, b].map(|node| nodes.graph[node - 1] + 1);
@@ -197,6 +220,10 @@ fn edges(file: &Lines, labels: Option<Lines>, nodes: &Nodes) -> Result<Edges, Er
             (_, Some(_)) => {}
             (_, None) => *direction = Some((line, label)),
         }
+    }
+    if loops > 0 {
+        let path = file.path.display();
+        tracing::warn!("{path}: {loops} edges from a node to itself are left out");
     }
     for given in edges.values() {
         let Some(labels) = &labels else { continue };
