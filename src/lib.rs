@@ -151,7 +151,7 @@ pub use learners::contract;
 pub use learners::learner::{Fit, Fitted, FoldPredictions, Learner, Predictor, register};
 pub use learners::network::Network;
 pub use metrics::classes::ClassScores;
-pub use metrics::evaluation::{EvaluatedPool, Evaluation};
+pub use metrics::evaluation::{EvaluatedPool, Evaluation, SharedCandidates};
 pub use metrics::labels::LabelScores;
 pub use metrics::metric::{Metric, RESAMPLES, intervals};
 pub use metrics::molecules::{EXAMPLES, drawing};

@@ -35,7 +35,7 @@ pub struct Texts {
     /// own data.
     #[arg(long)]
     pub column: Option<String>,
-    /// The column or key of the texts' ids; default: the number of each text, from 1.
+    /// The column or key of the texts' ids; default: the number of each text, from 1, with the skipped ones.
     #[arg(long)]
     id: Option<String>,
     #[command(flatten)]

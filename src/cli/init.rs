@@ -366,6 +366,13 @@ fn remarks(survey: &Survey) -> String {
             survey.further_numbers
         );
     }
+    if survey.further_texts > 0 {
+        text += &format!(
+            "{} further columns of texts are left out: join them to one column with {}, where each says something of the output, \
+             or --input COLUMN\n",
+            survey.further_texts, input.name
+        );
+    }
     if let Some(line) = &survey.header_line {
         text += &format!("{line}\n");
     } else {
@@ -444,10 +451,17 @@ fn doubts(column: &Column) -> String {
              where another sign is between labels; --as {name}=classes or {name}=texts divides no cell)\n"
         );
     }
-    if let Some(cell) = &column.thousand {
+    if let (ColumnKind::Numbers(notation), Some(cell)) = (kind, &column.thousand) {
+        let [_, sign] = notation.names_of_signs();
+        let other = notation.other_sign();
+        let numbers = if notation.decimal == ',' {
+            ", since three digits stand behind each point and the other numbers are below 1,000"
+        } else {
+            ", though every number has one before three digits"
+        };
         text += &format!(
-            "{name}: the point in {cell:?} is read as that of thousands, since three digits stand behind each point and the other \
-             numbers are below 1,000 (decimal = \".\" beside the column in the configuration reads it as a decimal point)\n"
+            "{name}: the {sign} in {cell:?} is read as that of thousands{numbers} (decimal = \"{other}\" beside the column in the \
+             configuration reads it as a decimal {sign})\n"
         );
     }
     if let (ColumnKind::Numbers(notation), Some((line, cell))) = (kind, &column.unitless.first) {

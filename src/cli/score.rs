@@ -1,6 +1,7 @@
 use std::path::{Path, PathBuf};
 
 use dsokr_core::Argument;
+use dsokr_data::cells;
 use dsokr_data::config::OnBadRow;
 use dsokr_data::table::{TextFormat, TextRow};
 use dsokr_molecule::Molecule;
@@ -122,7 +123,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
 /// The error for the first row with a molecule that cannot be read, which says where it is.
 fn unread_molecule(file: &Path, rows: &[TextRow]) -> Option<Error> {
     rows.iter().find_map(|row| {
-        let reason = Molecule::parse(&row.id).err()?;
+        let reason = Molecule::parse(cells::smiles(&row.id)).err()?;
         let message = format!("the molecule {:?}: {reason}", row.id);
         Some(dsokr_core::Error::at_line(file, row.line, message).into())
     })

@@ -3,7 +3,7 @@ use std::path::PathBuf;
 use crate::config::{Checked, Config, Override};
 use crate::error::Error;
 use crate::run::check_output;
-use crate::studies::sweep::{Axis, Sweep, SweepRequest};
+use crate::studies::sweep::{Axis, Best, Sweep, SweepRequest};
 use dsokr_nn::Processor;
 
 use crate::cli::meant::check_configuration;
@@ -15,9 +15,9 @@ use crate::cli::{keep_pages, output, plot, signals};
 ///
 /// Every setting has a run directory of its own; finished ones are not trained again, so the same
 /// command continues a sweep that was interrupted. The folder also gets the table (sweep.csv,
-/// sweep.md, sweep.json) and a plot (sweep.svg). With the key seed, the table also has the mean and the standard
-/// deviation of every metric over the seeds. Nothing is chosen on test pairs: a sweep over only seed chooses nothing,
-/// and evaluates evaluation.split.
+/// sweep.md, sweep.json) and a plot (sweep.svg). With the key seed or data.splits.seed, the table also has the mean and the
+/// standard deviation of every metric over the seeds, and the mean chooses. Nothing is chosen on test pairs: a sweep over only
+/// seeds chooses nothing, and evaluates evaluation.split.
 #[derive(clap::Args)]
 pub struct Arguments {
     #[command(flatten)]
@@ -117,8 +117,11 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
         return print_json(&sweep);
     }
     let mut text = format!("{}\n", sweep.markdown());
-    if let Some(best) = sweep.best() {
-        text += &format!("best: {}\n", best.path.display());
-    }
+    text += &match sweep.best() {
+        Some(Best::Run(run)) => format!("best: {}\n", run.path.display()),
+        Some(Best::Setting(setting)) => format!("best: {setting}\n"),
+        Some(Best::Undecided(reason)) => format!("no setting is chosen: {reason}\n"),
+        None => String::new(),
+    };
     print(&format!("{text}tables and plot: {}\n", sweep.path.display()))
 }

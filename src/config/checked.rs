@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use dsokr_core::Argument;
 use dsokr_core::store::{Contents, Tensor};
-use dsokr_data::DataRoot;
 use dsokr_data::config::OnBadRow;
+use dsokr_data::{DataRoot, InputColumns, Source};
 
 use super::{Config, EncoderTable, FORMAT, Override};
 use crate::error::Error;
@@ -20,6 +20,8 @@ pub struct Checked {
     pub(super) file: Option<PathBuf>,
     /// The folder of the data that a run was trained on; none for a configuration that is not a run's.
     pub(crate) trained_on: Option<PathBuf>,
+    /// The columns of the inputs that a run was trained on, where it keeps them.
+    pub(crate) input_columns: Option<InputColumns>,
     /// The text that it was read from, without overrides; none of one that a program has made.
     pub(super) text: Option<String>,
     pub(super) overrides: Vec<Override>,
@@ -33,6 +35,11 @@ impl PartialEq for Checked {
 }
 
 impl Checked {
+    /// The source of the data, with the columns of inputs that a run keeps.
+    pub fn source(&self) -> Source<'_> {
+        Source { input_columns: self.input_columns.as_ref(), ..self.config.source() }
+    }
+
     /// The folder of the data: under `data` if that is given; else, for a run, the one that it was
     /// trained on, if it exists; else, for `./…`, in the folder of the configuration's file, or for `datasets/…` next to
     /// that folder or in the current one; else under the variable `DSOKR_DATA`; else under `data/`.

@@ -149,7 +149,8 @@ dsokr_core::defaults!(format: u32 = FORMAT);
 impl Config {
     /// The source of the data.
     pub fn source(&self) -> Source<'_> {
-        Source { data: &self.data, outputs: self.output.source(), seed: self.seed }
+        let outputs = self.output.source();
+        Source { data: &self.data, outputs, seed: self.seed, input_columns: None }
     }
 
     /// Checks every value that the types leave open.
@@ -181,7 +182,8 @@ impl Config {
         self.check_metric()?;
         self.check_splits()?;
         let overrides = Vec::new();
-        Ok(Checked { config: self, file: None, trained_on: None, text: None, overrides })
+        let (trained_on, input_columns) = (None, None);
+        Ok(Checked { config: self, file: None, trained_on, input_columns, text: None, overrides })
     }
 
     /// Checks what the encoder needs of inputs, sketch and weights.

@@ -63,15 +63,15 @@ impl<'a> Decoder<'a> {
         }
     }
 
-    /// What metrics of predicted numbers and classes need to know.
+    /// What metrics of predicted numbers, classes and sets of labels need to know.
     pub fn facts(&self) -> OutputFacts {
         let (names, positive) = match &self.config.output.features {
             OutputFeatures::Numbers(numbers) => (numbers.targets(), None),
             OutputFeatures::Classes(classes) => (Vec::new(), classes.positive.clone()),
+            OutputFeatures::Labels(_) => (self.labels.to_vec(), None),
             OutputFeatures::File(_)
             | OutputFeatures::Ngrams(_)
             | OutputFeatures::Substructures(_)
-            | OutputFeatures::Labels(_)
             | OutputFeatures::Rankings(_)
             | OutputFeatures::Molecules(_)
             | OutputFeatures::Graphs(_)

@@ -11,13 +11,15 @@ use crate::config::masses::CandidateMasses;
 use crate::config::{Checked, Search};
 use crate::decoding::beyond::BeyondSearch;
 use crate::decoding::decoder::Decoder;
-use crate::decoding::evaluation::{Models, has_gold, lists_fingerprint, measured_on, report};
+use crate::decoding::evaluation::{
+    Models, has_gold, lists_fingerprint, measured_on, report, shared_candidates,
+};
 use crate::error::{Error, ensure};
 use crate::metrics::evaluation::Evaluation;
 use crate::metrics::metric::Needs;
 use crate::metrics::molecules::{EXAMPLES, drawing};
 use crate::metrics::scores::Scores;
-use crate::run_dir::Report;
+use crate::run_dir::{MeasuredOn, Report};
 use crate::targets::{OutputSpace, Problem};
 
 /// Per-query candidate lists of splits.
@@ -68,10 +70,13 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    /// The fingerprint of what the report is measured on.
-    pub(crate) fn measured_on(&self) -> Result<String, Error> {
-        let pool = self.pool(self.config().evaluation.split);
-        measured_on(self.reported(), pool, self.decoder.candidates)
+    /// The fingerprints of what the report is measured on.
+    pub(crate) fn measured_on(&self) -> Result<MeasuredOn, Error> {
+        let config = self.config();
+        let pool = self.pool(config.evaluation.split);
+        let candidates = self.decoder.candidates;
+        let shared = shared_candidates(candidates, config.output.label.as_deref());
+        measured_on(self.reported(), pool, candidates, Some(shared))
     }
 
     /// The per-query candidate lists, for [`with_lists`](Self::with_lists).
@@ -230,8 +235,7 @@ impl<'a> Evaluator<'a> {
         let evaluation = self.evaluate_by(name, z, models)?;
         let draw = |outputs| drawing(&self.reported().inputs, outputs, EXAMPLES);
         let drawn = evaluation.outputs.as_ref().map(draw).transpose()?.flatten();
-        let queries = (self.reported(), self.pool(name));
-        let report = report(name, queries, evaluation, self.decoder.candidates, self.config())?;
+        let report = report(name, evaluation, self.config().seed)?;
         let perfect_h = self.perfect(name, search)?;
         let skipped_rows = self.problem.dataset.skipped.clone();
         Ok((Report { perfect_h, skipped_rows, ..report }, drawn))

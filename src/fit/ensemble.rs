@@ -17,7 +17,7 @@ use crate::error::Error;
 use crate::fit::advice::{AdvisedMember, of_ensemble};
 use crate::run::{Member, QueryRequest, Run};
 use crate::run_dir::candidates::settle;
-use crate::run_dir::{MEMBERS, RULE, Report, RunDir, inner, place_of, replace_json};
+use crate::run_dir::{MEMBERS, MeasuredOn, RULE, Report, RunDir, inner, place_of, replace_json};
 use dsokr_data::SplitName;
 use dsokr_train::{Event, Observer};
 
@@ -148,13 +148,13 @@ impl Observer for Shared<'_, '_> {
     }
 }
 
-/// Fits the weights, if the configuration asks for it, and evaluates the ensemble; also returns the fingerprint of what it
+/// Fits the weights, if the configuration asks for it, and evaluates the ensemble; also returns the fingerprints of what it
 /// is measured on.
 fn evaluate(
     request: &Request,
     settings: &EnsembleConfig,
     path: &Path,
-) -> Result<(Run, Report, String), Error> {
+) -> Result<(Run, Report, MeasuredOn), Error> {
     let device = request.processor.open()?;
     let mut run = Run::open_members(path, request.config, &request.root, &device)?;
     run.rule = settings.combination.clone();
@@ -182,9 +182,7 @@ fn evaluate(
     }
     replace_json(path, RULE, &run.rule)?;
     let (evaluation, _) = run.evaluate(&queries)?;
-    let candidates = &run.members()[0].candidates;
-    let report =
-        report(name, (queries.split(), queries.pool()), evaluation, candidates, run.config())?;
+    let report = report(name, evaluation, run.config().seed)?;
     let measured_on = queries.measured_on(&run)?;
     Ok((run, report, measured_on))
 }

@@ -17,7 +17,7 @@ use crate::error::{Error, ensure};
 use crate::learners::learner::Fit;
 use crate::run_dir::{
     CANDIDATES, FEATURES, POLARITIES, Report, RunDir, named, place_of, save_constants,
-    save_data_folder, write_text,
+    save_data_folder, save_input_columns, write_text,
 };
 use crate::targets::memory::{Budget, Need};
 use crate::targets::{OutputTargets, Problem, save_scaling};
@@ -226,6 +226,7 @@ fn save_problem(folder: &Path, problem: &Problem, targets: &OutputTargets) -> Re
     save_scaling(problem.scaling.as_ref(), folder)?;
     save_constants(problem.constants.as_ref(), folder)?;
     save_data_folder(folder, &problem.root)?;
+    save_input_columns(problem.dataset.input_columns.as_ref(), folder)?;
     if problem.config.encoder.abilities().spectra {
         let polarities = problem.polarities()?;
         write_text(&folder.join(POLARITIES), &(serde_json::to_string(&polarities)? + "\n"))?;

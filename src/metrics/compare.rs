@@ -1,5 +1,8 @@
 //! Runs on the same queries, or on the same parts: all metrics with intervals, and paired differences from the first run.
 
+use std::borrow::Cow;
+use std::collections::HashSet;
+
 use dsokr_core::{Argument, Place};
 use dsokr_decode::{PoolSizes, percentile_interval, resampled};
 use serde::Serialize;
@@ -104,14 +107,14 @@ pub struct PairedDifference {
 /// Compares the runs with the first one by a paired bootstrap over queries.
 ///
 /// On each of `resamples` draws of the queries, with replacement, every metric of every run is
-/// computed. Intervals reach from the 2.5th to the 97.5th percentile. With `d` the difference on all
+/// computed. A Hamming loss is of the labels that any of the runs knows. Intervals reach from the 2.5th to the 97.5th percentile. With `d` the difference on all
 /// queries and `d_b` that on draw b, `p = (1 + #{b : |d_b − d| ≥ |d|}) / (1 + resamples)`: the
 /// distribution of `d_b − d` stands for that of the difference of equal runs (Davison and Hinkley 1997,
 /// section 4.4). Metrics are not corrected for multiple comparisons.
 ///
 /// # Errors
 /// [`dsokr_core::Error::Value`] for fewer than two runs, for runs whose queries differ, for queries that were ranked among
-/// the candidates of two rules, and for ranks among other numbers of candidates;
+/// the candidates of two rules, and for ranks among other candidates;
 /// [`dsokr_core::Error::TooFew`] for less than 40 resamples.
 pub fn compare(runs: &[EvaluatedRun], resamples: usize, seed: u64) -> Result<RunComparison, Error> {
     let Some((first, others)) = runs.split_first().filter(|(_, others)| !others.is_empty()) else {
@@ -122,10 +125,11 @@ pub fn compare(runs: &[EvaluatedRun], resamples: usize, seed: u64) -> Result<Run
         check_compared("compare", first, other)?;
     }
 
+    let evaluations = of_the_same_labels(runs)?;
     let metrics: Vec<Metric> = Metric::all().collect();
-    let summaries: Vec<Vec<Option<Summary>>> = runs
+    let summaries: Vec<Vec<Option<Summary>>> = evaluations
         .iter()
-        .map(|run| metrics.iter().map(|metric| metric.summary(&run.evaluation)).collect())
+        .map(|evaluation| metrics.iter().map(|metric| metric.summary(evaluation)).collect())
         .collect();
     // one value for each run and metric, NaN where the run does not have the metric
     let drawn = resampled(first.queries.len(), resamples, seed, |queries| {
@@ -140,7 +144,7 @@ pub fn compare(runs: &[EvaluatedRun], resamples: usize, seed: u64) -> Result<Run
     };
     let compared = metrics.iter().enumerate().filter_map(|(at, &metric)| {
         let value_of = |run: usize| {
-            summaries[run][at].as_ref().and_then(|_| metric.measured(&runs[run].evaluation.scores))
+            summaries[run][at].as_ref().and_then(|_| metric.measured(&evaluations[run].scores))
         };
         let reference = value_of(0).map(|value| (value, column(0, at)));
         let value = |run: usize| {
@@ -158,6 +162,27 @@ pub fn compare(runs: &[EvaluatedRun], resamples: usize, seed: u64) -> Result<Run
     let queries = first.queries.len();
     let metrics = compared.collect();
     Ok(RunComparison { compared: Compared::Queries { queries, resamples }, metrics })
+}
+
+/// The evaluations of runs. Runs that know different labels would divide by different numbers of decisions, so that each
+/// gets the labels of all of them.
+fn of_the_same_labels<'r>(runs: &'r [EvaluatedRun]) -> Result<Vec<Cow<'r, Evaluation>>, Error> {
+    let of_runs: Vec<HashSet<&str>> = runs.iter().map(|run| run.evaluation.labels()).collect();
+    let all: HashSet<&str> = of_runs.iter().flatten().copied().collect();
+    let mut evaluations = Vec::with_capacity(runs.len());
+    for (run, own) in runs.iter().zip(&of_runs) {
+        if own.is_empty() || own.len() == all.len() {
+            evaluations.push(Cow::Borrowed(&run.evaluation));
+            continue;
+        }
+        let mut evaluation = run.evaluation.clone();
+        evaluation.facts.names = all.iter().map(|&label| label.to_owned()).collect();
+        if let Some(outputs) = evaluation.outputs.take() {
+            evaluation.compare(outputs)?;
+        }
+        evaluations.push(Cow::Owned(evaluation));
+    }
+    Ok(evaluations)
 }
 
 /// Refuses a run with other queries than the first one's, and one whose queries were ranked among other candidates.
@@ -204,7 +229,7 @@ fn same_pool(place: &Place, first: &EvaluatedRun, other: &EvaluatedRun) -> Resul
     ensure(holds, place.clone(), found, allowed)
 }
 
-/// Refuses runs with other numbers of candidates, where ranks are compared and queries do not have the same lists.
+/// Refuses runs with other candidates, where ranks are compared and queries do not have the same lists.
 fn same_candidates(place: Place, first: &EvaluatedRun, other: &EvaluatedRun) -> Result<(), Error> {
     let listed = |run: &EvaluatedRun| run.evaluation.pool.as_ref()?.fingerprint;
     let same_lists = listed(first).is_some() && listed(first) == listed(other);
@@ -213,16 +238,20 @@ fn same_candidates(place: Place, first: &EvaluatedRun, other: &EvaluatedRun) -> 
     if same_lists || !scores.has_ranks() || !expected.has_ranks() {
         return Ok(());
     }
-    let same = scores.ranks.candidates == expected.ranks.candidates
+    let as_many = scores.ranks.candidates == expected.ranks.candidates
         && scores.ranks.candidates_per_query == expected.ranks.candidates_per_query;
-    let found = format_args!("{}, with {}", other.name, counts(scores));
+    let shared = |run: &EvaluatedRun| run.evaluation.pool.as_ref()?.shared.clone();
+    // of runs that do not say which candidates they have, only the numbers are known
+    let differ = shared(first).zip(shared(other)).is_some_and(|(a, b)| a.differ(&b));
+    let others = if as_many { ", of other ids or labels" } else { "" };
+    let found = format_args!("{}, with {}{others}", other.name, counts(scores));
     let allowed = format_args!(
         "runs with the candidates of {}, {}: add the same candidates to both, or give each query its list by {}",
         first.name,
         counts(expected),
         Argument::new("candidates")
     );
-    ensure(same, place, found, allowed)
+    ensure(as_many && !differ, place, found, allowed)
 }
 
 /// How many candidates there are, and how many of them each query has.
@@ -385,5 +414,38 @@ impl RunComparison {
         self.metrics.iter().flat_map(|metric| {
             metric.runs.iter().enumerate().map(move |(at, value)| (metric, at, value))
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use dsokr_data::{LabelSet, Truth};
+    use dsokr_decode::{Metrics, Rank};
+
+    use super::{EvaluatedRun, Evaluation, compare};
+
+    /// Each model names a wrong label and not the right one. Of four labels these are 2 of 4 decisions, whichever run knows
+    /// all four.
+    #[test]
+    fn runs_that_know_different_labels_are_compared_by_the_labels_of_both() {
+        let queries = ["q".to_owned()];
+        let run = |name: &str, known: &str| {
+            let ranks = vec![Rank::new(0, 1, 10).ok()];
+            let metrics = Metrics::from_ranks(&ranks, 10, 0).unwrap();
+            let mut evaluation = Evaluation::new(metrics.into(), ranks);
+            evaluation.facts.names = known.split(' ').map(str::to_owned).collect();
+            let sets = |label: &str| Truth::Labels(vec![LabelSet::from([label.to_owned()])]);
+            evaluation.compare((sets("a"), sets("b"))).unwrap();
+            EvaluatedRun { name: name.to_owned(), queries: &queries, evaluation }
+        };
+        let runs = [run("two", "a b"), run("four", "a b c d")];
+        let alone = runs.each_ref().map(|run| run.evaluation.scores.number("hamming_loss"));
+        assert_eq!(alone, [Some(1.0), Some(0.5)]);
+        let compared = compare(&runs, 40, 0).unwrap();
+        let loss = compared.metrics.iter().find(|metric| metric.metric == "hamming_loss").unwrap();
+        for run in &loss.runs {
+            assert_eq!((run.value, run.ci95), (0.5, Some([0.5, 0.5])), "{}", run.run);
+        }
+        assert_eq!(loss.runs[1].difference.map(|paired| paired.difference), Some(0.0));
     }
 }

@@ -1,6 +1,6 @@
 //! The evaluation of predictions on a split: metrics, and what intervals and comparisons draw them from.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 use dsokr_data::Truth;
 use dsokr_decode::{Candidates, Metrics, Rank};
@@ -10,6 +10,7 @@ use crate::error::Error;
 use crate::metrics::areas::ScoredLabels;
 use crate::metrics::classes::ClassScores;
 use crate::metrics::constants::Constants;
+use crate::metrics::labels::all_labels;
 use crate::metrics::queries::QueryValues;
 use crate::metrics::regression::RegressionScores;
 use crate::metrics::scores::{OutputFacts, OutputScores, Scores};
@@ -28,6 +29,9 @@ pub struct Evaluation {
     pub(crate) right: Vec<u64>,
     /// The true and the predicted outputs, if they are molecules, graphs, sets of labels, classes, rankings or numbers.
     pub outputs: Option<(Truth, Truth)>,
+    /// The true outputs that count in a random order of the candidates, and the first ones of that order, which are drawn; none
+    /// where the predicted outputs are numbers or classes, or none are compared.
+    pub(crate) drawn: Option<(Truth, Truth)>,
     /// All right classes of each query, where outputs are classes; empty where they have not been read.
     pub(crate) right_classes: Vec<BTreeSet<String>>,
     /// What metrics of these need to know.
@@ -50,6 +54,29 @@ pub struct EvaluatedPool {
     pub rule: String,
     /// A number that rules have in common which give each query the same candidates; none where each has all.
     pub fingerprint: Option<u64>,
+    /// Where each query has all candidates, what these are; none where it is not known, as of candidates in shards.
+    #[serde(default)]
+    pub shared: Option<SharedCandidates>,
+}
+
+/// Fingerprints of the candidates that all queries share, in any order.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SharedCandidates {
+    /// A number that candidates of the same ids have in common.
+    pub ids: u64,
+    /// The column of their labels; none where `output.label` names none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
+    /// A number that candidates of the same ids and labels have in common.
+    pub labels: u64,
+}
+
+impl SharedCandidates {
+    /// Whether two sets are known to differ: in their ids, or in their labels where both are of one column.
+    pub(crate) fn differ(&self, other: &Self) -> bool {
+        let same_column = self.label.is_some() && self.label == other.label;
+        self.ids != other.ids || (same_column && self.labels != other.labels)
+    }
 }
 
 impl Evaluation {
@@ -61,6 +88,7 @@ impl Evaluation {
             golds: Vec::new(),
             right: Vec::new(),
             outputs: None,
+            drawn: None,
             right_classes: Vec::new(),
             facts: OutputFacts::default(),
             scored: None,
@@ -70,11 +98,12 @@ impl Evaluation {
         }
     }
 
-    /// The metrics of a random order of the candidates; of numbers and classes those of the constants that fit the
-    /// training outputs best.
+    /// The metrics of a random order of the candidates, the first of which is compared with the right output where predicted
+    /// outputs are; of numbers and classes those of the constants that fit the training outputs best. A
+    /// [`StoredEvaluation`](crate::StoredEvaluation) does not keep what was drawn.
     ///
     /// # Errors
-    /// An evaluation of no queries.
+    /// An evaluation of no queries; outputs that cannot be compared.
     pub fn chance(&self) -> Result<Scores, Error> {
         let Scores { numbers, classes, .. } = self.scores;
         let Metrics { candidates, duplicate_candidates, .. } = self.scores.ranks;
@@ -83,6 +112,10 @@ impl Evaluation {
         if let Some(scored) = &self.scored {
             scores.roc_auc = self.scores.roc_auc.map(|_| 0.5);
             scores.pr_auc = scored.prevalence();
+        }
+        if let Some((truth, drawn)) = &self.drawn {
+            let (outputs, _) = OutputScores::with_queries(truth, drawn, &self.facts)?;
+            scores.outputs = Some(outputs);
         }
         let Some((truth, _)) = &self.outputs else {
             return Ok(scores);
@@ -126,6 +159,16 @@ impl Evaluation {
         self.queries.extend(queries);
         self.outputs = Some((truth, predicted));
         Ok(())
+    }
+
+    /// The labels that decisions are about; none where outputs are not sets of labels.
+    pub(crate) fn labels(&self) -> HashSet<&str> {
+        match &self.outputs {
+            Some((Truth::Labels(truth), Truth::Labels(predicted))) => {
+                all_labels(&self.facts.names, [truth, predicted])
+            }
+            Some(_) | None => HashSet::new(),
+        }
     }
 
     /// Adds the areas under curves of scores of labels.

@@ -1,6 +1,6 @@
 //! Predicted sets of labels compared with the true ones, label by label.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use dsokr_basis::features::BitRows;
 use dsokr_data::LabelSet;
@@ -81,6 +81,12 @@ impl LabelScores {
             f1.to_string(),
         ]
     }
+}
+
+/// The labels that a run knows, or that are in a set.
+pub(crate) fn all_labels<'l>(known: &'l [String], sets: [&'l [LabelSet]; 2]) -> HashSet<&'l str> {
+    let in_sets = sets.into_iter().flatten().flat_map(|set| set.iter());
+    known.iter().chain(in_sets).map(String::as_str).collect()
 }
 
 /// True and predicted sets as rows, with a column for each label in one of them; with one column where all sets are

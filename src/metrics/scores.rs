@@ -12,7 +12,7 @@ use crate::error::Error;
 use crate::metrics::areas::ScoredLabels;
 use crate::metrics::classes::ClassScores;
 use crate::metrics::constants::Constants;
-use crate::metrics::labels::label_rows;
+use crate::metrics::labels::{all_labels, label_rows};
 use crate::metrics::quantiles::QuantileScores;
 use crate::metrics::queries::QueryValues;
 use crate::metrics::rankings::RankingScores;
@@ -80,7 +80,8 @@ pub struct Scores {
 pub enum OutputScores {
     /// Scores of molecules, or of other graphs.
     Molecules(MoleculeScores),
-    /// Sets of labels. The labels are those of the true and the predicted sets.
+    /// Sets of labels. The labels are those of the true and the predicted sets; of the Hamming loss also the others that the
+    /// run knows.
     Labels(MultiLabelMetrics),
     /// Rankings.
     Rankings(RankingScores),
@@ -90,12 +91,12 @@ pub enum OutputScores {
     Classes(ClassScores),
 }
 
-/// What metrics of numbers and classes need to know beside the outputs.
+/// What metrics of numbers, classes and sets of labels need to know beside the outputs.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct OutputFacts {
     /// The constants of the training outputs.
     pub constants: Option<Constants>,
-    /// The names of the numbers that a row has.
+    /// The names of the numbers that a row has, or of the labels that the run knows.
     pub names: Vec<String>,
     /// The class that metrics are about.
     pub positive: Option<String>,
@@ -131,8 +132,11 @@ impl OutputScores {
                 graphs(truth.iter().zip(predicted).map(|(a, b)| (&a.graph, &b.graph)).collect())
             }
             (Truth::Labels(truth), Truth::Labels(predicted)) => {
+                let labels = all_labels(&facts.names, [truth, predicted]).len().max(1);
                 let [truth, predicted] = label_rows(truth, predicted)?;
-                let scores = MultiLabelMetrics::from_sets(&truth, &predicted)?;
+                let mut scores = MultiLabelMetrics::from_sets(&truth, &predicted)?;
+                // a label in none of these sets is decided too
+                scores.hamming_loss *= truth.width() as f64 / labels as f64;
                 Ok((Self::Labels(scores), QueryValues::new()))
             }
             (Truth::Rankings(truth), Truth::Rankings(predicted)) => {

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use burn::tensor::Device;
 use dsokr_core::store::ScratchFolder;
@@ -18,9 +19,10 @@ use super::placement::Placement;
 use crate::config::masses::CandidateMasses;
 use crate::config::{BeyondConfig, Checked, EncoderTable, IN_ENSEMBLES};
 use crate::decoding::beyond::BeyondSearch;
-use crate::decoding::evaluation::Models;
+use crate::decoding::evaluation::{Models, shared_candidates};
 use crate::decoding::filter::MoleculeFacts;
 use crate::error::{Error, ensure};
+use crate::metrics::evaluation::SharedCandidates;
 use crate::run_dir::{RULE, RunDir, candidates, inner, name, read_json};
 
 /// A trained run: one model, or an ensemble of models with the same candidates and the rule that combines them.
@@ -41,6 +43,8 @@ pub struct Run {
     pub(crate) search: Option<BeyondSearch>,
     /// Masses of the candidates of the first member.
     pub(super) masses: CandidateMasses,
+    /// The fingerprints of these candidates, once they have been made.
+    shared: OnceLock<SharedCandidates>,
     /// What filters need to know of candidates that are molecules.
     pub(super) molecules: MoleculeFacts,
     /// How molecules that are not candidates are placed.
@@ -182,6 +186,7 @@ impl Run {
             shards: None,
             search: None,
             masses: CandidateMasses::default(),
+            shared: OnceLock::new(),
             molecules: MoleculeFacts::default(),
             placement: Placement::default(),
             reranker_of,
@@ -244,6 +249,16 @@ impl Run {
     /// The members; at least one.
     pub fn members(&self) -> &[Member] {
         &self.members
+    }
+
+    /// The fingerprints of the candidates of the first member; none of candidates in shards, of which each process has some.
+    pub(super) fn shared_candidates(&self) -> Option<SharedCandidates> {
+        if self.shards.is_some() {
+            return None;
+        }
+        let Member { candidates, config, .. } = &self.members[0];
+        let made = || shared_candidates(candidates, config.output.label.as_deref());
+        Some(self.shared.get_or_init(made).clone())
     }
 
     /// The configuration of the first member, for the settings that all members share.

@@ -24,7 +24,7 @@ use crate::metrics::constants::Constants;
 use crate::metrics::evaluation::Evaluation;
 use crate::run_dir::{
     BASIS, CANDIDATES, FEATURES, POLARITIES, RERANKER, RunDir, candidates, load_constants,
-    load_data_folder, read_json, save_candidates, save_constants,
+    load_data_folder, read_json, save_candidates, save_constants, save_input_columns,
 };
 use crate::targets::{OutputSpace, Problem, load_scaling, save_scaling, standardise};
 
@@ -46,7 +46,7 @@ pub struct Member {
     pub(super) scaling: Option<Scaling>,
     /// The constants that fit the training outputs best, where these are numbers or classes.
     pub(super) constants: Option<Constants>,
-    /// Names of the labels, for exact search.
+    /// Names of the labels that the run knows.
     pub(super) labels: Vec<String>,
     /// Where it was read from; none of a run that was made from its parts.
     pub(super) folder: Option<PathBuf>,
@@ -102,7 +102,12 @@ impl Member {
         device: &Device,
     ) -> Result<Self, Error> {
         let space = OutputSpace::load(path, &config, false)?;
-        let labels = searched_labels(&config, || Ok(FittedFeatures::load(&path.join(FEATURES))?))?;
+        let labels = label_names(&config, || {
+            let features = path.join(FEATURES);
+            // a member that was saved without data has none, and only an exact search needs them
+            let is_needed = config.decoding.search == Search::Exact || features.exists();
+            Ok(is_needed.then(|| FittedFeatures::load(&features)).transpose()?)
+        })?;
         if let Some(OutputSpace::Basis(basis)) = &space {
             check_basis(stored, &basis.fingerprint())?;
         }
@@ -155,7 +160,8 @@ impl Member {
     ) -> Result<Self, Error> {
         let mut config = Checked::clone(&problem.config);
         config.trained_on = load_data_folder(run.path())?;
-        let labels = searched_labels(&config, || Ok(&problem.dataset.outputs.features))?;
+        config.input_columns = problem.dataset.input_columns.clone();
+        let labels = label_names(&config, || Ok(Some(&problem.dataset.outputs.features)))?;
         Ok(Self {
             name: run.path().display().to_string(),
             reranker,
@@ -213,6 +219,7 @@ impl Member {
             basis.save(&here.join(BASIS))?;
             save_scaling(self.scaling.as_ref(), here)?;
             save_constants(self.constants.as_ref(), here)?;
+            save_input_columns(self.config.input_columns.as_ref(), here)?;
             let features = self.folder.as_ref().map(|folder| folder.join(FEATURES));
             if let Some(features) = features.filter(|features| features.exists()) {
                 FittedFeatures::load(&features)?.save(&here.join(FEATURES))?;
@@ -294,15 +301,16 @@ impl Member {
     }
 }
 
-/// The names of the labels whose sets are searched for the best of all; none elsewhere. `features` are those of the outputs.
-fn searched_labels<F: Borrow<FittedFeatures>>(
+/// The names of the labels that a run knows; none where outputs are not sets of labels. `features` are those of the outputs,
+/// where they are kept.
+fn label_names<F: Borrow<FittedFeatures>>(
     config: &Checked,
-    features: impl FnOnce() -> Result<F, Error>,
+    features: impl FnOnce() -> Result<Option<F>, Error>,
 ) -> Result<Vec<String>, Error> {
-    if config.decoding.search != Search::Exact || !config.output.features.are_labels() {
+    if !config.output.features.are_labels() {
         return Ok(Vec::new());
     }
-    let features = features()?;
+    let Some(features) = features()? else { return Ok(Vec::new()) };
     let features: &FittedFeatures = features.borrow();
     Ok(features.terms().to_vec())
 }

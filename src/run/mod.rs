@@ -20,8 +20,8 @@ mod wanted;
 
 pub use crate::decoding::answer::{Answer, Cell, Hit, Quantile};
 pub use crate::run_dir::{
-    EmbeddingCurve, EmbeddingPoint, LearningCurve, LearningPoint, OutputFolder, Record, Report,
-    check_not_read, check_output, counts_line, metrics_table,
+    EmbeddingCurve, EmbeddingPoint, LearningCurve, LearningPoint, MeasuredOn, OutputFolder, Record,
+    Report, check_not_read, check_output, counts_line, metrics_table,
 };
 pub use candidates::{
     AddedCandidates, NewCandidates, WrittenShards, add_candidates, shard_candidates,

@@ -6,14 +6,14 @@ use std::path::PathBuf;
 use dsokr_core::store::Tensor;
 use dsokr_core::{Argument, Processes};
 use dsokr_data::{Split, SplitName};
-use dsokr_decode::{CandidateBlocks, Candidates, Decoded, MissingGold, PerQuery, Pool, Reranker};
+use dsokr_decode::{CandidateBlocks, Decoded, MissingGold, PerQuery, Pool, Reranker};
 
 use super::{Member, Run};
 use crate::config::candidate_rule::CandidateRule;
 use crate::decoding::evaluation::{lists_fingerprint, measured_on};
 use crate::error::{Error, ensure};
 use crate::metrics::evaluation::{EvaluatedPool, Evaluation};
-use crate::run_dir::fingerprint_of;
+use crate::run_dir::{MeasuredOn, fingerprint_of};
 
 /// Queries as each member reads them, with the members' predictions.
 pub struct PredictedQueries {
@@ -48,16 +48,22 @@ impl PredictedQueries {
         self.lists.as_ref().map_or(Pool::Shared, Pool::PerQuery)
     }
 
-    /// The candidates of each query, which are among `candidates`.
-    fn evaluated_pool(&self, candidates: &Candidates) -> EvaluatedPool {
+    /// The candidates of each query, which are among those of the run.
+    fn evaluated_pool(&self, run: &Run) -> EvaluatedPool {
         let rule = self.rule.as_ref().unwrap_or(&CandidateRule::All).to_string();
-        let fingerprint = self.lists.as_ref().map(|lists| lists_fingerprint(lists, candidates));
-        EvaluatedPool { rule, fingerprint }
+        match &self.lists {
+            Some(lists) => {
+                let fingerprint = Some(lists_fingerprint(lists, &run.members[0].candidates));
+                EvaluatedPool { rule, fingerprint, shared: None }
+            }
+            None => EvaluatedPool { rule, fingerprint: None, shared: run.shared_candidates() },
+        }
     }
 
-    /// The fingerprint of what metrics of a run are measured on.
-    pub(crate) fn measured_on(&self, run: &Run) -> Result<String, Error> {
-        measured_on(self.split(), self.pool(), &run.members[0].candidates)
+    /// The fingerprints of what metrics of a run are measured on.
+    pub(crate) fn measured_on(&self, run: &Run) -> Result<MeasuredOn, Error> {
+        let shared = run.shared_candidates();
+        measured_on(self.split(), self.pool(), &run.members[0].candidates, shared)
     }
 
     /// Queries that all members read as the same split, among all candidates, for this process alone.
@@ -339,7 +345,7 @@ impl Run {
         let pool = queries.pool();
         let (mut evaluation, decoded) =
             models.evaluate(queries.split(), &queries.predictions, pool)?;
-        evaluation.pool = Some(queries.evaluated_pool(&self.members[0].candidates));
+        evaluation.pool = Some(queries.evaluated_pool(self));
         Ok((evaluation, decoded))
     }
 

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use dsokr_core::Processes;
+use dsokr_data::cells;
 use dsokr_data::config::OnBadRow;
 use dsokr_decode::Candidates;
 use dsokr_molecule::Molecule;
@@ -17,6 +18,7 @@ const TOGETHER: usize = 4096;
 impl Run {
     /// Returns the score of each pair of a text and a molecule, given as a SMILES, in their order, with everything that
     /// the run has: its ensemble, its correction for hubs, its reranker. A molecule need not be a candidate.
+    /// What stands behind a SMILES, a name or extensions, is left out.
     ///
     /// The score of a molecule for a text is the one that a [search](Self::search) for the text would show if the
     /// molecule alone were added to the candidates ([`add_candidates`](super::add_candidates)); of a candidate it is the
@@ -60,7 +62,7 @@ impl Run {
     ) -> Result<Vec<Option<f64>>, Error> {
         // 1. the molecules that can be read, each once
         let (distinct_smiles, smiles_of_pair) = distinct(smiles);
-        let parsed = distinct_smiles.par_iter().map(|smiles| Molecule::parse(smiles));
+        let parsed = distinct_smiles.par_iter().map(|cell| Molecule::parse(cells::smiles(cell)));
         let mut labels = Vec::new();
         let mut molecules = Vec::new();
         let mut molecule_of_smiles = Vec::new();
@@ -68,7 +70,7 @@ impl Run {
             match parsed {
                 Ok(molecule) => {
                     molecule_of_smiles.push(Some(molecules.len()));
-                    labels.push((*smiles).to_owned());
+                    labels.push(cells::smiles(smiles).to_owned());
                     molecules.push(molecule);
                 }
                 Err(_) if on_bad_row == OnBadRow::Skip => molecule_of_smiles.push(None),

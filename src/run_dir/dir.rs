@@ -17,10 +17,10 @@ use super::log::{LoggedLine, SolvedLine, validation_scalars};
 use super::place::create_whole;
 use super::tensorboard::Events;
 use super::{
-    ALL, CANDIDATES, CARD, CHANGES, CHECKPOINTS, CONFIG, ENCODER, LOG, MEMBERS, METRICS, RERANKER,
-    Record, Report, RunLock, candidates, check_fingerprints, fingerprint_of, initial_weights,
-    load_data_folder, named, read_json, read_optional, replace, replace_json, report,
-    save_candidates, save_fingerprints, write_text,
+    ALL, CANDIDATES, CARD, CHANGES, CHECKPOINTS, CONFIG, ENCODER, INPUT_COLUMNS, LOG, MEMBERS,
+    METRICS, MeasuredOn, RERANKER, Record, Report, RunLock, candidates, check_fingerprints,
+    fingerprint_of, initial_weights, load_data_folder, named, read_json, read_optional, replace,
+    replace_json, report, save_candidates, save_fingerprints, write_text,
 };
 use crate::config::{Checked, Config, DecodingConfig, FORMAT};
 use crate::error::{Error, ensure_run};
@@ -190,6 +190,7 @@ impl RunDir {
         check_fingerprints(path)?;
         let mut config = Config::load(&file)?;
         config.trained_on = load_data_folder(path)?;
+        config.input_columns = read_json(&path.join(INPUT_COLUMNS))?;
         Ok(config)
     }
 
@@ -386,13 +387,13 @@ impl RunDir {
         }
     }
 
-    /// Writes the final report, with the fingerprint of what it is measured on, and before it the card, because a run with a
+    /// Writes the final report, with the fingerprints of what it is measured on, and before it the card, because a run with a
     /// report is complete.
     pub(crate) fn finish(
         &self,
         config: &Checked,
         report: &Report,
-        measured_on: String,
+        measured_on: MeasuredOn,
     ) -> Result<(), Error> {
         write_card(&self.path, config, Some(report))?;
         replace_json(&self.path, METRICS, &Record::now(config, report, measured_on)?)?;

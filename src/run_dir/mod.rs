@@ -14,6 +14,7 @@
 //! | `candidates.safetensors` | ids, labels and coordinates of the candidates |
 //! | `candidates.next.safetensors` | of a member of an ensemble, while candidates are added: those that take their place |
 //! | `shards/` | the candidates in shards, which several processes share, if [`shard_candidates`](crate::run::shard_candidates) has written them |
+//! | `input-columns.json` | of multi-label files: what the file of the training pairs tells of its columns of inputs |
 //! | `polarities.json` | of a model of mass spectra: whether the training spectra are positive, negative or both, where they say it |
 //! | `ngrams.json`, `tokenizer.json`, … | what turns texts or vectors into inputs |
 //! | `encoder.safetensors` | the best model so far |
@@ -61,7 +62,7 @@ use std::path::{Path, PathBuf};
 
 use dsokr_core::Argument;
 use dsokr_core::store::{Contents, Stored, Tensor, read_bytes, read_text, write_atomically};
-use dsokr_data::DataRoot;
+use dsokr_data::{DataRoot, InputColumns};
 use dsokr_decode::Candidates;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -78,7 +79,7 @@ pub use log::SolvedLine;
 pub use metrics_table::metrics_table;
 pub use place::{OutputFolder, check_not_read, check_output};
 pub(crate) use place::{RunLock, check_link, inner, name, parent, place_of, run_of};
-pub use report::{Record, Report, counts_line};
+pub use report::{MeasuredOn, Record, Report, counts_line};
 
 /// A file of [`CHECKPOINTS`].
 pub(crate) const CHECKPOINT: &str = "checkpoint/last.safetensors";
@@ -114,6 +115,7 @@ files! {
     "features.safetensors" => FEATURES;
     "fingerprints.safetensors" => FINGERPRINTS;
     "held-out.safetensors" => HELD_OUT;
+    "input-columns.json" => INPUT_COLUMNS;
     "inputs.safetensors";
     "log.jsonl" => LOG;
     "machine.safetensors";
@@ -283,6 +285,15 @@ pub(crate) fn save_candidates(
     data: &str,
 ) -> Result<(), Error> {
     Ok(candidates.save(path, &named([("basis", space), ("data", data)]))?)
+}
+
+/// Writes the columns of the training inputs into the run at `run`, where files of queries need them.
+///
+/// # Errors
+/// The file system's errors.
+pub(crate) fn save_input_columns(columns: Option<&InputColumns>, run: &Path) -> Result<(), Error> {
+    let Some(columns) = columns else { return Ok(()) };
+    write_text(&run.join(INPUT_COLUMNS), &(serde_json::to_string(columns)? + "\n"))
 }
 
 /// The folder of the data that a run was trained on, so that the run can be evaluated from any

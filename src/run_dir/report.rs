@@ -15,6 +15,7 @@ use super::metrics_table::metrics_table;
 use super::{METRICS, read_json};
 use crate::config::Checked;
 use crate::error::Error;
+use crate::metrics::evaluation::SharedCandidates;
 use crate::metrics::metric::Metric;
 use crate::metrics::scores::Scores;
 use crate::metrics::table::Table;
@@ -77,13 +78,50 @@ pub struct Record {
     /// The fingerprint of the resolved configuration ([`Checked::fingerprint`]). Runs of equal
     /// configurations have equal ones.
     pub fingerprint: String,
-    /// The fingerprint of what the metrics are measured on: the queries with their right outputs, and their lists of
-    /// candidates. Runs of earlier versions have none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub measured_on: Option<String>,
+    /// The fingerprints of what the metrics are measured on.
+    #[serde(flatten)]
+    pub measured_on: MeasuredOn,
     /// The report.
     #[serde(flatten)]
     pub report: Report,
+}
+
+/// The fingerprints of what metrics are measured on. Runs of earlier versions lack some or all of them, which are then not
+/// compared.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MeasuredOn {
+    /// The queries with the ids of their right outputs, and their lists of candidates.
+    #[serde(rename = "measured_on", default, skip_serializing_if = "Option::is_none")]
+    pub queries: Option<String>,
+    /// The right outputs as what they are: molecules, graphs, labels, classes, rankings or numbers. None where they are not
+    /// known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub right_outputs: Option<String>,
+    /// The candidates that all queries share; none where each has a list of its own.
+    #[serde(rename = "ranked_among", default, skip_serializing_if = "Option::is_none")]
+    pub candidates: Option<SharedCandidates>,
+}
+
+impl MeasuredOn {
+    /// What is known to be other than in an evaluation `before`, in words; none where nothing is. Candidates and right outputs
+    /// are compared only where both have the `same_features`.
+    pub(crate) fn difference(&self, before: &Self, same_features: bool) -> Option<&'static str> {
+        let differ = |ours: &Option<String>, theirs: &Option<String>| {
+            ours.is_some() && theirs.is_some() && ours != theirs
+        };
+        if differ(&self.queries, &before.queries) {
+            return Some("other queries, or other lists of candidates,");
+        }
+        if !same_features {
+            return None;
+        }
+        if let (Some(ours), Some(theirs)) = (&self.candidates, &before.candidates)
+            && ours.differ(theirs)
+        {
+            return Some("other candidates");
+        }
+        differ(&self.right_outputs, &before.right_outputs).then_some("other right outputs")
+    }
 }
 
 impl Record {
@@ -99,14 +137,14 @@ impl Record {
     pub(crate) fn now(
         config: &Checked,
         report: &Report,
-        measured_on: String,
+        measured_on: MeasuredOn,
     ) -> Result<Self, Error> {
         Ok(Self {
             seed: config.seed,
             version: env!("CARGO_PKG_VERSION").into(),
             date: date(SystemTime::now()),
             fingerprint: config.fingerprint()?,
-            measured_on: Some(measured_on),
+            measured_on,
             report: report.clone(),
         })
     }

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use dsokr_core::Processes;
 use dsokr_decode::report::ReliabilityBin;
 use dsokr_molecule::{Molecule, ring_systems};
-use dsokr_spectra::{Adduct, Spectrum};
+use dsokr_spectra::Spectrum;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -121,7 +121,7 @@ pub(super) struct ExplainedHit {
 /// The ion of a candidate, by the adduct of the spectrum.
 #[derive(Serialize, ToSchema)]
 pub(super) struct CandidateIon {
-    /// The adduct.
+    /// The adduct; of several that the spectrum leaves open the one whose ion is nearest to the precursor.
     pub adduct: String,
     /// m/z of the ion, each atom being of the most abundant isotope or of the one that is written.
     pub mz: f64,
@@ -132,8 +132,7 @@ pub(super) struct CandidateIon {
 impl CandidateIon {
     /// The ion of a molecule with this mass in Da.
     fn new(spectrum: &Spectrum, mass: f64) -> Option<Self> {
-        let ion = spectrum.ion().ok()?;
-        let adduct = spectrum.adduct().unwrap_or(Adduct::PROTONATED);
+        let (adduct, ion) = spectrum.ion_of(mass).ok()?;
         let mz = ion.mz(mass);
         let ppm = (spectrum.precursor_mz() - mz) / mz * 1e6;
         Some(Self { adduct: adduct.to_owned(), mz, ppm })

@@ -8,11 +8,12 @@ use dsokr_basis::{Features, Kernel};
 use dsokr_core::Cancellation;
 use dsokr_data::Split;
 use dsokr_data::featurizers::{NgramConfig, NgramKind, TfIdf};
-use dsokr_molecule::{ElementCounts, Molecule};
-use dsokr_spectra::{Adduct, FragmentPeak, PeakExplainer, PeakSource, Spectrum, Subformulas};
+use dsokr_molecule::{ElementCounts, Molecule, exact_mass};
+use dsokr_spectra::{FragmentPeak, PeakExplainer, PeakSource, Spectrum, Subformulas};
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use crate::encoders::WordsRead;
 use crate::encoders::inputs::PrepareRows;
 use crate::encoders::spectrum_inputs::{MixtureConfig, MixtureInputs};
 use crate::error::Error;
@@ -24,9 +25,9 @@ pub(super) struct Training {
 }
 
 enum Compared {
-    /// Words: the cosine of [`TfIdf`] weights, of the words that training texts have, and the texts that have each word,
-    /// with its weight in them.
-    Words(TfIdf, SparseRows),
+    /// Words of so many characters and more: the cosine of [`TfIdf`] weights, of the words that training texts have, and the
+    /// texts that have each word, with its weight in them.
+    Words(NgramConfig, TfIdf, SparseRows),
     /// The peaks of spectra, by the probability product kernel.
     Peaks(Features),
 }
@@ -40,12 +41,12 @@ const PEAKS: MixtureInputs = MixtureInputs(MixtureConfig {
 });
 
 impl Training {
-    /// Indexes training pairs, whose inputs must be texts, those of `spectra` where they are.
-    pub(super) fn new(pairs: Split, spectra: bool) -> Result<Self, String> {
+    /// Indexes training pairs, whose inputs must be texts, those of `spectra` where they are. Words count that the model reads.
+    pub(super) fn new(pairs: Split, spectra: bool, read: WordsRead) -> Result<Self, String> {
         let compared = if spectra {
             PEAKS.rows(&pairs).map(|rows| Compared::Peaks(rows.into_owned()))
         } else {
-            words(&pairs)
+            words(&pairs, read)
         };
         Ok(Self { pairs, compared: compared.map_err(|error| error.to_string())? })
     }
@@ -62,7 +63,7 @@ impl Training {
     ) -> Result<Vec<(&str, &str, f64)>, Error> {
         let texts = self.pairs.inputs.texts()?;
         let similarity: Vec<f64> = match &self.compared {
-            Compared::Words(words, having) => {
+            Compared::Words(_, words, having) => {
                 let mut similarity = vec![0.0_f32; texts.len()];
                 for (word, weight) in words.transform(query) {
                     let (having, weights) = having.row(word as usize);
@@ -85,14 +86,15 @@ impl Training {
         Ok(order.into_iter().take(count).map(shown).collect())
     }
 
-    /// The words of a query, of two letters or digits and more, and whether the model reads these `alone`; `None` of
-    /// spectra.
+    /// The words of a query that are as long as those the model reads, and whether it reads these `alone`; `None` of spectra.
     pub(super) fn words(&self, query: &str, alone: bool) -> Option<QueryWords> {
-        let Compared::Words(vocabulary, _) = &self.compared else { return None };
+        let Compared::Words(block, vocabulary, _) = &self.compared else { return None };
         let query = query.to_lowercase();
         let letters = |letter: char| letter.is_alphanumeric() || letter == '_';
         let words = query.split(|letter| !letters(letter));
-        let words: BTreeSet<&str> = words.filter(|word| word.chars().nth(1).is_some()).collect();
+        let shortest = block.shortest_word();
+        let words = words.filter(|word| word.chars().take(shortest).count() == shortest);
+        let words: BTreeSet<&str> = words.collect();
         let (known, unknown): (Vec<&str>, Vec<&str>) =
             words.into_iter().partition(|word| !vocabulary.transform(word).is_empty());
         let unknown = unknown.into_iter().map(str::to_owned).collect();
@@ -111,12 +113,13 @@ pub(super) struct QueryWords {
     pub alone: bool,
 }
 
-fn words(pairs: &Split) -> Result<Compared, Error> {
+fn words(pairs: &Split, read: WordsRead) -> Result<Compared, Error> {
     let texts = pairs.inputs.texts()?;
-    let blocks = [NgramConfig::new(NgramKind::Words, 1, 1)];
-    let words = TfIdf::fit(&blocks, texts.iter().map(String::as_str))?;
+    let words = NgramConfig::new(NgramKind::Words, 1, 1);
+    let block = NgramConfig { min_characters: read.shortest(), ..words };
+    let words = TfIdf::fit(std::slice::from_ref(&block), texts.iter().map(String::as_str))?;
     let having = words.rows(texts)?.transposed()?;
-    Ok(Compared::Words(words, having))
+    Ok(Compared::Words(block, words, having))
 }
 
 /// A peak that a candidate explains: a part of its ion has the peak's m/z.
@@ -166,7 +169,6 @@ pub(super) struct FragmentOfPeak {
 /// Explains the peaks of a spectrum.
 pub(super) struct Explainer<'a> {
     spectrum: &'a Spectrum,
-    adduct: Adduct,
     fragments: PeakExplainer,
     ppm: f64,
     /// The peaks that each formula explains, which candidates share.
@@ -174,12 +176,11 @@ pub(super) struct Explainer<'a> {
 }
 
 impl<'a> Explainer<'a> {
-    /// Parts of ions with the spectrum's adduct count where they are within `ppm` millionths of a peak; none of an adduct
-    /// that is not known.
+    /// Parts of ions with the spectrum's adduct, of several the one nearest to the precursor, count where they are within
+    /// `ppm` millionths of a peak; none of an adduct that is not known.
     pub(super) fn new(spectrum: &'a Spectrum, ppm: f64) -> Option<Self> {
-        let adduct = spectrum.ion().ok()?;
         let fragments = PeakExplainer::new(spectrum, ppm).ok()?;
-        Some(Self { spectrum, adduct, fragments, ppm, by_formula: HashMap::new() })
+        Some(Self { spectrum, fragments, ppm, by_formula: HashMap::new() })
     }
 
     /// What the fragments of a molecule explain; `None` for labels that are not molecules, and for molecules that are too
@@ -226,7 +227,8 @@ impl<'a> Explainer<'a> {
     }
 
     fn explained(&self, atoms: &ElementCounts) -> Option<Vec<ExplainedPeak>> {
-        let Some(ion) = Subformulas::new(atoms, &self.adduct) else { return Some(Vec::new()) };
+        let (_, adduct) = self.spectrum.ion_of(exact_mass(atoms)).ok()?;
+        let Some(ion) = Subformulas::new(atoms, &adduct) else { return Some(Vec::new()) };
         let mut explained = Vec::new();
         for (at, peak) in self.spectrum.peaks().iter().enumerate() {
             let parts = ion.at(peak.mz, self.ppm).ok()?;

@@ -190,19 +190,24 @@ impl Model {
             Training::new(
                 self.member().read_split(SplitName::Train, None).map_err(text)?,
                 self.reads_spectra(),
+                self.words_read(),
             )
         };
         self.training.get_or_init(read).as_ref()
     }
 
+    /// How far the members read words.
+    fn words_read(&self) -> WordsRead {
+        let members = self.run.members().iter();
+        WordsRead::of_parts(members.map(|member| member.config.encoder.abilities().words))
+    }
+
     /// The words of a query that training texts have and lack; none where no member reads n-grams of words.
     pub(super) fn words(&self, query: &str) -> Option<QueryWords> {
-        let members = self.run.members().iter();
-        let read = members.map(|member| member.config.encoder.abilities().words);
-        let alone = match WordsRead::of_parts(read) {
+        let alone = match self.words_read() {
             WordsRead::None => return None,
-            WordsRead::Among => false,
-            WordsRead::Alone => true,
+            WordsRead::Among { .. } => false,
+            WordsRead::Alone { .. } => true,
         };
         self.training().ok()?.words(query, alone)
     }

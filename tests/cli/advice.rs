@@ -227,6 +227,39 @@ fn candidates_that_are_one_point_under_the_kernel() {
     says(&text, &["of 80 different candidates share their point with others under this kernel"]);
 }
 
+/// Three labels in 15 orders are seven sets.
+#[test]
+fn sets_of_labels_in_different_orders_are_one_point_and_no_loss() {
+    let sandbox = Sandbox::new();
+    let sets: [&[&str]; 15] = [
+        &["acid"],
+        &["base"],
+        &["salt"],
+        &["acid", "base"],
+        &["base", "acid"],
+        &["acid", "salt"],
+        &["salt", "acid"],
+        &["base", "salt"],
+        &["salt", "base"],
+        &["acid", "base", "salt"],
+        &["acid", "salt", "base"],
+        &["base", "acid", "salt"],
+        &["base", "salt", "acid"],
+        &["salt", "acid", "base"],
+        &["salt", "base", "acid"],
+    ];
+    let mut table = "text,tags\n".to_owned();
+    for at in 0..150 {
+        let set = sets[at * 7 % 15];
+        writeln!(table, "a bottle with {} on shelf {at},{}", set.join(" and "), set.join(";"))
+            .unwrap();
+    }
+    sandbox.write("bottles.csv", &table);
+    assert!(sandbox.succeed(&["init", "bottles.csv"]).contains("labels, with ';' between"));
+    let text = advice(&sandbox, "bottles.toml", &[]);
+    assert!(!text.contains("share their point"), "{text}");
+}
+
 #[test]
 fn advice_on_ensembles_is_not_repeated_for_each_member() {
     let sandbox = Sandbox::new();

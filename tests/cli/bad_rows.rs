@@ -183,6 +183,8 @@ fn predictions_leave_bad_rows_out() {
     let answers = String::from_utf8(output.stdout).unwrap();
     let answers: Vec<_> = answers.lines().map(json).collect();
     assert_eq!((answers.len(), &answers[1]["query"]), (2, &"an acid".into()));
+    // the skipped one is counted
+    assert_eq!(answers[1]["id"], "3");
     // before the names of the columns too
     sandbox.write("texts.csv", "\ndescription\na ring\n\nan acid\n");
     let blank = ["predict", "runs/small", "texts.csv"];

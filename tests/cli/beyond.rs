@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use burn::tensor::Device;
 use dsokr::molecule::Molecule;
+use dsokr::run::Run;
 use serde_json::Value;
 
 use crate::molecules::sandbox;
@@ -106,6 +108,16 @@ fn an_answer_has_the_molecule_beside_the_candidates() {
     let molecule = Molecule::parse(formula["beyond"][0]["label"].as_str().unwrap());
     assert_eq!(molecule.unwrap().formula(), "C5H12O");
     assert_eq!(search("formula=\"C90H2\",rounds=1")["beyond"][0]["kept"], false);
+    // one that has the formula is a start, however far from the answer it is
+    let all = ["search", "runs/molecules", "CCCCO", "--top", "30", "--json"];
+    let all = json(&sandbox.succeed(&all));
+    let last = all["candidates"][29]["label"].as_str().unwrap();
+    let last = Molecule::parse(last).unwrap().formula();
+    let far = search(&format!("formula=\"{last}\",rounds=1,evaluations=10"));
+    assert_eq!(
+        (&far["beyond"][0]["kept"], &far["beyond"][0]["in_table"]),
+        (&true.into(), &true.into())
+    );
     let part = search("part=\"C#N\"");
     assert!(part["beyond"][0]["label"].as_str().unwrap().contains('#'), "{part}");
     let mass = search("mass=[80.0, 90.0]");
@@ -115,6 +127,39 @@ fn an_answer_has_the_molecule_beside_the_candidates() {
     sandbox.write("texts.txt", "CCCCO\nOCCCF\n");
     let predict = ["predict", "runs/molecules", "texts.txt", "--beyond", "--format", "tsv"];
     assert_eq!(sandbox.succeed(&predict).matches("\tnew\t").count(), 20);
+}
+
+#[test]
+fn the_nearest_candidate_has_the_least_distance_in_coordinates() {
+    let sandbox = sandbox();
+    // a small basis, in which candidates have other lengths than 1
+    let train = ["train", "molecules.toml", "--quiet", "--set", "sketch.size=3"];
+    sandbox.succeed(&train);
+    sandbox.write("text.txt", "CCCCOF\nC#CCCC\nNCCCCF\nOCCCCC#N\n");
+    let predict = ["predict", "runs/molecules", "text.txt", "--top", "9", "--beyond=rounds=3"];
+    sandbox.write("found.jsonl", &sandbox.succeed(&predict));
+    let answers = sandbox.read("found.jsonl");
+    let found = |line| json(line)["beyond"].as_array().unwrap().clone();
+    let found = answers.lines().flat_map(found);
+    let new: Vec<Value> = found.filter(|found| found["in_table"] == false).collect();
+    assert!(new.len() > 8, "{answers}");
+    let before = Run::open_all(&[sandbox.path("runs/molecules")], &Device::flex()).unwrap();
+    let known = before.candidates();
+    sandbox.succeed(&["candidates", "add", "runs/molecules", "found.jsonl", "--found"]);
+    let run = Run::open_all(&[sandbox.path("runs/molecules")], &Device::flex()).unwrap();
+    let candidates = &run.members()[0].candidates;
+    let point = |at: usize| candidates.point(candidates.class_of(at) as usize).unwrap();
+    let distance = |a: usize, b: usize| -> f64 {
+        let (a, b) = (point(a), point(b));
+        a.iter().zip(b.iter()).map(|(a, b)| f64::from(a - b).powi(2)).sum()
+    };
+    let all = known..run.candidates();
+    for found in new {
+        let at = all.clone().find(|&at| found["label"] == candidates.label(at)).unwrap();
+        let least = (0..known).map(|other| distance(at, other)).fold(f64::INFINITY, f64::min);
+        let nearest = candidates.find(found["nearest"].as_str().unwrap()).unwrap();
+        assert!(distance(at, nearest) <= least + 1e-6, "{found}");
+    }
 }
 
 #[test]

@@ -291,7 +291,9 @@ mod served {
                           similarity(\"OC(=O)c1ccccc1Br\") >= 0.2";
         let (wanted, hits) = search(object);
         assert!(wanted.as_u64().unwrap() > 0, "{wanted}");
-        assert_eq!(search(json!(expression)), (wanted, hits.clone()));
+        assert_eq!(search(json!(expression)), (wanted.clone(), hits.clone()));
+        let named = expression.replace("ccccc1Br", "ccccc1Br a name");
+        assert_eq!(search(json!(named)), (wanted, hits.clone()));
         let command =
             ["search", "molecules", text, "--top", "50", "--json", "--filter", expression];
         let ids = |hits: &Value| {

@@ -8,7 +8,7 @@ use dsokr::run::{Member, QueryRequest};
 use dsokr::{Evaluation, Run, StoredEvaluation};
 use serde_json::Value;
 
-use crate::sandbox::{BAG, CONFIG, RIDGE, Sandbox, json, number};
+use crate::sandbox::{BAG, CONFIG, RIDGE, Sandbox, copy, json, number};
 
 fn metric<'a>(comparison: &'a Value, name: &str) -> &'a Value {
     let metrics = comparison["metrics"].as_array().unwrap();
@@ -137,6 +137,30 @@ fn runs_are_ranked_among_the_candidates_of_the_first() {
     }
 }
 
+#[test]
+fn runs_with_other_candidates_are_not_compared() {
+    let sandbox = Sandbox::new();
+    sandbox.succeed(&["train", "small.toml", "--set", "training.epochs=1", "--out", "a"]);
+    for other in ["copies", "others", "renamed"] {
+        copy(&sandbox.path("a"), &sandbox.path(other));
+    }
+    let added = |run: &str, rows: [&str; 2]| {
+        sandbox.write("more.tsv", &format!("id\tname\n{}\n", rows.join("\n")));
+        sandbox.succeed(&["candidates", "add", run, "more.tsv"]);
+    };
+    // those of queries' right outputs tie with them, and others do not
+    added("a", ["x\tcycloprop", "y\tcyclobutane"]);
+    added("copies", ["x\tcycloprop", "y\tcyclobutane"]);
+    added("others", ["x\tcycloprop", "z\tcyclobutane"]);
+    added("renamed", ["x\tcycloprop", "y\tcyclobutene"]);
+    sandbox.succeed(&["compare", "a", "copies"]);
+    for other in ["others", "renamed"] {
+        let says = [other, "82 candidates, of other ids or labels", "the candidates of a"];
+        sandbox.fail(&["compare", "a", other], 2, &says);
+        sandbox.fail(&["evaluate", "a", "--against", other], 2, &says);
+    }
+}
+
 /// The evaluation of a run among the candidates of a rule, with the names of its queries, as other processes get it.
 fn evaluated(run: &Run, data: &Path, rule: &str) -> (Vec<String>, Evaluation) {
     let candidates = Some(rule.parse().unwrap());
@@ -205,7 +229,9 @@ fn a_sweep_over_seeds_has_means_and_deviations() {
     let sizes = ["--grid", "encoder.hidden=[8, 2],[8]", "--out", "sizes"];
     let text = sweep("1,2", &sizes);
     assert!(text.contains("| [8, 2] | mrr | ") && text.contains("| 1, 2 |"), "{text}");
-    assert!(text.contains("| encoder.hidden | validation metric | ") && text.contains("best: "));
+    assert!(text.contains("| encoder.hidden | validation metric | "), "{text}");
+    // no single run is the best one
+    assert!(text.contains("best: encoder.hidden=[8") && text.contains(" of 2 runs (1, 2)\n"));
     assert!(sandbox.read("sizes/sweep.svg").contains(">[8, 2]</text>"));
     // commas and blanks are in no folder's name, and yet folders differ
     let folders = std::fs::read_dir(sandbox.path("sizes")).unwrap();
@@ -379,6 +405,24 @@ fn a_sweep_that_ends_keeps_the_runs_before() {
     let again: Value = serde_json::from_str(&sandbox.read("sweep/sweep.json")).unwrap();
     let again = again["runs"].as_array().unwrap();
     assert!(again.len() == 2 && again.contains(&runs[0]), "{again:?}");
+}
+
+#[test]
+fn settings_that_are_measured_on_others_are_not_chosen_from() {
+    let sandbox = Sandbox::new();
+    let sweep = |axis| {
+        let set = ["--set", "evaluation.missing_gold=rank-infinity"];
+        let sweep = ["sweep", "small.toml", "--out", "sweep", "--grid", axis];
+        sandbox.succeed(&[&sweep[..], &set].concat())
+    };
+    let text = sweep("output.only_training=false");
+    assert!(text.contains("best: sweep/output.only_training=false\n"), "{text}");
+    let text = sweep("output.only_training=false,true");
+    let says = "no setting is chosen: sweep/output.only_training=true is measured on other candidates than \
+                sweep/output.only_training=false\n";
+    assert!(text.contains(says) && !text.contains("best:"), "{text}");
+    // the same where nothing is trained
+    assert!(sweep("output.only_training=false").contains("no setting is chosen: "));
 }
 
 #[test]

@@ -96,6 +96,39 @@ fn nested_parts_are_tests_with_validation_pairs_of_the_others() {
     );
 }
 
+#[test]
+fn cross_validations_on_others_are_not_compared() {
+    let sandbox = Sandbox::new();
+    ridge(&sandbox);
+    let cv = |out: &str, set: &str| {
+        sandbox.succeed(&["cv", "ridge.toml", "--folds", "3", "--out", out, "--set", set]);
+    };
+    cv("a", "encoder.lambda=0.001");
+    cv("weak", "encoder.lambda=0.5");
+    sandbox.succeed(&["compare", "a", "weak"]);
+    cv("sample", "evaluation.candidates=\"sample:20\"");
+    let part = "sample/data.fold.seed=0,data.fold.held=1: it is measured on other queries, or other lists of \
+                candidates, than a/data.fold.seed=0,data.fold.held=1";
+    sandbox.fail(&["compare", "a", "sample"], 2, &[part]);
+    // another table of the same name, and another column of the same table
+    let train = sandbox.read("data/small/train.tsv");
+    sandbox.write("data/small/train.tsv", &train.replacen("a ring", "the ring", 1));
+    cv("text", "encoder.lambda=0.001");
+    sandbox.fail(&["compare", "a", "text"], 2, &["text/data.fold.seed=0", "other queries"]);
+    for table in ["train", "validation", "test"] {
+        let file = format!("data/small/{table}.tsv");
+        let table = sandbox.read(&file);
+        let lines = table.lines().map(|line| {
+            let (id, text) = line.split_once('\t').unwrap();
+            let short = if id == "id" { "short".to_owned() } else { text.replace(" of kind", "") };
+            format!("{line}\t{short}\n")
+        });
+        sandbox.write(&file, &lines.collect::<String>());
+    }
+    cv("short", "data.inputs={column=\"short\"}");
+    sandbox.succeed(&["compare", "text", "short"]);
+}
+
 /// Golden: `t = mean(d) / sqrt((1/10 + 1/4) var(d, ddof=1))` and `scipy.stats.t` of SciPy 1.17.1 with 9 degrees of freedom.
 #[test]
 fn cross_validations_are_compared_by_the_corrected_test() {

@@ -107,6 +107,29 @@ fn the_server_says_which_fragments_explain_peaks_and_draws_them() {
     assert!(wrong.body.contains("numbers of atoms with commas between"), "{}", wrong.body);
 }
 
+/// Ethylene glycol of 62.0368 Da has m/z 85.02600 with a sodium ion, and 67.01543 without its water.
+#[test]
+#[cfg(feature = "serve")]
+fn of_several_adducts_a_hit_has_the_one_nearest_to_the_precursor() {
+    let sandbox = sandbox();
+    sandbox.train("bins.toml", &[]);
+    let served = Served::start(&sandbox, &["runs/bins"]);
+    let hit = |adducts: &str| {
+        let spectrum = format!("85.02600 adduct={adducts} 67.01543:1 85.02600:1");
+        let query = json!({"texts": [spectrum], "candidates": "mass:5", "explain": true});
+        let hit = served.ask("/api/search", &query)["answers"][0]["hits"][0].clone();
+        assert_eq!(hit["label"], "OCCO", "{adducts}");
+        [&hit["ion"], &hit["explained"], &hit["fragments"]].map(Value::clone)
+    };
+    let alone = hit("[M+Na]+");
+    let [ion, explained, _] = &alone;
+    assert_eq!(ion["adduct"], "[M+Na]+");
+    assert!((number(ion, "mz") - 85.02600).abs() < 1e-4 && number(ion, "ppm").abs() < 1.0, "{ion}");
+    assert_eq!(explained[0]["formula"], "C2H4NaO");
+    assert_eq!(hit("[M+H]+/[M+Na]+"), alone);
+    assert_eq!(hit("[M+Na]+/[M+H]+"), alone);
+}
+
 /// Methanol whose methyl group is of deuterium weighs 35.0450 Da; the ion of its methyl group has m/z 18.04176.
 #[test]
 #[cfg(feature = "serve")]

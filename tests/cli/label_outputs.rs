@@ -78,6 +78,21 @@ fn label_sets_and_rankings_are_outputs() {
 }
 
 #[test]
+fn evaluations_have_the_chance_of_a_training() {
+    for (features, kernel) in [(LABELS, "tanimoto"), (KEMENY, "kemeny")] {
+        let sandbox = sandbox(features, kernel);
+        let chance = |arguments: &[&str]| -> Vec<String> {
+            let text = sandbox.succeed(arguments);
+            let lines = text.lines().filter(|line| line.starts_with("chance"));
+            lines.map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect()
+        };
+        let trained = chance(&["train", "small.toml"]);
+        assert!(!trained.is_empty(), "{kernel}");
+        assert_eq!(chance(&["evaluate", "runs/small"]), trained, "{kernel}");
+    }
+}
+
+#[test]
 fn bad_rankings_are_refused_with_their_line() {
     let good = sandbox(HAMMING, "hamming");
     let table = good.read("data/small/outputs.tsv");
@@ -417,4 +432,58 @@ fn sets_that_are_all_empty_are_predicted_perfectly() {
         assert_eq!(found["intervals"][metric], serde_json::json!([1.0, 1.0]), "{found}");
     }
     assert_eq!((number(&found, "labels"), number(&found, "hamming_loss")), (0.0, 0.0), "{found}");
+}
+
+const WRONG: &str = r#"
+[data]
+source = "pool"
+folder = "tags"
+file = "tags.tsv"
+splits = { order = "file", train = 25, validation = 4 }
+[output]
+label = "tags"
+features = { kind = "labels", column = "tags" }
+kernel = { name = "tanimoto" }
+[sketch]
+full = true
+[encoder]
+kind = "kernel-machine"
+inputs = { kind = "ngrams", blocks = [{ kind = "words", min = 1, max = 1 }] }
+lambda = [1e-6, 100]
+lambda_by = "validation"
+[evaluation]
+metric = "hamming_loss"
+"#;
+
+/// scikit-learn's `hamming_loss` of four queries and ten labels: 12 wrong decisions are 0.3, and 8 are 0.2. The first model
+/// names more labels in all, which must not be a merit.
+#[test]
+fn the_hamming_loss_is_of_all_labels_that_the_run_knows() {
+    let sandbox = Sandbox::new();
+    let mut table = "id\tdescription\ttags\n".to_owned();
+    (0..20).for_each(|row| table += &format!("a{row}\tq q2 c\tx\n"));
+    (0..4).for_each(|row| table += &format!("b{row}\tq q2 w{row}\tu{row} v{row}\n"));
+    table += "z\tzz\tt\n";
+    (0..4).for_each(|row| table += &format!("v{row}\tq q2 w{row}\tt\n"));
+    sandbox.write("data/tags/tags.tsv", &table);
+    sandbox.write("tags.toml", WRONG);
+    let close = |found: f64, expected: f64| assert!((found - expected).abs() < 1e-12, "{found}");
+    for (run, lambda, expected) in [("near", "1e-6", 0.3), ("far", "100", 0.2)] {
+        let set = format!("encoder.lambda={lambda}");
+        let train = ["train", "tags.toml", "--out", run, "--json", "--set", &set];
+        let report = json(&sandbox.succeed(&train));
+        close(number(&report, "hamming_loss"), expected);
+        let again = json(&sandbox.succeed(&["evaluate", run, "--ci", "--json"]));
+        close(number(&again, "hamming_loss"), expected);
+        // each query has as many wrong decisions
+        for end in again["intervals"]["hamming_loss"].as_array().unwrap() {
+            close(end.as_f64().unwrap(), expected);
+        }
+    }
+    let chosen = json(&sandbox.succeed(&["train", "tags.toml", "--json"]));
+    close(number(&chosen, "hamming_loss"), 0.2);
+    let compared = json(&sandbox.succeed(&["compare", "far", "near", "--json"]));
+    let metrics = compared["metrics"].as_array().unwrap();
+    let compared = metrics.iter().find(|metric| metric["metric"] == "hamming_loss").unwrap();
+    close(number(&compared["runs"][1]["difference"], "difference"), 0.1);
 }

@@ -225,3 +225,21 @@ fn the_offset_is_nothing_or_quantiles() {
         assert!((found - mean).abs() < 1e-4, "{offset}: {found} {mean}");
     }
 }
+
+/// Errors of numbers that are ten times as large are ten times as large.
+#[test]
+fn a_sweep_joins_runs_that_are_measured_on_the_same_numbers() {
+    let sandbox = sandbox();
+    let sweep = |lambda| ["sweep", "small.toml", "--out", "all", "--grid", lambda];
+    sandbox.succeed(&sweep("encoder.lambda=1e-4"));
+    let outputs = sandbox.read("data/small/outputs.tsv");
+    let mut lines = outputs.lines();
+    let mut table = format!("{}\n", lines.next().unwrap());
+    for line in lines {
+        let (rest, size) = line.rsplit_once('\t').unwrap();
+        table += &format!("{rest}\t{}\n", 10.0 * size.parse::<f64>().unwrap());
+    }
+    sandbox.write("data/small/outputs.tsv", &table);
+    let says = ["all/encoder.lambda=1e-2", "other right outputs than all/encoder.lambda=1e-4"];
+    sandbox.fail(&sweep("encoder.lambda=1e-2"), 2, &says);
+}

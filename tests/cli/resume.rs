@@ -604,6 +604,28 @@ fn a_sweep_joins_runs_that_are_measured_on_the_same_queries() {
     sandbox.succeed(&["sweep", "small.toml", "--out", "tables", "--grid", read]);
 }
 
+/// Ranks among fewer candidates are better.
+#[test]
+fn a_sweep_joins_runs_that_are_measured_on_the_same_candidates() {
+    let sandbox = Sandbox::new();
+    let sweep = |size| ["sweep", "small.toml", "--out", "all", "--grid", size];
+    sandbox.succeed(&sweep("sketch.size=20"));
+    let table = sandbox.read("all/sweep.csv");
+    let outputs = sandbox.read("data/small/outputs.tsv");
+    sandbox.write("data/small/outputs.tsv", &format!("{outputs}o80\tcyclononane\n"));
+    let says = ["all/sketch.size=10", "other candidates than all/sketch.size=20", "--out"];
+    sandbox.fail(&sweep("sketch.size=10"), 2, &says);
+    sandbox.fail(&sweep("sketch.size=10"), 2, &says);
+    assert_eq!(sandbox.read("all/sweep.csv"), table);
+    // runs of earlier versions do not say what their candidates were
+    let file = "all/sketch.size=20/metrics.json";
+    let mut record: serde_json::Value = serde_json::from_str(&sandbox.read(file)).unwrap();
+    assert!(record.as_object_mut().unwrap().remove("ranked_among").is_some());
+    sandbox.write(file, &record.to_string());
+    fs::remove_file(sandbox.path("all/sketch.size=20/fingerprints.safetensors")).unwrap();
+    sandbox.succeed(&sweep("sketch.size=10"));
+}
+
 /// A kill between the fit and its corrections leaves a run that has a model.
 #[test]
 fn a_run_without_its_corrections_is_not_used_as_if_it_had_them() {

@@ -372,6 +372,7 @@ fn a_learner_of_a_program_is_named_in_every_place() {
 fn learners_say_how_far_they_read_words() {
     let read = |table: &str| toml::from_str::<EncoderTable>(table).unwrap().abilities().words;
     let words = r#"{ kind = "words", min = 1, max = 2 }"#;
+    let every = r#"{ kind = "words", min = 1, max = 2, min_characters = 1 }"#;
     let characters = r#"{ kind = "across-words", min = 1, max = 3 }"#;
     let machine = |inputs: &[&str]| {
         let kernels = inputs.iter().map(|block| {
@@ -381,14 +382,19 @@ fn learners_say_how_far_they_read_words() {
     };
     let bag = |blocks: &str| format!("kind = \"ngram-bag\"\nngrams = [{blocks}]");
     for (table, expected) in [
-        (bag(words), WordsRead::Alone),
-        (bag(&format!("{words}, {characters}")), WordsRead::Among),
+        (bag(words), WordsRead::Alone { shortest: 2 }),
+        (bag(&format!("{words}, {characters}")), WordsRead::Among { shortest: 2 }),
         (bag(characters), WordsRead::None),
-        (machine(&[words, words]), WordsRead::Alone),
-        (machine(&[words, characters]), WordsRead::Among),
+        (machine(&[words, every]), WordsRead::Alone { shortest: 1 }),
+        (bag(&format!("{characters}, {every}")), WordsRead::Among { shortest: 1 }),
+        (machine(&[words, words]), WordsRead::Alone { shortest: 2 }),
+        (machine(&[words, characters]), WordsRead::Among { shortest: 2 }),
         (machine(&[characters]), WordsRead::None),
         ("kind = \"transformer\"".to_owned(), WordsRead::None),
-        ("kind = \"bag-and-transformer\"\nbag = {}\ntransformer = {}".to_owned(), WordsRead::Among),
+        (
+            "kind = \"bag-and-transformer\"\nbag = {}\ntransformer = {}".to_owned(),
+            WordsRead::Among { shortest: 2 },
+        ),
     ] {
         assert_eq!(read(&table), expected, "{table}");
     }

@@ -3,7 +3,7 @@
 use dsokr::Metric;
 use dsokr::data::SplitName;
 use dsokr::sketch::Spread;
-use dsokr::sweep::{Axis, AxisValues, SeedSpread, Setting, Sweep, SweepRun, grid, random};
+use dsokr::sweep::{Axis, AxisValues, Best, SeedSpread, Setting, Sweep, SweepRun, grid, random};
 
 fn axis(text: &str) -> Axis {
     text.parse().unwrap()
@@ -84,6 +84,7 @@ fn tables_have_every_run() {
         keys: vec!["a.b".into()],
         runs: vec![run(Some(0.5), "[1, 2]"), run(None, "3")],
         seeds: Vec::new(),
+        undecided: None,
     };
     let expected = "a.b,mrr,mrr_low,mrr_high,run,failure\n\"[1, 2]\",0.5,0.25,0.75,runs/s,\n\
                         3,,,,runs/s,\"step 3, loss\"\n";
@@ -99,5 +100,53 @@ fn tables_have_every_run() {
     let table = "\n| a.b | validation metric | mean ± deviation | seeds |\n|---|---|---|---|\n\
                  | 3 | mrr | 0.3750 ± 0.1768 | 1, 2 |\n";
     assert_eq!(sweep.markdown(), markdown.to_owned() + table);
-    assert_eq!(sweep.best().map(|run| &run.setting[0][..]), Some("[1, 2]"));
+    assert!(matches!(sweep.best(), Some(Best::Run(run)) if run.setting[0] == "[1, 2]"));
+    sweep.undecided = Some("other queries".into());
+    assert_eq!(sweep.best(), Some(Best::Undecided("other queries".into())));
+}
+
+/// The best run of all is one of the setting with the lower mean, where another seed draws harder queries.
+#[test]
+fn the_mean_over_the_seeds_of_all_settings_chooses() {
+    let run = |(setting, value): ([&str; 2], Option<f64>)| SweepRun {
+        setting: setting.map(String::from).to_vec(),
+        path: setting.join("/").into(),
+        value,
+        ..SweepRun::default()
+    };
+    let sweep = |key: &str, larger_is_better: bool, runs: &[([&str; 2], Option<f64>)]| Sweep {
+        path: "runs".into(),
+        split: SplitName::Validation,
+        metric: "mrr".into(),
+        larger_is_better,
+        keys: vec!["seed".into(), key.into()],
+        runs: runs.iter().copied().map(run).collect(),
+        seeds: Vec::new(),
+        undecided: None,
+    };
+    let best = |sweep: &Sweep| match sweep.best() {
+        Some(Best::Setting(best)) => best.to_string(),
+        other => format!("{other:?}"),
+    };
+    let runs = [
+        (["10", "x"], Some(0.75)),
+        (["2", "y"], Some(0.5)),
+        (["10", "y"], Some(0.5)),
+        (["2", "x"], Some(0.125)),
+        // of one setting only
+        (["3", "y"], Some(0.0)),
+    ];
+    let all = sweep("a", true, &runs);
+    assert_eq!(best(&all), "a=y, mean 0.5000 of 2 runs (2, 10)");
+    let least = sweep("a", false, &runs);
+    assert_eq!(best(&least), "a=x, mean 0.4375 of 2 runs (2, 10)");
+    // a setting that failed once is not chosen
+    let failed = [&runs[..], &[(["4", "y"], None)]].concat();
+    assert_eq!(best(&sweep("a", true, &failed)), "a=x, mean 0.4375 of 2 runs (2, 10)");
+    let others = [(["1", "x"], Some(0.5)), (["2", "y"], Some(0.25))];
+    assert!(best(&sweep("a", true, &others)).contains("no seed or part is one of all settings"));
+    // where only seeds and parts differ, nothing is chosen
+    for key in ["data.splits.seed", "data.fold.seed", "data.fold.held"] {
+        assert_eq!(sweep(key, true, &runs).best(), None);
+    }
 }

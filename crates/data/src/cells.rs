@@ -445,6 +445,11 @@ impl NumberNotation {
         } else if whole.contains(' ') {
             ungrouped(&whole, " ")?
         } else if whole.contains(group) && !self.mixed_decimals {
+            // one sign before an exponent is before decimals, as in `2,011E+03`
+            let has_exponent = rest.starts_with(['e', 'E']);
+            if has_exponent && whole.matches(group).count() == 1 {
+                return None;
+            }
             ungrouped(&whole, group.encode_utf8(&mut [0; 4]))?
         } else {
             whole
@@ -508,7 +513,7 @@ impl NumberNotation {
     }
 
     /// Returns whether the unit is a currency.
-    fn has_currency(&self) -> bool {
+    pub fn has_currency(&self) -> bool {
         let unit = self.unit.as_str();
         let is_sign = unit.strip_prefix(CURRENCIES) == Some("");
         is_sign || CURRENCY_CODES.contains(&unit)
@@ -574,6 +579,8 @@ mod tests {
         let cases = [
             (&plain, "12", Some("12")),
             (&plain, "-1,234,567.5e-3", Some("-1234567.5e-3")),
+            (&plain, "2,011E+03", None),
+            (&comma, "2,011E+03", Some("2.011E+03")),
             (&plain, "\u{2212}3.5", Some("-3.5")),
             (&plain, "1,2", None),
             (&plain, "0,665", None),

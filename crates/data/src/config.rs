@@ -13,6 +13,7 @@ use crate::dataset::{Dataset, Split};
 use crate::error::Error;
 use crate::error::{CANDIDATES, check};
 pub use crate::folds::FoldConfig;
+use crate::input_columns::InputColumns;
 pub use crate::inputs::InputKind;
 use crate::inputs::Inputs;
 pub use crate::joined::ColumnNames;
@@ -176,13 +177,16 @@ pub struct Source<'a> {
     pub outputs: OutputSource<'a>,
     /// The seed of everything that is drawn.
     pub seed: u64,
+    /// The columns of the training inputs ([`Dataset::input_columns`]), where a run keeps them.
+    pub input_columns: Option<&'a InputColumns>,
 }
 
 impl Source<'_> {
     fn wanted<'a>(&'a self, root: Option<&'a DataRoot>) -> Wanted<'a> {
         let outputs = &self.outputs;
         let on_bad_row = self.data.on_bad_row;
-        Wanted { outputs, on_bad_row, seed: self.seed, group: None, root }
+        let input_columns = self.input_columns;
+        Wanted { outputs, on_bad_row, seed: self.seed, group: None, root, input_columns }
     }
 
     /// Reads all files.

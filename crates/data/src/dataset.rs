@@ -11,6 +11,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
+use crate::input_columns::InputColumns;
 use crate::inputs::Inputs;
 use crate::outputs::Outputs;
 use crate::truth::Truth;
@@ -259,6 +260,8 @@ pub struct Dataset {
     /// Number of rows that were skipped of each file, by its path under the data root; files without such
     /// rows are absent.
     pub skipped: BTreeMap<String, usize>,
+    /// The columns of inputs, by which other files are read; none where each file tells them itself.
+    pub input_columns: Option<InputColumns>,
 }
 
 impl Dataset {
@@ -292,6 +295,7 @@ impl Dataset {
             validation: self.validation.clone().among(pairs),
             test: None,
             skipped: self.skipped.clone(),
+            input_columns: self.input_columns.clone(),
         })
     }
 

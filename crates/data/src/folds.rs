@@ -70,7 +70,7 @@ impl FoldConfig {
 
     /// Returns the data with the part held out.
     pub(crate) fn divide(&self, dataset: Dataset, source: &OutputSource) -> Result<Dataset, Error> {
-        let Dataset { outputs, train, validation, test, skipped } = dataset;
+        let Dataset { outputs, train, validation, test, skipped, input_columns } = dataset;
         let validation = validation.into_pairs(&outputs)?;
         let chosen = validation.ids.len() as f64;
         let Some(pairs) = joined([train, validation])? else { return Err(self.too_few(0)) };
@@ -113,7 +113,7 @@ impl FoldConfig {
         } else {
             (held, test)
         };
-        Ok(Dataset { outputs, train, validation, test, skipped })
+        Ok(Dataset { outputs, train, validation, test, skipped, input_columns })
     }
 
     fn group_name(&self) -> String {

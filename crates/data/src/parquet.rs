@@ -3,15 +3,18 @@
 use std::fs::File;
 use std::io::{Cursor, Error, Read, Result};
 
-use parquet::basic::Compression;
+use parquet::basic::{Compression, LogicalType, TimeUnit};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::Field;
 use parquet::record::reader::RowIter;
+use parquet::schema::types::Type;
 use serde_json::Value;
 
 /// The rows of a file, one JSON object a line.
 struct JsonLines {
     rows: RowIter<'static>,
+    /// What the nanoseconds of each column are; none of columns of other values.
+    nanoseconds: Vec<Option<Nanoseconds>>,
     line: Cursor<String>,
 }
 
@@ -25,7 +28,9 @@ pub(crate) fn json_lines(file: File) -> Result<impl Read> {
              by to_parquet(…, compression=\"zstd\")"
         )));
     }
-    Ok(JsonLines { rows: reader.into_iter(), line: Cursor::default() })
+    let schema = reader.metadata().file_metadata().schema();
+    let nanoseconds = schema.get_fields().iter().map(|column| Nanoseconds::of(column)).collect();
+    Ok(JsonLines { rows: reader.into_iter(), nanoseconds, line: Cursor::default() })
 }
 
 impl Read for JsonLines {
@@ -33,10 +38,15 @@ impl Read for JsonLines {
         if self.line.position() == self.line.get_ref().len() as u64 {
             let Some(row) = self.rows.next() else { return Ok(0) };
             let row = row.map_err(Error::other)?;
-            let cell = |(name, field): (&String, &Field)| {
-                format!("{}:{}", Value::from(name.as_str()), json_value(field))
-            };
-            let cells: Vec<String> = row.get_column_iter().map(cell).collect();
+            let columns = row.get_column_iter().zip(&self.nanoseconds);
+            let cells = columns.map(|((name, field), nanoseconds)| {
+                let value = match (field, nanoseconds) {
+                    (Field::Long(count), Some(nanoseconds)) => nanoseconds.value(*count),
+                    (other, _) => json_value(other),
+                };
+                format!("{}:{value}", Value::from(name.as_str()))
+            });
+            let cells: Vec<String> = cells.collect();
             self.line = Cursor::new(format!("{{{}}}\n", cells.join(",")));
         }
         self.line.read(buffer)
@@ -57,14 +67,45 @@ fn unread(compression: Compression) -> Option<&'static str> {
     }
 }
 
+/// What nanoseconds in a column are. Rows have them as numbers like others, but shorter units as points in time.
+#[derive(Clone, Copy, Debug)]
+enum Nanoseconds {
+    /// Points in time, since 1970.
+    Timestamps,
+    /// Times of day, since midnight.
+    Times,
+}
+
+impl Nanoseconds {
+    /// Returns what the nanoseconds of a column are; none if it has other values.
+    fn of(column: &Type) -> Option<Self> {
+        match column.get_basic_info().logical_type_ref()? {
+            LogicalType::Timestamp(time) if time.unit == TimeUnit::NANOS => Some(Self::Timestamps),
+            LogicalType::Time(time) if time.unit == TimeUnit::NANOS => Some(Self::Times),
+            _ => None,
+        }
+    }
+
+    /// Returns the value of so many nanoseconds, as it is of microseconds.
+    fn value(self, count: i64) -> Value {
+        let microseconds = count.div_euclid(1000);
+        let field = match self {
+            Self::Timestamps => Field::TimestampMicros(microseconds),
+            Self::Times => Field::TimeMicros(microseconds),
+        };
+        field.to_json_value()
+    }
+}
+
 /// Returns the value of a field. Bytes that are UTF-8 are texts, which older programs write without saying that they
-/// are.
+/// are. A number of 32 bits has the fewest digits that tell it from others of 32 bits, as programs write it.
 fn json_value(field: &Field) -> Value {
     match field {
         Field::Bytes(bytes) => match bytes.as_utf8() {
             Ok(text) => Value::from(text),
             Err(_) => field.to_json_value(),
         },
+        Field::Float(number) => number.to_string().parse::<f64>().map_or(Value::Null, Value::from),
         Field::ListInternal(list) => list.elements().iter().map(json_value).collect(),
         other => other.to_json_value(),
     }

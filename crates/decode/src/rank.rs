@@ -82,17 +82,17 @@ impl Rank {
         Self::new(left(self.above, above)?, left(self.tied, tied)?, left(self.pool, pool)?)
     }
 
-    /// Returns candidates with a higher score than the gold one, b.
+    /// Returns the number of candidates with a higher score than the gold one, b.
     pub fn above(&self) -> u64 {
         self.above
     }
 
-    /// Returns candidates with the score of the gold one, itself included, k ≥ 1.
+    /// Returns the number of candidates with the score of the gold one, itself included, k ≥ 1.
     pub fn tied(&self) -> u64 {
         self.tied
     }
 
-    /// Returns candidates of the query, duplicates counted.
+    /// Returns the number of candidates of the query, duplicates counted.
     pub fn pool(&self) -> u64 {
         self.pool
     }

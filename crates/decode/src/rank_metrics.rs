@@ -164,7 +164,7 @@ impl RankValues {
     /// Creates the metrics of the values that `values` gives for each query, of at least one.
     ///
     /// # Errors
-    /// Those of `values`.
+    /// The errors of `values`.
     pub(crate) fn from_values(
         mut values: impl FnMut(&RankMetric) -> Result<Vec<f64>, Error>,
     ) -> Result<Self, Error> {

@@ -1,6 +1,6 @@
 //! The files of a data set, downloaded or taken from a folder.
 
-use std::fs::{self, File, TryLockError};
+use std::fs::{self, File};
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
@@ -8,7 +8,7 @@ use dsokr_core::store::write_atomically;
 use serde::Serialize;
 
 use crate::error::Error;
-use crate::folder::create_parent;
+use crate::folder::{create_parent, try_lock};
 use crate::network::{self, Network, Progress};
 use crate::table::{DataSet, RemoteFile, Unpack};
 use crate::unpack;
@@ -57,13 +57,12 @@ impl Fetch<'_> {
         fs::create_dir_all(&work).map_err(Error::io(&work))?;
         // the same download by two processes would mix
         let file = work.join(LOCK);
-        let lock = File::create(&file).map_err(Error::io(&file))?;
-        if let Err(TryLockError::WouldBlock) = lock.try_lock() {
+        let Some(_lock) = try_lock(&file)? else {
             return Err(Error::download(
                 work.display(),
                 "a different process fetches into this folder",
             ));
-        }
+        };
         let fetched: Result<Vec<_>, Error> =
             set.files.iter().map(|file| self.file(file, &work, progress)).collect();
         let fetched = fetched?;

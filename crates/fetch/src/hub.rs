@@ -1,6 +1,6 @@
 //! Pretrained encoders from the Hugging Face Hub.
 
-use std::fs;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 use dsokr_core::store::write_atomically;
@@ -11,7 +11,7 @@ use dsokr_nn::pretrained::{
 use ureq::http::StatusCode;
 
 use crate::error::Error;
-use crate::folder::create_parent;
+use crate::folder::{create_parent, lock, try_lock};
 use crate::network::{Network, Progress, Token};
 use crate::part::text;
 use crate::table::{RemoteFile, is_hexadecimal};
@@ -32,6 +32,9 @@ const REFUSED: [StatusCode; 2] = [StatusCode::UNAUTHORIZED, StatusCode::FORBIDDE
 const MODULES: &str = "modules.json";
 /// The folder in which the cache notes, by commit, the files that a model does not have.
 const ABSENT: &str = ".no_exist";
+
+/// The file in a model's folder of the cache that a process locks while it downloads the model.
+const LOCK: &str = ".lock";
 
 /// The largest file.
 const MOST_BYTES: u64 = 64 << 30;
@@ -209,7 +212,18 @@ impl<'a> Model<'a> {
         format!("{}/{}/resolve/{}/{file}", self.endpoint, self.name, self.revision)
     }
 
-    /// Downloads the files into a folder next to the snapshot, which is renamed when it is whole.
+    /// Returns the lock of the model's folder, for which a process waits that is not the first to download the model.
+    fn lock(&self) -> Result<File, Error> {
+        let path = self.cache.join(LOCK);
+        create_parent(&path)?;
+        if let Some(lock) = try_lock(&path)? {
+            return Ok(lock);
+        }
+        tracing::info!("hub:{}: waits for a different process that downloads it", self.name);
+        lock(&path)
+    }
+
+    /// Downloads the files into a folder next to the snapshot, into which they are moved when they are whole.
     fn download(&self, network: &Network) -> Result<PathBuf, Error> {
         // the first file says which commit the revision is; where the transformer has a folder of its own, it is the
         // list of modules, and of an adapter alone its configuration
@@ -234,6 +248,13 @@ impl<'a> Model<'a> {
             commit_header.filter(|commit| is_hexadecimal(commit) && !commit.is_empty());
         let commit = commit_header.as_deref().unwrap_or(self.revision);
         let snapshots = self.cache.join("snapshots");
+        let snapshot = snapshots.join(commit);
+        // two processes would write the same files; the file stays, since others may wait for it
+        let _lock = self.lock()?;
+        if complete(&snapshot) && self.has_modules(&snapshot) {
+            self.note_commit(commit)?;
+            return Ok(snapshot);
+        }
         // continued by the next call where it is cut off, if the files are of the same commit
         let here = snapshots.join(format!(".{commit}.partial"));
         if commit_header.is_none() && here.exists() {
@@ -267,7 +288,6 @@ impl<'a> Model<'a> {
             self.file(network, &name, &here)?;
         }
         Pretrained::open_without_weights(&here).map_err(damaged)?;
-        let snapshot = snapshots.join(commit);
         if !has_weights(&snapshot.join(&transformer)) {
             self.weights(network, &transformer, &here)?;
         }
@@ -286,12 +306,18 @@ impl<'a> Model<'a> {
             );
             return Err(Error::download(format!("{}/{}", self.endpoint, self.name), message));
         }
-        if commit != self.revision {
-            let reference = self.cache.join("refs").join(self.revision);
-            create_parent(&reference)?;
-            write_atomically(&reference, |out| out.write_all(commit.as_bytes()))?;
-        }
+        self.note_commit(commit)?;
         Ok(snapshot)
+    }
+
+    /// Writes into the cache which commit the revision is.
+    fn note_commit(&self, commit: &str) -> Result<(), Error> {
+        if commit == self.revision {
+            return Ok(());
+        }
+        let reference = self.cache.join("refs").join(self.revision);
+        create_parent(&reference)?;
+        Ok(write_atomically(&reference, |out| out.write_all(commit.as_bytes()))?)
     }
 
     /// Downloads the weights of a folder of the model, `""` for itself: a file, or an index and the shards that it names.

@@ -31,7 +31,7 @@ pub struct Adam {
 const CHUNK: usize = 1 << 14;
 
 impl Adam {
-    /// Returns weights after a step on the CPU engine, and m and v as vectors, in one pass and in place.
+    /// Makes a step on the CPU engine, in one pass and in place. Returns the weights after it, and m and v as vectors.
     pub fn step<const D: usize>(
         self,
         weights: Tensor<D>,

@@ -100,14 +100,8 @@ fn main() -> Result<(), Failure> {
     let start = Instant::now();
     let text = |rows: &[Vec<String>]| rows.iter().map(|row| row[1].clone()).collect::<Vec<_>>();
     let texts = text(&train);
-    let ngrams = |kind, min, max, min_texts| NgramConfig {
-        kind,
-        min,
-        max,
-        lowercase: true,
-        min_texts,
-        buckets: 0,
-    };
+    let ngrams =
+        |kind, min, max, min_texts| NgramConfig { min_texts, ..NgramConfig::new(kind, min, max) };
     let configs = [ngrams(NgramKind::Words, 1, 2, 2), ngrams(NgramKind::Characters, 3, 5, 3)];
     let tf_idf = TfIdf::fit(&configs, texts.iter().map(String::as_str))?;
     let x = Features::Sparse(tf_idf.rows(&texts)?);

@@ -29,7 +29,7 @@ impl Element {
         chematic_core::Element::from_symbol(symbol).map(|element| Self(element.atomic_number()))
     }
 
-    /// Returns standard atomic weight; 0 for the wildcard.
+    /// Returns the standard atomic weight; 0 for the wildcard.
     pub(crate) fn weight(self) -> f64 {
         let place = usize::from(self.0).checked_sub(1);
         place.and_then(|place| WEIGHTS.get(place)).copied().unwrap_or(0.0)
@@ -186,7 +186,7 @@ impl Molecule {
         exact_mass(&self.composition()) + labels.sum::<f64>()
     }
 
-    /// Returns molar mass in g/mol: the sum of standard atomic weights, and of the masses of the isotopes that it
+    /// Returns the molar mass in g/mol: the sum of standard atomic weights, and of the masses of the isotopes that it
     /// names. Wildcards weigh nothing.
     ///
     /// ```

@@ -80,7 +80,7 @@ fn neighbours_are_molecules_by_their_canonical_forms() {
     }
 }
 
-/// Returns the moves that one move undoes: all but rings that are fused at once.
+/// Returns whether one move leads back from `b` to `a`, as for all moves but those that fuse a ring at once.
 fn has_inverse(a: &Molecule, b: &Molecule) -> bool {
     size(a).abs_diff(size(b)) <= 1
 }

@@ -18,7 +18,7 @@ pub struct Start<'a> {
     pub device: &'a Device,
 }
 
-/// Returns uniform on `[−bound, bound]`.
+/// Returns a parameter whose elements are drawn uniformly from `[−bound, bound]`.
 pub fn uniform<const D: usize>(
     shape: [usize; D],
     bound: f32,
@@ -28,7 +28,8 @@ pub fn uniform<const D: usize>(
     drawn(shape, device, || bound * (2.0 * generator.random::<f32>() - 1.0))
 }
 
-/// Normal with mean 0 and the given standard deviation (Box–Muller).
+/// Returns a parameter whose elements are drawn from a normal distribution with mean 0 and the given standard deviation
+/// (Box–Muller).
 pub fn normal<const D: usize>(
     shape: [usize; D],
     deviation: f32,
@@ -52,7 +53,7 @@ fn drawn<const D: usize>(
     Param::from_tensor(Tensor::from_data(TensorData::new(values, shape), device))
 }
 
-/// Returns all elements equal to `value`.
+/// Returns a parameter whose elements are all `value`.
 pub fn constant<const D: usize>(
     shape: [usize; D],
     value: f32,

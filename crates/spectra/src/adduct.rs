@@ -13,10 +13,11 @@ use crate::polarity::Polarity;
 ///
 /// Adducts are read as GNPS, MoNA, NIST, MS-DIAL and SIRIUS write them: `M+H`, `[M+H]1+`, `[M+2H]++`, `M+`, `[Cat]+`,
 /// `[M+ACN+H]+`, `[M+FA-H]-`, `[M]+*`. Without a charge it is the one of the ions that are added and lost.
-/// `13C`, `15N`, `18O` and `34S` stand for a heavy isotope in the place of the light one, `37Cl` and `81Br` for a heavy
-/// ion that is added. Files name acids and their anions for one another, so a negative charge says which of them is there:
-/// `[M+Ac-H]-` is `[M+HAc-H]-`, and `[M+FA]-` is `[M+HCOO]-`. Without brackets a digit before the sign is of the charge or of
-/// a formula, whichever agrees with the ions: `M+2H2+` has two charges, `M+NH4+` has one.
+/// `13C`, `15N`, `18O` and `34S` stand for a heavy isotope in the place of the light one, `13C2` for two, `37Cl` and `81Br` for a
+/// heavy ion that is added. Files name acids and their anions for one another, so a negative charge says which of them is there:
+/// `[M+Ac-H]-` is `[M+HAc-H]-`, and `[M+FA]-` is `[M+HCOO]-`. Without brackets the charge must agree with the ions, and a digit
+/// before the sign is of the charge or of a formula, whichever agrees: `M+2H2+` has two charges, `M+NH4+` has one, and `M+2H+`
+/// is no adduct.
 ///
 /// ```
 /// use dsokr_spectra::Adduct;
@@ -94,6 +95,9 @@ const IONS: [(&str, i32); 21] = [
 /// Metals whose ions have one charge.
 const METALS: [&str; 6] = ["Li", "Na", "K", "Rb", "Cs", "Ag"];
 
+/// What marks radicals: an asterisk or a dot.
+const RADICAL: [char; 4] = ['*', '.', '•', '·'];
+
 /// Elements whose heavy isotopes an adduct may name.
 const LABELLED: [Element; 6] =
     [Element::C, Element::N, Element::O, Element::S, Element::CL, Element::BR];
@@ -150,15 +154,19 @@ impl Adduct {
     /// # Errors
     /// A text of which one cannot be read.
     pub fn alternatives(text: &str) -> Result<Vec<Self>, Error> {
-        text.split(['/', ',']).map(str::parse).collect()
+        Self::texts(text).map(str::parse).collect()
+    }
+
+    /// Returns the texts of the adducts that a text leaves open, at least one.
+    pub(crate) fn texts(text: &str) -> impl Iterator<Item = &str> {
+        text.split(['/', ','])
     }
 
     fn read(text: &str) -> Option<Self> {
         let compact: String = text.chars().filter(|c| !c.is_whitespace() && *c != '"').collect();
         let compact = compact.replace(['−', '–'], "-");
         let (ion, charge) = parts_of(&compact)?;
-        // radicals have a dot or an asterisk
-        let [ion, charge] = [ion, charge].map(|part| part.trim_matches(['*', '.']));
+        let [ion, charge] = [ion, charge].map(|part| part.trim_matches(RADICAL));
         // the cation of a salt is the molecule
         let ion = ion.strip_prefix("Cat").map_or(ion.to_owned(), |behind| format!("M{behind}"));
         let (molecules, parts) = ion.split_once('M')?;
@@ -187,27 +195,39 @@ impl Adduct {
 
 /// Returns the parts of an ion and its charge, which may be empty: of `[M+H]+`, `(M+H)+`, `M+H` and `M+`. Without brackets a
 /// digit before the sign of the charge is a part of the formula, as in `M+NH4+`, or of the charge, as in `M+2H2+`: none where the
-/// ions have neither charge.
+/// ions have neither charge, nor where they have another one than is stated, as in `M+2H+`.
 fn parts_of(text: &str) -> Option<(&str, &str)> {
     for (open, close) in [('[', ']'), ('(', ')')] {
         if let Some(rest) = text.strip_prefix(open) {
             return rest.split_once(close);
         }
     }
-    let ion = text.trim_end_matches(['+', '-', '*', '.']);
+    let ion = text.trim_end_matches(|c: char| "+-".contains(c) || RADICAL.contains(&c));
     let (ion, charge) = text.split_at(ion.len());
-    if charge.is_empty() || !ion.ends_with(|c: char| c.is_ascii_digit()) {
+    if !charge.contains(['+', '-']) {
         return Some((ion, charge));
     }
-    let readings = [text.split_at(ion.len()), text.split_at(ion.len() - 1)];
-    readings.into_iter().find(|(ion, charge)| has_charge(ion, charge))
+    if ion.ends_with(|c: char| c.is_ascii_digit()) {
+        let readings = [text.split_at(ion.len()), text.split_at(ion.len() - 1)];
+        let agrees = |(ion, charge): &(&str, &str)| {
+            charges(ion, charge).is_some_and(|[stated, of_ions]| stated == of_ions)
+        };
+        return readings.into_iter().find(agrees);
+    }
+    // a molecule without ions, such as `M+`, and one that lost or took up another has the charge that is stated
+    let agrees =
+        charges(ion, charge).is_none_or(|[stated, of_ions]| stated == of_ions || of_ions == 0);
+    agrees.then_some((ion, charge))
 }
 
-/// Returns whether the ions that were added and lost have the stated charge.
-fn has_charge(ion: &str, charge: &str) -> bool {
-    let parts = ion.split_once('M').and_then(|(_, parts)| Part::all(parts));
-    let stated = read_charge(charge.trim_matches(['*', '.']));
-    parts.zip(stated).is_some_and(|(parts, stated)| Part::charge(&parts) == stated)
+/// Returns the charge that is stated, and that of the ions that were added and lost, acids being anions as it says.
+fn charges(ion: &str, charge: &str) -> Option<[i32; 2]> {
+    let (_, parts) = ion.split_once('M')?;
+    let mut parts = Part::all(parts)?;
+    let stated = read_charge(charge.trim_matches(RADICAL))?;
+    let hydrogens = Part::hydrogens_of_acids(&parts, stated);
+    parts.extend(hydrogens);
+    Some([stated, Part::charge(&parts)])
 }
 
 /// Returns a charge with its sign: `+`, `2+`, `+2`, `++`, and the same with `-`.
@@ -291,17 +311,19 @@ impl Part {
         Some(Self { times, mass: exact_mass(&counts), counts, charge: 1, is_acid: false })
     }
 
-    /// Creates a heavy isotope: in the place of a light one, such as `13C`, or as an ion that is added, such as `37Cl`.
-    fn isotope(digits: &str, symbol: &str) -> Option<Self> {
+    /// Creates heavy isotopes: in the place of light ones, such as `13C` and `13C2`, or as ions that are added, such as `37Cl`.
+    fn isotope(digits: &str, name: &str) -> Option<Self> {
+        let symbol = name.trim_end_matches(|c: char| c.is_ascii_digit());
         let element = LABELLED.into_iter().find(|element| element.symbol() == symbol)?;
         let mass = isotope_mass(element, digits.parse().ok()?)?;
+        let times = i32::try_from(number(&name[symbol.len()..])?).ok()?;
         let atom = ElementCounts::from([(element, 1)]);
         if element == Element::CL || element == Element::BR {
-            return Some(Self { times: 1, mass, counts: atom, charge: -1, is_acid: false });
+            return Some(Self { times, mass, counts: atom, charge: -1, is_acid: false });
         }
         let light = exact_mass(&atom);
         let counts = ElementCounts::new();
-        Some(Self { times: 1, mass: mass - light, counts, charge: 0, is_acid: false })
+        Some(Self { times, mass: mass - light, counts, charge: 0, is_acid: false })
     }
 }
 

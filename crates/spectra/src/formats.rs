@@ -12,7 +12,8 @@ pub enum SpectrumFormat {
     Mgf,
     /// NIST text: fields `Key: value`, then `Num Peaks: n` and the peaks, and a blank line behind it.
     Msp,
-    /// MassBank records: fields `TAG$NAME: value`, peaks with two spaces before them, `//` at the end.
+    /// MassBank records: fields `TAG$NAME: value`, peaks with two spaces before them, as many as `PK$NUM_PEAK` states where
+    /// it does, `//` at the end.
     MassBank,
     /// mzML: elements `<spectrum>` with base64 arrays; only spectra of MS level 2 are read.
     MzMl,
@@ -61,6 +62,23 @@ impl SpectrumFormat {
         }
     }
 
+    /// Returns where another spectrum begins in a text that [ends](Self::ends) with one, as where the first lacks its end: the
+    /// bytes and the lines before it.
+    pub fn second_start(self, text: &str) -> Option<[usize; 2]> {
+        let begins: fn(&str) -> bool = match self {
+            Self::Mgf => |line| line.trim().eq_ignore_ascii_case(BEGIN),
+            Self::MassBank => |line| line.starts_with("ACCESSION:"),
+            Self::Msp | Self::MzMl => return None,
+        };
+        let mut bytes = 0;
+        let mut starts = text.split_inclusive('\n').enumerate().filter_map(|(lines, line)| {
+            let start = [bytes, lines];
+            bytes += line.len();
+            begins(line).then_some(start)
+        });
+        starts.nth(1)
+    }
+
     /// Returns the text of precursor and peaks of the only spectrum of a text.
     pub(crate) fn line(self, text: &str) -> Result<String, String> {
         let text = text.replace("\r\n", "\n").replace('\r', "\n");
@@ -96,7 +114,9 @@ fn mgf(text: &str, header: &mut Vec<(String, String)>) -> Result<Option<Record>,
         }
         if line.eq_ignore_ascii_case(BEGIN) {
             if inside {
-                return Err(record.wrong(at, "BEGIN IONS before its END IONS"));
+                return Err(
+                    record.wrong(at, "BEGIN IONS before its END IONS; one spectrum is needed here")
+                );
             }
             inside = true;
             record.start = at;
@@ -227,16 +247,32 @@ fn one_by_one(
 
 fn massbank(text: &str) -> Result<Record, Wrong> {
     let mut record = Record::default();
+    let mut begun = false;
     let mut inside = false;
     let mut ended = false;
+    let mut peaks = 0;
     for (at, line) in text.lines().enumerate() {
         let indented = line.starts_with(' ');
         match line.split_once(':') {
+            _ if line.trim().is_empty() || line.starts_with('#') => {}
+            _ if ended => {
+                let reason = "lines behind its //; one record is needed here";
+                return Err(record.wrong(at, reason));
+            }
             _ if line.trim() == "//" => ended = true,
-            _ if indented && inside => add_peak(&mut record, at, line.trim())?,
-            // lines of other tables, as that of annotations, and comments
-            _ if indented || line.trim().is_empty() || line.starts_with('#') => {}
+            _ if indented && inside => {
+                add_peak(&mut record, at, line.trim())?;
+                peaks += 1;
+            }
+            // lines of other tables, as that of annotations
+            _ if indented => {}
+            Some(("ACCESSION", other)) if begun => {
+                let reason =
+                    format!("no // before ACCESSION {:?}; one record is needed here", other.trim());
+                return Err(record.wrong(at, &reason));
+            }
             Some((tag, value)) => {
+                begun |= tag == "ACCESSION";
                 inside = tag == "PK$PEAK";
                 // `AC$MASS_SPECTROMETRY: COLLISION_ENERGY 30` and `CH$LINK: INCHIKEY …` have names of their own
                 let has_subtag =
@@ -252,7 +288,14 @@ fn massbank(text: &str) -> Result<Record, Wrong> {
             }
         }
     }
-    if ended { Ok(record) } else { Err(record.wrong(0, "no // at its end")) }
+    if !ended {
+        return Err(record.wrong(0, "no // at its end"));
+    }
+    let stated = record.field("NUM_PEAK").and_then(|count| count.parse::<usize>().ok());
+    match stated.filter(|&stated| stated != peaks) {
+        Some(stated) => Err(record.wrong(0, &format!("{peaks} peaks; it states {stated}"))),
+        None => Ok(record),
+    }
 }
 
 /// Returns the peaks on a line of MSP: without their annotations between quotation marks, with semicolons between or
@@ -268,8 +311,17 @@ fn add_peak(record: &mut Record, at: usize, line: &str) -> Result<(), Wrong> {
     let words: Vec<&str> = line.split_ascii_whitespace().collect();
     let has_comma = |word: &str| word.trim_matches(',').contains(',');
     let is_numeric = |word: &str| word.chars().all(|c| c.is_ascii_digit() || ".,eE+-".contains(c));
-    // `231.5046,88 y1` is m/z, intensity and an annotation
-    if words.len() > 1 && (has_comma(words[0]) || has_comma(words[1])) && is_numeric(words[1]) {
+    let has_commas = match words.as_slice() {
+        // `85.0284,10` is m/z and intensity, and `85,0284,10` may be so too
+        [word] => {
+            let commas = word.trim_matches(',').matches(',').count();
+            commas > 1 && is_numeric(word) && !word.contains('.')
+        }
+        // `231.5046,88 y1` is m/z, intensity and an annotation
+        [mz, intensity, ..] => (has_comma(mz) || has_comma(intensity)) && is_numeric(intensity),
+        [] => false,
+    };
+    if has_commas {
         let reason = format!(
             "a peak {line:?} has commas in its numbers; write decimal points, and no sign between thousands"
         );

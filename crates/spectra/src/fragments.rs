@@ -25,7 +25,7 @@ const LARGEST: f64 = 40_000.0;
 /// Explains the peaks of a spectrum by the fragments of molecules.
 ///
 /// A fragment is a part of a molecule that at most two cuts leave ([`Fragmenter`]). Its ion has the charge of the spectrum's
-/// adduct: a proton more in positive and less in negative mode, or the metal of the adduct, and up to three hydrogens more
+/// adduct, of several the one whose ion of the molecule is nearest to the precursor: a proton more in positive and less in negative mode, or the metal of the adduct, and up to three hydrogens more
 /// or less than that: it has no more hydrogens than the molecule with the adduct, and none below zero. A peak within `ppm`
 /// millionths of the ion's m/z may be this fragment. The cost of a fragment is the sum of
 ///
@@ -45,6 +45,15 @@ pub struct PeakExplainer {
     peaks: Vec<ExplainablePeak>,
     /// A bit for each bin of m/z: whether a peak may be there.
     bins: Vec<u64>,
+    precursor_mz: f64,
+    /// What the precursor may be; at least one.
+    ions: Vec<PrecursorIon>,
+}
+
+/// An adduct that the precursor may have, with what it makes of fragments.
+#[derive(Clone, Debug)]
+struct PrecursorIon {
+    adduct: Adduct,
     carriers: Vec<Carrier>,
     /// Hydrogens that the adduct brings at most.
     hydrogens: i32,
@@ -147,7 +156,10 @@ impl PeakExplainer {
     /// # Errors
     /// An adduct that cannot be read.
     pub fn new(spectrum: &Spectrum, ppm: f64) -> Result<Self, Error> {
-        let adduct = spectrum.ion()?;
+        let mut adducts = spectrum.ions()?;
+        if adducts.is_empty() {
+            adducts.push(Adduct::PROTONATED.parse()?);
+        }
         let explainable = |&Peak { mz, intensity }: &Peak| ExplainablePeak {
             mz,
             low: mz - mz * ppm * 1e-6,
@@ -162,8 +174,8 @@ impl PeakExplainer {
                 bins[bin / 64] |= 1 << (bin % 64);
             }
         }
-        let carriers = Carrier::of(&adduct);
-        Ok(Self { peaks, bins, carriers, hydrogens: adduct.hydrogens().max(0) })
+        let ions = adducts.into_iter().map(PrecursorIon::new).collect();
+        Ok(Self { peaks, bins, precursor_mz: spectrum.precursor_mz(), ions })
     }
 
     /// Returns `Σ √(I · m/z)` over all peaks, which the score of no molecule exceeds.
@@ -182,14 +194,15 @@ impl PeakExplainer {
     /// Explains the peaks by a molecule; none of a molecule that is too large to be [broken](Fragmenter::new).
     pub fn explain(&self, molecule: &Molecule) -> Option<Explanation> {
         let fragmenter = Fragmenter::new(molecule)?;
+        let ion = self.ion_of(molecule)?;
         let masses = Masses::new(molecule);
         let costs: Vec<f64> = (0..molecule.bonds().len()).map(|at| cost(molecule, at)).collect();
         let in_molecule = molecule.atoms().iter().map(|atom| i32::from(atom.hydrogens));
-        let all_hydrogens = in_molecule.sum::<i32>() + self.hydrogens;
+        let all_hydrogens = in_molecule.sum::<i32>() + ion.hydrogens;
         let mut best: Vec<Option<FragmentPeak>> = vec![None; self.peaks.len()];
         fragmenter.each(&mut |part: MoleculePart| {
             let (mass, own_hydrogens) = masses.of(part.atoms);
-            for carrier in &self.carriers {
+            for carrier in &ion.carriers {
                 for change in -HYDROGENS..=HYDROGENS {
                     let mz = mass + carrier.mass + f64::from(change) * masses.hydrogen;
                     if !self.may_be_at(mz) {
@@ -209,6 +222,16 @@ impl PeakExplainer {
         let scores = peaks.iter().map(|peak| self.weight(peak.peak) * (-peak.cost / 2.0).exp());
         let score = scores.sum();
         Some(Explanation { peaks, score })
+    }
+
+    /// The ion that the precursor is where this is its molecule, as [`Spectrum::ion_of`] chooses it.
+    fn ion_of(&self, molecule: &Molecule) -> Option<&PrecursorIon> {
+        if let [ion] = self.ions.as_slice() {
+            return Some(ion);
+        }
+        let mass = molecule.neutral_mass();
+        let far = |ion: &PrecursorIon| (ion.adduct.mz(mass) - self.precursor_mz).abs();
+        self.ions.iter().min_by(|a, b| far(a).total_cmp(&far(b)))
     }
 
     /// Whether a peak may be at this m/z.
@@ -249,6 +272,14 @@ impl PeakExplainer {
                 });
             }
         }
+    }
+}
+
+impl PrecursorIon {
+    fn new(adduct: Adduct) -> Self {
+        let carriers = Carrier::of(&adduct);
+        let hydrogens = adduct.hydrogens().max(0);
+        Self { adduct, carriers, hydrogens }
     }
 }
 

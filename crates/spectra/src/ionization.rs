@@ -1,5 +1,7 @@
 //! Polarity and charge of a precursor, as files write them, and the adduct where they name none.
 
+use dsokr_core::message::shorten;
+
 use crate::adduct::Adduct;
 use crate::polarity::Polarity;
 
@@ -59,7 +61,8 @@ fn charges(text: &str) -> Vec<(u32, Option<Polarity>)> {
 /// `Mellein M+H`, else protons by ion mode and charge; none where nothing says the polarity or more charges than one.
 ///
 /// # Errors
-/// An adduct of the other polarity than the ion mode.
+/// An adduct of the other polarity than the ion mode, and an ion mode that is neither positive nor negative where nothing
+/// else says the polarity.
 pub(crate) fn adduct(
     [named, name, mode, charge]: [Option<&str>; 4],
 ) -> Result<Option<String>, String> {
@@ -80,6 +83,12 @@ pub(crate) fn adduct(
     let charges = charges(charge.unwrap_or_default());
     let several = charges.iter().any(|&(number, _)| number > 1);
     let signed = charges.iter().find_map(|&(_, sign)| sign);
+    if let (Some(mode), None, None) = (mode, mode_polarity, signed) {
+        let mode = shorten(mode);
+        return Err(format!(
+            "the ion mode {mode:?} is neither positive nor negative; write one of these, or the adduct"
+        ));
+    }
     // an ion mode says more than a sign: some programs write every charge with a plus
     let default = several.then_some(Polarity::Positive);
     let Some(polarity) = mode_polarity.or(signed).or(default) else { return Ok(None) };

@@ -47,7 +47,7 @@ pub use polarity::Polarity;
 pub use record::{Record, Wrong};
 pub use spectrum::Spectrum;
 pub use subformulas::{Fragment, Subformulas};
-pub use text::{KNOWN, PARTS, SPECTRUM};
+pub use text::{PARTS, SPECTRUM};
 pub use tree::FragmentationTree;
 
 /// The program of the README, which runs as a test.

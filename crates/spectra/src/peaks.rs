@@ -28,8 +28,9 @@ pub(crate) const STRONGEST: f64 = 1e30;
 
 /// The least number of peaks of what may be a profile.
 const PROFILE_PEAKS: usize = 50;
-/// The most Da between neighbouring points of a profile.
-const PROFILE_STEP: f64 = 0.1;
+/// Neighbouring points of a profile are nearer than so many Da: triple quadrupoles sample each 0.1 or 0.2, and peaks of unit
+/// resolution are 1 apart.
+const PROFILE_STEP: f64 = 0.25;
 /// The least points of a hump of a profile.
 const HUMP: usize = 5;
 

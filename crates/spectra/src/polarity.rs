@@ -34,12 +34,21 @@ impl Polarity {
         }
     }
 
-    /// Creates the polarity of an ion mode such as `POSITIVE`, `P`, `neg` and `-`.
+    /// Creates the polarity of an ion mode: by a word, as in `POSITIVE`, `neg`, `P` and `ESI Negative`, or by a sign before or
+    /// behind it, as in `-`, `ESI-`, `APCI(+)` and `+ESI`; none of one that says both or neither.
     pub(crate) fn of_mode(mode: &str) -> Option<Self> {
-        match mode.trim().to_lowercase().chars().next()? {
-            'p' | '+' => Some(Self::Positive),
-            'n' | '-' => Some(Self::Negative),
-            _ => None,
+        let mode = mode.to_lowercase().replace(['−', '–'], "-");
+        let mode = mode.trim_matches([' ', '\t', '(', ')', '[', ']']);
+        let says = |word: &str, letter: &str| mode.contains(word) || mode == letter;
+        let has = |sign: char| mode.starts_with(sign) || mode.ends_with(sign);
+        let said = match [says("pos", "p"), says("neg", "n")] {
+            [false, false] => [has('+') || mode == "1", has('-')],
+            words => words,
+        };
+        match said {
+            [true, false] => Some(Self::Positive),
+            [false, true] => Some(Self::Negative),
+            [true, true] | [false, false] => None,
         }
     }
 }

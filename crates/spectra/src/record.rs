@@ -26,11 +26,11 @@ pub struct Record {
 
 /// Names of one field in files. The first one is MassSpecGym's.
 const FIELDS: [&[&str]; 13] = [
-    &["identifier", "title", "accession", "db#", "spectrumid", "spectrum_id", "nist#", "scans"],
+    IDENTIFIER,
     NAME,
     &["precursor_mz", "pepmass", "precursor_m/z", "isolation_mz", "parent"],
     ADDUCT,
-    &["formula", "molecular_formula"],
+    FORMULA,
     &["smiles", "computed smiles"],
     &["inchi", "iupac", "computed inchi"],
     &["inchikey", "inchi_key", "computed inchikey", "inchiaux"],
@@ -41,12 +41,18 @@ const FIELDS: [&[&str]; 13] = [
     LEVEL,
 ];
 
+const IDENTIFIER: &[&str] =
+    &["identifier", "title", "accession", "db#", "spectrumid", "spectrum_id", "nist#", "scans"];
 const NAME: &[&str] = &["name", "compound_name"];
 const ADDUCT: &[&str] = &["adduct", "precursor_type", ION_TYPE];
 const ION_TYPE: &str = "ion_type";
+const FORMULA: &[&str] = &["formula", "molecular_formula"];
+const TREE: &str = "tree";
 /// Names of fields that hold the adduct in some files, and the method of ionisation in others.
-const ADDUCT_OR_METHOD: [&str; 2] = ["ion", "ionization"];
-const ION_MODE: &[&str] = &["ion_mode", "polarity"];
+const ADDUCT_OR_METHOD: [&str; 2] = ["ion", METHOD];
+const METHOD: &str = "ionization";
+const ION_MODE: &[&str] = &["ion_mode", "polarity", MODE_OF_METHOD];
+const MODE_OF_METHOD: &str = "ionization_mode";
 const CHARGE: &[&str] = &["charge", "precursor_charge", "charge_state"];
 const LEVEL: &[&str] = &["ms_level", "ms_type", "spectrum_type"];
 
@@ -59,7 +65,7 @@ fn plain(name: &str) -> String {
 }
 
 /// Returns whether a value is more than a word for what is not known.
-fn is_known(value: &str) -> bool {
+pub(crate) fn is_known(value: &str) -> bool {
     !value.is_empty() && !UNKNOWN.contains(&value.to_lowercase().as_str())
 }
 
@@ -79,8 +85,15 @@ fn names_of(name: &str) -> &'static [&'static str] {
 }
 
 impl Record {
-    /// The columns of a table besides [`PARTS`] and [`KNOWN`](crate::text::KNOWN) that say something of a spectrum.
-    pub const MORE: [&str; 3] = ["identifier", "charge", "ion_mode"];
+    /// Returns whether a column of a table with [`PARTS`] says something of their spectrum, by any name that files have for it:
+    /// what it is called, its adduct, formula, ion mode, charge and fragmentation tree.
+    pub fn has_column(name: &str) -> bool {
+        let is_method = ADDUCT_OR_METHOD.contains(&plain(name).as_str());
+        PARTS.contains(&name)
+            || name == TREE
+            || is_method
+            || [IDENTIFIER, NAME, ADDUCT, FORMULA, ION_MODE, CHARGE].contains(&names_of(name))
+    }
 
     /// Creates the spectrum of a table's row, whose m/z and intensities are lists with commas between, by the names of
     /// the cells.
@@ -111,13 +124,15 @@ impl Record {
     }
 
     /// Adds a field; of several with one name the first counts. An adduct in a field that may say a method of
-    /// ionisation is added as an adduct too.
+    /// ionisation is added as an adduct too, and the polarity of a method, such as `ESI-`, as an ion mode.
     pub(crate) fn add(&mut self, name: &str, value: &str) {
         let [name, value] = [name, value].map(str::trim);
         self.fields.push((name.to_owned(), value.to_owned()));
         let may_be_adduct = ADDUCT_OR_METHOD.contains(&plain(name).as_str());
         if may_be_adduct && Polarity::of_adduct(value).is_some() {
             self.fields.push((ION_TYPE.to_owned(), value.to_owned()));
+        } else if plain(name) == METHOD && Polarity::of_mode(value).is_some() {
+            self.fields.push((MODE_OF_METHOD.to_owned(), value.to_owned()));
         }
     }
 
@@ -158,7 +173,7 @@ impl Record {
 
     /// Returns the name of the spectrum in errors.
     fn title(&self) -> String {
-        let named = self.first_of(FIELDS[0]).or_else(|| self.first_of(FIELDS[1]));
+        let named = self.first_of(IDENTIFIER).or_else(|| self.first_of(NAME));
         named.map_or_else(|| "a spectrum".into(), |name| format!("spectrum {:?}", shorten(name)))
     }
 
@@ -190,7 +205,7 @@ impl Record {
         let peaks = self.peaks.clone().finish().map_err(wrong)?;
         let said = [ADDUCT, NAME, ION_MODE, CHARGE].map(|names| self.first_of(names));
         let adduct = adduct(said).map_err(wrong)?;
-        let [formula, tree] = ["formula", "tree"].map(|name| self.field(name));
+        let [formula, tree] = [FORMULA[0], TREE].map(|name| self.field(name));
         let tree = tree.map(|text| tree_text(text, folder)).transpose().map_err(wrong)?;
         Ok(head(mz, [adduct.as_deref(), formula, tree.as_deref()]) + &peaks.text)
     }

@@ -11,6 +11,7 @@ use crate::adduct::Adduct;
 use crate::formats::SpectrumFormat;
 use crate::peaks::{Peak, PeakList, STRONGEST};
 use crate::polarity::Polarity;
+use crate::record::is_known;
 use crate::text::{KNOWN, head, precursor};
 
 /// A tandem mass spectrum.
@@ -138,14 +139,29 @@ impl Spectrum {
         &self.peaks
     }
 
-    /// Returns the adduct of the precursor, of several that are possible the first; `[M+H]+` where the spectrum does
-    /// not say.
+    /// Returns the adduct of the precursor where its molecule has this mass in Da, as it is written and as it is read: of
+    /// several that are possible the one whose ion is nearest to the precursor, and the first of those that are equally
+    /// near; `[M+H]+` where the spectrum does not say.
     ///
     /// # Errors
     /// An adduct that cannot be read.
-    pub fn ion(&self) -> Result<Adduct, Error> {
-        let first = self.ions()?.into_iter().next();
-        first.map_or_else(|| Adduct::PROTONATED.parse(), Ok)
+    ///
+    /// ```
+    /// use dsokr_spectra::Spectrum;
+    ///
+    /// // paracetamol has 151.0633 Da
+    /// let spectrum: Spectrum = "174.0525 adduct=[M+H]+/[M+Na]+ 132.042:1".parse()?;
+    /// assert_eq!(spectrum.ion_of(151.0633)?.0, "[M+Na]+");
+    /// # Ok::<(), dsokr_core::Error>(())
+    /// ```
+    pub fn ion_of(&self, mass: f64) -> Result<(&str, Adduct), Error> {
+        let far = |adduct: &Adduct| (adduct.mz(mass) - self.precursor_mz).abs();
+        let mut texts = Adduct::texts(self.adduct().unwrap_or(Adduct::PROTONATED));
+        let first = texts.next().unwrap_or_default();
+        texts.try_fold((first, first.parse::<Adduct>()?), |nearest, text| {
+            let adduct = text.parse::<Adduct>()?;
+            Ok(if far(&adduct) < far(&nearest.1) { (text, adduct) } else { nearest })
+        })
     }
 
     /// Returns the adducts that the precursor may have; none where the spectrum does not say.
@@ -185,6 +201,7 @@ impl Spectrum {
             let value = |word: &str| Some(word.strip_prefix(key)?.strip_prefix('=')?.to_owned());
             value(words.next_if(|word| value(word).is_some())?)
         });
+        let adduct = adduct.filter(|adduct| is_known(adduct));
         let mut peaks = PeakList::default();
         for word in words {
             let (mz, intensity) = word

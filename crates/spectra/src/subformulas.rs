@@ -64,16 +64,17 @@ impl Subformulas {
         Some(Self { elements, masses, electrons: adduct.polarity().sign() * ELECTRON })
     }
 
-    /// Creates the subformulas of the precursor of a spectrum, by its formula and its adduct.
+    /// Creates the subformulas of the precursor of a spectrum, by its formula and [its adduct](Spectrum::ion_of).
     ///
     /// # Errors
     /// A formula that is absent or cannot be read, an adduct that cannot be read, and one that lost what the formula
     /// lacks.
     pub fn from_spectrum(spectrum: &Spectrum) -> Result<Self, Error> {
-        Self::new(&spectrum.molecule()?, &spectrum.ion()?).ok_or_else(|| {
+        let molecule = spectrum.molecule()?;
+        let (text, adduct) = spectrum.ion_of(exact_mass(&molecule))?;
+        Self::new(&molecule, &adduct).ok_or_else(|| {
             let formula = spectrum.formula().unwrap_or_default();
-            let adduct = spectrum.adduct().unwrap_or(Adduct::PROTONATED);
-            let found = format!("{formula:?}, with the adduct {adduct:?}");
+            let found = format!("{formula:?}, with the adduct {text:?}");
             Error::value("the spectrum's formula", found, "one with the atoms that the adduct lost")
         })
     }

@@ -6,8 +6,8 @@ pub const SPECTRUM: &str = "spectrum";
 /// The columns of a table that a text of a spectrum is made of: precursor, m/z and intensities.
 pub const PARTS: [&str; 3] = ["precursor_mz", "mzs", "intensities"];
 
-/// The columns that a spectrum has where they are known: adduct, formula and fragmentation tree.
-pub const KNOWN: [&str; 3] = ["adduct", "formula", "tree"];
+/// The words that a text has where they are known: adduct, formula and fragmentation tree.
+pub(crate) const KNOWN: [&str; 3] = ["adduct", "formula", "tree"];
 
 /// Returns the text of a spectrum before its peaks.
 pub(crate) fn head(precursor_mz: &str, fields: [Option<&str>; 3]) -> String {

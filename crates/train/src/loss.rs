@@ -38,7 +38,7 @@ pub(super) struct StepNumber {
 }
 
 impl StepNumber {
-    /// A number that is known, or one on a device that a reading waits for.
+    /// Creates a number from a tensor, which is read at once on the CPU engine.
     pub(super) fn pending(number: Tensor<1>) -> Self {
         let mut all = Self::from(0.0);
         all.add(number);

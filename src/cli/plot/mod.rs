@@ -18,7 +18,7 @@ use crate::metrics::metric::Metric;
 use crate::metrics::quantiles::Coverage;
 use crate::run::{EmbeddingCurve, LearningCurve, LearningPoint, check_output};
 use crate::studies::sketch::{Curve, Leverage, Point, Spread};
-use crate::studies::sweep::{Sweep, SweepRun};
+use crate::studies::sweep::{Best, Sweep, SweepRun};
 
 /// How axes name the metric of this name.
 fn title(metric: &str) -> &str {
@@ -195,21 +195,30 @@ pub fn embedding(path: &Path, curve: &EmbeddingCurve) -> Result<(), Error> {
     save(path, &[Panel { x: Axis::numbers("rank"), y, series: lines }])
 }
 
-/// The metric of a sweep against each of its keys: a point with its 95 % interval for each run, the best one in a color
-/// of its own. Runs without a value lie at the end of the bad values.
+/// The metric of a sweep against each of its keys: a point with its 95 % interval for each run, those of the best setting in
+/// a color of their own. Runs without a value lie at the end of the bad values.
 pub fn sweep(path: &Path, sweep: &Sweep) -> Result<(), Error> {
     // what lies outside an axis is drawn at its end
     let bad = if sweep.larger_is_better { f64::NEG_INFINITY } else { f64::INFINITY };
+    let best = sweep.best();
+    let is_best = |run: &SweepRun| match &best {
+        Some(Best::Run(best)) => *best == run,
+        Some(Best::Setting(best)) => best.has(sweep, run),
+        Some(Best::Undecided(_)) | None => false,
+    };
     let panels = sweep.keys.iter().enumerate().map(|(at, key)| {
         let values: Vec<&str> = sweep.runs.iter().map(|run| run.setting[at].as_str()).collect();
         let (x, places) = places(key, &values);
         let all: Vec<(&SweepRun, f64)> = sweep.runs.iter().zip(places).collect();
         let (succeeded, failed): (Vec<_>, Vec<_>) =
             all.into_iter().partition(|(run, _)| run.value.is_some());
-        // the best run is the first one; it is drawn last, above the others
-        let (best, others) = succeeded.split_at(succeeded.len().min(1));
-        let mut groups = vec![("other settings", others), ("best", best)];
-        groups.extend((!failed.is_empty()).then_some(("failed", &failed[..])));
+        let (best, others): (Vec<_>, Vec<_>) =
+            succeeded.into_iter().partition(|&(run, _)| is_best(run));
+        let others_name = if best.is_empty() { "settings" } else { "other settings" };
+        // the best ones are drawn above the others
+        let further = [("best", best), ("failed", failed)].into_iter();
+        let mut groups = vec![(others_name, others)];
+        groups.extend(further.filter(|(_, runs)| !runs.is_empty()));
         let series = groups.into_iter().map(|(name, runs)| {
             let at = |&(run, x): &(&SweepRun, f64)| (x, run.value.unwrap_or(bad), run.ci95);
             series(name, Style::Marks, runs.iter().map(at))

@@ -8,6 +8,7 @@
 
 mod beam;
 mod keep;
+mod nearest;
 mod pool;
 
 use std::collections::BTreeSet;
@@ -27,6 +28,7 @@ use serde::Serialize;
 
 use self::beam::{Beam, ScoredMolecule};
 use self::keep::Keep;
+use self::nearest::ByDistance;
 use self::pool::{Evaluation, MoleculePool, as_searched};
 use crate::config::{BeyondConfig, Checked};
 use crate::error::{Error, ensure, ensure_run};
@@ -41,6 +43,12 @@ const MEMORY: usize = 1 << 29;
 
 /// The most queries of a block, which make their moves together.
 const BLOCK: usize = 32;
+
+/// The best candidates that are looked through for starts with what molecules must keep.
+const LOOKED_THROUGH: usize = 4096;
+
+/// Labels of these that are read at once.
+const READ_TOGETHER: usize = 256;
 
 /// Time of work without a line in the log.
 const SILENCE: Duration = Duration::from_secs(2);
@@ -232,8 +240,14 @@ impl BeyondSearch {
         count: usize,
     ) -> Result<Vec<Vec<FoundMolecule>>, Error> {
         let candidates = models[0].candidates;
-        let starts = self.settings.starts.min(candidates.len());
-        let (further, starts) = ensemble.out_of_pool_scores(pool, rule, starts)?;
+        let ranked = match self.keep.is_restricted() {
+            true => self.settings.starts.max(LOOKED_THROUGH),
+            false => self.settings.starts,
+        };
+        let ranked = ranked.min(candidates.len());
+        let (further, ranked) = ensemble.out_of_pool_scores(pool, rule, ranked)?;
+        let starts: Vec<Vec<&str>> =
+            ranked.iter().map(|hits| self.starts(candidates, hits)).collect();
         let further = &further;
         // one search at a time: a later one gains from what the first one evaluates
         let pool = &mut *self.molecules.lock().unwrap_or_else(PoisonError::into_inner);
@@ -246,11 +260,39 @@ impl BeyondSearch {
             if climb.pool.bytes() > MEMORY {
                 *climb.pool = climb.pool.cleared();
             }
-            let label = |hit: &Hit| candidates.label(hit.candidate);
-            let labels = starts.iter().map(|hits| hits.iter().map(label).collect::<Vec<_>>());
-            all.extend(climb.best(first, &labels.collect::<Vec<_>>())?);
+            all.extend(climb.best(first, starts)?);
         }
         Ok(all)
+    }
+
+    /// The labels of the candidates that a search starts with, of the best candidates of its query: the first one, then
+    /// those that have what is to be kept, then others. A search from other molecules seldom reaches those that have it.
+    fn starts<'c>(&self, candidates: &'c Candidates, hits: &[Hit]) -> Vec<&'c str> {
+        let labels: Vec<&str> = hits.iter().map(|hit| candidates.label(hit.candidate)).collect();
+        let count = self.settings.starts.min(labels.len());
+        if !self.keep.is_restricted() {
+            return labels[..count].to_vec();
+        }
+        let has_it = |label: &str| {
+            let molecule = Molecule::parse(label);
+            let molecule = molecule.map(|molecule| as_searched(molecule, &self.palette));
+            molecule.is_ok_and(|molecule| self.keep.holds(&molecule, &molecule.formula()))
+        };
+        let mut chosen: Vec<usize> = (0..count.min(1)).collect();
+        for (part, first) in labels.chunks(READ_TOGETHER).zip((0..).step_by(READ_TOGETHER)) {
+            let room = count - chosen.len();
+            if room == 0 {
+                break;
+            }
+            let have_it: Vec<bool> = part.par_iter().map(|label| has_it(label)).collect();
+            let have_it = (first..).zip(have_it).filter(|&(at, has_it)| has_it && at > 0);
+            chosen.extend(have_it.map(|(at, _)| at).take(room));
+        }
+        let kept: BTreeSet<usize> = chosen.iter().copied().collect();
+        let others = (0..labels.len()).filter(|at| !kept.contains(at));
+        let room = count - chosen.len();
+        chosen.extend(others.take(room));
+        chosen.into_iter().map(|at| labels[at]).collect()
     }
 }
 
@@ -315,8 +357,9 @@ impl Climb<'_> {
         let points = best.iter().flatten().flat_map(|scored| pool.point(scored.molecule));
         let points: Vec<f32> = points.copied().collect();
         let near = COMPARED.min(candidates.distinct());
-        let mut near =
-            top_rows(&Queries::new(candidates.dim(), &points)?, candidates, near)?.into_iter();
+        let near =
+            top_rows(&Queries::new(candidates.dim(), &points)?, &ByDistance(candidates), near)?;
+        let mut near = near.into_iter();
         let named = |(best, beam): (Vec<ScoredMolecule>, &Beam)| {
             let named = best.into_iter().zip(near.by_ref());
             named.map(|(scored, near)| self.predicted(scored, beam, &near)).collect()

@@ -2,11 +2,14 @@
 
 use dsokr_core::random::hash;
 use dsokr_core::store::Tensor;
-use dsokr_data::{Inputs, Split};
+use dsokr_data::{Inputs, Split, Truth};
 use dsokr_decode::{Candidates, PerQuery, Pool};
+use dsokr_molecule::graph::NamedGraph;
+use rayon::prelude::*;
 
 use crate::error::Error;
-use crate::run_dir::fingerprint_of;
+use crate::metrics::evaluation::SharedCandidates;
+use crate::run_dir::{MeasuredOn, fingerprint_of};
 
 /// A number that lists have in common which give each query the same of these candidates, in any order.
 pub(crate) fn lists_fingerprint(lists: &PerQuery, candidates: &Candidates) -> u64 {
@@ -28,13 +31,29 @@ pub(crate) fn lists_fingerprint(lists: &PerQuery, candidates: &Candidates) -> u6
     hash(&bytes)
 }
 
-/// The fingerprint of what metrics are measured on: the queries of a split, their right outputs, and the candidates of
-/// each, where queries do not share them.
+/// The fingerprints of candidates that all queries share, whose labels are in the column `label`.
+pub(crate) fn shared_candidates(candidates: &Candidates, label: Option<&str>) -> SharedCandidates {
+    let sums = |candidate: usize| {
+        let id = hash(candidates.id(candidate).as_bytes());
+        let label = hash(candidates.label(candidate).as_bytes());
+        // of both, so that labels which two candidates exchange are others
+        let both = (u128::from(id) << 64) | u128::from(label);
+        [id, hash(&both.to_le_bytes())]
+    };
+    let added = |[a, b]: [u64; 2], [c, d]: [u64; 2]| [a.wrapping_add(c), b.wrapping_add(d)];
+    let [ids, labels] = (0..candidates.len()).into_par_iter().map(sums).reduce(|| [0; 2], added);
+    SharedCandidates { ids, label: label.map(str::to_owned), labels }
+}
+
+/// The fingerprints of what metrics are measured on: of the queries of a split with the ids of their right outputs and the
+/// candidates of each, of these outputs as what they are, and of the candidates that queries share, if they do and these
+/// are known.
 pub(crate) fn measured_on(
     split: &Split,
     pool: Pool,
     candidates: &Candidates,
-) -> Result<String, Error> {
+    shared: Option<SharedCandidates>,
+) -> Result<MeasuredOn, Error> {
     let names = split.names().join("\0");
     let golds = [&split.ids].into_iter().chain(&split.further).map(|ids| ids.join("\0"));
     let golds = golds.collect::<Vec<_>>().join("\n");
@@ -54,5 +73,29 @@ pub(crate) fn measured_on(
     if let Inputs::Vectors(rows) = &split.inputs {
         tensors.extend(rows.tensors("vectors")?);
     }
-    Ok(fingerprint_of("queries", &tensors))
+    Ok(MeasuredOn {
+        queries: Some(fingerprint_of("queries", &tensors)),
+        right_outputs: split.truth.as_ref().map(truth_fingerprint),
+        candidates: match pool {
+            Pool::PerQuery(_) => None,
+            Pool::Shared => shared,
+        },
+    })
+}
+
+/// The fingerprint of outputs as what they are, in their order.
+fn truth_fingerprint(truth: &Truth) -> String {
+    fn joined<T: ToString>(parts: &[T]) -> String {
+        parts.iter().map(T::to_string).collect::<Vec<_>>().join("\u{1}")
+    }
+    let cells: Vec<String> = match truth {
+        Truth::Molecules(all) => all.iter().map(|molecule| molecule.smiles.clone()).collect(),
+        Truth::Graphs(all) => all.iter().map(NamedGraph::json_line).collect(),
+        Truth::Labels(all) => all.iter().map(|labels| joined(labels)).collect(),
+        Truth::Classes(all) => all.clone(),
+        Truth::Rankings(all) => all.iter().map(|ranks| joined(ranks)).collect(),
+        Truth::Numbers(all) => all.iter().map(|numbers| joined(numbers)).collect(),
+    };
+    let cells = cells.join("\0");
+    fingerprint_of("right outputs", &[Tensor::u8("cells", &[cells.len()], cells.as_bytes())])
 }

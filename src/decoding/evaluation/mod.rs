@@ -14,20 +14,19 @@ use std::collections::BTreeMap;
 use dsokr_core::Processes;
 use dsokr_data::{Split, SplitName, Truth};
 use dsokr_decode::{
-    Alignment, CandidateBlocks, Candidates, Combination, Decoded, Ensemble, Member, MissingGold,
-    Pool, Queries, Shards,
+    Alignment, CandidateBlocks, Combination, Decoded, Ensemble, Member, MissingGold, Pool, Queries,
+    Shards,
 };
 
 use self::areas::scored_labels;
 use self::beyond::{RightOutputs, beyond_scores};
-use self::chance::chance;
+use self::chance::drawn_outputs;
 use self::distances::{kernel_losses, mces_distances, squared_errors};
-pub(crate) use self::fingerprints::{lists_fingerprint, measured_on};
+pub(crate) use self::fingerprints::{lists_fingerprint, measured_on, shared_candidates};
 use self::golds::{GoldRows, check_lists};
 pub(crate) use self::golds::{RankedGolds, has_gold};
 use self::outputs::{are_read_as_thousands, predicted_outputs, right_labels, truth_of};
 pub use self::stored::StoredEvaluation;
-use crate::config::Checked;
 use crate::decoding::beyond::BeyondSearch;
 use crate::decoding::decoder::{Decoder, PredictedOutput};
 use crate::error::Error;
@@ -235,6 +234,7 @@ impl<'a> Models<'a> {
                      training (output.features.decimal); write them with the same sign"
                 );
             }
+            evaluation.drawn = drawn_outputs((split, pool), ensemble, &truth, config)?;
             evaluation.compare((truth, predicted))?;
         }
         Ok(())
@@ -328,16 +328,10 @@ impl<'a> Models<'a> {
     }
 }
 
-/// The report on the evaluation of the queries of a split among the candidates of a pool, with intervals and chance.
-pub(crate) fn report(
-    name: SplitName,
-    (split, pool): (&Split, Pool),
-    evaluation: Evaluation,
-    candidates: &Candidates,
-    config: &Checked,
-) -> Result<Report, Error> {
-    let chance = chance((split, pool), &evaluation, candidates, config)?;
-    let intervals = intervals(&evaluation, RESAMPLES, config.seed)?;
+/// The report on the evaluation of the queries of a split, with intervals by a bootstrap with a seed, and chance.
+pub(crate) fn report(name: SplitName, evaluation: Evaluation, seed: u64) -> Result<Report, Error> {
+    let chance = evaluation.chance()?;
+    let intervals = intervals(&evaluation, RESAMPLES, seed)?;
     let metrics = evaluation.scores;
     let perfect_h = None;
     let skipped_rows = BTreeMap::new();

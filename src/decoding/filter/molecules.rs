@@ -2,6 +2,7 @@
 
 use std::sync::OnceLock;
 
+use dsokr_data::cells;
 use dsokr_decode::Candidates;
 use dsokr_molecule::{
     Element, ElementCounts, FunctionalGroup, HashedFeatures, Molecule, Morgan, functional_groups,
@@ -205,7 +206,7 @@ fn group(comparison: &Comparison) -> Result<u128, Error> {
 
 /// The fingerprint of the molecule that similarity is to.
 fn reference(comparison: &Comparison) -> Result<Box<[u32]>, Error> {
-    let smiles = comparison.argument.as_deref().unwrap_or_default().trim();
+    let smiles = cells::smiles(comparison.argument.as_deref().unwrap_or_default());
     if smiles.is_empty() {
         let allowed = "a SMILES in brackets, such as similarity(\"OC(=O)c1ccccc1\")";
         return Err(comparison.places[0].error("no molecule", allowed));

@@ -115,9 +115,11 @@ pub(super) fn packed_bits(findings: &Findings) -> Result<Option<String>, Error> 
     Ok((bytes && high).then(line))
 }
 
-/// Candidates that differ in their labels, but are the same point. Equal numbers are, whatever their labels.
+/// Candidates that differ in their labels, but are the same point. Equal numbers are, whatever their labels, and so are sets of
+/// labels in different orders.
 pub(super) fn duplicate_candidates(findings: &Findings) -> Result<Option<String>, Error> {
-    if matches!(findings.problem.config.output.features, OutputFeatures::Numbers(_)) {
+    let features = &findings.problem.config.output.features;
+    if matches!(features, OutputFeatures::Numbers(_) | OutputFeatures::Labels(_)) {
         return Ok(None);
     }
     let outputs = &findings.problem.dataset.outputs;

@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::metrics::areas::{DRAWN, ScoredLabels};
 use crate::metrics::classes::PredictedClasses;
 use crate::metrics::evaluation::Evaluation;
-use crate::metrics::labels::label_rows;
+use crate::metrics::labels::{all_labels, label_rows};
 use crate::metrics::regression::PredictedNumbers;
 
 /// A metric of the queries at some positions, at least one; a position may occur repeatedly.
@@ -40,7 +40,7 @@ impl Metric {
             }
             Over::F1 => mean(labels()?.each(|(common, all), _| f1(common, all))),
             Over::HammingLoss => {
-                mean(labels()?.each(|(common, all), columns| (all - 2 * common) as f64 / columns))
+                mean(labels()?.each(|(common, all), labels| (all - 2 * common) as f64 / labels))
             }
             Over::MicroF1 => {
                 let counts = labels()?;
@@ -144,6 +144,8 @@ fn of_classes(
 struct LabelCounts {
     /// Number of columns of [`label_rows`].
     columns: usize,
+    /// Number of [`all_labels`], at least 1.
+    labels: usize,
     /// The labels that are in either set, for each query.
     queries: Vec<Vec<LabelCount>>,
 }
@@ -162,6 +164,7 @@ impl LabelCounts {
         let Some((Truth::Labels(truth), Truth::Labels(predicted))) = &evaluation.outputs else {
             return None;
         };
+        let labels = all_labels(&evaluation.facts.names, [truth, predicted]).len().max(1);
         let [truth, predicted] = label_rows(truth, predicted).ok()?;
         let queries = (0..truth.len()).map(|query| {
             let mut sets = vec![0; truth.width()];
@@ -170,13 +173,13 @@ impl LabelCounts {
             let either = sets.into_iter().enumerate().filter(|&(_, sets)| sets > 0);
             either.collect()
         });
-        Some(Self { columns: truth.width(), queries: queries.collect() })
+        Some(Self { columns: truth.width(), labels, queries: queries.collect() })
     }
 
-    /// A value of common labels and labels of both sets together, of so many columns, for each query.
+    /// A value of common labels and labels of both sets together, and of the number of all labels, for each query.
     fn each(&self, value: impl Fn((u64, u64), f64) -> f64) -> Vec<f64> {
         let sums = self.queries.iter().map(|counts| counts.iter().fold((0, 0), add));
-        sums.map(|sum| value(sum, self.columns as f64)).collect()
+        sums.map(|sum| value(sum, self.labels as f64)).collect()
     }
 
     fn micro_f1(&self, drawn: &[usize]) -> f64 {

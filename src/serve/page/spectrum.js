@@ -75,6 +75,11 @@ function jsonSpectra(source) {
   return [value].flat().map(jsonSpectrum);
 }
 
+/** The names in JSON of pairs of m/z and intensity, and of lists of either. */
+const PAIRS = ["peaks", "spectrum", "peaks_json"];
+const MZS = ["mzs", "mz", "m/z"];
+const INTENSITIES = ["intensities", "intensity"];
+
 /** The numbers of a list of JSON, which may be a text with commas between them; null of what is no list. */
 function jsonNumbers(value) {
   if (typeof value !== "string") return Array.isArray(value) ? value : null;
@@ -83,7 +88,7 @@ function jsonNumbers(value) {
 
 /** The peaks of a spectrum of JSON: pairs, behind which an annotation may stand, or two lists by names. */
 function jsonPeaks(named) {
-  let peaks = named("peaks", "spectrum", "peaks_json");
+  let peaks = named(...PAIRS);
   if (typeof peaks === "string" && peaks.startsWith("[")) peaks = JSON.parse(peaks);
   if (typeof peaks === "string") peaks = peaks.split(/[\s;]+/).filter(Boolean).map((peak) => peak.split(":"));
   if (peaks) {
@@ -92,25 +97,32 @@ function jsonPeaks(named) {
     if (!pairs?.every(isWhole)) throw new Error("The peaks of the JSON must be pairs of m/z and intensity");
     return pairs;
   }
-  const mzs = jsonNumbers(named("mzs", "mz", "m/z"));
+  const mzs = jsonNumbers(named(...MZS));
   if (!mzs) throw new Error("The JSON has no peaks: pairs of m/z and intensity by the name \"peaks\" are needed");
-  const intensities = jsonNumbers(named("intensities", "intensity"));
+  const intensities = jsonNumbers(named(...INTENSITIES));
   if (intensities?.length !== mzs.length) {
     throw new Error(`The JSON has ${mzs.length} m/z and ${intensities?.length ?? "no"} intensities: as many of both are needed`);
   }
   return mzs.map((mz, place) => [mz, intensities[place]]);
 }
 
-/** A spectrum of JSON, with the names that GNPS, MoNA and MassSpecGym have. */
+/** The fields of a spectrum of JSON, as lines of MSP: its texts and numbers, and the pairs of name and value that MoNA lists. The server reads the names that it knows. */
+function jsonFields(value) {
+  const listed = Array.isArray(value.metaData) ? value.metaData.map((field) => [field?.name, field?.value]) : [];
+  const isValue = (field) => typeof field === "number" || (typeof field === "string" && field.trim());
+  // What is read as peaks, or as their number, stands behind the fields.
+  const isField = (name) => /^[a-z][^:\n]*$/.test(name) && !/^num[ _]*peaks$/.test(name) && ![...PAIRS, ...MZS, ...INTENSITIES].includes(name);
+  const all = [...Object.entries(value), ...listed].map(([name, field]) => [String(name).trim().toLowerCase(), field]);
+  const fields = all.filter(([name, field]) => isField(name) && isValue(field));
+  return fields.map(([name, field]) => `${name}: ${String(field).replace(/\s+/g, " ").trim()}`);
+}
+
+/** A spectrum of JSON, as GNPS, MoNA, matchms and MassSpecGym write it. */
 function jsonSpectrum(value) {
   if (value === null || typeof value !== "object") throw new Error("The JSON must be a spectrum, a list of spectra, or a list of pairs of m/z and intensity");
   const named = (...names) => names.map((name) => value[name]).find((field) => field !== undefined && field !== null);
-  const head = { NAME: named("name", "title", "identifier", "Compound_Name"),
-    PRECURSORMZ: named("precursor_mz", "precursorMz", "precursorMZ", "Precursor_MZ", "pepmass"),
-    PRECURSORTYPE: named("adduct", "precursor_type", "Adduct"), FORMULA: named("formula", "Formula") };
   const pairs = jsonPeaks(named).map((peak) => peak.join(" "));
-  const lines = Object.entries(head).filter(([, field]) => field !== undefined).map(([name, field]) => `${name}: ${field}`);
-  return [...lines, `Num Peaks: ${pairs.length}`, ...pairs].join("\n");
+  return [...jsonFields(value), `Num Peaks: ${pairs.length}`, ...pairs].join("\n");
 }
 
 /** A line with the m/z of the precursor, by the names that the server reads in MGF, MSP and its comments, and MassBank. */
@@ -172,13 +184,21 @@ const COMMAS = "The numbers of the list have commas: write decimal points, and b
 function hasDecimalCommas(text) {
   const lines = text.split("\n").map((line) => line.split(/[\s;]+/).filter(Boolean));
   const words = lines.flat().filter((word) => word.includes(","));
+  const haveZero = (numbers) => numbers.some((digits) => /^0\d/.test(digits));
+  const areLong = (numbers) => numbers.every(({ length }) => length >= 4 && length === numbers[0].length);
+  // Of columns the first two may be one number, as its decimals look. On a single line an even number may be pairs.
+  if (words.length && words.every((word) => /^\d+(,\d+){2,},*$/.test(word))) {
+    const columns = words.map((word) => word.split(",").filter(Boolean));
+    const second = columns.map((numbers) => numbers[1]);
+    return haveZero(second) || (areLong(second) && columns.every(({ length }) => length === 3));
+  }
   // Points before three digits may divide thousands.
   const mayBe = words.some((word) => /^\d+,\d+(:|,*$)/.test(word)) && words.every((word) => /^\d+(\.\d{3})*,\d+(:|,*$)/.test(word));
   const isPeak = (line) => line.length > 1 || line.some((word) => word.includes(":"));
   if (!mayBe || lines.some(isPeak)) return mayBe;
   // One number a line is no peak, so that commas divide two, unless what is behind them looks like decimals of m/z.
   const behind = words.map((word) => /,(\d+)/.exec(word)[1]);
-  return behind.some((digits) => /^0\d/.test(digits)) || behind.every(({ length }) => length >= 4 && length === behind[0].length);
+  return haveZero(behind) || areLong(behind);
 }
 
 /** The words of each peak of a line: what semicolons divide, where that is several words each time; else the whole line. */

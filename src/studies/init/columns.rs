@@ -11,7 +11,9 @@ use rayon::prelude::*;
 use super::guess::codes::first_code;
 use super::guess::labels::{are_measures, odd_separator, reordered, unread_list};
 use super::guess::numbers::{are_times, first_measure, first_thousand, mixed_signs};
-use super::guess::{guessed, guessed_of_lists, is_class, most, stated};
+use super::guess::{
+    are_unspaced, guessed, guessed_of_lists, guessed_of_number_lists, is_class, most, stated,
+};
 use super::kind::{ColumnKind, KindName, Reading};
 use crate::error::Error;
 
@@ -38,6 +40,15 @@ pub struct PointsAndCommas {
     pub usual: Exceptions,
     /// The numbers with the other sign; where that is not read as one before decimals too, only those that are read as thousands.
     pub others: Exceptions,
+}
+
+/// What the lists of a column hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lists {
+    /// Texts; each cell has them with `;` between, or is the list as JSON.
+    Texts,
+    /// Numbers; each cell has them with spaces between.
+    Numbers,
 }
 
 /// The most characters of an example that is shown as the text of a search.
@@ -70,6 +81,8 @@ pub struct Column {
     pub length: f64,
     /// Whether most cells have no white space.
     pub are_single_words: bool,
+    /// Whether most letters are of a script that has no spaces between words, as Chinese and Thai.
+    pub are_unspaced: bool,
     /// Standard deviation of the numbers; 0 of other columns.
     pub deviation: f64,
     /// Whether cells that are read as texts are measures, each written as more than one number: `12.67 ± 0.47`.
@@ -90,8 +103,7 @@ pub struct Column {
     pub unread_list: Option<String>,
     /// The separator of labels, where they may be divided at another sign, or not at all.
     pub odd_separator: Option<char>,
-    /// Of numbers with decimal commas, the first cell whose point is taken for one of thousands, where each could be a decimal
-    /// point.
+    /// Of numbers, the first cell whose point or comma is taken for one of thousands, where each could be a decimal one.
     pub thousand: Option<String>,
     /// Of codes, the first cell with a 0 before it, for which they are no numbers.
     pub code: Option<String>,
@@ -113,8 +125,7 @@ pub struct Column {
 }
 
 impl Column {
-    /// Looks at the cells of the column at a place, from 0, whose kind may be stated. Of a column of lists of texts, each cell has
-    /// the texts of one with `;` between.
+    /// Looks at the cells of the column at a place, from 0, whose kind may be stated, and whose values may be lists.
     ///
     /// # Errors
     /// A column that the table was not read with; a stated kind that no cell is of; label sets whose lists are in a notation that
@@ -124,7 +135,7 @@ impl Column {
         place: usize,
         name: &str,
         kind: Option<KindName>,
-        are_lists: bool,
+        lists: Option<Lists>,
     ) -> Result<Self, Error> {
         let cells = table.column(name)?;
         let rows = cells.iter().map(|cell| cell.trim()).enumerate();
@@ -132,7 +143,7 @@ impl Column {
         let texts: Vec<&str> = filled.iter().map(|&(_, cell)| cell).collect();
         let is_guessed = kind.is_none();
         let kind = match kind {
-            Some(KindName::Labels) if are_lists => ColumnKind::Labels(';'),
+            Some(KindName::Labels) if lists == Some(Lists::Texts) => ColumnKind::Labels(';'),
             Some(KindName::Labels) => {
                 if let Some(cell) = unread_list(&texts) {
                     let allowed = format!(
@@ -150,7 +161,11 @@ impl Column {
             Some(kind) => stated(kind, &texts),
             None => {
                 let kind = guessed(place, name, &texts);
-                let kind = if are_lists { guessed_of_lists(kind, name, &texts) } else { kind };
+                let kind = match lists {
+                    Some(Lists::Texts) => guessed_of_lists(kind, name, &texts),
+                    Some(Lists::Numbers) => guessed_of_number_lists(kind, name, &texts),
+                    None => kind,
+                };
                 // bounds alone are no numbers
                 let is_none = texts.iter().all(|cell| kind.read(cell) == Reading::Invalid);
                 if is_none { ColumnKind::Texts } else { kind }
@@ -235,6 +250,7 @@ impl Column {
             filled: filled.len(),
             distinct: texts.iter().collect::<HashSet<_>>().len(),
             positive: positive_of(&kind, &texts),
+            are_unspaced: are_unspaced(&texts),
             are_single_words: most(&texts, |cell| !cell.contains(char::is_whitespace)),
             empty: empty.len(),
             are_measures: are_texts && have_measures,

@@ -213,7 +213,7 @@ impl Survey {
         }
         // words that are all different are found to be ids
         let has_words = matches!(self.input.kind, ColumnKind::Texts | ColumnKind::Ids);
-        if has_words && self.input.are_single_words {
+        if has_words && (self.input.are_single_words || self.input.are_unspaced) {
             compare_characters(document);
         }
         // of numbers nothing is learned from a word that only one text has

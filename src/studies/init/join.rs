@@ -7,6 +7,7 @@ use dsokr_data::cells;
 use dsokr_data::table::{OnBadRow, Table, TableHeader, TableOptions};
 use serde_json::Value;
 
+use super::guess::labels::parts_of_list;
 use super::guess::numbers::are_row_numbers;
 use super::refuse_present;
 use crate::error::{Error, ensure};
@@ -110,7 +111,7 @@ impl JoinedColumn<'_> {
     fn entry(&self, row: Option<usize>) -> String {
         let cell = row.map_or("", |row| self.cells[row].as_str());
         let value = if self.is_list && !cell.is_empty() {
-            Value::from(cell.split(';').collect::<Vec<_>>())
+            Value::from(parts_of_list(cell))
         } else {
             Value::from(cell)
         };

@@ -26,7 +26,7 @@ use crate::config::{Config, EncoderTable};
 use crate::error::{Error, ensure};
 use crate::run_dir::{check_not_read, write_text};
 use crate::targets::constant_kernels;
-pub use columns::{Column, Exceptions, LONGEST_EXAMPLE, PointsAndCommas};
+pub use columns::{Column, Exceptions, LONGEST_EXAMPLE, Lists, PointsAndCommas};
 pub use division::Division;
 pub use header::{HeaderContent, HeaderLine};
 pub use join::{Joined, join};
@@ -88,6 +88,8 @@ pub struct Survey {
     pub further_classes: usize,
     /// Number of further columns of numbers that are no outputs, where one that nobody has chosen is.
     pub further_numbers: usize,
+    /// Number of further columns of texts, of which one is the input that nobody has chosen.
+    pub further_texts: usize,
     /// The columns whose molecules are those of the input, and which are therefore no outputs that nobody has chosen.
     pub copies: Vec<String>,
     /// The line below the names of the columns that is no row either, but read as one.
@@ -125,9 +127,10 @@ impl Survey {
                 None => header::is_missing(path, &named.names)?,
             };
         let options = TableOptions { headless, optional_keys: true, ..TableOptions::default() };
-        let TableHeader { names, nested, lists, comments } =
+        let TableHeader { names, nested, lists, number_lists, comments } =
             if headless { Table::header(path, options)? } else { named };
         let lists: HashSet<String> = lists.into_iter().collect();
+        let number_lists: HashSet<String> = number_lists.into_iter().collect();
         let mut counts: HashMap<&str, usize> = HashMap::with_capacity(names.len());
         for name in &names {
             *counts.entry(name).or_default() += 1;
@@ -152,7 +155,14 @@ impl Survey {
         let column = |(place, name): (usize, &&str)| {
             let stated = choices.kinds.iter().find(|stated| stated.column == *name);
             let kind = stated.map(|stated| stated.kind);
-            Column::read(&table, place, name, kind, lists.contains(*name))
+            let lists = if lists.contains(*name) {
+                Some(Lists::Texts)
+            } else if number_lists.contains(*name) {
+                Some(Lists::Numbers)
+            } else {
+                None
+            };
+            Column::read(&table, place, name, kind, lists)
         };
         let columns: Vec<Column> =
             names.iter().enumerate().map(column).collect::<Result<_, Error>>()?;
@@ -197,6 +207,15 @@ impl Survey {
         };
         let further_classes = further_of(&are_classes);
         let further_numbers = further_of(&are_numbers);
+        let are_texts = |column: &Column| {
+            let is_odd = column.are_measures || column.unread_list.is_some();
+            column.kind == ColumnKind::Texts && !is_odd && column.reordered.is_none()
+        };
+        let further_texts = if choices.input.is_none() && are_texts(&input) {
+            learned.iter().filter(&is_left_out).filter(|column| are_texts(column)).count()
+        } else {
+            0
+        };
         let table = file;
         let rows = rows + malformed.count;
         let repeated = repeated.into_iter().cloned().collect();
@@ -213,6 +232,7 @@ impl Survey {
             nameless,
             further_classes,
             further_numbers,
+            further_texts,
             copies,
             header_line,
             names_splits,

@@ -28,8 +28,8 @@ pub(super) fn compare_vectors(document: &mut DocumentMut) {
     remove_reranker(document);
 }
 
-/// Has a template for texts of words compare n-grams of characters, since inputs are strings without spaces, such as sequences
-/// of proteins.
+/// Has a template for texts of words compare n-grams of characters, since inputs have no spaces between words, as sequences of
+/// proteins and texts in Chinese.
 pub(super) fn compare_characters(document: &mut DocumentMut) {
     let inputs = document["encoder"].get_mut("inputs").and_then(Item::as_inline_table_mut);
     let blocks = inputs.and_then(|inputs| inputs.get_mut("blocks")).and_then(Value::as_array_mut);
@@ -37,6 +37,7 @@ pub(super) fn compare_characters(document: &mut DocumentMut) {
     for block in blocks.filter_map(Value::as_inline_table_mut) {
         if block.get("kind").and_then(Value::as_str) == Some("words") {
             put(block, "kind", "across-words");
+            block.remove("min_characters");
             block.insert("max", LONGEST_NGRAM.into());
             block.fmt();
         }

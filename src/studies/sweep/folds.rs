@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use dsokr_core::Argument;
 use dsokr_data::config::{FoldConfig, SplitsConfig};
 
+use super::measured::MeasuredRun;
 use super::table::{TABLE, stored};
-use super::{Axis, AxisValues, FOLD_SEED, HELD, SweepRun, folder};
+use super::{Axis, AxisValues, FOLD_SEED, HELD, SweepRun};
 use crate::config::{Checked, Override};
 use crate::error::{Error, ensure};
 use crate::metrics::compare::{
@@ -68,7 +69,14 @@ impl CrossValidation {
 /// The runs of a cross-validation, by the seed of the division and the part.
 struct Folds {
     fold: FoldConfig,
-    runs: BTreeMap<Vec<String>, BTreeMap<String, f64>>,
+    runs: BTreeMap<Vec<String>, Part>,
+}
+
+/// The run of a part.
+struct Part {
+    metrics: BTreeMap<String, f64>,
+    /// None where its directory is gone.
+    measured: Option<MeasuredRun>,
 }
 
 impl Folds {
@@ -87,9 +95,9 @@ impl Folds {
             return Err(refused(message));
         }
         let first = stored.runs.first().ok_or_else(|| refused("no runs".into()))?;
-        let keys = stored.keys.iter().cloned();
-        let first_run = path.join(folder(&keys.zip(first.setting.clone()).collect()));
-        let config = RunDir::at(&first_run).config()?;
+        // the table may name the folder in other words
+        let run_of = |run: &SweepRun| path.join(run.path.file_name().unwrap_or_default());
+        let config = RunDir::at(run_of(first)).config()?;
         let fold = |config: &Checked| {
             let fold = config.data.fold.clone();
             fold.map(|fold| FoldConfig { held: 1, seed: 0, ..fold })
@@ -108,13 +116,29 @@ impl Folds {
             }
         }
         let mut runs = BTreeMap::new();
-        for SweepRun { setting, metrics, failure, .. } in stored.runs {
+        for run in &stored.runs {
+            let SweepRun { setting, metrics, failure, .. } = run;
             if let Some(failure) = failure {
                 return Err(refused(format!("part {} failed: {failure}", setting.join(":"))));
             }
-            runs.insert(setting, metrics);
+            let measured = MeasuredRun::read(&run_of(run), &config)?;
+            runs.insert(setting.clone(), Part { metrics: metrics.clone(), measured });
         }
         Ok((Self { fold: settings, runs }, config))
+    }
+
+    /// Refuses a cross-validation with a part that is known to be measured on others than the same part of `before`.
+    fn check_measured(&self, before: &Self) -> Result<(), Error> {
+        for (part, other) in self.runs.values().zip(before.runs.values()) {
+            let (Some(part), Some(other)) = (&part.measured, &other.measured) else { continue };
+            let Some(difference) = part.difference(other) else { continue };
+            let message = format!(
+                "it is measured on {difference} than {}: compared are cross-validations on the same data, with the same candidates",
+                other.path.display()
+            );
+            return Err(Error::run(&part.path, message));
+        }
+        Ok(())
     }
 }
 
@@ -130,7 +154,7 @@ impl Folds {
 ///
 /// # Errors
 /// [`dsokr_core::Error::Value`] for less than two; a folder without a cross-validation, of other data or parts, or with
-/// a run that failed.
+/// a run that failed; a part that is measured on other queries, right outputs or candidates than that of the first one.
 pub fn compare_folds(paths: &[PathBuf], names: &[String]) -> Result<RunComparison, Error> {
     let mut all: Vec<Folds> = Vec::new();
     let mut first = None;
@@ -145,6 +169,7 @@ pub fn compare_folds(paths: &[PathBuf], names: &[String]) -> Result<RunCompariso
             let found = format_args!("{}, with the parts {}", path.display(), parts(&folds));
             let allowed = format_args!("cross-validations with the parts {}", parts(before));
             ensure(same, "compare", found, allowed)?;
+            folds.check_measured(before)?;
         }
         first.get_or_insert(config);
         all.push(folds);
@@ -156,7 +181,7 @@ pub fn compare_folds(paths: &[PathBuf], names: &[String]) -> Result<RunCompariso
     let folds = before.fold.count;
     let test = TTest::new(parts, 1.0 / (folds as f64 - 1.0))?;
     let values = |at: usize, metric: Metric| -> Option<Vec<f64>> {
-        all[at].runs.values().map(|metrics| metrics.get(metric.name()).copied()).collect()
+        all[at].runs.values().map(|part| part.metrics.get(metric.name()).copied()).collect()
     };
     let compared = Metric::all().filter_map(|metric| {
         let reference = values(0, metric);

@@ -3,53 +3,106 @@
 use std::path::{Path, PathBuf};
 
 use dsokr_data::SplitName;
-use dsokr_data::config::{DataConfig, DataSource, SplitsConfig};
+use dsokr_data::config::{DataConfig, DataSource, InputsConfig, SplitsConfig};
 
 use crate::config::Checked;
 use crate::error::Error;
-use crate::run_dir::Record;
+use crate::run_dir::{MeasuredOn, Record};
 
-/// The complete runs that say what they are measured on.
+/// The complete runs, with what they are measured on as far as they say it.
 #[derive(Default)]
-pub(super) struct MeasuredRuns(Vec<MeasuredRun>);
+pub(super) struct MeasuredRuns {
+    runs: Vec<MeasuredRun>,
+    undecided: Option<String>,
+}
 
-struct MeasuredRun {
-    path: PathBuf,
+/// A complete run, with what it is measured on as far as it says it.
+pub(super) struct MeasuredRun {
+    pub path: PathBuf,
     config: Checked,
-    measured_on: String,
+    measured_on: MeasuredOn,
+}
+
+impl MeasuredRun {
+    /// The run at a path; none where it is not complete.
+    ///
+    /// # Errors
+    /// A record that cannot be read.
+    pub fn read(path: &Path, config: &Checked) -> Result<Option<Self>, Error> {
+        let record = Record::read(path)?;
+        Ok(record.map(|Record { measured_on, .. }| Self {
+            path: path.to_path_buf(),
+            config: config.clone(),
+            measured_on,
+        }))
+    }
+
+    /// What this run is known to be measured on otherwise than another one, in words; none where nothing is known to differ.
+    /// Queries are compared where both runs read the same of them, and candidates and right outputs where both have the
+    /// same features of outputs.
+    pub fn difference(&self, other: &Self) -> Option<&'static str> {
+        let [ours, theirs] = [&self.measured_on, &other.measured_on];
+        let differ = |ours: &Option<String>, theirs: &Option<String>| {
+            ours.is_some() && theirs.is_some() && ours != theirs
+        };
+        if same_inputs(&self.config, &other.config) && differ(&ours.queries, &theirs.queries) {
+            return Some("other queries, or other lists of candidates,");
+        }
+        if !same_features(&self.config, &other.config) {
+            return None;
+        }
+        if let (Some(ours), Some(theirs)) = (&ours.candidates, &theirs.candidates)
+            && ours.differ(theirs)
+        {
+            return Some("other candidates");
+        }
+        differ(&ours.right_outputs, &theirs.right_outputs).then_some("other right outputs")
+    }
 }
 
 impl MeasuredRuns {
-    /// Adds a run, if it is complete. A run of an earlier version does not say what it is measured on.
+    /// Adds a run, if it is complete.
     ///
     /// # Errors
     /// [`dsokr_core::Error::File`] where an earlier one has read the same files as they were before they changed.
     pub fn add(&mut self, path: &Path, config: &Checked) -> Result<(), Error> {
-        let Some(measured_on) = Record::read(path)?.and_then(|record| record.measured_on) else {
-            return Ok(());
-        };
-        let differs = |run: &&MeasuredRun| {
-            run.measured_on != measured_on && read_the_same(&run.config, config)
-        };
-        if let Some(other) = self.0.iter().find(differs) {
-            let remedy = match config.evaluation.split {
-                SplitName::Test => {
-                    "remove metrics.json of the runs that were measured before, and the same command measures them anew"
-                }
-                // which a run that is resumed must have as it was
-                SplitName::Train | SplitName::Validation => {
-                    "choose a different folder with --out, or remove the runs that were measured before"
-                }
-            };
-            let message = format!(
-                "it is measured on other queries, or other lists of candidates, than {}: the files have changed; {remedy}",
-                other.path.display()
-            );
-            return Err(Error::run(path, message));
+        let Some(run) = MeasuredRun::read(path, config)? else { return Ok(()) };
+        for other in &self.runs {
+            let Some(difference) = run.difference(other) else { continue };
+            let difference = format!("measured on {difference} than {}", other.path.display());
+            if read_the_same(&other.config, config) {
+                let remedy = match config.evaluation.split {
+                    SplitName::Test => {
+                        "remove metrics.json of the runs that were measured before, and the same command measures them anew"
+                    }
+                    // which a run that is resumed must have as it was
+                    SplitName::Train | SplitName::Validation => {
+                        "choose a different folder with --out, or remove the runs that were measured before"
+                    }
+                };
+                let message = format!("it is {difference}: the files have changed; {remedy}");
+                return Err(Error::run(path, message));
+            }
+            if self.undecided.is_none() && repeat(&other.config) == repeat(config) {
+                self.undecided = Some(format!("{} is {difference}", path.display()));
+            }
         }
-        self.0.push(MeasuredRun { path: path.to_path_buf(), config: config.clone(), measured_on });
+        self.runs.push(run);
         Ok(())
     }
+
+    /// Why the values of these runs choose no setting: two that are no repeats of one setting with two seeds or parts are
+    /// measured on others. None where nothing is known to differ.
+    pub fn undecided(&self) -> Option<&str> {
+        self.undecided.as_deref()
+    }
+}
+
+/// The values of the keys that only repeat a setting.
+fn repeat(config: &Checked) -> (u64, Option<u64>, Option<(u64, usize)>) {
+    let splits = config.data.facts().splits.and_then(|splits| splits.seed);
+    let fold = config.data.fold.as_ref().map(|fold| (fold.seed, fold.held));
+    (config.seed, splits, fold)
 }
 
 /// Whether two configurations have the same queries and lists as long as their files do not change.
@@ -66,6 +119,37 @@ fn read_the_same(a: &Checked, b: &Checked) -> bool {
         && outputs(a) == outputs(b)
         && a.output.only_training == b.output.only_training
         && (a.seed == b.seed || !draws_queries(a))
+}
+
+/// Whether two configurations read the same of a query as its input.
+fn same_inputs(a: &Checked, b: &Checked) -> bool {
+    let texts = |config: &Checked| config.data.facts().texts.cloned();
+    let draws = texts(a).is_some_and(|texts| texts.more_smiles > 0);
+    texts(a) == texts(b)
+        && files_of_inputs(&a.data) == files_of_inputs(&b.data)
+        && (a.seed == b.seed || !draws)
+}
+
+/// The inputs that a table of pairs names; none of sources whose inputs are no matter of choice.
+fn files_of_inputs(data: &DataConfig) -> Option<&InputsConfig> {
+    match &data.source {
+        DataSource::Tables(tables) => Some(&tables.inputs),
+        DataSource::Pool(pool) => Some(&pool.inputs),
+        DataSource::Memory(_)
+        | DataSource::MultiLabel(_)
+        | DataSource::Official(_)
+        | DataSource::Synthetic(_) => None,
+    }
+}
+
+/// Whether two configurations make the same features of outputs: rows that have none may be skipped, and right outputs are
+/// what the features are made of.
+fn same_features(a: &Checked, b: &Checked) -> bool {
+    let summands = |config: &Checked| {
+        let kernels = config.output.kernels.iter();
+        kernels.map(|kernel| kernel.features.clone()).collect::<Vec<_>>()
+    };
+    a.output.features == b.output.features && summands(a) == summands(b)
 }
 
 /// Whether queries, or their candidates, are drawn by the configuration's seed.

@@ -1,6 +1,7 @@
 //! Trainings of one configuration with different settings, compared on the validation split.
 
 mod axis;
+mod best;
 mod folds;
 mod measured;
 mod seeds;
@@ -28,17 +29,19 @@ use crate::metrics::metric::Metric;
 use crate::run_dir::{Report, RunDir, check_link, fingerprint_of};
 
 pub use axis::{Axis, AxisValues, Setting, grid, random};
+pub use best::{Best, BestSetting};
 pub use folds::{CrossValidation, compare_folds};
 pub use seeds::SeedSpread;
 
 /// The keys of several trainings of one setting.
 const SEED: &str = "seed";
+const SPLITS_SEED: &str = "data.splits.seed";
 const FOLD_SEED: &str = "data.fold.seed";
 const HELD: &str = "data.fold.held";
 
 /// Whether runs that differ in this key only repeat one setting.
 fn repeats(key: &str) -> bool {
-    [SEED, FOLD_SEED, HELD].contains(&key)
+    [SEED, SPLITS_SEED, FOLD_SEED, HELD].contains(&key)
 }
 
 /// The longest name of a setting's run directory.
@@ -82,9 +85,13 @@ pub struct Sweep {
     pub keys: Vec<String>,
     /// The runs, best first; those that failed are last.
     pub runs: Vec<SweepRun>,
-    /// Every metric over the runs that only repeat each setting: over `seed`, and over the seeds and parts of `data.fold`.
+    /// Every metric over the runs that only repeat each setting: over `seed`, `data.splits.seed`, and the seeds and parts of
+    /// `data.fold`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub seeds: Vec<SeedSpread>,
+    /// Why the values choose no setting: some are measured on other queries, right outputs or candidates than others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub undecided: Option<String>,
 }
 
 /// The run of a setting.
@@ -106,13 +113,6 @@ pub struct SweepRun {
     /// Why the training failed, or that it took more than the budget.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
-}
-
-impl Sweep {
-    /// The best run; none if all failed, and none where only seeds and parts differ, which chooses nothing.
-    pub fn best(&self) -> Option<&SweepRun> {
-        self.runs.first().filter(|run| run.value.is_some() && chooses(&self.keys))
-    }
 }
 
 /// Whether a sweep over these keys chooses a run.
@@ -235,15 +235,16 @@ impl SweepRequest<'_> {
                 let is_later = |run: &&SweepRun| runs.iter().all(|other| other.path != run.path);
                 let later = earlier.iter().filter(is_later);
                 let so_far = runs.iter().chain(later).cloned().collect();
-                self.sweep(&path, split, &keys, so_far).write()?;
+                // before it is put beside runs that are measured on others
                 measured.add(&out, config)?;
+                self.sweep(&path, split, &keys, so_far, &measured).write()?;
             }
             if let Some(reason) = ended {
                 info!("no further settings: {reason}");
                 break;
             }
         }
-        let sweep = self.sweep(&path, split, &keys, runs);
+        let sweep = self.sweep(&path, split, &keys, runs, &measured);
         sweep.write()?;
         Ok(sweep)
     }
@@ -255,8 +256,10 @@ impl SweepRequest<'_> {
         split: SplitName,
         keys: &[String],
         mut runs: Vec<SweepRun>,
+        measured: &MeasuredRuns,
     ) -> Sweep {
         let metric = self.config.evaluation.metric;
+        let undecided = measured.undecided().filter(|_| chooses(keys)).map(str::to_owned);
         let seeds = over_seeds(keys, &runs);
         runs.sort_by(|a, b| b.order(metric).total_cmp(&a.order(metric)));
         Sweep {
@@ -267,6 +270,7 @@ impl SweepRequest<'_> {
             keys: keys.to_vec(),
             runs,
             seeds,
+            undecided,
         }
     }
 

@@ -22,21 +22,36 @@ pub struct SeedSpread {
     pub values: Vec<f64>,
 }
 
+/// The values of the keys that only repeat a setting, in the order of the keys, each as a number and as it is written.
+pub(super) type Repeat = Vec<(u64, String)>;
+
+/// The values of the keys of a run that only repeat its setting.
+pub(super) fn repeat_of(keys: &[String], run: &SweepRun) -> Repeat {
+    let repeating = keys.iter().zip(&run.setting).filter(|(key, _)| repeats(key));
+    repeating.map(|(_, value)| (value.parse().unwrap_or(u64::MAX), value.clone())).collect()
+}
+
+/// The values of the other keys of a run.
+pub(super) fn setting_of(keys: &[String], run: &SweepRun) -> Vec<String> {
+    let others = keys.iter().zip(&run.setting).filter(|(key, _)| !repeats(key));
+    others.map(|(_, value)| value.clone()).collect()
+}
+
+/// The seed of a run, of parts `SEED:PART`.
+pub(super) fn name(repeat: &[(u64, String)]) -> String {
+    repeat.iter().map(|(_, value)| value.as_str()).collect::<Vec<_>>().join(":")
+}
+
 /// Every metric that all runs of a setting have, the keys that only repeat it left out.
 pub(super) fn over_seeds(keys: &[String], runs: &[SweepRun]) -> Vec<SeedSpread> {
-    let part = |run: &SweepRun, repeated: bool| -> Vec<String> {
-        let kept = keys.iter().zip(&run.setting).filter(|(key, _)| repeats(key) == repeated);
-        kept.map(|(_, value)| value.clone()).collect()
-    };
     if !keys.iter().any(|key| repeats(key)) {
         return Vec::new();
     }
     let mut groups: Vec<(Vec<String>, Vec<&SweepRun>)> = Vec::new();
     let mut runs: Vec<&SweepRun> = runs.iter().filter(|run| run.failure.is_none()).collect();
-    let number = |text: &String| text.parse().unwrap_or(u64::MAX);
-    runs.sort_by_key(|run| part(run, true).iter().map(number).collect::<Vec<u64>>());
+    runs.sort_by_key(|run| repeat_of(keys, run));
     for run in runs {
-        let setting = part(run, false);
+        let setting = setting_of(keys, run);
         match groups.iter_mut().find(|(grouped, _)| *grouped == setting) {
             Some((_, group)) => group.push(run),
             None => groups.push((setting, vec![run])),
@@ -46,7 +61,7 @@ pub(super) fn over_seeds(keys: &[String], runs: &[SweepRun]) -> Vec<SeedSpread> 
         Metric::all().filter_map(move |metric| {
             let values = runs.iter().map(|run| run.metrics.get(metric.name()).copied());
             let values = values.collect::<Option<Vec<f64>>>()?;
-            let seeds = runs.iter().map(|run| part(run, true).join(":")).collect();
+            let seeds = runs.iter().map(|run| name(&repeat_of(keys, run))).collect();
             let setting = setting.clone();
             let spread = Spread::from_values(&values);
             Some(SeedSpread { setting, metric, spread, seeds, values })

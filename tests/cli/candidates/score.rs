@@ -133,12 +133,14 @@ fn a_table_is_scored_row_by_row_in_its_order() {
         "{csv}"
     );
 
-    sandbox.write("bad.csv", "description,smiles\nan acid,C1CC\nan acid,CCO\n");
+    sandbox
+        .write("bad.csv", "description,smiles\nan acid,C1CC\nan acid,CCO\nan acid,CCO ethanol\n");
     let score = ["score", "run", "bad.csv"];
     sandbox.fail(&score, 2, &["bad.csv:2", "C1CC"]);
     let skipped = sandbox.succeed(&[&score[..], &["--on-bad-row", "skip"]].concat());
     let scores: Vec<_> = skipped.lines().map(|line| json(line)["score"].clone()).collect();
     assert!(scores[0].is_null() && scores[1].is_number(), "{scores:?}");
+    assert_eq!(scores[1], scores[2], "a name behind the SMILES");
 
     sandbox.fail(&["score", "run", "missing.csv"], 2, &["missing.csv"]);
     sandbox.write("lines.txt", "an acid\n");

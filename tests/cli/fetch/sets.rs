@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::net::TcpStream;
 use std::path::Path;
+use std::sync::Barrier;
+use std::thread;
 
 use dsokr::fetch::{Network, Table, hub};
 use dsokr::molecule::Molecule;
@@ -389,6 +391,41 @@ fn weights_in_shards_come_from_the_hub() {
     let (code, _, errors) = train(&sandbox, &server.address, "hub:owner/shards", "e");
     assert_eq!(code, Some(1), "{errors}");
     assert!(errors.contains(&format!("the model does not have {shard}")), "{errors}");
+}
+
+/// Two trainings that begin at the same moment download each file once: one of them waits.
+#[test]
+fn two_trainings_download_a_model_of_the_hub_once() {
+    let sandbox = Sandbox::new();
+    crate::pretrained::model(&sandbox);
+    let model = sandbox.path("model");
+    let both = Barrier::new(2);
+    let server = Server::new(move |asked, before, stream| {
+        // each of the two asks for this first, and none is answered before the other one asks
+        if asked.method == "HEAD" && asked.path.ends_with("/main/config.json") && before < 2 {
+            both.wait();
+        }
+        send_of_folder(stream, asked, "twice", &model);
+    });
+    let start = |out: &'static str| {
+        let (sandbox, server) = (&sandbox, &server);
+        move || train(sandbox, &server.address, "hub:owner/twice", out)
+    };
+    let [first, second] = thread::scope(|scope| {
+        let runs = [scope.spawn(start("a")), scope.spawn(start("b"))];
+        runs.map(|run| run.join().unwrap())
+    });
+    for (code, _, errors) in [&first, &second] {
+        assert_eq!(*code, Some(0), "{errors}");
+    }
+    assert_eq!(first.1, second.1);
+    let asked = server.asked();
+    let mut files: Vec<_> = asked.iter().filter(|line| line.starts_with("GET ")).collect();
+    assert!(files.len() >= 3, "{asked:?}");
+    files.sort();
+    assert!(files.windows(2).all(|pair| pair[0] != pair[1]), "{asked:?}");
+    let left = fs::read_dir(sandbox.path("cache/models--owner--twice/snapshots")).unwrap();
+    assert_eq!(left.count(), 1);
 }
 
 /// Beside its model, and alone.

@@ -244,7 +244,7 @@ fn the_page_doubts_an_order_only_where_words_alone_are_read() {
 
 #[test]
 fn the_page_reads_spectra_of_json_and_lists_with_names_of_columns() {
-    let entry = "PRECURSORMZ: 150\nNum Peaks: 2\n49.0076 120\n50.0142 99.5";
+    let entry = "precursor_mz: 150\nNum Peaks: 2\n49.0076 120\n50.0142 99.5";
     check(
         "the_page_reads_spectra_of_json_and_lists_with_names_of_columns",
         &[
@@ -260,6 +260,26 @@ fn the_page_reads_spectra_of_json_and_lists_with_names_of_columns() {
             (
                 r#"spectraOf('{"peaks": [{"mz": 49.0076, "intensity": 120}, [50.0142, 99.5]], "precursor_mz": 150}')"#,
                 json!([entry]),
+            ),
+            // ion mode and charge, which say the adduct, as matchms and GNPS write them
+            (
+                r#"spectraOf('{"precursor_mz": 179.0561, "ionmode": "negative", "charge": -1, "num_peaks": 9, "known": true, "peaks_json": [[59.0139, 10]]}')"#,
+                json!([
+                    "precursor_mz: 179.0561\nionmode: negative\ncharge: -1\nNum Peaks: 1\n59.0139 10"
+                ]),
+            ),
+            (
+                r#"spectraOf('{"Compound_Name": "a\\nb", "Precursor_MZ": "179.0561", "Ion_Mode": "Negative", "Adduct": "", "peaks_json": "[[59.0139, 10]]"}')"#,
+                json!([
+                    "compound_name: a b\nprecursor_mz: 179.0561\nion_mode: Negative\nNum Peaks: 1\n59.0139 10"
+                ]),
+            ),
+            // MoNA lists them by name
+            (
+                r#"spectraOf('{"id": "MoNA_1", "metaData": [{"name": "ionization mode", "value": "negative"}, {"name": "precursor m/z", "value": 179.0561}, {"name": "precursor type", "value": "[M-H]-"}, null], "spectrum": "59.0139:10 89.0244:20"}')"#,
+                json!([
+                    "id: MoNA_1\nionization mode: negative\nprecursor m/z: 179.0561\nprecursor type: [M-H]-\nNum Peaks: 2\n59.0139 10\n89.0244 20"
+                ]),
             ),
             // annotations may be missing
             (
@@ -335,6 +355,11 @@ fn the_page_reads_no_list_of_peaks_wrongly() {
                 r#"["49,0076\n50,0142\n91,0542", "49,1076\n50,1142", "49,120\t50,99"].map(readList)"#,
                 json!([commas, commas, commas]),
             ),
+            // with a column more
+            (
+                r#"["85,0284,10\n127,0390,5", "85,1284,10\n127,1390,5", "85,0284,10,0"].map(readList)"#,
+                json!([commas, commas, commas]),
+            ),
             // one number a line would be no peak
             (
                 r#"["49,120\n91,999", "m/z,intensity\n49,120\n91,0", "91,999"].map((text) => outcome(() => readList(spectraOf(text)[0])))"#,
@@ -342,10 +367,11 @@ fn the_page_reads_no_list_of_peaks_wrongly() {
             ),
             // what no decimal comma can be
             (
-                r#"["49.0076,120\n50,99", "49,120,1\n50,99,2", "49, 120\n50, 99", "49:120,50:99"].map(readList)"#,
+                r#"["49.0076,120\n50,99", "49,120,1\n50,99,2", "49,1200,50,9900", "49, 120\n50, 99", "49:120,50:99"].map(readList)"#,
                 json!([
                     "150 49.0076:120 50:99",
                     "150 49:120 50:99",
+                    "150 49:1200 50:9900",
                     "150 49:120 50:99",
                     "150 49:120 50:99"
                 ]),

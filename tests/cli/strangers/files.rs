@@ -340,35 +340,162 @@ fn an_sd_file_is_a_table_of_molecules() {
     stranger.trains(&Sandbox::new());
 }
 
-/// A file of MEKA, whose labels come first: those that are learned are the labels.
-#[test]
-fn a_file_of_meka_has_its_labels_first() {
+/// A file of MEKA: two labels, and the named inputs.
+fn flats(inputs: [&str; 4]) -> String {
     let mut file =
         "@relation 'flats: -C 2'\n\n@attribute cheap {0,1}\n@attribute large {0,1}\n".to_owned();
-    (0..4).for_each(|at| writeln!(file, "@attribute x{at} numeric").unwrap());
+    inputs.iter().for_each(|name| writeln!(file, "@attribute {name} numeric").unwrap());
     file += "\n@data\n";
     for row in 0..120u32 {
         let [a, b] = [row % 7, row * 5 % 11];
         let cheap = u32::from(a < 3);
         let large = u32::from(b > 5);
-        writeln!(file, "{cheap},{large},{a},{b},{},{}", 7 - a, 11 - b).unwrap();
+        let value = |name: &str| match name {
+            "x0" => a,
+            "x1" => b,
+            "x2" => 7 - a,
+            _ => 11 - b,
+        };
+        let values = inputs.map(|name| value(name).to_string()).join(",");
+        writeln!(file, "{cheap},{large},{values}").unwrap();
     }
+    file
+}
+
+const FLATS: &str = "[data]\nsource = \"multi-label\"\nfolder = \"./\"\nfile = \"flats.arff\"\n\
+     splits = { validation = 20 }\n\n\
+     [output]\nlabel = \"labels\"\nonly_training = true\n\
+     features = { kind = \"labels\", column = \"labels\" }\n\
+     kernel = { name = \"gaussian\", gamma = 0.5 }\n\n[sketch]\nfull = true\n\n\
+     [encoder]\nkind = \"kernel-machine\"\n\
+     inputs = { kind = \"vectors\", scaling = \"standard\" }\n\
+     kernel = { name = \"gaussian\", gamma = 0.5 }\nlambda = 1e-4\n\n\
+     [evaluation]\nmetric = \"f1\"\nmissing_gold = \"rank-infinity\"\n";
+
+/// Those that are learned are the labels.
+#[test]
+fn a_file_of_meka_has_its_labels_first() {
     let sandbox = Sandbox::new();
-    sandbox.write("flats.arff", &file);
-    sandbox.write(
-        "flats.toml",
-        "[data]\nsource = \"multi-label\"\nfolder = \"./\"\nfile = \"flats.arff\"\n\
-         splits = { validation = 20 }\n\n\
-         [output]\nlabel = \"labels\"\nonly_training = true\n\
-         features = { kind = \"labels\", column = \"labels\" }\n\
-         kernel = { name = \"gaussian\", gamma = 0.5 }\n\n[sketch]\nfull = true\n\n\
-         [encoder]\nkind = \"kernel-machine\"\n\
-         inputs = { kind = \"vectors\", scaling = \"standard\" }\n\
-         kernel = { name = \"gaussian\", gamma = 0.5 }\nlambda = 1e-4\n\n\
-         [evaluation]\nmetric = \"f1\"\nmissing_gold = \"rank-infinity\"\n",
-    );
+    sandbox.write("flats.arff", &flats(["x0", "x1", "x2", "x3"]));
+    sandbox.write("flats.toml", FLATS);
     let report = train(&sandbox, "flats.toml");
     assert!(number(&report, "f1") > 0.9, "{report}");
+}
+
+/// Weka takes attributes by their names only where the headers are equal, and refuses other ones.
+#[test]
+fn attributes_of_queries_are_found_by_their_names() {
+    let sandbox = Sandbox::new();
+    let names = ["x0", "x1", "x2", "x3"];
+    let reversed = ["x3", "x2", "x1", "x0"];
+    sandbox.write("flats.arff", &flats(names));
+    sandbox.write("same.arff", &flats(names));
+    sandbox.write("reversed.arff", &flats(reversed));
+    sandbox.write("other.arff", &flats(["x0", "x1", "x2", "y"]));
+    for test in ["same.arff", "reversed.arff"] {
+        let test = format!("file = \"flats.arff\"\ntest = {test:?}");
+        let config = FLATS.replacen("file = \"flats.arff\"", &test, 1);
+        sandbox.write("flats.toml", &config.replacen("metric =", "split = \"test\"\nmetric =", 1));
+        let report = sandbox.train("flats.toml", &[]);
+        assert!(number(&report, "f1") > 0.9, "{test}: {report}");
+        std::fs::remove_dir_all(sandbox.path("runs")).unwrap();
+    }
+    sandbox.write("flats.toml", FLATS);
+    sandbox.train("flats.toml", &[]);
+    let evaluated = |file: &str| {
+        let call = ["evaluate", "runs/flats", "--queries", file, "--json"];
+        number(&json(&sandbox.succeed(&call)), "f1")
+    };
+    assert_eq!(evaluated("reversed.arff"), evaluated("same.arff"));
+    let predicted = |file: &str| sandbox.succeed(&["predict", "runs/flats", file]);
+    assert_eq!(predicted("reversed.arff").replace("reversed", "same"), predicted("same.arff"));
+    let other = ["predict", "runs/flats", "other.arff"];
+    sandbox.fail(&other, 2, &["other.arff:10: ", "lacking: \"x3\"; unknown: \"y\""]);
+    // a run of an earlier version does not know the names
+    let same = evaluated("same.arff");
+    for file in ["input-columns.json", "fingerprints.safetensors"] {
+        std::fs::remove_file(sandbox.path(&format!("runs/flats/{file}"))).unwrap();
+    }
+    assert!(evaluated("same.arff") == same && evaluated("reversed.arff") < same);
+}
+
+/// A binary problem: rows of the class +1 have the features 1 and 2, those of the class -1 the features 3 and 4.
+const BINARY: &str = r#"
+[data]
+source = "multi-label"
+folder = "./"
+file = "classes.svm"
+splits = { validation = 20 }
+[output]
+label = "labels"
+features = { kind = "labels", column = "labels" }
+kernel = { name = "tanimoto" }
+[sketch]
+full = true
+[encoder]
+kind = "kernel-machine"
+kernel = { name = "cosine" }
+lambda = 1e-3
+[evaluation]
+metric = "f1"
+"#;
+
+fn class_row(row: usize) -> String {
+    let value = 1 + row % 5;
+    if row % 2 == 0 { format!("+1 1:1 2:{value}\n") } else { format!("-1 3:1 4:{value}\n") }
+}
+
+#[test]
+fn the_training_file_tells_that_labels_are_classes_of_a_binary_problem() {
+    let sandbox = Sandbox::new();
+    sandbox.write("classes.svm", &(0..80).map(class_row).collect::<String>());
+    sandbox.write("classes.toml", BINARY);
+    let report = sandbox.train("classes.toml", &[]);
+    assert_eq!(number(&report, "f1"), 1.0, "{report}");
+    let evaluated = |file: &str| {
+        let call = ["evaluate", "runs/classes", "--queries", file, "--json"];
+        number(&json(&sandbox.succeed(&call)), "f1")
+    };
+    for (file, first) in [("positive.svm", 0), ("negative.svm", 1)] {
+        let rows: String = (first..20).step_by(2).map(class_row).collect();
+        sandbox.write(file, &rows);
+        assert_eq!(evaluated(file), 1.0, "{file}");
+    }
+    sandbox.write("unlabelled.svm", " 1:1 2:3\n 3:1 4:3\n");
+    sandbox.succeed(&["predict", "runs/classes", "unlabelled.svm"]);
+    sandbox.write("others.svm", "+1 1:1 2:3\n2 3:1 4:3\n");
+    let others = ["evaluate", "runs/classes", "--queries", "others.svm"];
+    sandbox.fail(&others, 2, &["others.svm", "row 2 has the labels [2]", "+1 or -1"]);
+}
+
+/// LIBSVM and scikit-learn's `load_svmlight_file(n_features=…)` take files that end at a smaller feature: what a row does not
+/// list is 0. The run knows how many features there are, and from where they count, when the training file is gone.
+#[test]
+fn files_of_queries_may_name_fewer_features_than_the_training_file() {
+    let sandbox = Sandbox::new();
+    let from_zero: String =
+        (0..80).map(|row| format!("{},5 0:{} {}:1\n", row % 3, row % 4, 2 + row % 3)).collect();
+    sandbox.write("classes.svm", &from_zero);
+    sandbox.write("narrow.svm", "0,5 1:1\n0,5 0:3 2:1\n");
+    let test = BINARY.replacen("splits =", "test = \"narrow.svm\"\nsplits =", 1);
+    sandbox.write("classes.toml", &test.replacen("metric =", "split = \"test\"\nmetric =", 1));
+    let report = sandbox.train("classes.toml", &[]);
+    assert_eq!(number(&report, "queries"), 2.0, "{report}");
+    let evaluate = ["evaluate", "runs/classes", "--queries", "narrow.svm", "--json"];
+    let before = json(&sandbox.succeed(&evaluate));
+    assert_eq!(number(&before, "f1"), number(&report, "f1"), "{before}");
+    sandbox.write("one.svm", "0,5 1:1 2:1\n");
+    let one = ["predict", "runs/classes", "one.svm"];
+    let predicted = sandbox.succeed(&one);
+    std::fs::remove_file(sandbox.path("classes.svm")).unwrap();
+    assert_eq!(sandbox.succeed(&one), predicted);
+    sandbox.write("wide.svm", "0,5 0:1\n1,5 2:1 30:1\n");
+    let wide = ["evaluate", "runs/classes", "--queries", "wide.svm"];
+    sandbox.fail(
+        &wide,
+        2,
+        &["wide.svm:2: feature \"30\", allowed: 0..=4, the features of the training pairs"],
+    );
 }
 
 /// Times in seconds, which 32 bits round to multiples of 128. Queries may be that close to one another.

@@ -114,6 +114,56 @@ fn single_words_that_are_all_different_are_compared_by_their_letters() {
     sandbox.fail(&["init", "nested.jsonl"], 2, &said);
 }
 
+/// Texts in Chinese are no ids, and beside a longer clause behind a blank their letters are compared too. Names in Chinese are ids.
+#[test]
+fn texts_in_scripts_without_spaces_are_inputs_whose_letters_are_compared() {
+    let sandbox = Sandbox::new();
+    let kinds = [
+        ("食品", ["新鲜", "好吃", "香甜"]),
+        ("手机", ["系统", "屏幕", "信号"]),
+        ("图书", ["作者", "章节", "内容"]),
+    ];
+    for (file, between) in [("reviews.csv", "，"), ("clauses.csv", "， ")] {
+        let mut table = "作者,评论,类别\n".to_owned();
+        for at in 0..150 {
+            let (kind, words) = kinds[at % 3];
+            let [first, second] = [words[at / 3 % 3], words[at / 9 % 3]];
+            writeln!(
+                table,
+                "author {at},我们觉得这个{first}还可以{between}因为{second}第{at}次,{kind}"
+            )
+            .unwrap();
+        }
+        let stranger = Stranger {
+            file,
+            content: table.into_bytes(),
+            arguments: &[],
+            columns: ["评论", "类别"],
+            holds: "3 classes",
+            skipped: 0,
+            floor: ("accuracy", Bound::AtLeast(0.9)),
+        };
+        stranger.trains(&sandbox);
+        let config = sandbox.read(&file.replace(".csv", ".toml"));
+        assert!(config.contains("across-words"), "{file}\n{config}");
+    }
+    let thai: String = (0..40)
+        .map(|at| {
+            format!("สินค้านี้{}จริงๆครับ{at},{}\n", ["ดีมาก", "แย่มาก"][at % 2], ["pos", "neg"][at % 2])
+        })
+        .collect();
+    sandbox.write("thai.csv", &format!("รีวิว,ป้าย\n{thai}"));
+    let found = json(&sandbox.succeed(&["init", "thai.csv", "--json"]));
+    assert_eq!((&found["input"], &found["output"]), (&"รีวิว".into(), &"ป้าย".into()));
+    let first = |at: usize| char::from_u32(0x4e00 + at as u32).unwrap();
+    let named: String = (0..40)
+        .map(|at| format!("{}醇,an alcohol of the number {at},{}.5\n", first(at), at % 7))
+        .collect();
+    sandbox.write("named.csv", &format!("name,text,value\n{named}"));
+    let found = json(&sandbox.succeed(&["init", "named.csv", "--json"]));
+    assert_eq!((&found["id"], &found["input"]), (&"name".into(), &"text".into()), "{found}");
+}
+
 #[test]
 fn inputs_are_no_numbers_with_decimal_commas_or_units() {
     let sandbox = Sandbox::new();
@@ -203,6 +253,29 @@ fn further_columns_of_classes_are_named() {
     sandbox.fail(&two, 2, &["\"acid\" beside others", "one column of labels", "COLUMN=numbers"]);
     let found = json(&sandbox.succeed(&["init", "activities.csv", "--json"]));
     assert_eq!((&found["input"], &found["output"]), (&"smiles".into(), &"pchembl".into()));
+}
+
+/// As of pairs of sentences, one of which is the input.
+#[test]
+fn further_columns_of_texts_are_named() {
+    let sandbox = Sandbox::new();
+    let mut table = "premise,hypothesis,label\n".to_owned();
+    for at in 0..60 {
+        let label = ["true", "open", "false"][at % 3];
+        writeln!(
+            table,
+            "the man with the number {at} has walked to the town,somebody is {label} in {at},{label}"
+        )
+        .unwrap();
+    }
+    sandbox.write("pairs.csv", &table);
+    let shown = sandbox.succeed(&["init", "pairs.csv"]);
+    let said = "1 further columns of texts are left out: join them to one column with premise, where each says";
+    assert!(shown.contains(said), "{shown}");
+    for arguments in [["--input", "premise"], ["--as", "hypothesis=nothing"]] {
+        let shown = sandbox.succeed(&[&["init", "pairs.csv", "--force"][..], &arguments].concat());
+        assert!(!shown.contains("further columns of texts"), "{shown}");
+    }
 }
 
 /// Ranges are neither labels nor the texts that molecules are predicted from, and one shows what is not read.
@@ -351,6 +424,32 @@ fn ids_times_and_row_numbers_are_no_outputs() {
             "{found}"
         );
         assert_eq!(found["further_outputs"], serde_json::json!([]), "{found}");
+    }
+}
+
+/// As pandas writes the ids of molecules of which some are in no second table.
+#[test]
+fn ids_that_are_written_with_decimals_beside_gaps_are_no_outputs() {
+    let sandbox = Sandbox::new();
+    let mut merged = "PubChem CID,SMILES,pIC50\n".to_owned();
+    let mut volumes = "smiles,fluid\n".to_owned();
+    for at in 0..80 {
+        let smiles = format!("{}C(C)O", "C".repeat(at));
+        let id = if at % 9 == 4 { String::new() } else { format!("{}.0", 2007 + 31 * at) };
+        writeln!(merged, "{id},{smiles},{}.5", 4 + at % 5).unwrap();
+        writeln!(volumes, "{smiles},{}.0", 250 + 13 * at).unwrap();
+    }
+    for (file, table, columns) in [
+        ("merged.csv", &merged, ["SMILES", "pIC50"]),
+        // a name that only ends as those of ids do
+        ("volumes.csv", &volumes, ["smiles", "fluid"]),
+    ] {
+        sandbox.write(file, table);
+        let found = json(&sandbox.succeed(&["init", file, "--json"]));
+        let [input, output] = columns;
+        assert_eq!((&found["input"], &found["output"]), (&input.into(), &output.into()));
+        let none = (&serde_json::json!([]), &serde_json::json!(0));
+        assert_eq!((&found["further_outputs"], &found["skipped"]), none, "{found}");
     }
 }
 

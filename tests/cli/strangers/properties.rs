@@ -208,6 +208,31 @@ fn classes_of_several_words_are_learned_from_texts() {
     assert!(report["hamming_loss"].is_null());
 }
 
+/// What the class depends on may be a word of one character.
+#[test]
+fn words_of_one_character_are_read() {
+    let mut table = "text,risk\n".to_owned();
+    for at in 0..200 {
+        let grade = 1 + at * 7 % 5;
+        let risk = if grade > 2 { "high" } else { "low" };
+        let biopsy = 100 + at;
+        writeln!(table, "biopsy {biopsy} of the left lung shows a grade {grade} tumour,{risk}")
+            .unwrap();
+    }
+    let sandbox = Sandbox::new();
+    let stranger = Stranger {
+        file: "biopsies.csv",
+        content: table.into_bytes(),
+        arguments: &[],
+        columns: ["text", "risk"],
+        holds: "2 classes",
+        skipped: 0,
+        floor: ("accuracy", Bound::AtLeast(0.95)),
+    };
+    stranger.trains(&sandbox);
+    assert!(sandbox.read("biopsies.toml").contains("min_characters = 1"));
+}
+
 #[test]
 fn the_unit_of_numbers_of_a_small_table_changes_little() {
     const WORDS: [&str; 12] = [

@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use super::{Bound, Stranger, flats, half_of_constant, pairs};
+use super::{Bound, Flat, Stranger, flats, half_of_constant, pairs};
 use crate::sandbox::{Sandbox, number};
 
 const MRR: f64 = 0.2;
@@ -231,6 +231,43 @@ fn points_and_commas_before_decimals_are_read_or_named() {
     assert!(warnings.contains("the comma in 10 cells of the column \"x\""), "{warnings}");
 }
 
+/// One comma before three digits is before decimals where an exponent follows, as pandas writes numbers by `decimal=","`, and
+/// in doubt elsewhere.
+#[test]
+fn a_comma_before_three_digits_is_decimal_before_an_exponent_and_named_elsewhere() {
+    let sandbox = Sandbox::new();
+    let table = |cell: &dyn Fn(f64) -> String| {
+        let flats = flats(60);
+        let row = |flat: &Flat| format!("{};{}\n", flat.text, cell(flat.rent));
+        "offer;value\n".to_owned() + &flats.iter().map(row).collect::<String>()
+    };
+    let exponent = |rent: f64| format!("{:.3}E+03", 1.0 + rent / 1000.0).replace('.', ",");
+    sandbox.write("exponents.csv", &table(&exponent));
+    let shown = sandbox.succeed(&["init", "exponents.csv"]);
+    assert!(shown.contains("numbers, with decimal commas"), "{shown}");
+    assert!(!shown.contains("thousands"), "{shown}");
+
+    let three = |rent: f64| format!("{:.3}", 1.0 + rent / 1000.0).replace('.', ",");
+    sandbox.write("three.csv", &table(&three));
+    let shown = sandbox.succeed(&["init", "three.csv"]);
+    let said = [
+        "value: the comma in \"1,",
+        "is read as that of thousands, though every number has one before three digits (decimal = \",\" beside",
+    ];
+    said.iter().for_each(|part| assert!(shown.contains(part), "{part}\n{shown}"));
+
+    // amounts of money, and numbers below 1,000, tell that commas are those of thousands
+    let dollars = |rent: f64| format!("${}", three(rent));
+    let some = |rent: f64| if rent < 800.0 { format!("{rent:.0}") } else { three(rent) };
+    let cases: [(&str, &dyn Fn(f64) -> String); 2] =
+        [("dollars.csv", &dollars), ("some.csv", &some)];
+    for (file, cell) in cases {
+        sandbox.write(file, &table(cell));
+        let shown = sandbox.succeed(&["init", file]);
+        assert!(!shown.contains("thousands"), "{file}\n{shown}");
+    }
+}
+
 #[test]
 fn prices_with_groups_of_thousands_are_numbers_and_dates_are_left_out() {
     let mut table = "offer,seen,price\n".to_owned();
@@ -329,6 +366,76 @@ fn labels_with_the_separator_in_their_names_are_learned_as_others() {
     }
 }
 
+/// The layouts of GoEmotions: most rows have one number of a label, and few have three.
+#[test]
+fn sets_of_numbers_of_labels_are_no_numbers() {
+    let words = ["happy", "furious", "afraid", "in tears", "in love", "amazed", "calm"];
+    let mut lines = String::new();
+    let mut table = "text\tlabels\n".to_owned();
+    for at in 0..300usize {
+        let count = if at % 30 == 7 { 3 } else { 1 + usize::from(at.is_multiple_of(6)) };
+        let labels: Vec<usize> = (0..count).map(|next| (at * 5 + 2 * next) % 7).collect();
+        let felt = labels.iter().map(|&label| words[label]).collect::<Vec<_>>().join(" and ");
+        let text = format!("I was {felt} when they left on day {at}");
+        let numbers = labels.iter().map(usize::to_string).collect::<Vec<_>>().join(",");
+        writeln!(table, "{text}\t{numbers}").unwrap();
+        writeln!(lines, "{}", serde_json::json!({ "text": text, "labels": labels })).unwrap();
+    }
+    for (file, content, holds) in [
+        ("emotions.tsv", table, "labels, with ',' between"),
+        ("emotions.jsonl", lines, "labels, with spaces between"),
+    ] {
+        let stranger = Stranger {
+            file,
+            content: content.into_bytes(),
+            arguments: &[],
+            columns: ["text", "labels"],
+            holds,
+            skipped: 0,
+            floor: ("f1", Bound::AtLeast(0.8)),
+        };
+        stranger.trains(&Sandbox::new());
+    }
+    // thousands and decimal commas
+    let sandbox = Sandbox::new();
+    for (file, cells) in [
+        ("thousands.tsv", ["1,234,567", "850,000", "12,500"]),
+        ("commas.tsv", ["1,5", "2,25", "3"]),
+    ] {
+        let row = |at: usize| format!("a thing of the number {at}\t{}\n", cells[at % 3]);
+        let rows: String = (0..30).map(row).collect();
+        sandbox.write(file, &format!("text\tvalue\n{rows}"));
+        let found = sandbox.succeed(&["init", file]);
+        assert!(!found.contains("labels"), "{file}\n{found}");
+    }
+}
+
+/// Some texts of lists in JSON lines have the sign that stands between labels elsewhere.
+#[test]
+fn lists_of_json_may_have_semicolons_in_their_texts() {
+    let mut table = String::new();
+    for pair in pairs(240) {
+        let parts = [("acid; organic", "C(=O)O"), ("ring", "1"), ("amine", "N")];
+        let has = parts.iter().filter(|(_, part)| pair.smiles.contains(part));
+        let tags: Vec<&str> = has.map(|(name, _)| *name).collect();
+        writeln!(table, "{}", serde_json::json!({ "text": pair.text, "tags": tags })).unwrap();
+    }
+    let stranger = Stranger {
+        file: "tags.jsonl",
+        content: table.into_bytes(),
+        arguments: &[],
+        columns: ["text", "tags"],
+        holds: "labels, with ';' between",
+        skipped: 0,
+        floor: ("f1", Bound::AtLeast(0.6)),
+    };
+    let sandbox = Sandbox::new();
+    stranger.trains(&sandbox);
+    let text = "an organic acid with a carboxy group";
+    let found = sandbox.succeed(&["search", "runs/tags", text, "--top", "20"]);
+    assert!(found.contains("acid; organic"), "{found}");
+}
+
 /// As French programs write them.
 #[test]
 fn thousands_behind_spaces_are_one_number() {
@@ -378,6 +485,46 @@ fn sequences_are_texts_without_words() {
     };
     stranger.trains(&sandbox);
     assert!(sandbox.read("proteins.toml").contains("across-words"));
+}
+
+/// Nucleotides as BOLD writes them, aligned, so that most end with gaps. InChIKeys are ids.
+#[test]
+fn aligned_sequences_are_texts_and_keys_of_molecules_are_none() {
+    // by a linear congruential generator
+    let letters = |seed: usize, count: usize, alphabet: &[u8]| -> String {
+        let mut state = seed as u32;
+        let letter = |_| {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            alphabet[(state >> 16) as usize % alphabet.len()] as char
+        };
+        (0..count).map(letter).collect()
+    };
+    let mut table = "key,nucleotides,species\n".to_owned();
+    for row in 0..150 {
+        let (species, motif) = [
+            ("Apis mellifera", "ACCGCGGAATGTATGAG"),
+            ("Bombus terrestris", "TTGGCACTTATCAGGCC"),
+            ("Osmia bicornis", "GGTGATATACTAATTTT"),
+        ][row % 3];
+        let [head, tail] = [0, 1].map(|part| letters(7 * (2 * row + part), 12, b"ACGT"));
+        let gaps = "-".repeat(row % 4);
+        let parts =
+            [14, 10, 1].map(|count| letters(row * count, count, b"ABCDEFGHIJKLMNOPQRSTUVW"));
+        writeln!(table, "{},{head}{motif}{tail}{gaps}NN,{species}", parts.join("-")).unwrap();
+    }
+    let sandbox = Sandbox::new();
+    let stranger = Stranger {
+        file: "barcodes.csv",
+        content: table.into_bytes(),
+        arguments: &[],
+        columns: ["nucleotides", "species"],
+        holds: "3 classes",
+        skipped: 0,
+        floor: ("accuracy", Bound::AtLeast(0.8)),
+    };
+    let (found, _) = stranger.trains(&sandbox);
+    assert_eq!(found["id"], "key", "{found}");
+    assert!(sandbox.read("barcodes.toml").contains("across-words"));
 }
 
 /// Most sets have one label, and some none: they are no classes.
@@ -588,7 +735,7 @@ fn lists_of_a_joined_table_are_label_sets() {
     let mut labels = String::new();
     for at in 0..60 {
         writeln!(texts, "c{at},a text about the thing with the number {at}").unwrap();
-        let tag = ["acid", "base"][at % 2];
+        let tag = ["acid; organic", "base"][at % 2];
         let row = serde_json::json!({ "cid": format!("c{at}"), "tags": [tag] });
         writeln!(labels, "{row}").unwrap();
     }
@@ -598,7 +745,7 @@ fn lists_of_a_joined_table_are_label_sets() {
     assert!(shown.contains("labels, with ';' between"), "{shown}");
     let joined = sandbox.read("texts-labels.jsonl");
     let first = crate::sandbox::json(joined.lines().next().unwrap());
-    assert_eq!(first["tags"], serde_json::json!(["acid"]));
+    assert_eq!(first["tags"], serde_json::json!(["acid; organic"]));
 }
 
 /// The columns of the others stand behind those of the first, and those of a name that is taken get one of their own.

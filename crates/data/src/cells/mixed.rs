@@ -83,7 +83,7 @@ impl NumberNotation {
     }
 
     /// Returns the other one of `.` and `,`.
-    pub(super) fn other_sign(&self) -> char {
+    pub fn other_sign(&self) -> char {
         if self.decimal == ',' { '.' } else { ',' }
     }
 

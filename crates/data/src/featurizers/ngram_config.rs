@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum NgramKind {
-    /// Runs of words; a word is two or more letters, digits or underscores.
+    /// Runs of words; a word is a run of letters, digits and underscores, of at least `min_characters`.
     Words,
     /// Runs of characters inside one word, which is padded with a space on both sides
     /// (scikit-learn's `char_wb`).
@@ -31,6 +31,10 @@ pub struct NgramConfig {
     pub min: usize,
     /// Length of the longest n-grams.
     pub max: usize,
+    /// Characters of the shortest word, of blocks of kind `words`; 2 if left out, as of scikit-learn (`\b\w\w+\b`). With 1 every
+    /// word counts, also `7` and `K` (`\b\w+\b`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub min_characters: Option<usize>,
     /// Whether texts are lower-cased. Not for SMILES: `c` is aromatic, `C` is not.
     #[serde(default = "yes")]
     pub lowercase: bool,
@@ -48,21 +52,39 @@ dsokr_core::defaults! {
     yes: bool = true,
 }
 
+/// The number of characters of the shortest word, where a configuration does not say it.
+const SHORTEST_WORD: usize = 2;
+
 impl NgramConfig {
     /// Creates all n-grams of these lengths, lower-cased.
     pub fn new(kind: NgramKind, min: usize, max: usize) -> Self {
-        Self { kind, min, max, lowercase: true, min_texts: 1, buckets: 0 }
+        Self { kind, min, max, min_characters: None, lowercase: true, min_texts: 1, buckets: 0 }
+    }
+
+    /// Returns the number of characters of the shortest word that counts.
+    pub fn shortest_word(&self) -> usize {
+        self.min_characters.unwrap_or(SHORTEST_WORD)
     }
 
     /// Checks lengths.
     ///
     /// # Errors
-    /// [`Error::Value`] for `min` 0 or above `max`, and for more buckets than 32-bit indices reach.
+    /// [`Error::Value`] for `min` 0 or above `max`, for `min_characters` 0 or where there are no words, and for more buckets
+    /// than 32-bit indices reach.
     pub fn validate(&self) -> Result<(), Error> {
         let Self { min, max, min_texts, buckets, .. } = self;
         let holds = *min > 0 && min <= max && *max <= 64;
         let found = format_args!("min {min}, max {max}");
         Error::ensure(holds, "ngrams", found, "1 ≤ min ≤ max ≤ 64")?;
+        if let Some(shortest) = self.min_characters {
+            let (holds, allowed) = match self.kind {
+                NgramKind::Words => (shortest > 0, "1 or more"),
+                NgramKind::Characters | NgramKind::AcrossWords => {
+                    (false, "absent, where blocks are not of kind words")
+                }
+            };
+            Error::ensure(holds, "ngrams.min_characters", shortest, allowed)?;
+        }
         let allowed = "1 with buckets, which keep every n-gram";
         let holds = *buckets == 0 || *min_texts <= 1;
         Error::ensure(holds, "ngrams.min_texts", min_texts, allowed)?;
@@ -75,8 +97,9 @@ impl NgramConfig {
         match self.kind {
             NgramKind::Words => {
                 let word = |c: char| c.is_alphanumeric() || c == '_';
-                let words: Vec<&str> =
-                    text.split(|c| !word(c)).filter(|w| w.chars().nth(1).is_some()).collect();
+                let shortest = self.shortest_word();
+                let counts = |word: &&str| word.chars().take(shortest).count() == shortest;
+                let words: Vec<&str> = text.split(|c| !word(c)).filter(counts).collect();
                 for n in self.min..=self.max {
                     for run in words.windows(n) {
                         if n == 1 { visit(run[0]) } else { visit(&run.join(" ")) }

@@ -9,7 +9,7 @@ use dsokr_core::{Cancellation, Error, RowWeights};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::ngram_config::{CasedText, NgramConfig};
+use super::ngram_config::{CasedText, NgramConfig, NgramKind};
 
 /// TF-IDF weights of n-grams as scikit-learn's `TfidfVectorizer(sublinear_tf=True)` gives them:
 /// `(1 + ln tf) · (ln((1 + n) / (1 + df)) + 1)`, every block of a row normalised to length 1.
@@ -49,9 +49,18 @@ impl TfIdf {
         let blocks = configs.iter().map(block).collect::<Result<Vec<_>, _>>()?;
         let fitted = Self { blocks };
         if fitted.width() == 0 {
+            let mut remedies = Vec::new();
+            if configs.iter().any(|ngrams| ngrams.min_texts > 1) {
+                remedies.push("lower min_texts");
+            }
+            if shorter_words_help(configs, &texts) {
+                remedies.push("set min_characters = 1 in blocks of words");
+            }
+            remedies.push("give longer texts");
             let texts = texts.len();
+            let remedies = remedies.join(", or ");
             return Err(Error::Unsupported(format!(
-                "the {texts} training texts give no n-gram: lower min_texts, or give longer texts"
+                "the {texts} training texts give no n-gram: {remedies}"
             )));
         }
         check_width(fitted.width())?;
@@ -90,9 +99,7 @@ impl TfIdf {
     /// ```
     /// use dsokr_data::featurizers::{NgramConfig, NgramKind, TfIdf};
     ///
-    /// let words = NgramConfig {
-    ///     kind: NgramKind::Words, min: 1, max: 1, lowercase: true, min_texts: 1, buckets: 0,
-    /// };
+    /// let words = NgramConfig::new(NgramKind::Words, 1, 1);
     /// let texts = ["red wine", "red ink"];
     /// let rows = TfIdf::fit(&[words], texts.into_iter())?.rows(&texts)?;
     /// assert_eq!((rows.len(), rows.width(), rows.entries()), (2, 3, 4));
@@ -256,6 +263,18 @@ impl NgramBlock {
         let runs = indices.chunk_by(|a, b| a == b);
         runs.map(|run| (run[0], run.len() as u32)).collect()
     }
+}
+
+/// Whether some of the blocks are of words, and texts have n-grams of shorter words than these.
+fn shorter_words_help(configs: &[NgramConfig], texts: &[CasedText]) -> bool {
+    let longer =
+        |ngrams: &&NgramConfig| ngrams.kind == NgramKind::Words && ngrams.shortest_word() > 1;
+    configs.iter().filter(longer).any(|ngrams| {
+        let shorter = NgramConfig { min_characters: Some(1), ..ngrams.clone() };
+        let mut some = false;
+        texts.iter().for_each(|text| shorter.each(text, &mut |_| some = true));
+        some
+    })
 }
 
 /// The number of texts in which an n-gram occurs.

@@ -212,9 +212,11 @@ impl Library {
     pub fn merged(&self, adduct: &str) -> Result<Self, Error> {
         let ion: Adduct = adduct.parse()?;
         let kind = |one: &Reference| -> Option<&'static str> {
-            let mz = ion.mz(self.molecules[one.molecule].mass);
+            let mass = self.molecules[one.molecule].mass;
+            let mz = ion.mz(mass);
             let near = (one.spectrum.precursor_mz() - mz).abs() <= mz * PRECURSOR_PPM * 1e-6;
-            let is_ion = one.spectrum.adduct().is_some() && one.spectrum.ion().ok()? == ion;
+            let is_ion =
+                one.spectrum.adduct().is_some() && one.spectrum.ion_of(mass).ok()?.1 == ion;
             let instrument = one.instrument.to_uppercase();
             let (_, kind) = RESOLVING.iter().find(|(part, _)| instrument.contains(part))?;
             (near && is_ion).then_some(*kind)

@@ -1,9 +1,11 @@
 //! ARFF files, sparse and dense, of Weka, Mulan and MEKA.
 
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::path::Path;
 
 use dsokr_basis::Features;
+use dsokr_core::message::list;
 
 use super::{BadRows, MultiLabel, Rows, check_rows, each_line, number};
 use crate::error::Error;
@@ -21,8 +23,9 @@ struct Attribute {
 /// negative; `labels`, if given, must agree.
 ///
 /// Attributes are numeric, real, integer, or nominal with numbers for values (`{0,1}`); labels hold 0
-/// or 1. Names may be quoted, `%` starts a comment, indices count from 0. What a sparse row does not list is 0, or the
-/// first value of a nominal attribute: 1 of `{1,0}`. Inputs are sparse rows when the first row is sparse, else dense.
+/// or 1. Names may be quoted, and no two are equal. `%` starts a comment, indices count from 0. What a sparse row does not
+/// list is 0, or the first value of a nominal attribute: 1 of `{1,0}`. Inputs are sparse rows when the first row is sparse,
+/// else dense.
 ///
 /// # Errors
 /// [`Error::Io`]; [`dsokr_core::Error::File`] with the line and what is wrong with it, a missing value (`?`) among
@@ -30,7 +33,7 @@ struct Attribute {
 /// attribute is a label and one is none, for a number of labels that neither the file nor the argument says, and for
 /// two that differ.
 pub fn read_arff(path: &Path, labels: impl Into<Option<usize>>) -> Result<MultiLabel, Error> {
-    let (read, bad) = arff_labels(path, labels.into(), Columns::Any)?;
+    let (read, bad, _) = arff_labels(path, labels.into(), Columns::Any, None)?;
     check_rows(bad).map(|()| read)
 }
 
@@ -43,14 +46,19 @@ pub(crate) enum Columns {
     ToldApart,
 }
 
-/// Reads a file like [`read_arff`], together with the rows that cannot be read, which are empty.
+/// Inputs and sets of labels, the rows that cannot be read, which are empty, and the names of the inputs.
+type Labels = (MultiLabel, BadRows, Vec<String>);
+
+/// Reads a file like [`read_arff`], whose inputs are in the order of `training`, the names of the training inputs, where
+/// these are known.
 pub(crate) fn arff_labels(
     path: &Path,
     labels: Option<usize>,
     columns: Columns,
-) -> Result<(MultiLabel, BadRows), Error> {
+    training: Option<&[String]>,
+) -> Result<Labels, Error> {
     let mut sets: Vec<Vec<u32>> = Vec::new();
-    let (mut rows, names) = arff(path, labels, columns, |_, outputs| {
+    let (mut rows, [inputs, names]) = arff(path, labels, columns, training, |_, outputs| {
         let set = outputs.iter().filter_map(|&(label, name, value, text)| match value {
             1.0 => Some(Ok(label as u32)),
             0.0 => None,
@@ -60,29 +68,31 @@ pub(crate) fn arff_labels(
         Ok(())
     })?;
     let bad = std::mem::take(&mut rows.bad);
-    Ok((rows.named(path, sets, names.into_iter())?, bad))
+    Ok((rows.named(path, sets, names.into_iter())?, bad, inputs))
 }
 
-/// Inputs, a row of numbers for each, and the rows that cannot be read, which are zeros.
-pub(crate) type Numbers = (Features, Vec<Vec<f32>>, BadRows);
+/// Inputs, a row of numbers for each, the rows that cannot be read, which are zeros, and the names of the inputs.
+type Numbers = (Features, Vec<Vec<f32>>, BadRows, Vec<String>);
 
 /// Reads a multi-target ARFF file, whose last `targets` attributes are numbers to predict: the features, and a row of
-/// numbers for each. The rest is as in [`read_arff`].
+/// numbers for each. The rest is as in [`arff_labels`].
 pub(crate) fn arff_numbers(
     path: &Path,
     targets: Option<usize>,
     columns: Columns,
+    training: Option<&[String]>,
 ) -> Result<Numbers, Error> {
     let mut numbers: Vec<Vec<f32>> = Vec::new();
-    let (mut rows, names) = arff(path, targets, columns, |targets, outputs| {
-        let mut row = vec![0.0; targets];
-        outputs.iter().for_each(|&(target, _, value, _)| row[target] = value);
-        numbers.push(row);
-        Ok(())
-    })?;
+    let (mut rows, [inputs, names]) =
+        arff(path, targets, columns, training, |targets, outputs| {
+            let mut row = vec![0.0; targets];
+            outputs.iter().for_each(|&(target, _, value, _)| row[target] = value);
+            numbers.push(row);
+            Ok(())
+        })?;
     let bad = std::mem::take(&mut rows.bad);
     let targets = names.len();
-    Ok((rows.features(path, targets, 4.0 * targets as f64)?, numbers, bad))
+    Ok((rows.features(path, targets, 4.0 * targets as f64)?, numbers, bad, inputs))
 }
 
 /// An output that a row lists: its number, its name, its value, and that as text.
@@ -94,6 +104,8 @@ struct OutputAttributes {
     outputs: Range<usize>,
     /// The number of all attributes.
     all: usize,
+    /// The place of each input among the training inputs, where it is another one.
+    order: Option<Vec<usize>>,
 }
 
 impl OutputAttributes {
@@ -118,7 +130,7 @@ impl OutputAttributes {
         }
         let first = stated.is_some_and(|stated| stated > 0);
         let outputs = if first { 0..count } else { all - count..all };
-        Ok(Self { outputs, all })
+        Ok(Self { outputs, all, order: None })
     }
 
     /// Returns the number of inputs.
@@ -133,7 +145,32 @@ impl OutputAttributes {
 
     /// Returns the place of an attribute among the inputs.
     fn input(&self, attribute: usize) -> usize {
-        if attribute < self.outputs.start { attribute } else { attribute - self.outputs.len() }
+        let place =
+            if attribute < self.outputs.start { attribute } else { attribute - self.outputs.len() };
+        self.order.as_ref().map_or(place, |order| order[place])
+    }
+
+    /// Puts the inputs into the order of the training inputs, which must have the same names.
+    fn ordered(self, inputs: &[&str], training: &[String]) -> Result<Self, String> {
+        if inputs.iter().eq(training) {
+            return Ok(self);
+        }
+        let places: HashMap<&str, usize> =
+            training.iter().enumerate().map(|(place, name)| (name.as_str(), place)).collect();
+        let is_there: HashSet<&str> = inputs.iter().copied().collect();
+        let lacking = training.iter().filter(|name| !is_there.contains(name.as_str()));
+        let lacking: Vec<String> = lacking.cloned().collect();
+        let unknown = inputs.iter().filter(|name| !places.contains_key(**name));
+        let unknown: Vec<String> = unknown.map(|&name| name.to_owned()).collect();
+        if !lacking.is_empty() || !unknown.is_empty() {
+            return Err(format!(
+                "the attributes that are inputs must be those of the training, in any order; lacking: {}; unknown: {}",
+                list(&lacking),
+                list(&unknown)
+            ));
+        }
+        let order = inputs.iter().filter_map(|name| places.get(name).copied()).collect();
+        Ok(Self { order: Some(order), ..self })
     }
 }
 
@@ -142,7 +179,9 @@ impl OutputAttributes {
 fn meka_classes(relation: &str) -> Option<isize> {
     let words: Vec<&str> =
         relation.split([' ', '\t', '\'', '"']).filter(|w| !w.is_empty()).collect();
-    words.windows(2).find(|pair| pair[0].ends_with("-C")).and_then(|pair| pair[1].parse().ok())
+    // filters of Weka, which the name lists too, have options -C without a number
+    let mut options = words.windows(2).filter(|pair| pair[0].ends_with("-C"));
+    options.find_map(|pair| pair[1].parse().ok())
 }
 
 /// A row of an ARFF file.
@@ -161,6 +200,8 @@ struct Row<'t> {
 struct Header {
     relation: String,
     attributes: Vec<Attribute>,
+    /// The names of the attributes.
+    names: HashSet<String>,
     /// Attributes that are not 0 where a sparse row does not list them.
     implied: Vec<usize>,
 }
@@ -171,7 +212,16 @@ impl Header {
         let (keyword, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
         match keyword.to_ascii_lowercase().as_str() {
             "@relation" => self.relation = rest.to_owned(),
-            "@attribute" => self.attributes.push(attribute(rest.trim())?),
+            "@attribute" => {
+                let attribute = attribute(rest.trim())?;
+                let name = &attribute.name;
+                if !self.names.insert(name.clone()) {
+                    return Err(format!(
+                        "a second attribute {name:?}: attributes are told apart by their names, so rename one of them"
+                    ));
+                }
+                self.attributes.push(attribute);
+            }
             "@data" => {
                 let is_implied = |at: &usize| self.attributes[*at].first().parse() != Ok(0.0);
                 self.implied = (0..self.attributes.len()).filter(is_implied).collect();
@@ -180,6 +230,13 @@ impl Header {
             _ => return Err(format!("{keyword:?}, allowed: @relation, @attribute, @data")),
         }
         Ok(false)
+    }
+
+    /// Returns the names of the attributes that are inputs.
+    fn inputs(&self, places: &OutputAttributes) -> impl Iterator<Item = &str> {
+        let attributes = self.attributes.iter().enumerate();
+        let inputs = attributes.filter(move |(at, _)| places.output(*at).is_none());
+        inputs.map(|(_, attribute)| attribute.name.as_str())
     }
 
     /// Reads a row.
@@ -205,19 +262,23 @@ impl Header {
                 None => row.inputs.push((places.input(at) as u32, value)),
             }
         }
+        if places.order.is_some() {
+            row.inputs.sort_unstable_by_key(|entry| entry.0);
+        }
         Ok(row)
     }
 }
 
 /// Reads the rows of an ARFF file, of whose attributes some are outputs, as [`OutputAttributes::new`] finds them, and
-/// the names of these; `output` takes the number of outputs and what each row lists of them, or says what is wrong
-/// with it.
+/// the names of inputs and outputs; `output` takes the number of outputs and what each row lists of them, or says what is
+/// wrong with it. The inputs are in the order of `training`, the names of the training inputs, where these are known.
 fn arff(
     path: &Path,
     count: Option<usize>,
     columns: Columns,
+    training: Option<&[String]>,
     mut output: impl FnMut(usize, &[Listed]) -> Result<(), String>,
-) -> Result<(Rows, Vec<String>), Error> {
+) -> Result<(Rows, [Vec<String>; 2]), Error> {
     let mut header = Header::default();
     let mut data: Option<(Rows, OutputAttributes)> = None;
     // of each attribute
@@ -230,8 +291,12 @@ fn arff(
         let wrong = |message: String| Error::line(path, line, message);
         let Some((rows, places)) = &mut data else {
             if header.declare(text).map_err(wrong)? {
-                let places =
+                let mut places =
                     OutputAttributes::new(&header.relation, count, header.attributes.len())?;
+                if let Some(training) = training {
+                    let inputs: Vec<&str> = header.inputs(&places).collect();
+                    places = places.ordered(&inputs, training).map_err(wrong)?;
+                }
                 roundings.resize(places.all, Rounding::default());
                 data = Some((Rows { width: places.inputs(), ..Rows::default() }, places));
             }
@@ -268,9 +333,10 @@ fn arff(
             rounding.check(path, format_args!("of the attribute {:?}", attribute.name))
         })?;
     }
+    let inputs = header.inputs(&places).map(str::to_owned).collect();
     let outputs = header.attributes.drain(places.outputs);
     let names = outputs.map(|output| output.name).collect();
-    Ok((rows, names))
+    Ok((rows, [inputs, names]))
 }
 
 impl Attribute {
@@ -317,13 +383,7 @@ fn entries(text: &str, attributes: usize) -> Result<Vec<(usize, &str)>, String> 
 }
 
 fn attribute(text: &str) -> Result<Attribute, String> {
-    let quote = text.chars().next().filter(|c| matches!(c, '\'' | '"'));
-    let split = match quote {
-        Some(quote) => text[1..].split_once(quote),
-        None => text.split_once(char::is_whitespace),
-    };
-    let (name, kind) = split.ok_or("an attribute has a name and a type")?;
-    let name = name.to_owned();
+    let (name, kind) = name(text).ok_or("an attribute has a name and a type")?;
     let kind = kind.trim();
     if let Some(values) = kind.strip_prefix('{').and_then(|kind| kind.strip_suffix('}')) {
         let values: Vec<String> =
@@ -339,6 +399,32 @@ fn attribute(text: &str) -> Result<Attribute, String> {
         "numeric" | "real" | "integer" => Ok(Attribute { name, nominal: None }),
         _ => Err(format!("{name}: type {kind:?}, allowed: numeric, real, integer, {{0,1}}")),
     }
+}
+
+/// Returns the name at the beginning of a text, and what follows it. A name ends at a blank or before `{`, unless it is
+/// between quotation marks; there a backslash stands before what is meant as it is, and in `\n`, `\r` and `\t`, as Weka
+/// writes them.
+fn name(text: &str) -> Option<(String, &str)> {
+    let Some(quote) = text.chars().next().filter(|c| matches!(c, '\'' | '"')) else {
+        let end = text.find(|c: char| c.is_whitespace() || c == '{')?;
+        let (name, rest) = text.split_at(end);
+        return Some((name.to_owned(), rest));
+    };
+    let mut name = String::new();
+    let mut characters = text.char_indices().skip(1);
+    while let Some((at, c)) = characters.next() {
+        match c {
+            c if c == quote => return Some((name, &text[at + c.len_utf8()..])),
+            '\\' => name.push(match characters.next()?.1 {
+                'n' => '\n',
+                'r' => '\r',
+                't' => '\t',
+                c => c,
+            }),
+            c => name.push(c),
+        }
+    }
+    None
 }
 
 fn unquoted(text: &str) -> &str {

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use super::{MultiLabel, Rows, each_line, number};
 use crate::error::Error;
+use crate::input_columns::Numbering;
 
 /// The largest index of a feature of a libsvm file that is taken; a wider file is more likely a spelling mistake than
 /// data.
@@ -29,36 +30,61 @@ pub fn read_libsvm(path: &Path, labels: Option<usize>) -> Result<MultiLabel, Err
     file.multi_label(path, labels)
 }
 
-/// Reads a file like [`read_libsvm`], with features that count from 0 if `zero_based`, else from 1.
-pub(crate) fn read_libsvm_from(
+/// Reads a file like [`read_libsvm`], whose features and labels are those of the file of the training pairs.
+pub(crate) fn read_libsvm_like(
     path: &Path,
     labels: Option<usize>,
-    zero_based: bool,
+    training: Numbering,
 ) -> Result<MultiLabel, Error> {
-    let file = LibsvmFile::read(path, labels, Some(zero_based))?;
+    let file = LibsvmFile::read(path, labels, Some(training))?;
     file.multi_label(path, labels)
 }
 
-/// Returns whether the features of a libsvm file count from 0: its header says so, or one of them is 0.
-pub(crate) fn libsvm_counts_from_zero(path: &Path) -> Result<bool, Error> {
-    let mut zero_based = false;
-    let mut first = true;
-    each_line(path, |_, text| {
-        let text = libsvm_text(text);
-        if std::mem::take(&mut first) && header(text).is_some() {
-            zero_based = true;
-        }
-        let zero =
-            |word: &str| word.split_once(':').is_some_and(|(at, _)| at.parse() == Ok(0usize));
-        zero_based |= text.split_whitespace().any(zero);
-        Ok(())
-    })?;
-    Ok(zero_based)
+impl Numbering {
+    /// Reads a file; `zero_based`, where it is given, is right.
+    pub(crate) fn of_file(path: &Path, zero_based: Option<bool>) -> Result<Self, Error> {
+        let mut has_zero = false;
+        let mut binary = false;
+        let mut columns = None;
+        let mut last = 0;
+        let mut first = true;
+        each_line(path, |_, text| {
+            let text = libsvm_text(text);
+            if text.trim().is_empty() {
+                return Ok(());
+            }
+            if std::mem::take(&mut first)
+                && let Some([_, features, _]) = header(text)
+            {
+                columns = Some(features);
+                return Ok(());
+            }
+            let features = text.split_whitespace().filter_map(|word| word.split_once(':'));
+            for feature in features.filter_map(|(at, _)| at.parse::<usize>().ok()) {
+                has_zero |= feature == 0;
+                last = last.max(feature);
+            }
+            binary |= labels_of(text).any(|label| label.parse() == Ok(-1i64));
+            Ok(())
+        })?;
+        let zero_based = zero_based.unwrap_or(has_zero || columns.is_some());
+        let width = columns.unwrap_or(if zero_based { last.saturating_add(1) } else { last });
+        Ok(Self { width, zero_based, binary })
+    }
 }
 
 /// Returns a line without its comment.
 fn libsvm_text(line: &str) -> &str {
     line.split('#').next().unwrap_or_default()
+}
+
+/// Returns the labels of a line, as numbers are written; a line that starts with a blank has none.
+fn labels_of(text: &str) -> impl Iterator<Item = &str> {
+    let word = if text.starts_with([' ', '\t']) { None } else { text.split_whitespace().next() };
+    let labels = word.filter(|word| !word.contains(':')).into_iter();
+    let labels = labels.flat_map(|word| word.split(',')).filter(|label| !label.is_empty());
+    // "3.0" is how some writers put a label
+    labels.map(|label| label.strip_suffix(".0").unwrap_or(label))
 }
 
 /// Returns the numbers of rows, features and labels in the first line of a file of the Extreme Classification
@@ -84,7 +110,11 @@ struct LibsvmFile {
 }
 
 impl LibsvmFile {
-    fn read(path: &Path, labels: Option<usize>, zero_based: Option<bool>) -> Result<Self, Error> {
+    fn read(
+        path: &Path,
+        labels: Option<usize>,
+        training: Option<Numbering>,
+    ) -> Result<Self, Error> {
         let mut file = Self::default();
         let mut first = true;
         let mut has_zero = false;
@@ -102,22 +132,39 @@ impl LibsvmFile {
             let high = labels.or(file.header.map(|[.., labels]| labels)).unwrap_or(MOST_LABELS);
             let row = file.row(text, high).map_err(|message| Error::line(path, line, message))?;
             has_zero |= row.first().is_some_and(|&(feature, _)| feature == 0);
-            if has_zero && zero_based == Some(false) {
-                let message = format!("feature \"0\", allowed: 1..={WIDEST}");
-                return Err(Error::line(path, line, message));
+            if let Some(Numbering { width, zero_based, .. }) = training {
+                let allowed = if zero_based { 0..=width.saturating_sub(1) } else { 1..=width };
+                let mut features = row.iter().map(|&(feature, _)| feature as usize);
+                if let Some(feature) = features.find(|feature| !allowed.contains(feature)) {
+                    let message = format!(
+                        "feature \"{feature}\", allowed: {}..={}, the features of the training pairs",
+                        allowed.start(),
+                        allowed.end()
+                    );
+                    return Err(Error::line(path, line, message));
+                }
             }
             file.rows.width =
                 file.rows.width.max(row.last().map_or(0, |&(last, _)| last as usize + 1));
             file.rows.inputs.push(row);
             Ok(())
         })?;
-        let counts_from_zero = zero_based.unwrap_or(has_zero || file.header.is_some());
+        if let Some(training) = training {
+            file.check_binary(path, training.binary)?;
+        }
+        let counts_from_zero = match training {
+            Some(training) => training.zero_based,
+            None => has_zero || file.header.is_some(),
+        };
         if !counts_from_zero {
             file.rows.width = file.rows.width.saturating_sub(1);
             let entries = file.rows.inputs.iter_mut().flatten();
             entries.for_each(|(feature, _)| *feature -= 1);
         }
         file.check_header(path)?;
+        if let Some(training) = training {
+            file.rows.width = training.width;
+        }
         if file.grouped > 0 {
             tracing::warn!(
                 rows = file.grouped,
@@ -133,24 +180,19 @@ impl LibsvmFile {
     fn row(&mut self, text: &str, high: usize) -> Result<Vec<(u32, f32)>, String> {
         let mut words = text.split_whitespace().peekable();
         let mut set = Vec::new();
-        let labelled = !text.starts_with([' ', '\t']);
-        if labelled && let Some(word) = words.next_if(|word| !word.contains(':')) {
-            for label in word.split(',').filter(|label| !label.is_empty()) {
-                // "3.0" is how some writers put a label
-                let number = label.strip_suffix(".0").unwrap_or(label);
-                let label = number.parse::<i64>().ok().filter(|&number| {
-                    number == -1 || usize::try_from(number).is_ok_and(|number| number < high)
-                });
-                let allowed = || {
-                    format!(
-                        "label {number:?}, allowed: 0..={}, or +1 and -1",
-                        high.saturating_sub(1)
-                    )
-                };
-                let label = label.ok_or_else(allowed)?;
-                self.binary |= label == -1;
-                set.push(label);
-            }
+        for number in labels_of(text) {
+            let label = number.parse::<i64>().ok().filter(|&number| {
+                number == -1 || usize::try_from(number).is_ok_and(|number| number < high)
+            });
+            let allowed = || {
+                format!("label {number:?}, allowed: 0..={}, or +1 and -1", high.saturating_sub(1))
+            };
+            let label = label.ok_or_else(allowed)?;
+            self.binary |= label == -1;
+            set.push(label);
+        }
+        if !text.starts_with([' ', '\t']) {
+            let _ = words.next_if(|word| !word.contains(':'));
         }
         self.sets.push(set);
         let mut row: Vec<(u32, f32)> = Vec::new();
@@ -189,6 +231,22 @@ impl LibsvmFile {
         Ok(())
     }
 
+    /// Takes the classes of a binary problem for what they are in the file of the training pairs. Rows without a class,
+    /// which files of queries may have, have no label.
+    fn check_binary(&mut self, path: &Path, binary: bool) -> Result<(), Error> {
+        if self.binary && !binary {
+            let message = "the label -1, the class of a binary problem; no label in the file of the training pairs is -1: \
+                           write labels as they are there";
+            return Err(Error::file(path, message));
+        }
+        let is_unlabelled = |set: &Vec<i64>| matches!(set.as_slice(), [] | [0]);
+        if binary && self.sets.iter().all(is_unlabelled) {
+            self.sets.iter_mut().for_each(|set| *set = vec![-1]);
+        }
+        self.binary = binary;
+        Ok(())
+    }
+
     fn multi_label(self, path: &Path, labels: Option<usize>) -> Result<MultiLabel, Error> {
         let Self { rows, sets, header, binary, .. } = self;
         if binary {
@@ -206,7 +264,7 @@ fn binary_labels(path: &Path, rows: Rows, sets: &[Vec<i64>]) -> Result<MultiLabe
     let is_class = |set: &Vec<i64>| matches!(set.as_slice(), [1] | [-1]);
     if let Some(row) = sets.iter().position(|set| !is_class(set)) {
         let message = format!(
-            "row {} has the labels {:?}; where one row has the label -1, every row has the class +1 or -1",
+            "row {} has the labels {:?}; where a row of the training pairs has the label -1, every row has the class +1 or -1",
             row + 1,
             sets[row]
         );

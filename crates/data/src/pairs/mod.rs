@@ -28,6 +28,7 @@ use dsokr_core::store::check_inside;
 
 use crate::dataset::{Dataset, Split, SplitName};
 use crate::error::{Error, check};
+use crate::input_columns::InputColumns;
 use crate::inputs::InputKind;
 use crate::outputs::OutputSource;
 use crate::root::DataRoot;
@@ -133,6 +134,8 @@ pub(crate) struct Wanted<'a> {
     pub group: Option<&'a str>,
     /// The folder of the files; not needed where queries are read that are whole without them.
     pub root: Option<&'a DataRoot>,
+    /// The columns of the training inputs, where a run keeps them.
+    pub input_columns: Option<&'a InputColumns>,
 }
 
 impl<'a> Wanted<'a> {

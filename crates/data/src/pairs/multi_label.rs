@@ -12,9 +12,10 @@ use super::{PairFacts, Pairs, Wanted};
 use crate::dataset::{Dataset, Split, SplitName};
 use crate::error::{Error, check, extension_of};
 use crate::groups::GroupColumns;
+use crate::input_columns::{InputColumns, Numbering};
 use crate::inputs::{InputKind, Inputs};
 use crate::multi_label::arff::{Columns, arff_labels, arff_numbers};
-use crate::multi_label::libsvm::{libsvm_counts_from_zero, read_libsvm_from};
+use crate::multi_label::libsvm::read_libsvm_like;
 use crate::multi_label::{BadRows, MultiLabel, check_rows};
 use crate::output_features::OutputFeatures;
 use crate::outputs::OutputSource;
@@ -49,23 +50,27 @@ pub struct MultiLabelConfig {
 const OUTPUTS: &str = "\"labels\" or, of an .arff file, \"numbers\": what the rows of the file are";
 
 impl MultiLabelConfig {
-    /// Reads a column of ids, one of labels or numbers, and the vectors.
+    /// Reads a column of ids, one of labels or numbers, and the vectors, whose columns are those of `training` where these
+    /// are known, and returns what the columns are.
     fn read(
         &self,
         path: &Path,
         wanted: &Wanted,
         columns: Columns,
-    ) -> Result<PairedRows<'_>, Error> {
-        let (inputs, column, cells, bad) = match wanted.outputs.features {
+        training: Option<&InputColumns>,
+    ) -> Result<(PairedRows<'_>, InputColumns), Error> {
+        let (inputs, column, cells, bad, input_columns) = match wanted.outputs.features {
             OutputFeatures::Labels(labels) => {
-                let (read, bad) = self.labels(path, wanted, columns)?;
+                let (read, bad, input_columns) = self.labels(path, columns, training)?;
                 let cells = labels.cells(&read.names, &read.labels);
-                (read.inputs, labels.column.as_str(), cells, bad)
+                (read.inputs, labels.column.as_str(), cells, bad, input_columns)
             }
             OutputFeatures::Numbers(numbers) if extension_of(path) == "arff" => {
-                let (inputs, rows, bad) = arff_numbers(path, self.labels, columns)?;
+                let names = training.and_then(InputColumns::attributes);
+                let (inputs, rows, bad, names) = arff_numbers(path, self.labels, columns, names)?;
                 let cells = rows.iter().map(|row| numbers.cell(row)).collect();
-                (inputs, numbers.column.as_str(), cells, bad)
+                let input_columns = InputColumns::Attributes(names);
+                (inputs, numbers.column.as_str(), cells, bad, input_columns)
             }
             features => {
                 return Err(Error::value("output.features.kind", features.name(), OUTPUTS));
@@ -81,7 +86,7 @@ impl MultiLabelConfig {
             let rows: Vec<usize> = (0..table.len()).map(|row| table.line(row) - 1).collect();
             Ok(Inputs::Vectors(inputs.select(&rows)?.into()))
         });
-        Ok(PairedRows {
+        let rows = PairedRows {
             table,
             id: "id",
             inputs,
@@ -89,33 +94,48 @@ impl MultiLabelConfig {
             group: None,
             together: GroupColumns::default(),
             numbered: true,
-        })
+        };
+        Ok((rows, input_columns))
     }
 
     fn labels(
         &self,
         path: &Path,
-        wanted: &Wanted,
         columns: Columns,
-    ) -> Result<(MultiLabel, BadRows), Error> {
+        training: Option<&InputColumns>,
+    ) -> Result<(MultiLabel, BadRows, InputColumns), Error> {
         match extension_of(path).as_str() {
-            "arff" => arff_labels(path, self.labels, columns),
+            "arff" => {
+                let names = training.and_then(InputColumns::attributes);
+                let (read, bad, names) = arff_labels(path, self.labels, columns, names)?;
+                Ok((read, bad, InputColumns::Attributes(names)))
+            }
             "libsvm" | "svm" | "txt" => {
-                let zero_based = self.counts_from_zero(path, wanted)?;
-                Ok((read_libsvm_from(path, self.labels, zero_based)?, Vec::new()))
+                let numbering = match training {
+                    Some(InputColumns::Numbered(numbering)) => *numbering,
+                    Some(InputColumns::Attributes(_)) | None => {
+                        Numbering::of_file(path, self.zero_based)?
+                    }
+                };
+                let read = read_libsvm_like(path, self.labels, numbering)?;
+                Ok((read, Vec::new(), InputColumns::Numbered(numbering)))
             }
             _ => Err(Error::extension(path, ".arff, .libsvm, .svm, .txt")),
         }
     }
 
-    /// Returns whether the features of a libsvm file count from 0. Only the file of the training pairs can tell: in
-    /// another one, the first feature may not occur.
-    fn counts_from_zero(&self, path: &Path, wanted: &Wanted) -> Result<bool, Error> {
-        if let Some(zero_based) = self.zero_based {
-            return Ok(zero_based);
+    /// Returns the columns of the training inputs, by which files of queries are read. A run of an earlier version does not
+    /// keep them: then a libsvm file of the training pairs tells them, where it is there, and attributes of an .arff file have
+    /// their places.
+    fn training_columns(&self, wanted: &Wanted) -> Result<Option<InputColumns>, Error> {
+        if let Some(columns) = wanted.input_columns {
+            return Ok(Some(columns.clone()));
         }
-        let configured = wanted.root.map(|root| root.file(&self.file)).filter(|file| file.exists());
-        libsvm_counts_from_zero(configured.as_deref().unwrap_or(path))
+        let is_libsvm = extension_of(self.file.as_ref()) != "arff";
+        let configured = wanted.root.filter(|_| is_libsvm).map(|root| root.file(&self.file));
+        let file = configured.filter(|file| file.exists());
+        let numbering = file.map(|file| Numbering::of_file(&file, self.zero_based)).transpose()?;
+        Ok(numbering.map(InputColumns::Numbered))
     }
 }
 
@@ -161,12 +181,13 @@ impl Pairs for MultiLabelConfig {
 
     fn load(&self, wanted: &Wanted) -> Result<Dataset, Error> {
         let path = wanted.root()?.file(&self.file);
-        let dataset = self.read(&path, wanted, Columns::ToldApart)?;
-        let mut dataset = dataset.dataset(wanted, [None, None])?;
+        let (rows, columns) = self.read(&path, wanted, Columns::ToldApart, None)?;
+        let mut dataset = rows.dataset(wanted, [None, None])?;
         if let Some(file) = &self.test {
-            dataset.test = Some(self.queries(&wanted.root()?.file(file), wanted)?);
+            let wanted = Wanted { input_columns: Some(&columns), ..*wanted };
+            dataset.test = Some(self.queries(&wanted.root()?.file(file), &wanted)?);
         }
-        Ok(dataset)
+        Ok(Dataset { input_columns: Some(columns), ..dataset })
     }
 
     fn split(&self, name: SplitName, wanted: &Wanted) -> Result<Option<Split>, Error> {
@@ -175,10 +196,14 @@ impl Pairs for MultiLabelConfig {
         {
             return self.queries(&wanted.root()?.file(file), wanted).map(Some);
         }
-        self.read(&wanted.root()?.file(&self.file), wanted, Columns::Any)?.split(name, wanted)
+        let path = wanted.root()?.file(&self.file);
+        let (rows, _) = self.read(&path, wanted, Columns::Any, None)?;
+        rows.split(name, wanted)
     }
 
     fn queries(&self, path: &Path, wanted: &Wanted) -> Result<Split, Error> {
-        self.read(path, wanted, Columns::Any)?.queries(wanted, wanted.is_own(path, &self.file))
+        let columns = self.training_columns(wanted)?;
+        let (rows, _) = self.read(path, wanted, Columns::Any, columns.as_ref())?;
+        rows.queries(wanted, wanted.is_own(path, &self.file))
     }
 }

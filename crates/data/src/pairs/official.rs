@@ -81,7 +81,8 @@ impl Pairs for OfficialConfig {
         let candidates = (0..ids.len()).collect();
         let outputs = Outputs::from_vectors(ids, candidates, width, values)?;
         let outputs = Arc::new(outputs);
-        Ok(Dataset { train, validation, test, outputs, skipped: BTreeMap::new() })
+        let skipped = BTreeMap::new();
+        Ok(Dataset { train, validation, test, outputs, skipped, input_columns: None })
     }
 
     fn queries(&self, path: &Path, _: &Wanted) -> Result<Split, Error> {

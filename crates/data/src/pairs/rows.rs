@@ -84,6 +84,7 @@ impl PairedRows<'_> {
             test: if test.is_empty() { None } else { Some(held_out(test)?) },
             skipped,
             outputs: Arc::new(all),
+            input_columns: None,
         })
     }
 

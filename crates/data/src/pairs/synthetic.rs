@@ -180,7 +180,8 @@ impl Pairs for SyntheticConfig {
         let outputs = Outputs::from_vectors(ids, held.collect(), self.outputs, outputs)?;
         let test = (self.test > 0).then_some(test);
         let outputs = Arc::new(outputs);
-        Ok(Dataset { outputs, train, validation, test, skipped: BTreeMap::new() })
+        let skipped = BTreeMap::new();
+        Ok(Dataset { outputs, train, validation, test, skipped, input_columns: None })
     }
 
     fn split(&self, name: SplitName, wanted: &Wanted) -> Result<Option<Split>, Error> {

@@ -130,6 +130,7 @@ impl Pairs for TablesConfig {
             train: self.training(train, &index, &inputs, wanted)?,
             outputs: Arc::new(outputs),
             skipped,
+            input_columns: None,
         })
     }
 

@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 use std::path::Path;
 
 use dsokr_core::message::list;
-use dsokr_spectra::{KNOWN, PARTS, Record, SPECTRUM};
+use dsokr_spectra::{PARTS, Record, SPECTRUM};
 
 use crate::error::Error;
 
@@ -28,7 +28,7 @@ pub(super) fn values(
     let value = |cell: &Cell| match cell {
         Cell::Fields(range) => Ok(fields[range.clone()].join(" ")),
         Cell::Spectrum(cells) => {
-            let cells = cells.iter().map(|&(name, at)| (name, &*fields[at]));
+            let cells = cells.iter().map(|(name, at)| (name.as_str(), &*fields[*at]));
             let text = Record::of_cells(cells);
             let text = text.and_then(|record| record.spectrum(path.parent()));
             text.map_err(|(_, reason)| Error::line(path, line, reason))
@@ -42,7 +42,7 @@ pub(super) enum Cell {
     /// One field, or neighbouring fields with a space between.
     Fields(RangeInclusive<usize>),
     /// Several fields: precursor, m/z and intensities of a spectrum, and what else is known about it, by their names.
-    Spectrum(Vec<(&'static str, usize)>),
+    Spectrum(Vec<(String, usize)>),
 }
 
 /// Returns a name as a table has it whose blanks behind separators belong to no field.
@@ -74,8 +74,8 @@ pub(super) fn positions(
         let is_column = places(name).is_some();
         if name == SPECTRUM && !is_column {
             PARTS.iter().try_for_each(|name| place(name).map(drop))?;
-            let all = PARTS.into_iter().chain(KNOWN).chain(Record::MORE);
-            let cells = all.filter_map(|name| Some((name, place(name).ok()?)));
+            let cells = header.iter().filter(|name| Record::has_column(name));
+            let cells = cells.filter_map(|name| Some((name.clone(), place(name).ok()?)));
             return Ok(Cell::Spectrum(cells.collect()));
         }
         if let Some((first, last)) = name.split_once("..").filter(|_| !is_column) {

@@ -89,6 +89,8 @@ pub(super) enum ValueKind {
     Empty,
     /// A list of texts, which a cell can hold.
     List,
+    /// A list of numbers, which a cell can hold.
+    Numbers,
     /// Any other value that a cell can hold.
     Cell,
     /// A value that no cell can hold.
@@ -103,8 +105,11 @@ impl ValueKind {
         if !matches!(json_cell(raw), Ok(Some(_))) {
             return Self::Nested;
         }
-        let first = raw.strip_prefix('[').map(str::trim_start);
-        if first.is_some_and(|rest| rest.starts_with('"')) { Self::List } else { Self::Cell }
+        match raw.strip_prefix('[').map(str::trim_start) {
+            Some(rest) if rest.starts_with('"') => Self::List,
+            Some(_) => Self::Numbers,
+            None => Self::Cell,
+        }
     }
 }
 
@@ -160,7 +165,7 @@ pub(super) fn json_row(
         values.push(cell.ok_or_else(|| {
             let value = shorten(raw);
             let needed = if raw.starts_with('[') {
-                "a list of numbers, or of strings without \";\", is needed"
+                "a list of strings or of numbers is needed"
             } else {
                 "a string, a number, null or a list of strings or of numbers is needed"
             };
@@ -173,8 +178,8 @@ pub(super) fn json_row(
 }
 
 /// Returns the text of a value: a string's characters, a number's digits, nothing for null, and the parts of a list of
-/// strings with ";" between, of a list of numbers with spaces. `None` for other values, and for strings of a list that
-/// have ";".
+/// strings with ";" between, of a list of numbers with spaces. A list with a string that has ";" is as it is written, which
+/// [`cells::list`](crate::cells::list) reads. `None` for other values.
 fn json_cell(raw: &str) -> Result<Option<String>, serde_json::Error> {
     Ok(match raw.as_bytes().first() {
         Some(b'"') => Some(serde_json::from_str(raw)?),
@@ -186,8 +191,11 @@ fn json_cell(raw: &str) -> Result<Option<String>, serde_json::Error> {
             let number = |part: &serde_json::Value| part.is_number().then(|| part.to_string());
             let texts: Option<Vec<String>> = parts.iter().map(text).collect();
             let numbers: Option<Vec<String>> = parts.iter().map(number).collect();
-            let texts = texts.filter(|texts| !texts.iter().any(|text| text.contains(';')));
-            texts.map(|texts| texts.join(";")).or(numbers.map(|numbers| numbers.join(" ")))
+            match texts {
+                Some(texts) if texts.iter().any(|text| text.contains(';')) => Some(raw.to_owned()),
+                Some(texts) => Some(texts.join(";")),
+                None => numbers.map(|numbers| numbers.join(" ")),
+            }
         }
         _ => None,
     })

@@ -268,7 +268,9 @@ impl<R: Read> Lines<R> {
             && (rest.starts_with(b"\xff\xfe") || rest.starts_with(b"\xfe\xff"));
         let encoding = if is_wide { "UTF-16" } else { "WINDOWS-1252" };
         let command = remedy_file(&self.path, &format!("iconv -f {encoding} -t UTF-8"));
-        format!("; if it is {encoding}, as some programs write it, convert it: {command}")
+        // bytes of each of these are some text in the others
+        let others = if is_wide { "" } else { " (GB18030 of Chinese, SHIFT_JIS of Japanese)" };
+        format!("; if it is {encoding}, as some programs write it{others}, convert it: {command}")
     }
 }
 

@@ -74,6 +74,8 @@ pub(crate) struct Rows<R> {
     opens: bool,
     /// What a file of spectra says about all of them.
     context: FileContext,
+    /// The line and the text of spectra that follow one without its end.
+    rest: Option<(usize, String)>,
     /// Whether lines of JSON may lack keys, which are then empty.
     optional_keys: bool,
 }
@@ -178,6 +180,7 @@ impl<R: Read> Rows<R> {
             torn: false,
             opens: false,
             context: FileContext::default(),
+            rest: None,
             optional_keys,
         };
         if layout.header != Header::Columns {
@@ -300,13 +303,26 @@ impl<R: Read> Rows<R> {
         &mut self,
         format: SpectrumFormat,
     ) -> Result<Option<(usize, SpectrumRecord)>, Error> {
-        while let Some((line, text)) = self.lines.next(|line| format.ends(line))? {
+        loop {
+            let (line, text) = match self.rest.take() {
+                Some((line, rest)) => (line, Cow::Owned(rest)),
+                None => match self.lines.next(|line| format.ends(line))? {
+                    Some((line, text)) => (line, Cow::Borrowed(text)),
+                    None => return Ok(None),
+                },
+            };
+            let mut one = &*text;
+            // the first lacks its end, which the error about it says
+            if let Some([bytes, lines]) = format.second_start(one) {
+                let (first, others) = one.split_at(bytes);
+                self.rest = Some((line + lines, others.to_owned()));
+                one = first;
+            }
             let wrong = |(at, reason): (usize, String)| Error::line(&self.path, line + at, reason);
-            if let Some(record) = format.record(text, &mut self.context).map_err(wrong)? {
+            if let Some(record) = format.record(one, &mut self.context).map_err(wrong)? {
                 return Ok(Some((line, record)));
             }
         }
-        Ok(None)
     }
 
     /// Returns the spectrum of the next row, whose columns are fields of spectra in a table, and the line on which it starts.
@@ -367,8 +383,8 @@ impl<R: Read> Rows<R> {
     /// lines that have one, and the others. Lines that are no objects are left out, unless there is no other.
     fn names_of_objects(mut self) -> Result<TableHeader, Error> {
         self.bad = BadRows::new(OnBadRow::Skip, false);
-        // the numbers of lines on which the value of a key is a list, another cell, and neither
-        let mut names: Vec<(String, [usize; 3])> = Vec::new();
+        // the numbers of lines on which the value of a key is a list of texts, one of numbers, another cell, and neither
+        let mut names: Vec<(String, [usize; 4])> = Vec::new();
         let mut places: HashMap<String, usize> = HashMap::new();
         let mut count = 0;
         loop {
@@ -386,12 +402,13 @@ impl<R: Read> Rows<R> {
             };
             count += 1;
             for (key, kind) in keys {
-                let kinds = [ValueKind::List, ValueKind::Cell, ValueKind::Nested];
+                let kinds =
+                    [ValueKind::List, ValueKind::Numbers, ValueKind::Cell, ValueKind::Nested];
                 let lines = kinds.map(|other| usize::from(kind == other));
                 match places.get(&key) {
                     Some(&place) => {
                         let (_, seen) = &mut names[place];
-                        *seen = [0, 1, 2].map(|at| seen[at] + lines[at]);
+                        *seen = [0, 1, 2, 3].map(|at| seen[at] + lines[at]);
                     }
                     None => {
                         places.insert(key.clone(), names.len());
@@ -404,13 +421,16 @@ impl<R: Read> Rows<R> {
             return Err(self.no_rows());
         }
         let mut header = TableHeader::default();
-        for (key, [lists, cells, others]) in names {
-            if LINES_OF_A_NESTED * others > lists + cells {
+        for (key, [lists, numbers, cells, others]) in names {
+            if LINES_OF_A_NESTED * others > lists + numbers + cells {
                 header.nested.push(key);
                 continue;
             }
-            if lists > 0 && LINES_OF_A_NESTED * cells <= lists {
+            if lists > 0 && LINES_OF_A_NESTED * (numbers + cells) <= lists {
                 header.lists.push(key.clone());
+            }
+            if numbers > 0 && LINES_OF_A_NESTED * (lists + cells) <= numbers {
+                header.number_lists.push(key.clone());
             }
             header.names.push(key);
         }
@@ -466,7 +486,7 @@ fn has_open_quotation(field: &str) -> bool {
 pub struct TextRow {
     /// The line on which it starts, from 1.
     pub line: usize,
-    /// The id of the text; its number, from 1, where no column of ids is read.
+    /// The id of the text; its number among all rows, from 1, where no column of ids is read.
     pub id: String,
     /// The text, not empty.
     pub text: String,
@@ -495,7 +515,7 @@ pub struct TextReader<R> {
     rows: Rows<R>,
     /// Says what is wrong with a text; none where every text will do.
     check: Option<TextCheck>,
-    /// Number of rows so far, with those whose text is empty or not what it must be.
+    /// Number of rows so far, with those that could not be read.
     count: usize,
     /// Number of texts so far.
     read: usize,
@@ -579,8 +599,11 @@ impl<R: Read> TextReader<R> {
     }
 
     fn row(&mut self) -> Result<Option<TextRow>, Error> {
-        let Some((line, values)) = self.rows.next()? else { return Ok(None) };
-        self.count += 1;
+        let read = self.rows.next();
+        // blank lines are no row, and the error about them precedes the next one
+        let is_row = !self.rows.lines.pending && !matches!(read, Ok(None));
+        self.count += usize::from(is_row);
+        let Some((line, values)) = read? else { return Ok(None) };
         let mut values = values.into_iter();
         let text = values.next().unwrap_or_default();
         let id = values.next().unwrap_or_else(|| self.count.to_string());

@@ -102,7 +102,7 @@ fn many_pairs_of_one_input_are_read_at_once() {
     for (files, rows) in [(&["train.tsv"][..], 300_000), (&["train.tsv", "more.tsv"], 150_000)] {
         files.iter().for_each(|file| drop(folder.file(file, pairs(rows))));
         let data = data(&format!("folder = '.'\ntrain = {files:?}")).unwrap();
-        let source = Source { data: &data, outputs: outputs.clone(), seed: 0 };
+        let source = Source { data: &data, outputs: outputs.clone(), seed: 0, input_columns: None };
         let begun = Instant::now();
         let dataset = source.load(&DataRoot::at(folder.path(""))).unwrap();
         assert!(begun.elapsed() < Duration::from_secs(30), "{files:?}: {:?}", begun.elapsed());
@@ -163,7 +163,8 @@ fn pairs_of_a_smaller_limit_are_among_those_of_a_larger_one() {
             features: &features,
             summands: Vec::new(),
         };
-        let source = Source { data: &self::data(&data).unwrap(), outputs, seed };
+        let source =
+            Source { data: &self::data(&data).unwrap(), outputs, seed, input_columns: None };
         source.load(&DataRoot::at(folder.path("")))
     };
     let drawn = |limit, seed| load(limit, seed).unwrap().train.inputs.texts().unwrap().to_vec();

@@ -36,7 +36,7 @@ fn source<'a>(data: &'a DataConfig, features: &'a OutputFeatures) -> Source<'a> 
         features,
         summands: Vec::new(),
     };
-    Source { data, outputs, seed: 3 }
+    Source { data, outputs, seed: 3, input_columns: None }
 }
 
 const POOL: &str = "source = 'pool'\nfolder = '.'\nfile = 'pool.tsv'\n";

@@ -16,7 +16,7 @@ fn source<'a>(data: &'a DataConfig, features: &'a OutputFeatures) -> Source<'a> 
         features,
         summands: Vec::new(),
     };
-    Source { data, outputs, seed: 0 }
+    Source { data, outputs, seed: 0, input_columns: None }
 }
 
 /// Of 40 names a message has the first 30.

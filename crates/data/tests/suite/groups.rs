@@ -60,7 +60,7 @@ fn with_source<T>(
         features: &features,
         summands: Vec::new(),
     };
-    let source = Source { data: &data, outputs, seed: 3 };
+    let source = Source { data: &data, outputs, seed: 3, input_columns: None };
     read(&source, &DataRoot::at(folder.path(""))).map_err(|error| error.to_string())
 }
 

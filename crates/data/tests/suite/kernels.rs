@@ -34,7 +34,7 @@ fn load(descr: &str, bytes: Vec<u8>) -> Dataset {
         features: &features,
         summands: Vec::new(),
     };
-    let source = Source { data: &data, outputs, seed: 0 };
+    let source = Source { data: &data, outputs, seed: 0, input_columns: None };
     let root = DataRoot::find(".", None, Some(&folder.path(""))).unwrap();
     source.load(&root).unwrap()
 }

@@ -86,6 +86,27 @@ fn arff_errors_have_the_line() {
     assert_eq!(line(latin).0, 1);
 }
 
+/// Weka's `Utils.quote` writes a backslash before a quotation mark, a percent sign and a backslash, which SciPy's `loadarff`
+/// leaves in the names; both refuse two attributes of one name.
+#[test]
+fn names_of_attributes_have_quotation_marks_and_escapes() {
+    let names = |attributes: &str, count: usize| {
+        let text =
+            format!("@relation x\n@attribute a real\n{attributes}@data\n0{}\n", ",1".repeat(count));
+        arff(&text, count).unwrap().names
+    };
+    let escaped = "@attribute 'don\\'t' {0,1}\n@attribute '50\\% off'{0,1}\n@attribute \"a \\\"b\\\" \\\\ c\" {0,1}\n";
+    assert_eq!(names(escaped, 3), ["don't", "50% off", "a \"b\" \\ c"]);
+    assert_eq!(names("@attribute z{0,1}\n@attribute\t'y'\t{0,1}\n", 2), ["z", "y"]);
+    let twice = "@attribute a real\n@attribute y {0,1}\n@attribute 'y' {0,1}\n@data\n1,0,1\n";
+    let (at, reason) = line(arff(twice, 2));
+    assert!(at == 3 && reason.contains("a second attribute \"y\""), "{reason}");
+    for text in ["'y", "'y\\", "'y\\' {0,1}", "y"] {
+        let (at, reason) = line(arff(&format!("@attribute {text}\n"), 1));
+        assert!(at == 1 && reason.contains("a name and a type"), "{text}: {reason}");
+    }
+}
+
 /// A short file may name more labels than there is memory for.
 #[cfg(target_os = "linux")]
 #[test]
@@ -163,7 +184,12 @@ fn arff_files_of_meka() {
     let dense = |width, values: &[f32]| {
         Features::Dense(dsokr_basis::features::DenseRows::new(width, values.to_vec()).unwrap())
     };
-    for relation in ["'Music: -C 2'", "\"Music: -C 2 -split-number 391\"", "Music:-C 2"] {
+    for relation in [
+        "'Music: -C 2'",
+        "\"Music: -C 2 -split-number 391\"",
+        "Music:-C 2",
+        "'E-weka.filters.unsupervised.attribute.StringToWordVector -C -W 1000: -C 2'",
+    ] {
         let first = arff(&(head(relation) + "1,0,0.5,2\n0,1,3,4\n"), None).unwrap();
         assert_eq!(first.names, ["l", "k"], "{relation}");
         assert_eq!(first.inputs, dense(2, &[0.5, 2.0, 3.0, 4.0]));

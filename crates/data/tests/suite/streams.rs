@@ -6,6 +6,7 @@ use std::path::Path;
 use dsokr_data::Error;
 use dsokr_data::config::OnBadRow;
 use dsokr_data::table::{TextFormat, TextReader, TextRow};
+use dsokr_spectra::SpectrumFormat;
 
 fn reader<'s>(
     stream: &'s str,
@@ -109,10 +110,31 @@ fn errors_name_the_line_behind_the_texts_before_it() {
 }
 
 #[test]
+fn skipped_rows_are_counted_in_the_ids_of_others() {
+    let mgf = |mz: &str, peaks: &str| format!("BEGIN IONS\nPEPMASS={mz}\n{peaks}END IONS\n");
+    let spectra = mgf("100", "") + "# a comment\n" + &mgf("200", "50 1\n") + &mgf("300", "60 1\n");
+    let table = "precursor_mz\tmzs\tintensities\n100\t50\t1,2\n200\t50\t1\n300\t60\t1\n";
+    for (stream, format) in [
+        (spectra.as_str(), TextFormat::Spectra(SpectrumFormat::Mgf)),
+        (table, TextFormat::Tabs),
+        ("spectrum\tn\n100\n200 50:1\t2\n300 60:1\t3\n", TextFormat::Tabs),
+        ("{}\n{\"spectrum\": \"200 50:1\"}\n{\"spectrum\": \"300 60:1\"}\n", TextFormat::JsonLines),
+    ] {
+        let on_bad_row = OnBadRow::Skip;
+        let name = Path::new("stream");
+        let bytes = stream.as_bytes();
+        let texts = TextReader::new(name, bytes, format, "spectrum", None, on_bad_row);
+        let rows = texts.unwrap().batch(9).unwrap();
+        let found: Vec<_> = rows.iter().map(|row| (row.id.as_str(), row.text.as_str())).collect();
+        assert_eq!(found, [("2", "200 50:1"), ("3", "300 60:1")], "{stream:?}");
+    }
+}
+
+#[test]
 fn a_stream_goes_on_behind_carriage_returns() {
     let stream = "text\na\nb\rc\rd\ne\n\"f\rg\"\n";
     let rows = skipping(stream, TextFormat::Commas).batch(9).unwrap();
-    assert_eq!(rows, [row(2, "1", "a"), row(4, "2", "e"), row(5, "3", "f\rg")]);
+    assert_eq!(rows, [row(2, "1", "a"), row(4, "3", "e"), row(5, "4", "f\rg")]);
 }
 
 #[test]
@@ -145,6 +167,6 @@ fn quoted_texts_of_several_lines_between_tabs_are_refused() {
     let stream = "text\tn\n\"a\" b\t1\n5\" c\t2\nbad\n\"d\t3\n\"e\" f\t4\n";
     let rows = skipping(stream, TextFormat::Tabs).batch(9).unwrap();
     let expected =
-        [row(2, "1", "\"a\" b"), row(3, "2", "5\" c"), row(5, "3", "\"d"), row(6, "4", "\"e\" f")];
+        [row(2, "1", "\"a\" b"), row(3, "2", "5\" c"), row(5, "4", "\"d"), row(6, "5", "\"e\" f")];
     assert_eq!(rows, expected);
 }

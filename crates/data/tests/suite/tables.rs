@@ -227,10 +227,19 @@ fn names_of_rows_may_stand_before_the_columns() -> Outcome {
 #[test]
 fn values_of_json_are_cells() -> Outcome {
     let folder = Folder::new();
-    let line = b"{\"id\":1,\"a\":[\"x\",\"y z\"],\"b\":[2,1.5],\"c\":null,\"d\":true,\"e\":[]}\n";
+    let line = b"{\"id\":1,\"a\":[\"x\",\"y z\"],\"b\":[2,1.5],\"c\":null,\"d\":true,\"e\":[],\"f\":[\"x; y\",\"z\"]}\n";
     let path = folder.file("a.jsonl", line);
-    let table = Table::read(&path, &["a", "b", "c", "d", "e"])?;
-    let expected = [("a", "x;y z"), ("b", "2 1.5"), ("c", ""), ("d", "true"), ("e", "")];
+    let table = Table::read(&path, &["a", "b", "c", "d", "e", "f"])?;
+    // a list of texts with the sign that stands between texts is as it is written
+    let expected = [
+        ("a", "x;y z"),
+        ("b", "2 1.5"),
+        ("c", ""),
+        ("d", "true"),
+        ("e", ""),
+        ("f", "[\"x; y\",\"z\"]"),
+    ];
+    assert_eq!(Table::header(&path, TableOptions::default())?.lists, ["a", "f"]);
     for (name, cell) in expected {
         assert_eq!(table.column(name)?, [cell], "{name}");
     }
@@ -272,8 +281,8 @@ fn keys_of_all_lines_of_json_are_columns() -> Outcome {
     let path = folder.file("lists.jsonl", &lists);
     let header = Table::header(&path, TableOptions::default())?;
     assert_eq!(
-        (header.names, header.lists),
-        (["a", "b", "c"].map(String::from).to_vec(), vec!["a".to_owned()])
+        (header.names, header.lists, header.number_lists),
+        (["a", "b", "c"].map(String::from).to_vec(), vec!["a".to_owned()], vec!["b".to_owned()])
     );
     let bad = folder.file("b.jsonl", "[1]\n2\n");
     let message = folder.message(Table::header(&bad, TableOptions::default()).expect_err("none"));
@@ -327,6 +336,31 @@ fn bytes_of_parquet_that_are_utf8_are_texts() -> Outcome {
     let expected =
         [("id", ["a", "b", ""]), ("text", ["an alcohol", "βγ", ""]), ("tags", ["x;y z", "", "w"])];
     for (name, cells) in expected {
+        assert_eq!(table.column(name)?, cells, "{name}");
+    }
+    Ok(())
+}
+
+/// The file is what PyArrow writes of these points in time, also without a time zone, times of day and numbers of 32 bits.
+#[test]
+#[cfg(feature = "parquet")]
+fn nanoseconds_of_parquet_are_times_and_numbers_of_32_bits_have_their_digits() -> Outcome {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/moments.parquet");
+    let columns = ["ns", "us", "utc_ns", "utc_us", "time_ns", "time_us", "count", "dose", "doses"];
+    let table = Table::read(&path, &columns)?;
+    for (nanoseconds, microseconds) in [("ns", "us"), ("utc_ns", "utc_us"), ("time_ns", "time_us")]
+    {
+        assert_eq!(table.column(nanoseconds)?, table.column(microseconds)?);
+    }
+    // as pandas prints them
+    let timestamps = ["2024-01-01 06:30:15.123456 +00:00", "1969-12-31 23:59:59.500000 +00:00", ""];
+    for (name, cells) in [
+        ("ns", timestamps),
+        ("time_ns", ["12:00:01.250000", "00:00:00.000000", ""]),
+        ("count", ["1704067200000000000", "2", "3"]),
+        ("dose", ["0.3", "2.0", ""]),
+        ("doses", ["0.1 0.7", "", ""]),
+    ] {
         assert_eq!(table.column(name)?, cells, "{name}");
     }
     Ok(())

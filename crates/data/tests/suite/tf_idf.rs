@@ -8,7 +8,7 @@ use dsokr_data::featurizers::{NgramConfig, NgramKind, TfIdf};
 use super::published;
 
 fn ngrams(kind: NgramKind, min: usize, max: usize) -> NgramConfig {
-    NgramConfig { kind, min, max, min_texts: 1, lowercase: true, buckets: 0 }
+    NgramConfig::new(kind, min, max)
 }
 
 /// Returns the n-grams of a text, which a fit to it keeps, in the order of their bytes; none where there is none.
@@ -36,6 +36,50 @@ fn ngrams_of_each_kind() {
         (AcrossWords, 2, 4, " ", &[]),
     ] {
         assert_eq!(terms(&ngrams(kind, min, max), text), expected, "{kind:?} {text:?}");
+    }
+}
+
+/// The words of scikit-learn's `CountVectorizer(token_pattern=r"\b\w+\b", ngram_range=(1, 2))`, and of three characters and more.
+#[test]
+fn words_have_as_many_characters_as_a_block_says() {
+    let text = "A methyl-ester of 5 acids";
+    let of = |shortest| {
+        let all = ngrams(NgramKind::Words, 1, 2);
+        terms(&NgramConfig { min_characters: Some(shortest), ..all }, text)
+    };
+    let every = [
+        "5",
+        "5 acids",
+        "a",
+        "a methyl",
+        "acids",
+        "ester",
+        "ester of",
+        "methyl",
+        "methyl ester",
+        "of",
+        "of 5",
+    ];
+    assert_eq!(of(1), every);
+    assert_eq!(of(2), terms(&ngrams(NgramKind::Words, 1, 2), text));
+    assert_eq!(of(3), ["acids", "ester", "ester acids", "methyl", "methyl ester"]);
+}
+
+#[test]
+fn the_shortest_word_is_a_key_of_blocks_of_words() {
+    let words: NgramConfig =
+        serde_json::from_str(r#"{"kind": "words", "min": 1, "max": 1}"#).unwrap();
+    assert_eq!((words.min_characters, words.shortest_word()), (None, 2));
+    assert!(!serde_json::to_string(&words).unwrap().contains("min_characters"));
+    for (kind, shortest, allowed) in [
+        (NgramKind::Words, 0, "1 or more"),
+        (NgramKind::Characters, 2, "absent"),
+        (NgramKind::AcrossWords, 1, "absent"),
+    ] {
+        let config = NgramConfig { min_characters: Some(shortest), ..ngrams(kind, 1, 2) };
+        let refused = config.validate().unwrap_err().to_string();
+        assert!(refused.contains("ngrams.min_characters"), "{refused}");
+        assert!(refused.contains(allowed), "{refused}");
     }
 }
 
@@ -109,7 +153,14 @@ fn nothing_to_learn_from_is_an_error() {
     let config = NgramConfig { min_texts: 3, ..ngrams(NgramKind::Words, 1, 1) };
     let fitted = TfIdf::fit(&[config], ["alpha", "beta"].into_iter());
     let error = fitted.unwrap_err().to_string();
-    assert!(error.starts_with("the 2 training texts give no n-gram"), "{error}");
+    let says = "the 2 training texts give no n-gram: lower min_texts, or give longer texts";
+    assert_eq!(error, says);
+    let short = ["a b", "c d"];
+    let error = TfIdf::fit(&[ngrams(NgramKind::Words, 1, 1)], short.into_iter()).unwrap_err();
+    let says = "no n-gram: set min_characters = 1 in blocks of words, or give longer texts";
+    assert!(error.to_string().ends_with(says), "{error}");
+    let error = TfIdf::fit(&[ngrams(NgramKind::AcrossWords, 9, 9)], short.into_iter()).unwrap_err();
+    assert!(error.to_string().ends_with("no n-gram: give longer texts"), "{error}");
 }
 
 /// Values that scikit-learn 1.x computed (smooth idf, sublinear tf, l2).

@@ -93,7 +93,7 @@ impl FilledRows<'_> {
         BLOCKS * self.block()
     }
 
-    /// Returns rows of a block.
+    /// Returns the number of rows of a block.
     fn block(&self) -> usize {
         ((1 << 20) / (4 * self.source.dim())).max(1)
     }

@@ -239,7 +239,7 @@ impl Candidates {
         self.constants.len()
     }
 
-    /// Returns candidates that are not the first of their row: `len − distinct`.
+    /// Returns the number of candidates that are not the first of their row: `len − distinct`.
     pub fn duplicates(&self) -> usize {
         self.len() - self.distinct()
     }
@@ -270,7 +270,7 @@ impl Candidates {
         &self.columns
     }
 
-    /// Returns distinct row of a candidate, an index below [`Candidates::len`].
+    /// Returns the distinct row of a candidate, an index below [`Candidates::distinct`].
     pub fn class_of(&self, candidate: usize) -> u32 {
         self.classes.row_of_candidate(candidate)
     }
@@ -343,8 +343,8 @@ impl Candidates {
         Ok(candidates)
     }
 
-    /// Returns corrected for hubs of answers of unit length `[n × p]` as `others` are: by as many neighbours, n at
-    /// most, and by the same weight; unchanged where the others are not corrected.
+    /// Returns the candidates corrected for hubs of answers of unit length `[n × p]` as `others` are: by as many
+    /// neighbours, n at most, and by the same weight; unchanged where the others are not corrected.
     ///
     /// # Errors
     /// The errors of [`Hubs::fit`] and [`with_hubs`](Self::with_hubs).

@@ -273,12 +273,12 @@ fn largest_of(row: &[f32]) -> f32 {
     row.iter().fold(0.0, |largest, value| largest.max(value.abs()))
 }
 
-/// Returns the next numbers up, more than a rounding away.
+/// Returns a value from 0 on, made larger by more than a rounding.
 fn up(value: f32) -> f32 {
     value * (1.0 + 4.0 * UNIT)
 }
 
-/// Returns whole numbers `k` for a rotated row; how far σk is from it, rounded up.
+/// Writes whole numbers `k` for a rotated row into `whole`. Returns how far σk is from the row, rounded up.
 fn round(rotated: &[f32], scale: f32, whole: &mut [f32]) -> f32 {
     /// Numbers of at most 22 bits lose their fraction when this is added.
     const WHOLE: f32 = 1.5 * (1u32 << 23) as f32;

@@ -205,7 +205,8 @@ pub(super) struct Combiner {
 }
 
 impl Combiner {
-    /// Creates weights that are all the same are treated like none, so that both give the same bits.
+    /// Creates the rule of the sum of the members' values. Weights that are all the same are treated like none, so that
+    /// both give the same bits.
     pub(super) fn sum(values: Values, members: usize, weights: Option<&[f64]>) -> Self {
         let differ = |list: &&[f64]| list.iter().any(|weight| *weight != list[0]);
         let weights = weights.filter(differ);
@@ -214,7 +215,7 @@ impl Combiner {
         Self { values, max: false, weighted, weights: weights.map_or_else(equal, <[f64]>::to_vec) }
     }
 
-    /// Returns members that contribute, ascending; never none.
+    /// Returns the members that contribute, ascending; there is at least one.
     pub(super) fn active(&self) -> impl Iterator<Item = usize> + '_ {
         (0..self.weights.len()).filter(|&member| self.weighs(member))
     }
@@ -241,7 +242,7 @@ impl Combiner {
         }
     }
 
-    /// Returns combined scores that differ by at most this are the same. Weighted ranks, and their reciprocals, are
+    /// Returns the difference up to which combined scores are the same. Weighted ranks, and their reciprocals, are
     /// rounded before they are quantised, so that sums that are equal in real numbers may be some quanta apart; sums
     /// that are not weighted are exact.
     pub(super) fn tolerance(&self, pool: u64) -> f64 {

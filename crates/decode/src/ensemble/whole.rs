@@ -93,7 +93,7 @@ impl Sweep<'_> {
         self.pool.size(query, self.models.all.len())
     }
 
-    /// Returns candidates that are a point.
+    /// Returns the number of candidates that are a point.
     pub(super) fn count(&self, point: usize) -> u32 {
         match self.pool {
             Pool::Shared => self.models.classes.count(point),
@@ -109,7 +109,7 @@ impl Sweep<'_> {
         place.ok_or_else(|| missing_gold(&name(), &format!("of row {row}")))
     }
 
-    /// Calls `look` with the number of a query within a task, a member and its values, member after
+    /// Calls `visit` with the number of a query within a task, a member and its values, member after
     /// member.
     pub(super) fn each(
         &self,

@@ -48,7 +48,7 @@ impl Network {
         WeightRanges::for_features(features).trained + features
     }
 
-    /// Returns multiplications of a fit a row: forwards, and twice as many backwards.
+    /// Returns the number of multiplications of a fit for each row: forwards, and twice as many backwards.
     pub(super) fn multiplications(features: usize) -> usize {
         3 * EPOCHS * WeightRanges::for_features(features).trained
     }

@@ -188,7 +188,7 @@ impl<'p, 'c> Pass<'p, 'c> {
         Ok(())
     }
 
-    /// Calls `look` for each tile of scores, in the order of the candidates.
+    /// Calls `visit` for each tile of scores, in the order of the candidates.
     pub(crate) fn each(
         &mut self,
         mut visit: impl FnMut(Scores) -> Result<(), Error>,

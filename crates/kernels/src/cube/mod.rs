@@ -122,7 +122,7 @@ fn texts(sequences: &Sequences, like: &CubeTensor) -> BufferArg {
     array(handle)
 }
 
-/// Returns elements of the widest vectors that rows of a width consist of.
+/// Returns the number of elements of the widest vectors that rows of a width consist of.
 fn vector(width: usize) -> usize {
     [4, 2].into_iter().find(|lanes| width.is_multiple_of(*lanes)).unwrap_or(1)
 }

@@ -171,7 +171,7 @@ fn launched(cubes: usize) -> CubeCount {
     CubeCount::Static(count(cubes), 1, 1)
 }
 
-/// Returns parameters of a launch that binds `tensors` of each and one more.
+/// Returns the number of parameters of a launch that binds `tensors` of each and one more.
 fn group(like: &CubeTensor, tensors: usize) -> usize {
     // the engine binds two arrays of its own
     let free = (like.client.properties().hardware.max_bindings as usize).saturating_sub(3);
@@ -243,7 +243,8 @@ impl Queue {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns weights, gradient, m and v are of 32-bit floats.
+    /// Asks for a step of Adam on weights, a gradient, m and v of 32-bit floats. Returns weights, m and v, whose values
+    /// [`finish`](Self::finish) writes.
     pub fn adam<const D: usize>(
         &self,
         step: Adam,

@@ -2,14 +2,15 @@
 //!
 //! Where an end of a double bond has two substituents, either bond can be marked. Not every choice does: a mark between
 //! two double bonds speaks of both, so in a ring of conjugated double bonds marks can contradict one another, and a
-//! double bond of unknown geometry must not have marks at both ends. A choice is searched for each group of conjugated
-//! double bonds by itself, one end after the other along the text, with a step back where a mark cannot be.
+//! double bond of unknown geometry must not have marks at both ends. (One in a small ring may, since it has one geometry
+//! whatever marks say.) A choice is searched for each group of conjugated double bonds by itself, one end after the other
+//! along the text, with a step back where a mark cannot be.
 
 use std::collections::BTreeMap;
 
 use super::Structure;
 use super::tree::Tree;
-use crate::molecule::Union;
+use crate::molecule::{Molecule, Union};
 
 /// Marks by the atoms of a bond, in the order in which they are written: `true` is `/`.
 pub(super) type Marks = BTreeMap<(usize, usize), bool>;
@@ -28,13 +29,18 @@ struct End {
 
 /// Returns one mark at each end of each double bond of known geometry. A text that gave these geometries shows that
 /// some choice of marks is consistent; a group whose choice is not found in [`TRIES`] has no marks.
-pub(super) fn marks(structure: &Structure, tree: &Tree, rank: &[usize]) -> Marks {
+pub(super) fn marks(
+    molecule: &Molecule,
+    structure: &Structure,
+    tree: &Tree,
+    rank: &[usize],
+) -> Marks {
     let mut marks = Marks::new();
     if structure.geometries.is_empty() {
         return marks;
     }
     let ends = ends(structure, tree, rank);
-    let mut choice = Choice::new(structure, tree, &ends);
+    let mut choice = Choice::new(molecule, structure, tree, &ends);
     for group in groups(structure, &ends) {
         if choice.search(&group) {
             choice.collect(&group, &mut marks);
@@ -104,6 +110,8 @@ struct Choice<'a> {
     ends: &'a [End],
     /// The ends that begin at each atom.
     at: BTreeMap<usize, Vec<usize>>,
+    /// The other end of each double bond of an atom whose geometry is unknown. Those in small rings are left out.
+    unknown: Vec<Vec<usize>>,
     /// The substituent that is chosen for each end.
     chosen: Vec<Option<usize>>,
     /// How many ends have chosen each bond.
@@ -112,15 +120,24 @@ struct Choice<'a> {
 }
 
 impl<'a> Choice<'a> {
-    fn new(structure: &'a Structure, tree: &'a Tree, ends: &'a [End]) -> Self {
+    fn new(molecule: &Molecule, structure: &'a Structure, tree: &'a Tree, ends: &'a [End]) -> Self {
         let mut at: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
         for (number, end) in ends.iter().enumerate() {
             at.entry(end.atom).or_default().push(number);
         }
+        let can_have_two = |a: usize, b: usize| {
+            let bond = molecule.bond_between(structure.atoms[a], structure.atoms[b]);
+            bond.is_some_and(|bond| !molecule.is_in_small_ring(bond))
+        };
+        let unknown = structure.arcs.iter().enumerate().map(|(atom, arcs)| {
+            let double = arcs.iter().filter(|arc| arc.label == DOUBLE).map(|arc| arc.node);
+            double.filter(|&other| can_have_two(atom, other)).collect::<Vec<usize>>()
+        });
+        let unknown = unknown.collect();
         let chosen = vec![None; ends.len()];
         let marked = BTreeMap::new();
         let relations = Relations::default();
-        Self { structure, tree, ends, at, chosen, marked, relations }
+        Self { structure, tree, ends, at, unknown, chosen, marked, relations }
     }
 
     /// Chooses a bond for each end of a group; false where none was found.
@@ -195,7 +212,8 @@ impl<'a> Choice<'a> {
         self.relate((self.ends[end].atom, here), (self.ends[partner].atom, there), together)
     }
 
-    /// Returns a second substituent of an end that another end has marked lies on the other side.
+    /// Notes that every other substituent of an end whose bond is marked lies on the other side; false if this contradicts
+    /// other marks.
     fn agrees_with_siblings(&mut self, end: usize) -> bool {
         let Some(chosen) = self.chosen[end] else { return true };
         let atom = self.ends[end].atom;
@@ -218,14 +236,13 @@ impl<'a> Choice<'a> {
         })
     }
 
-    /// Returns whether no double bond of unknown geometry at an atom has marks at both ends.
+    /// Returns whether no double bond at an atom has marks at both ends and no known geometry.
     fn is_silent_at(&self, atom: usize) -> bool {
         let says = |end: usize, partner: usize| {
             let mut others = self.structure.others(end, partner);
             others.any(|other| self.marked.contains_key(&self.written(end, other)))
         };
-        let mut double = self.structure.arcs[atom].iter().filter(|arc| arc.label == DOUBLE);
-        double.all(|arc| !(says(atom, arc.node) && says(arc.node, atom)))
+        self.unknown[atom].iter().all(|&other| !(says(atom, other) && says(other, atom)))
     }
 
     /// Notes that two substituents of ends lie on the same side, or not. A mark reads the other way round from the end

@@ -87,12 +87,14 @@ impl Molecule {
     fn can_be_configured(&self, mark: Mark) -> bool {
         match mark {
             Mark::Center(at) => self.can_be_center(&self.centers[at]),
-            Mark::DoubleBond(at) => {
-                let bond = self.geometries[at].bond;
-                let mut small = self.rings().iter().filter(|ring| ring.atoms.len() < WIDE_RING);
-                !small.any(|ring| self.ring_bonds(ring).any(|other| other == bond))
-            }
+            Mark::DoubleBond(at) => !self.is_in_small_ring(self.geometries[at].bond),
         }
+    }
+
+    /// Returns whether a bond is in a ring so small that a double bond there has one geometry only.
+    pub(crate) fn is_in_small_ring(&self, bond: usize) -> bool {
+        let mut small = self.rings().iter().filter(|ring| ring.atoms.len() < WIDE_RING);
+        small.any(|ring| self.ring_bonds(ring).any(|other| other == bond))
     }
 
     /// Four ligands, or three and a lone pair that keeps its place: at phosphorus and arsenic, at sulfur and selenium

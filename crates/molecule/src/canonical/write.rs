@@ -16,7 +16,7 @@ pub(crate) struct Written {
 
 pub(super) fn write(molecule: &Molecule, structure: &Structure, rank: &[usize]) -> Written {
     let tree = Tree::new(structure, rank);
-    let marks = marks(structure, &tree, rank);
+    let marks = marks(molecule, structure, &tree, rank);
     let mut chirality = vec![None; structure.len()];
     for center in &structure.centers {
         let named: Vec<usize> = tree.named(center.atom).collect();

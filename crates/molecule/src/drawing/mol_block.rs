@@ -187,15 +187,11 @@ fn valence(molecule: &Molecule, index: usize) -> u32 {
 
 /// Returns whether a bond is a double bond that could have two geometries and has none.
 fn is_open(molecule: &Molecule, at: usize, bond: &Bond) -> bool {
-    let in_small_ring = || {
-        let mut rings = molecule.rings().iter().filter(|ring| ring.atoms.len() < 8);
-        rings.any(|ring| molecule.ring_bonds(ring).any(|ring_bond| ring_bond == at))
-    };
     bond.order == BondOrder::Double
         && !bond.aromatic
         && bond.atoms.iter().all(|&atom| (2..=3).contains(&molecule.degree(atom)))
         && !molecule.geometries.iter().any(|geometry| geometry.bond == at)
-        && !in_small_ring()
+        && !molecule.is_in_small_ring(at)
 }
 
 /// Writes a property of atoms, eight to a line; atoms of value 0 are left out.

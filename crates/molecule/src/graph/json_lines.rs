@@ -192,7 +192,7 @@ impl<'de> Deserialize<'de> for Id {
 }
 
 impl<'de> Deserialize<'de> for Label {
-    /// Creates a negative number stands for itself modulo 2⁶⁴.
+    /// Reads a label; a negative number stands for itself modulo 2⁶⁴.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         UntaggedEnumVisitor::new()
             .expecting("a label, a text or a whole number")

@@ -43,7 +43,7 @@ impl Molecule {
             && self.orders(atom).all(|(_, order)| order == BondOrder::Single)
     }
 
-    /// Returns a carbon with a double bond to O, S or N outside aromatic rings.
+    /// Returns whether an atom is a carbon with a double bond to O, S or N that is not aromatic.
     fn is_acyl(&self, atom: usize) -> bool {
         self.atom(atom).element == Element::C
             && self.around(atom).any(|(end, bond)| {

@@ -158,7 +158,7 @@ fn bond_order(number: usize) -> Result<BlockOrder, String> {
     })
 }
 
-/// Returns hydrogens that are nothing but hydrogens of their one neighbour are folded into it.
+/// Returns whether an atom is nothing but a hydrogen of its one neighbour, into which it is folded.
 fn folds(block: &Block, atom: usize, bonds_of: &[Vec<usize>]) -> bool {
     let candidate = &block.atoms[atom];
     let plain = candidate.element == Element::H

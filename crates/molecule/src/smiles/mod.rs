@@ -271,7 +271,7 @@ fn graph(
     Ok((molecule, index))
 }
 
-/// Returns a hydrogen written as an atom that is nothing but a hydrogen of its one neighbour.
+/// Returns whether an atom is nothing but a hydrogen of its one neighbour, into which it is folded.
 fn folds(view: &Parsed, idx: AtomIdx) -> bool {
     let atom = view.atom(idx);
     !atom.wildcard

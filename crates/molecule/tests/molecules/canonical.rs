@@ -141,6 +141,39 @@ fn long_chains_of_double_bonds_keep_their_geometries() {
     }
 }
 
+/// A double bond of a small ring has marks at both ends where it lies between double bonds whose only other bonds are to
+/// it. The texts of a row are RDKit's of one molecule (`Chem.MolToSmiles(mol, doRandom=True)`), and each row is another.
+#[test]
+fn geometries_on_both_sides_of_a_double_bond_in_a_small_ring_are_kept() {
+    let rows = [
+        ["C/C=C/C1=C(/C=C/C)CCCC1", "C1(/C=C/C)=C(/C=C/C)CCCC1", "C1C(=C(CCC1)/C=C/C)/C=C/C"],
+        [r"C/C=C\C1=C(/C=C\C)CCCC1", r"C(/C1CCCCC=1/C=C\C)=C/C", r"C1C(=C(/C=C\C)CCC1)/C=C\C"],
+        [r"C/C=C\C1=C(/C=C/C)CCCC1", "C(/C)=C/C1CCCCC=1/C=C/C", r"C1CCCC(=C1/C=C/C)/C=C\C"],
+        [
+            "C/C=C/C1=C(/C=C/C)C(=O)C=CC1=O",
+            r"C(/C)=C\C1C(C=CC(C=1/C=C/C)=O)=O",
+            r"C(=C\C)/C1C(=O)C=CC(=O)C=1/C=C/C",
+        ],
+        [
+            r"C/C=C\C1=C(/C=C/C)C(=O)C=CC1=O",
+            "C(/C)=C/C1=C(C(=O)C=CC1=O)/C=C/C",
+            r"C1C(=O)C(=C(C(C=1)=O)/C=C\C)/C=C/C",
+        ],
+    ];
+    let mut canonical = Vec::new();
+    for texts in rows {
+        let text = parse(texts[0]).canonical_smiles();
+        let again = parse(&text);
+        assert_eq!(again.bonds().iter().filter(|bond| bond.stereo).count(), 2, "{text}");
+        for other in texts {
+            assert_eq!(parse(other).canonical_smiles(), text, "{other}");
+            check(other, 5);
+        }
+        assert!(!canonical.contains(&text), "{text}");
+        canonical.push(text);
+    }
+}
+
 #[test]
 fn parts_in_branches_and_labels_in_parentheses_are_read() {
     // the second text is RDKit's

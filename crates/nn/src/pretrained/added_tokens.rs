@@ -35,22 +35,24 @@ fn is_former(keys: &JsonFile) -> bool {
 
 impl TokenFiles {
     pub(super) fn read(folder: &Path) -> Result<Self, Error> {
-        let read = |name: &str, is_read: bool| {
-            let path = folder.join(name);
-            if is_read && path.exists() {
-                let mut file = JsonFile::read(&path)?;
-                for key in FURTHER {
-                    file.list_values(key)?;
-                }
-                Ok::<_, Error>(file)
+        let read = |name: &str| {
+            let mut file = JsonFile::read_if_there(&folder.join(name))?;
+            for key in FURTHER {
+                file.list_values(key)?;
+            }
+            Ok::<_, Error>(file)
+        };
+        let keys = read("tokenizer_config.json")?;
+        let is_former = is_former(&keys);
+        let read_of_former = |name: &str| {
+            if is_former {
+                read(name)
             } else {
-                Ok(JsonFile { path, json: Map::new() })
+                Ok(JsonFile { path: folder.join(name), json: Map::new() })
             }
         };
-        let keys = read("tokenizer_config.json", true)?;
-        let is_former = is_former(&keys);
-        let map = read("special_tokens_map.json", is_former)?;
-        let former = read("added_tokens.json", is_former)?;
+        let map = read_of_former("special_tokens_map.json")?;
+        let former = read_of_former("added_tokens.json")?;
         let mut files = Self { keys, map, added: BTreeMap::new() };
         files.added = if is_former { files.of_former(&former)? } else { files.of_decoder()? };
         Ok(files)
@@ -92,9 +94,8 @@ impl TokenFiles {
     ) -> Result<Option<AddedToken>, Error> {
         let default = default.map(|content| AddedToken::from(content, true));
         let file = if self.map.json.contains_key(key) { &self.map } else { &self.keys };
-        let named = file.value(key, Some(None), TOKEN, |value| {
-            if value.is_null() { Some(None) } else { token(value.clone()).map(Some) }
-        })?;
+        let read = |value: &Value| token(value.clone()).map(Some);
+        let named = file.value_or_null(key, None, TOKEN, read)?;
         let Some(mut named) = named.or(default) else { return Ok(None) };
         named.special = true;
         Ok(Some(self.added_as(&named.content).cloned().unwrap_or(named)))
@@ -111,10 +112,7 @@ impl TokenFiles {
         let mut all = Vec::new();
         for file in [&self.keys, &self.map] {
             for key in FURTHER {
-                let tokens = file.value(key, Some(Vec::new()), "a list of tokens", |value| {
-                    if value.is_null() {
-                        return Some(Vec::new());
-                    }
+                let tokens = file.value_or_null(key, Vec::new(), "a list of tokens", |value| {
                     value.as_array()?.iter().map(|value| token(value.clone())).collect()
                 })?;
                 all.extend(tokens.into_iter().map(|token| AddedToken { special: true, ..token }));

@@ -12,7 +12,10 @@ use serde_json::{Value, json};
 
 use super::added_tokens::TokenFiles;
 use super::config::Config;
-use super::families::{Family, Vocabulary};
+use super::families::{
+    ALBERT_TOKENIZER, BERT_TOKENIZER, CAMEMBERT_TOKENIZER, MPNET_TOKENIZER, ROBERTA_TOKENIZER,
+    XLM_ROBERTA_TOKENIZER,
+};
 use super::json::JsonFile;
 use crate::error::Error;
 use crate::tokenizer::{Tokenizer, normalizers};
@@ -21,23 +24,13 @@ use crate::tokenizer::{Tokenizer, normalizers};
 const CLASS: &str = "tokenizer_class";
 /// The classes of BERT's relatives, without the ending `Fast`.
 pub(super) const WORD_PIECES: [&str; 6] = [
-    "BertTokenizer",
+    BERT_TOKENIZER,
     "DistilBertTokenizer",
     "ElectraTokenizer",
-    "MPNetTokenizer",
+    MPNET_TOKENIZER,
     "DPRQuestionEncoderTokenizer",
     "DPRContextEncoderTokenizer",
 ];
-/// The class of RoBERTa.
-pub(super) const BYTE_PAIRS: &str = "RobertaTokenizer";
-/// One of [`WORD_PIECES`] with special tokens of its own.
-const MPNET: &str = "MPNetTokenizer";
-/// The class of ALBERT.
-const ALBERT: &str = "AlbertTokenizer";
-/// The class of XLM-RoBERTa.
-const XLM_ROBERTA: &str = "XLMRobertaTokenizer";
-/// The class of CamemBERT.
-const CAMEMBERT: &str = "CamembertTokenizer";
 
 /// Returns the file that names the class of the tokenizer: tokenizer_config.json, unless only config.json names it.
 pub(super) fn naming<'f>(settings: &'f JsonFile, config: &'f JsonFile) -> &'f JsonFile {
@@ -54,19 +47,6 @@ pub(super) fn named(file: &JsonFile) -> Result<Option<&str>, Error> {
     }
 }
 
-/// Returns the class that transformers has for a family.
-fn of_family(family: &Family) -> Option<&'static str> {
-    match family.vocabulary {
-        Vocabulary::WordPieces(_) if family.name == "mpnet" => Some(MPNET),
-        Vocabulary::WordPieces(_) => Some(WORD_PIECES[0]),
-        Vocabulary::BytePairs => Some(BYTE_PAIRS),
-        Vocabulary::Unknown if family.name == "albert" => Some(ALBERT),
-        Vocabulary::Unknown if family.name == "xlm-roberta" => Some(XLM_ROBERTA),
-        Vocabulary::Unknown if family.name == "camembert" => Some(CAMEMBERT),
-        Vocabulary::Letters | Vocabulary::Unknown => None,
-    }
-}
-
 /// How the classes of BERT's relatives clean texts.
 pub(super) struct Cleaning {
     pub(super) lowercase: bool,
@@ -79,8 +59,8 @@ pub(super) struct Cleaning {
 impl Cleaning {
     /// Reads the keys of tokenizer_config.json.
     pub(super) fn read(settings: &JsonFile) -> Result<Self, Error> {
-        let accents = settings.value("strip_accents", Some(None), "true or false", |value| {
-            if value.is_null() { Some(None) } else { value.as_bool().map(Some) }
+        let accents = settings.value_or_null("strip_accents", None, "true or false", |value| {
+            value.as_bool().map(Some)
         })?;
         Ok(Self {
             lowercase: settings.flag("do_lower_case", true)?,
@@ -100,16 +80,15 @@ pub(super) fn read(
     lower_case: bool,
 ) -> Result<Tokenizer, Error> {
     let naming = naming(settings, &config.file);
-    let Some(class) = named(naming)?.or_else(|| of_family(config.family)) else {
+    let Some(class) = named(naming)?.or(config.family.tokenizer_class) else {
         return Tokenizer::read(path);
     };
-    let is_byte_pairs = class == BYTE_PAIRS;
-    let is_pieces = [ALBERT, XLM_ROBERTA, CAMEMBERT].contains(&class);
+    let is_byte_pairs = class == ROBERTA_TOKENIZER;
+    let is_pieces = [ALBERT_TOKENIZER, XLM_ROBERTA_TOKENIZER, CAMEMBERT_TOKENIZER].contains(&class);
     if !is_byte_pairs && !is_pieces && !WORD_PIECES.contains(&class) {
         return Tokenizer::read(path);
     }
-    // transformers 5 knows folders of this family whose class is wrong, and takes the file as it is
-    let is_as_it_is = config.family.name == "modernbert";
+    let is_as_it_is = config.family.ignores_class;
     let file = File { path, class };
     let tokenizer = Tokenizer::read_changed(path, |inner, json| {
         let is_changed = if is_byte_pairs {
@@ -172,10 +151,10 @@ impl File<'_> {
     /// Refuses settings of the parts that the class does not have.
     fn check_settings(&self, json: &Value) -> Result<(), Error> {
         let of_class = match self.class {
-            ALBERT => vec![("model", "unk_id", json!(1))],
-            XLM_ROBERTA => vec![("model", "unk_id", json!(3))],
-            CAMEMBERT => Vec::new(),
-            BYTE_PAIRS => vec![
+            ALBERT_TOKENIZER => vec![("model", "unk_id", json!(1))],
+            XLM_ROBERTA_TOKENIZER => vec![("model", "unk_id", json!(3))],
+            CAMEMBERT_TOKENIZER => Vec::new(),
+            ROBERTA_TOKENIZER => vec![
                 ("model", "continuing_subword_prefix", json!("")),
                 ("model", "end_of_word_suffix", json!("")),
                 ("model", "ignore_merges", json!(false)),
@@ -209,7 +188,7 @@ impl File<'_> {
             return Ok(());
         }
         let mut expected = Vec::new();
-        if self.class == ALBERT {
+        if self.class == ALBERT_TOKENIZER {
             for quotes in ["``", "''"] {
                 let pattern = json!({ "String": quotes });
                 expected.push(json!({ "type": "Replace", "pattern": pattern, "content": "\"" }));
@@ -261,8 +240,10 @@ impl File<'_> {
     fn ends(&self) -> Result<[(&'static str, String); 2], Error> {
         let files = TokenFiles::read(self.path.parent().unwrap_or(Path::new("")))?;
         let ends = match self.class {
-            XLM_ROBERTA | CAMEMBERT => [("bos_token", "<s>"), ("eos_token", "</s>")],
-            MPNET | BYTE_PAIRS => [("cls_token", "<s>"), ("sep_token", "</s>")],
+            XLM_ROBERTA_TOKENIZER | CAMEMBERT_TOKENIZER => {
+                [("bos_token", "<s>"), ("eos_token", "</s>")]
+            }
+            MPNET_TOKENIZER | ROBERTA_TOKENIZER => [("cls_token", "<s>"), ("sep_token", "</s>")],
             _ => [("cls_token", "[CLS]"), ("sep_token", "[SEP]")],
         };
         let token = |(key, default): (&'static str, &str)| {
@@ -276,7 +257,7 @@ impl File<'_> {
     /// Refuses other tokens at the ends of texts than those of the class.
     fn check_ends(&self, tokenizer: &Tokenizer) -> Result<(), Error> {
         // whose class leaves them to the file
-        if self.class == ALBERT {
+        if self.class == ALBERT_TOKENIZER {
             return Ok(());
         }
         let [(first_key, first), (last_key, last)] = self.ends()?;
@@ -309,7 +290,7 @@ impl File<'_> {
         }
         let Cleaning { lowercase, accents, chinese } = *cleaning;
         let of_file = &part["handle_chinese_chars"];
-        if self.class == MPNET && *of_file != chinese {
+        if self.class == MPNET_TOKENIZER && *of_file != chinese {
             let allowed = format!("{chinese}, tokenize_chinese_chars of tokenizer_config.json,");
             return Err(self.refuse("normalizer.handle_chinese_chars", of_file, &allowed));
         }

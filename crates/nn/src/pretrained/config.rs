@@ -39,15 +39,12 @@ impl Config {
             keys.value(names.activation, Some(activation), &Activation::names(), |value| {
                 Activation::named(value.as_str()?)
             })?;
-        let is_rotary_too = family.name == "esm";
-        let absolute = |value: &Value| value.is_null() || value == "absolute" || is_rotary_too;
-        keys.only(
-            "position_embedding_type",
-            absolute,
-            &format!("null or \"absolute\", {VECTORS}"),
-        )?;
+        if !family.has_position_kinds {
+            let allowed = format!("null or \"absolute\", {VECTORS}");
+            keys.only_value("position_embedding_type", "absolute", &allowed)?;
+        }
         for key in ["is_decoder", "add_cross_attention"] {
-            keys.only(key, |value| value.is_null() || value == false, "false")?;
+            keys.only_value(key, false, "false")?;
         }
         for key in ["quantization_config", "pruned_heads"] {
             let empty =
@@ -85,11 +82,10 @@ impl Config {
     pub(super) fn of_written_body(&self) -> Map<String, Value> {
         let mut json = self.file.json.clone();
         // the encoder of a DPR is written as the BERT that it is
-        if self.family.name == "dpr" {
-            json.insert("model_type".into(), "bert".into());
+        if let Some(name) = self.family.written_as {
+            json.insert("model_type".into(), name.into());
         }
-        // transformers' own class does not know the keys that the model's code reads
-        if self.family.keys.width == "n_embd" {
+        if self.family.has_own_keys {
             json.extend(self.keys_of_nomic());
         }
         json.insert("architectures".into(), vec![self.family.class].into());

@@ -8,12 +8,12 @@ use crate::transformer::{Activation, Architecture, MaskedTokens, NormPlace, Posi
 
 pub(super) fn dpr(file: &JsonFile, _: &mut Architecture) -> Result<(), Error> {
     let allowed = "0: a projection behind the encoder is not supported";
-    file.only("projection_dim", |value| value.is_null() || value == 0, allowed)
+    file.only_value("projection_dim", 0, allowed)
 }
 
 pub(super) fn ernie(file: &JsonFile, _: &mut Architecture) -> Result<(), Error> {
     let allowed = "false: vectors of tasks are not supported";
-    file.only("use_task_id", |value| value.is_null() || value == false, allowed)
+    file.only_value("use_task_id", false, allowed)
 }
 
 /// Positions follow the id of the padding token, as in fairseq.
@@ -59,7 +59,7 @@ pub(super) fn albert(file: &JsonFile, architecture: &mut Architecture) -> Result
 
 pub(super) fn esm(file: &JsonFile, architecture: &mut Architecture) -> Result<(), Error> {
     let pad = file.integer("pad_token_id", 0..=u64::from(u32::MAX), Some(1))?;
-    file.only("is_folding_model", |value| value.is_null() || value == false, "false")?;
+    file.only_value("is_folding_model", false, "false")?;
     let allowed = "\"rotary\" or \"absolute\"";
     let rotary =
         file.value("position_embedding_type", Some(false), allowed, |value| {
@@ -97,10 +97,7 @@ pub(super) fn modernbert(file: &JsonFile, architecture: &mut Architecture) -> Re
     let layers = architecture.layers;
     let every = file.integer("global_attn_every_n_layers", 1..=u64::from(u32::MAX), Some(3))?;
     let allowed = format!("{layers} of \"full_attention\" and \"sliding_attention\"");
-    let local = file.value("layer_types", Some(None), &allowed, |value| {
-        if value.is_null() {
-            return Some(None);
-        }
+    let local = file.value_or_null("layer_types", None, &allowed, |value| {
         let kinds = value.as_array()?.iter().map(|kind| match kind.as_str()? {
             "sliding_attention" => Some(true),
             "full_attention" => Some(false),
@@ -136,7 +133,7 @@ pub(super) fn nomic(file: &JsonFile, architecture: &mut Architecture) -> Result<
     let base =
         file.value("rope_parameters", Some(base), allowed, |value| rope_base(value, base))?;
     let head = architecture.width / architecture.heads;
-    file.only("head_dim", |value| value.is_null() || value == head, &format!("{head}"))?;
+    file.only_value("head_dim", head, &format!("{head}"))?;
     nomic_layers(file, architecture, base)
 }
 
@@ -151,7 +148,7 @@ pub(super) fn nomic_of_hub(file: &JsonFile, architecture: &mut Architecture) -> 
         "rotary_emb_interleaved",
         "causal",
     ] {
-        file.only(key, |value| value.is_null() || value == false, "false")?;
+        file.only_value(key, false, "false")?;
     }
     // the model's code turns nothing where it is not said
     let whole = |share: &Value| (share.as_f64() == Some(1.0)).then_some(());
@@ -229,10 +226,7 @@ fn rope_bases(file: &JsonFile) -> Result<(f64, f64), Error> {
         (base(file, "global_rope_theta", 160_000.0)?, base(file, "local_rope_theta", 10_000.0)?);
     let allowed = "an object with {\"rope_type\": \"default\", \"rope_theta\": …} for \"full_attention\" and \
                    \"sliding_attention\"";
-    file.value("rope_parameters", Some(old), allowed, |value| {
-        if value.is_null() {
-            return Some(old);
-        }
+    file.value_or_null("rope_parameters", old, allowed, |value| {
         let kinds = ["full_attention", "sliding_attention"];
         let value =
             value.as_object().filter(|own| own.keys().all(|key| kinds.contains(&&**key)))?;

@@ -17,6 +17,18 @@ pub(super) struct Family {
     pub(super) keys: &'static Keys,
     pub(super) names: &'static Names,
     pub(super) vocabulary: Vocabulary,
+    /// The class that transformers has for the tokenizers of a tokenizer.json, without the ending `Fast`; none for a
+    /// family whose files it takes as they are.
+    pub(super) tokenizer_class: Option<&'static str>,
+    /// Whether transformers takes a tokenizer.json as it is where a folder names a class too.
+    pub(super) ignores_class: bool,
+    /// Whether [`differences`](Self::differences) reads `position_embedding_type`, which of other families is null or
+    /// `absolute`.
+    pub(super) has_position_kinds: bool,
+    /// `model_type` in what is written, where it is not the family's name.
+    pub(super) written_as: Option<&'static str>,
+    /// Whether the keys are those of the model's own code, which the class in transformers does not know.
+    pub(super) has_own_keys: bool,
     /// Adds what is different from BERT to an architecture of the sizes in config.json.
     pub(super) differences: fn(&JsonFile, &mut Architecture) -> Result<(), Error>,
 }
@@ -34,6 +46,19 @@ pub(super) enum Vocabulary {
     /// None is known.
     Unknown,
 }
+
+/// The class of BERT's tokenizers.
+pub(super) const BERT_TOKENIZER: &str = "BertTokenizer";
+/// The class of MPNet's, which has special tokens of its own.
+pub(super) const MPNET_TOKENIZER: &str = "MPNetTokenizer";
+/// The class of RoBERTa's.
+pub(super) const ROBERTA_TOKENIZER: &str = "RobertaTokenizer";
+/// The class of ALBERT's.
+pub(super) const ALBERT_TOKENIZER: &str = "AlbertTokenizer";
+/// The class of XLM-RoBERTa's.
+pub(super) const XLM_ROBERTA_TOKENIZER: &str = "XLMRobertaTokenizer";
+/// The class of CamemBERT's.
+pub(super) const CAMEMBERT_TOKENIZER: &str = "CamembertTokenizer";
 
 const BERT_TOKENS: Vocabulary = Vocabulary::WordPieces(["[CLS]", "[SEP]", "[MASK]", "[PAD]"]);
 
@@ -123,65 +148,64 @@ const BERT_NAMES: Names = Names {
     unused: &["cls.", "lm_head.", "classifier.", "qa_outputs."],
 };
 
+/// What the others differ from.
+const BERT: Family = Family {
+    name: "bert",
+    class: "BertModel",
+    keys: &BERT_KEYS,
+    names: &BERT_NAMES,
+    vocabulary: BERT_TOKENS,
+    tokenizer_class: Some(BERT_TOKENIZER),
+    ignores_class: false,
+    has_position_kinds: false,
+    written_as: None,
+    has_own_keys: false,
+    differences: |_, _| Ok(()),
+};
+
 /// All families, BERT first.
 pub(super) static FAMILIES: [Family; 15] = [
-    Family {
-        name: "bert",
-        class: "BertModel",
-        keys: &BERT_KEYS,
-        names: &BERT_NAMES,
-        vocabulary: BERT_TOKENS,
-        differences: |_, _| Ok(()),
-    },
+    BERT,
     Family {
         name: "roberta",
         class: "RobertaModel",
-        keys: &BERT_KEYS,
-        names: &BERT_NAMES,
         vocabulary: Vocabulary::BytePairs,
+        tokenizer_class: Some(ROBERTA_TOKENIZER),
         differences: differences::after_padding,
+        ..BERT
     },
     Family {
         name: "data2vec-text",
         class: "Data2VecTextModel",
-        keys: &BERT_KEYS,
-        names: &BERT_NAMES,
         vocabulary: Vocabulary::BytePairs,
+        tokenizer_class: Some(ROBERTA_TOKENIZER),
         differences: differences::after_padding,
+        ..BERT
     },
     Family {
         name: "xlm-roberta",
         class: "XLMRobertaModel",
-        keys: &BERT_KEYS,
-        names: &BERT_NAMES,
         vocabulary: Vocabulary::Unknown,
+        tokenizer_class: Some(XLM_ROBERTA_TOKENIZER),
         differences: differences::after_padding,
+        ..BERT
     },
     Family {
         name: "camembert",
         class: "CamembertModel",
-        keys: &BERT_KEYS,
-        names: &BERT_NAMES,
         vocabulary: Vocabulary::Unknown,
+        tokenizer_class: Some(CAMEMBERT_TOKENIZER),
         differences: differences::after_padding,
+        ..BERT
     },
-    // written as a BERT
     Family {
         name: "dpr",
         class: "BertModel",
-        keys: &BERT_KEYS,
-        names: &BERT_NAMES,
-        vocabulary: BERT_TOKENS,
+        written_as: Some("bert"),
         differences: differences::dpr,
+        ..BERT
     },
-    Family {
-        name: "ernie",
-        class: "ErnieModel",
-        keys: &BERT_KEYS,
-        names: &BERT_NAMES,
-        vocabulary: BERT_TOKENS,
-        differences: differences::ernie,
-    },
+    Family { name: "ernie", class: "ErnieModel", differences: differences::ernie, ..BERT },
     Family {
         name: "distilbert",
         class: "DistilBertModel",
@@ -207,12 +231,12 @@ pub(super) static FAMILIES: [Family; 15] = [
             unused: &["vocab_", "pre_classifier.", "classifier.", "qa_outputs."],
             ..BERT_NAMES
         },
-        vocabulary: BERT_TOKENS,
         // transformers does not read it
         differences: |_, architecture| {
             architecture.epsilon = 1e-12;
             Ok(())
         },
+        ..BERT
     },
     Family {
         name: "mpnet",
@@ -225,18 +249,19 @@ pub(super) static FAMILIES: [Family; 15] = [
             ..BERT_NAMES
         },
         vocabulary: Vocabulary::WordPieces(["<s>", "</s>", "<mask>", "<pad>"]),
+        tokenizer_class: Some(MPNET_TOKENIZER),
         differences: differences::mpnet,
+        ..BERT
     },
     Family {
         name: "electra",
         class: "ElectraModel",
-        keys: &BERT_KEYS,
         names: &Names {
             unused: &["discriminator_predictions.", "generator_", "classifier.", "qa_outputs."],
             ..BERT_NAMES
         },
-        vocabulary: BERT_TOKENS,
         differences: differences::electra,
+        ..BERT
     },
     Family {
         name: "albert",
@@ -258,7 +283,9 @@ pub(super) static FAMILIES: [Family; 15] = [
             ..BERT_NAMES
         },
         vocabulary: Vocabulary::Unknown,
+        tokenizer_class: Some(ALBERT_TOKENIZER),
         differences: differences::albert,
+        ..BERT
     },
     Family {
         name: "esm",
@@ -272,7 +299,10 @@ pub(super) static FAMILIES: [Family; 15] = [
             ..BERT_NAMES
         },
         vocabulary: Vocabulary::Letters,
+        tokenizer_class: None,
+        has_position_kinds: true,
         differences: differences::esm,
+        ..BERT
     },
     Family {
         name: "modernbert",
@@ -301,7 +331,11 @@ pub(super) static FAMILIES: [Family; 15] = [
             ..BERT_NAMES
         },
         vocabulary: Vocabulary::Unknown,
+        tokenizer_class: None,
+        // transformers 5 knows folders of this family whose class is wrong
+        ignores_class: true,
         differences: differences::modernbert,
+        ..BERT
     },
     Family {
         name: "nomic_bert",
@@ -311,8 +345,8 @@ pub(super) static FAMILIES: [Family; 15] = [
             ..BERT_KEYS
         },
         names: &NOMIC_NAMES,
-        vocabulary: BERT_TOKENS,
         differences: differences::nomic,
+        ..BERT
     },
     // with the keys of the model's own code, which its folders on the hub have
     Family {
@@ -332,8 +366,9 @@ pub(super) static FAMILIES: [Family; 15] = [
             ..BERT_KEYS
         },
         names: &NOMIC_NAMES,
-        vocabulary: BERT_TOKENS,
+        has_own_keys: true,
         differences: differences::nomic_of_hub,
+        ..BERT
     },
 ];
 

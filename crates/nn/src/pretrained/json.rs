@@ -78,9 +78,28 @@ impl JsonFile {
         }
     }
 
+    /// Returns a value as [`value`](Self::value) does; `default` stands for null too.
+    pub(super) fn value_or_null<T>(
+        &self,
+        key: &str,
+        default: T,
+        allowed: &str,
+        read: impl Fn(&Value) -> Option<T>,
+    ) -> Result<T, Error> {
+        match self.json.get(key) {
+            None | Some(Value::Null) => Ok(default),
+            Some(value) => read(value).ok_or_else(|| self.refuse(key, allowed)),
+        }
+    }
+
     /// Returns a size, which must be there.
     pub(super) fn size(&self, key: &str) -> Result<usize, Error> {
         self.integer(key, 1..=LARGEST, None)
+    }
+
+    /// Returns a size, if the key is there.
+    pub(super) fn optional_size(&self, key: &str) -> Result<Option<usize>, Error> {
+        if self.json.contains_key(key) { self.size(key).map(Some) } else { Ok(None) }
     }
 
     /// Returns a share of units that are dropped.
@@ -102,7 +121,7 @@ impl JsonFile {
         self.value(key, default, &allowed, |value| usize::try_from(read(value)?).ok())
     }
 
-    /// A missing key, or a value that is supported.
+    /// Allows a missing key, or a value that is supported.
     pub(super) fn only(
         &self,
         key: &str,
@@ -112,10 +131,20 @@ impl JsonFile {
         self.value(key, Some(()), allowed, |value| supported(value).then_some(()))
     }
 
-    /// `true` or `false`; `default` where the key is missing or null.
+    /// Allows a missing key, null, or one value.
+    pub(super) fn only_value(
+        &self,
+        key: &str,
+        supported: impl Into<Value>,
+        allowed: &str,
+    ) -> Result<(), Error> {
+        let supported = supported.into();
+        self.only(key, |value| value.is_null() || *value == supported, allowed)
+    }
+
+    /// Returns `true` or `false`; `default` where the key is missing or null.
     pub(super) fn flag(&self, key: &str, default: bool) -> Result<bool, Error> {
-        let read = |value: &Value| if value.is_null() { Some(default) } else { value.as_bool() };
-        self.value(key, Some(default), "true or false", read)
+        self.value_or_null(key, default, "true or false", Value::as_bool)
     }
 }
 

@@ -39,7 +39,6 @@ use dsokr_core::random::generator;
 use dsokr_core::store::{ByteSum, open_input, read_bytes};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use crate::error::check;
 use crate::init::Start;
@@ -147,12 +146,10 @@ impl Pretrained {
             (json, tokenizer)
         } else {
             let settings = JsonFile::read_if_there(&folder.join("tokenizer_config.json"))?;
-            let right = |side: &Value| side.is_null() || side == "right";
             let allowed = "\"right\", texts are truncated at their ends";
-            settings.only("truncation_side", right, allowed)?;
-            let whole = |is_split: &Value| is_split.is_null() || is_split == false;
+            settings.only_value("truncation_side", "right", allowed)?;
             let allowed = "false: a special token within a text is one token";
-            settings.only("split_special_tokens", whole, allowed)?;
+            settings.only_value("split_special_tokens", false, allowed)?;
             if json.exists() {
                 let tokenizer = classes::read(&json, &settings, &config, lower_case)?;
                 let rows = config.architecture.vocabulary;

@@ -131,13 +131,8 @@ pub(super) fn read_pooling(folder: &Path) -> Result<(Vec<Pooling>, bool, Option<
             if pooling.is_empty() { vec![Pooling::Mean] } else { pooling }
         }
     };
-    let size = |key: &str| {
-        file.value(key, Some(None), "a whole number from 1 on", |value| {
-            let size = usize::try_from(value.as_u64()?).ok()?;
-            (0 < size && size <= i32::MAX as usize).then_some(Some(size))
-        })
-    };
-    let width = size("embedding_dimension")?.or(size("word_embedding_dimension")?);
+    let width = file.optional_size("embedding_dimension")?;
+    let width = width.or(file.optional_size("word_embedding_dimension")?);
     Ok((pooling, file.flag("include_prompt", true)?, width))
 }
 
@@ -145,8 +140,7 @@ pub(super) fn read_pooling(folder: &Path) -> Result<(Vec<Pooling>, bool, Option<
 pub(super) fn check_names_of_features(file: &JsonFile) -> Result<(), Error> {
     const VECTORS: &str = "sentence_embedding";
     for key in ["module_input_name", "module_output_name"] {
-        let supported = |value: &Value| (value.is_null() || value == VECTORS).then_some(());
-        file.value(key, Some(()), &format!("{VECTORS:?}"), supported)?;
+        file.only_value(key, VECTORS, &format!("{VECTORS:?}"))?;
     }
     Ok(())
 }
@@ -161,14 +155,8 @@ pub(super) fn read_dense(
     if file.flag("use_residual", false)? {
         return Err(file.refuse("use_residual", "false"));
     }
-    let size = |key: &str| {
-        file.value(key, None, "a whole number from 1 on", |value| {
-            let size = usize::try_from(value.as_u64()?).ok()?;
-            (0 < size && size <= i32::MAX as usize).then_some(size)
-        })
-    };
-    let inputs = size("in_features")?;
-    let outputs = size("out_features")?;
+    let inputs = file.size("in_features")?;
+    let outputs = file.size("out_features")?;
     if let Some(width) = width.filter(|width| *width != inputs) {
         return Err(file.refuse("in_features", &format!("{width}, the width of what it reads")));
     }
@@ -185,12 +173,12 @@ pub(super) fn read_dense(
 /// Reads the settings of the transformer: the longest text, and whether texts are lower-cased.
 pub(super) fn read_settings(folder: &Path) -> Result<(Option<usize>, bool), Error> {
     let length = |file: &JsonFile, key: &str| {
-        file.value(key, Some(None), "null or a whole number from 1 on", |value| {
+        file.value_or_null(key, None, "null or a whole number from 1 on", |value| {
             // tokenizers without a limit have 10³⁰
             let is_limit = value.as_f64().is_some_and(|length| length <= f64::from(i32::MAX));
             match value.as_u64().filter(|length| *length >= 1) {
                 Some(length) if is_limit => Some(Some(length as usize)),
-                _ => (value.is_null() || (value.is_number() && !is_limit)).then_some(None),
+                _ => (value.is_number() && !is_limit).then_some(None),
             }
         })
     };
@@ -201,12 +189,11 @@ pub(super) fn read_settings(folder: &Path) -> Result<(Option<usize>, bool), Erro
         let file = JsonFile::read(&path)?;
         max_length = length(&file, "max_seq_length")?;
         lower_case = file.flag("do_lower_case", false)?;
-        let only = |key: &str, supported: &str| {
-            let read = |value: &Value| (value.is_null() || value == supported).then_some(());
-            file.value(key, Some(()), &format!("{supported:?}"), read)
-        };
-        only("transformer_task", "feature-extraction")?;
-        only("module_output_name", "token_embeddings")?;
+        for (key, supported) in
+            [("transformer_task", "feature-extraction"), ("module_output_name", "token_embeddings")]
+        {
+            file.only_value(key, supported, &format!("{supported:?}"))?;
+        }
         let allowed = "only texts, whose vectors are {\"method\": \"forward\", \"method_output_name\": \
                        \"last_hidden_state\"}";
         let is_text = |modality: &Value| {
@@ -239,10 +226,7 @@ pub(super) fn read_prompts(folder: &Path) -> Result<BTreeMap<String, String>, Er
     let allowed = "null: shortened vectors are not supported, the head reads whole vectors";
     file.only("truncate_dim", Value::is_null, allowed)?;
     let allowed = "an object of texts";
-    let prompts = file.value("prompts", Some(BTreeMap::new()), allowed, |value| {
-        if value.is_null() {
-            return Some(BTreeMap::new());
-        }
+    let prompts = file.value_or_null("prompts", BTreeMap::new(), allowed, |value| {
         let texts = value.as_object()?.iter().map(|(name, text)| {
             // the library leaves out those that are null
             Some((name.clone(), text.as_str().or(text.is_null().then_some(""))?.to_owned()))

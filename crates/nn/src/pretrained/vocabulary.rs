@@ -16,9 +16,9 @@ use tokenizers::processors::template::TemplateProcessing;
 use tokenizers::{AddedToken, PostProcessorWrapper};
 
 use super::added_tokens::TokenFiles;
-use super::classes::{BYTE_PAIRS, Cleaning, WORD_PIECES, named, naming};
+use super::classes::{Cleaning, WORD_PIECES, named, naming};
 use super::config::Config;
-use super::families::Vocabulary;
+use super::families::{ROBERTA_TOKENIZER, Vocabulary};
 use super::json::JsonFile;
 use crate::error::Error;
 use crate::tokenizer::Tokenizer;
@@ -119,7 +119,7 @@ fn byte_pairs(
     files: &TokenFiles,
     naming: &JsonFile,
 ) -> Result<Tokenizer, Error> {
-    check_class(naming, &[BYTE_PAIRS], true)?;
+    check_class(naming, &[ROBERTA_TOKENIZER], true)?;
     let library = |e: tokenizers::Error| Error::file(path, e);
     let file = JsonFile::read(path)?;
     let ids = file.json.iter().map(|(token, id)| {

@@ -129,7 +129,7 @@ impl Architecture {
         check_dropout("inner_dropout", self.inner_dropout)
     }
 
-    /// Returns longest text in tokens.
+    /// Returns the length of the longest text, in tokens.
     pub fn longest(&self) -> usize {
         self.positions.saturating_sub(self.first_position)
     }

@@ -34,14 +34,7 @@ fn offset(p: usize) -> Vec<f32> {
 
 /// Returns a bag over the words and pairs of words of the texts, and their rows.
 pub fn bag(config: &BagConfig, p: usize) -> (NgramBag, Vec<SparseRow>) {
-    let words = NgramConfig {
-        kind: NgramKind::Words,
-        min: 1,
-        max: 2,
-        min_texts: 1,
-        lowercase: true,
-        buckets: 0,
-    };
+    let words = NgramConfig::new(NgramKind::Words, 1, 2);
     let tf_idf = TfIdf::fit(&[words], TEXTS.into_iter()).unwrap();
     let rows = TEXTS.iter().map(|text| tf_idf.transform(text)).collect();
     let mut random = generator(3, "test", 0);

@@ -75,6 +75,26 @@ fn well_known_peaks_are_the_fragments_that_are_published() {
     }
 }
 
+/// Paracetamol has 151.06333 Da, with a sodium ion m/z 174.05255; what has lost ketene has 132.0420.
+#[test]
+fn of_several_adducts_the_one_nearest_to_the_precursor_counts_in_any_order() {
+    let paracetamol = Molecule::parse("CC(=O)Nc1ccc(O)cc1").unwrap();
+    let mzs = [132.0420, 174.0525];
+    let alone = explain(&spectrum("174.0525 adduct=[M+Na]+", mzs), &paracetamol);
+    let formulas = alone.peaks.iter().map(|peak| peak.formula(&paracetamol)).collect::<Vec<_>>();
+    assert_eq!(formulas, ["C6H7NNaO", "C8H9NNaO2"]);
+    for adducts in ["[M+H]+/[M+Na]+", "[M+Na]+/[M+H]+", "[M+H]+,[M+2H]2+,[M+Na]+"] {
+        let open = spectrum(&format!("174.0525 adduct={adducts}"), mzs);
+        assert_eq!(explain(&open, &paracetamol), alone, "{adducts}");
+        let (text, adduct) = open.ion_of(151.06333).unwrap();
+        assert_eq!((text, adduct), ("[M+Na]+", "[M+Na]+".parse().unwrap()), "{adducts}");
+        // each molecule has its own: C9H7N3O has 173.0589 Da
+        assert_eq!(open.ion_of(173.0589).unwrap().0, "[M+H]+", "{adducts}");
+    }
+    assert_eq!(spectrum("174.0525", mzs).ion_of(151.06333).unwrap().0, "[M+H]+");
+    assert!(spectrum("174.0525 adduct=[M+H]+/[M+?]+", mzs).ion_of(151.06333).is_err());
+}
+
 #[test]
 fn a_peak_has_the_atoms_and_bonds_of_its_fragment() {
     let molecule = Molecule::parse("CC(=O)Nc1ccc(O)cc1").unwrap();

@@ -137,6 +137,12 @@ fn what_is_wrong_has_its_line_and_its_spectrum() {
             "a.mgf:13: spectrum \"one\": a peak \"85.02841\\t1,234.5\" has commas in its numbers; write decimal points, and no sign between thousands",
         ),
         (
+            "a.mgf",
+            "85.02841 0.25",
+            "85,02841,10",
+            "a.mgf:13: spectrum \"one\": a peak \"85,02841,10\" has commas in its numbers; write decimal points, and no sign between thousands",
+        ),
+        (
             "a.massbank",
             "  85.02841 0.25 250",
             "  85,02841 10 250",
@@ -153,6 +159,18 @@ fn what_is_wrong_has_its_line_and_its_spectrum() {
             "CHARGE=1+\nADDUCT=[M+H]+",
             "IONMODE=Negative\nADDUCT=M+H",
             "a.mgf:4: spectrum \"one\": the adduct M+H is positive, and the ion mode negative",
+        ),
+        (
+            "a.mgf",
+            "CHARGE=1+\nADDUCT=[M+H]+",
+            "IONMODE=ESI",
+            "a.mgf:4: spectrum \"one\": the ion mode \"ESI\" is neither positive nor negative; write one of these, or the adduct",
+        ),
+        (
+            "a.mgf",
+            "CHARGE=1+\nADDUCT=[M+H]+",
+            "IONMODE=positive/negative",
+            "a.mgf:4: spectrum \"one\": the ion mode \"positive/negative\" is neither positive nor negative; write one of these, or the adduct",
         ),
         (
             "a.mgf",
@@ -178,12 +196,7 @@ fn what_is_wrong_has_its_line_and_its_spectrum() {
             "",
             "a.mgf:17: spectrum \"two\": no field \"smiles\"; it has: \"identifier\", \"precursor_mz\", \"spectrum\"",
         ),
-        (
-            "a.mgf",
-            "END IONS\n\n",
-            "\n",
-            "a.mgf:16: spectrum \"one\": BEGIN IONS before its END IONS",
-        ),
+        ("a.mgf", "END IONS\n\n", "\n", "a.mgf:4: spectrum \"one\": no END IONS"),
         (
             "a.msp",
             "Num Peaks: 2\n85",
@@ -203,6 +216,18 @@ fn what_is_wrong_has_its_line_and_its_spectrum() {
             "a.msp:4: spectrum \"one\": \"no key\" is not \"Key: value\", which is needed before \"Num Peaks\"",
         ),
         ("a.massbank", "//\n", "", "a.massbank:1: spectrum \"one\": no // at its end"),
+        (
+            "a.massbank",
+            "//\n",
+            "ACCESSION: two\nPK$PEAK: m/z int.\n  50 1\n//\n",
+            "a.massbank:1: spectrum \"one\": no // at its end",
+        ),
+        (
+            "a.massbank",
+            "  127.03897 1 999\n",
+            "",
+            "a.massbank:1: spectrum \"one\": 1 peaks; it states 2",
+        ),
         ("a.tsv", ",127", "", "a.tsv:2: spectrum \"t\": 2 intensities of 1 peaks"),
     ] {
         let text = match name {
@@ -226,6 +251,44 @@ fn what_is_wrong_has_its_line_and_its_spectrum() {
             assert_eq!((left.len(), left.skipped()), (1, 1), "{message}");
         }
     }
+}
+
+#[test]
+fn a_spectrum_without_its_end_leaves_the_next_one() {
+    let ends = |mz: &str| mgf(&format!("TITLE={mz}")).replace("181.07", mz);
+    let open = |mz: &str| ends(mz).replace("END IONS\n", "");
+    let file = open("100") + &open("200") + &ends("300") + "\n" + &ends("400") + &open("500");
+    let folder = Folder::new();
+    let path = folder.file("open.mgf", file);
+    let read = |on_bad_row| Table::read_rows(&path, &["spectrum"], on_bad_row);
+    let table = read(OnBadRow::Skip).unwrap();
+    assert_eq!(table.column("spectrum").unwrap(), ["300 50:1 60:2", "400 50:1 60:2"]);
+    assert_eq!(([table.line(0), table.line(1)], table.skipped()), ([11, 18], 3));
+    let error = folder.message(read(OnBadRow::Stop).unwrap_err());
+    assert_eq!(error, "open.mgf:1: spectrum \"100\": no END IONS");
+
+    let second =
+        MASSBANK.replace("181.07066", "182.07066").replace("ACCESSION: one", "ACCESSION: two");
+    let open = MASSBANK.replace("//\n", "");
+    let expected = GLUCOSE[6].replace("181.07066", "182.07066");
+    assert_eq!(spectra_of("open.massbank", &(open + &second)), [expected]);
+}
+
+#[test]
+fn a_pasted_text_of_several_spectra_is_no_query() {
+    let refused = |text: String, says: &str| {
+        let error = text.parse::<Spectrum>().unwrap_err().to_string();
+        assert!(error.contains(says) && error.contains("is needed here"), "{error}");
+    };
+    refused(MASSBANK.replace("//\n", MASSBANK), "no // before ACCESSION \"one\"");
+    refused(mgf("").replace("END IONS\n", &mgf("")), "BEGIN IONS before its END IONS");
+    let second = MASSBANK.replace("one", "two").replace("85.02841", "87.02841");
+    let error = (MASSBANK.to_owned() + &second).parse::<Spectrum>().unwrap_err().to_string();
+    assert!(error.contains("lines behind its //; one record is needed here"), "{error}");
+    // blank lines and comments are none
+    assert!(format!("{MASSBANK}\n# end\n").parse::<Spectrum>().is_ok());
+    let uncounted = MASSBANK.replace("PK$NUM_PEAK: 2\n", "");
+    assert_eq!(uncounted.parse::<Spectrum>().unwrap(), MASSBANK.parse::<Spectrum>().unwrap());
 }
 
 /// m/z of ions of glucose, from RDKit's masses of isotopes.
@@ -268,6 +331,12 @@ fn adducts_have_the_masses_of_their_atoms() {
         ("[M+IsoProp+Na+H]2+", 132.058700),
         ("[M+13C+H]+", 182.074019),
         ("[M+37Cl]-", 217.029839),
+        ("[M+13C2+H]+", 183.077374),
+        ("[M+15N2+H]+", 183.064734),
+        // radicals with the dot of IUPAC
+        ("[M]+•", 180.062839),
+        ("[M]•+", 180.062839),
+        ("M+•", 180.062839),
         // a name of an acid or of its anion, and the charge says which
         ("[M+Ac-H]-", 239.077241),
         ("[M+OAc-H]-", 239.077241),
@@ -297,6 +366,12 @@ fn adducts_have_the_masses_of_their_atoms() {
         ("M+NH4+", 198.097214),
         ("M+H-NH3+", 164.044115),
         ("M+2H++", 91.038970),
+        ("M+H+", 181.070664),
+        ("M-H-", 179.056112),
+        ("M+Na-2H-", 201.038056),
+        ("M+FA-H-", 225.061591),
+        ("M+FA-", 225.061591),
+        ("M+Ac-H-", 239.077241),
         ("(M+2H)2+", 91.038970),
     ] {
         let read: Adduct = adduct.parse().unwrap();
@@ -305,7 +380,7 @@ fn adducts_have_the_masses_of_their_atoms() {
     }
     for wrong in [
         "", "M", "[M+?]+", "[M-3]+", "[M+H]0+", "[M+]+", "[M+Xx]+", "[0M+H]+", "[+H]+", "[M+H]+x",
-        "M+H2+", "M+Na2+", "M-C2-", "M2+",
+        "M+H2+", "M+Na2+", "M-C2-", "M2+", "M+2H+", "M+2Na+", "M+H+Na+", "M-2H-", "M+H-", "M+K+H+",
     ] {
         assert!(wrong.parse::<Adduct>().is_err(), "{wrong}");
     }
@@ -392,6 +467,24 @@ fn odd_files_are_read() {
     assert!(error(&others[0]).contains("one.mgf:1: a spectrum: a spectrum without peaks"));
     let says = error(&others[2]);
     assert!(says.contains("a profile") && says.contains("msconvert"), "{says}");
+    // triple quadrupoles sample each 0.1 or 0.2 Da, and peaks of unit resolution are no profile
+    let curve = |step: f64, each: i32| {
+        let mut points = String::new();
+        for top in 0..5 {
+            for at in -each..=each {
+                let mz = f64::from(100 + 50 * top) + f64::from(at) * step;
+                let height = 100.0 * (-5.0 * f64::from(at * at) / f64::from(each * each)).exp();
+                points += &format!("{mz:.2} {height}\n");
+            }
+        }
+        format!("BEGIN IONS\nPEPMASS=500\n{points}END IONS\n")
+    };
+    for (step, each) in [(0.05, 20), (0.1, 10), (0.2, 5)] {
+        assert!(error(&curve(step, each)).contains("a profile"), "{step}");
+    }
+    for (step, each) in [(0.5, 10), (1.0, 10)] {
+        assert_eq!(spectra_of("units.mgf", &curve(step, each)).len(), 1, "{step}");
+    }
     assert!(error(&others[3]).contains("no tandem spectra; at least one is needed"));
     let survey = MASSBANK.replace("MS_TYPE MS2", "MS_TYPE MS") + MASSBANK;
     assert_eq!(spectra_of("levels.massbank", &survey), [GLUCOSE[6]]);
@@ -421,6 +514,19 @@ fn polarity_and_charge_say_the_adduct_where_nothing_names_it() {
         ("CHARGE=-2.0", "adduct=[M-2H]2-"),
         ("IONMODE=Negative", "adduct=[M-H]-"),
         ("ION_MODE=N", "adduct=[M-H]-"),
+        ("IONMODE=ESI-", "adduct=[M-H]-"),
+        ("IONMODE=-ESI", "adduct=[M-H]-"),
+        ("IONMODE=ESI(−)", "adduct=[M-H]-"),
+        ("IONMODE=APCI+", "adduct=[M+H]+"),
+        ("IONMODE=positive-20eV", "adduct=[M+H]+"),
+        ("POLARITY=ESI Negative", "adduct=[M-H]-"),
+        ("IONIZATION_MODE=negative", "adduct=[M-H]-"),
+        ("IONIZATION=ESI-", "adduct=[M-H]-"),
+        ("IONIZATION=NSI", ""),
+        ("IONIZATION=LC-ESI-QTOF", ""),
+        ("IONIZATION=ESI-\nIONMODE=Positive", "adduct=[M+H]+"),
+        ("IONMODE=ESI\nADDUCT=[M+Na]+", "adduct=[M+Na]+"),
+        ("IONMODE=ESI\nCHARGE=1-", "adduct=[M-H]-"),
         ("IONMODE=Negative\nCHARGE=1+", "adduct=[M-H]-"),
         ("IONMODE=Negative\nCHARGE=2", "adduct=[M-2H]2-"),
         ("ADDUCT=M+Na\nCHARGE=1+", "adduct=M+Na"),
@@ -448,6 +554,8 @@ fn polarity_and_charge_say_the_adduct_where_nothing_names_it() {
     assert_eq!(spectra_of("nist.msp", comment), ["181.07 adduct=[M+2H]2+ 50:1"]);
     let negative = "Name: a\nPrecursorMZ: 181.07\nIon_mode: N\nNum Peaks: 1\n50 1\n";
     assert_eq!(spectra_of("a.msp", negative), ["181.07 adduct=[M-H]- 50:1"]);
+    let mona = "Name: a\nPrecursorMZ: 181.07\nComments: \"ionization mode=negative\"\nNum Peaks: 1\n50 1\n";
+    assert_eq!(spectra_of("mona.msp", mona), ["181.07 adduct=[M-H]- 50:1"]);
     let method = MASSBANK
         .replace("MS$FOCUSED_ION: PRECURSOR_TYPE [M+H]+", "AC$MASS_SPECTROMETRY: IONIZATION ESI");
     let unnamed = GLUCOSE[6].replace(" adduct=[M+H]+", "");
@@ -464,6 +572,23 @@ fn polarity_and_charge_say_the_adduct_where_nothing_names_it() {
     }
     let table = "precursor_mz\tmzs\tintensities\tcharge\n181.07\t50,60\t1,2\t-1\n";
     assert_eq!(spectra_of("a.tsv", table), [expected[0].clone()]);
+    // columns have every name that fields of files have
+    for (column, cell, adduct) in [
+        ("ionmode", "negative", "[M-H]-"),
+        ("ION_MODE", "Negative", "[M-H]-"),
+        ("Polarity", "N", "[M-H]-"),
+        ("precursor_charge", "-2", "[M-2H]2-"),
+        ("precursor_type", "[M+Na]+", "[M+Na]+"),
+        ("Adduct", "[M+K]+", "[M+K]+"),
+        ("ionization", "[M+NH4]+", "[M+NH4]+"),
+    ] {
+        let table =
+            format!("mzs\tintensities\t{column}\tprecursor_mz\n50,60\t1,2\t{cell}\t181.07\n");
+        let expected = format!("181.07 adduct={adduct} {peaks}");
+        assert_eq!(spectra_of("named.tsv", &table), [expected], "{column}");
+    }
+    let formula = "precursor_mz\tmzs\tintensities\tmolecular_formula\tdescription\n181.07\t50\t1\tC6H12O6\tN\n";
+    assert_eq!(spectra_of("formula.tsv", formula), ["181.07 formula=C6H12O6 50:1"]);
 
     let polarity = |text: &str| text.parse::<Spectrum>().unwrap().polarity();
     assert_eq!(polarity(&expected[0]), Some(Polarity::Negative));
@@ -472,6 +597,11 @@ fn polarity_and_charge_say_the_adduct_where_nothing_names_it() {
     assert_eq!(polarity(unknown), Some(Polarity::Negative));
     assert!(unknown.parse::<Spectrum>().unwrap().ions().is_err());
     assert_eq!(polarity("181.07 50:1"), None);
+    // an adduct that is not known is none, as in files
+    for unknown in ["?", "unknown", "N/A"] {
+        let query: Spectrum = format!("181.07 adduct={unknown} 50:1").parse().unwrap();
+        assert_eq!(query, "181.07 50:1".parse().unwrap(), "{unknown}");
+    }
     let open = "181.07 adduct=[M+CH3COO]-/[M-CH3]- 50:1".parse::<Spectrum>().unwrap();
     assert_eq!(open.ions().unwrap().len(), 2);
 }

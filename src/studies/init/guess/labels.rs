@@ -24,7 +24,7 @@ const RARE_SEPARATORS: [char; 5] = ['；', '，', '、', '\n', '#'];
 const SEPARATORS_IN_NAMES: [char; 5] = [':', '>', '&', '+', '/'];
 
 /// The most labels that a cell has in the mean where commas or spaces are between; texts have more.
-const LABELS_OF_A_CELL: usize = 12;
+pub(super) const LABELS_OF_A_CELL: usize = 12;
 
 /// Brackets around lists.
 const BRACKETS: [(char, char); 3] = [('[', ']'), ('{', '}'), ('(', ')')];
@@ -179,6 +179,13 @@ fn labels_of(cell: &str, separator: char) -> impl Iterator<Item = &str> {
     cell.split(separator).map(str::trim).filter(|label| !label.is_empty())
 }
 
+/// The texts of the list of a cell, which has them with `;` between, or is the list as JSON.
+pub(crate) fn parts_of_list(cell: &str) -> Vec<String> {
+    let is_json = cell.starts_with('[') && cell.contains(';');
+    let parts = if is_json { cells::list(cell) } else { None };
+    parts.unwrap_or_else(|| cell.split(';').map(str::to_owned).collect())
+}
+
 /// How many times each label is in the cells.
 fn counts_of_labels<'c>(
     cells: impl IntoIterator<Item = &'c str>,
@@ -197,8 +204,13 @@ fn stands_apart(cells: &[&str], sign: char) -> bool {
     cells.iter().all(|cell| cell.matches(sign).count() == cell.matches(apart.as_str()).count())
 }
 
+/// Whether more than half of the lists of cells name a text twice, as series do and sets of labels do not.
+pub(super) fn lists_name_texts_twice(cells: &[&str]) -> bool {
+    repeat_a_part(cells, parts_of_list)
+}
+
 /// Whether more than half of the cells name a part twice, as series do and sets of labels do not.
-pub(super) fn name_labels_twice(cells: &[&str], separator: char) -> bool {
+fn name_labels_twice(cells: &[&str], separator: char) -> bool {
     repeat_a_part(cells, |cell| labels_of(cell, separator).collect())
 }
 

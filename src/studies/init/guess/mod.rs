@@ -16,16 +16,17 @@ use super::kind::{
 };
 use codes::{first_with_zero, kind_of_codes};
 use labels::{
-    are_reordered, is_prose, name_labels_twice, separator_of, stands_in_names, stated_separator,
+    are_reordered, is_prose, lists_name_texts_twice, parts_of_list, separator_of, stands_in_names,
+    stated_separator,
 };
 use names::{
     CLASS_NAMES, is_id, is_name_of_any_texts, is_name_of_texts, is_unnamed, most_classes_named,
     names_ids,
 };
 use numbers::{
-    GROUPS, are_names_in_brackets, are_row_numbers, are_shuffled_row_numbers, fill_a_range,
-    is_half_numbers, name_numbers_twice, notation_of, separator_of_codes, vectors_of,
-    without_sign_of_bound,
+    GROUPS, are_names_in_brackets, are_row_numbers, are_sets_of_numbers, are_shuffled_row_numbers,
+    comma_of_sets, fill_a_range, is_half_numbers, name_numbers_twice, notation_of,
+    separator_of_codes, vectors_of, without_sign_of_bound,
 };
 
 /// The share of cells that must be of a kind.
@@ -95,7 +96,7 @@ pub(super) fn guessed(place: usize, name: &str, cells: &[&str]) -> ColumnKind {
     // bounds are skipped and named; they are no labels
     let numbers = ColumnKind::Numbers(notation_of(&present));
     let limits: Vec<&str> = present.iter().copied().map(without_sign_of_bound).collect();
-    let codes = separator_of_codes(&present);
+    let codes = separator_of_codes(&present).or_else(|| comma_of_sets(&present));
     let are_few = recur && distinct <= CLASSES;
     let may_be_numbers = !are_names_in_brackets(&numbers, &limits, are_few);
     if codes.is_none() && may_be_numbers && are_mostly(&numbers, &limits) {
@@ -103,7 +104,7 @@ pub(super) fn guessed(place: usize, name: &str, cells: &[&str]) -> ColumnKind {
             return kind_of_codes(name, cells, &present);
         }
         let are_whole = |cells: &[&str]| most(cells, |cell| cell.parse::<u64>().is_ok());
-        // pandas writes the numbers of classes as 2.0 where others are missing
+        // pandas writes the numbers of classes and ids as 2.0 where others are missing
         let counts = present.iter().copied().map(|cell| cell.strip_suffix(".0").unwrap_or(cell));
         let counts: Vec<&str> = counts.collect();
         let is_class = CLASS_NAMES.contains(&name.to_lowercase().as_str());
@@ -116,8 +117,10 @@ pub(super) fn guessed(place: usize, name: &str, cells: &[&str]) -> ColumnKind {
             return classes_of(cells);
         }
         let differ = 2 * distinct > present.len();
-        let are_named = names_ids(name) || is_unnamed(name) || (differ && is_id(name));
-        let are_ids = (are_named && are_whole(&present))
+        let are_named = names_ids(name) || is_unnamed(name);
+        // a name that only ends as those of ids do, as `fluid` does, is no reason to take numbers such as 2.0 for them
+        let are_ids = (are_named && are_whole(&counts))
+            || (differ && is_id(name) && are_whole(&present))
             || are_row_numbers(place, cells)
             || (place == 0 && are_shuffled_row_numbers(cells));
         return if are_ids { ColumnKind::Ids } else { numbers };
@@ -150,7 +153,8 @@ pub(super) fn guessed(place: usize, name: &str, cells: &[&str]) -> ColumnKind {
         return ColumnKind::Labels(separator);
     }
     let words = present.iter().any(|cell| cell.contains(char::is_whitespace));
-    if differ && (is_id(name) || !words && !are_sequences(&present)) {
+    let are_texts = || words || are_sequences(&present) || are_unspaced_texts(&present);
+    if differ && (is_id(name) || !are_texts()) {
         return ColumnKind::Ids;
     }
     ColumnKind::Texts
@@ -160,8 +164,9 @@ pub(super) fn guessed(place: usize, name: &str, cells: &[&str]) -> ColumnKind {
 /// where no list has several, unless they are something that says more, or texts that do not recur.
 pub(super) fn guessed_of_lists(kind: ColumnKind, name: &str, cells: &[&str]) -> ColumnKind {
     let recur = || {
-        let labels = || cells.iter().flat_map(|cell| cell.split(';')).map(str::trim);
-        labels().count() >= 2 * labels().collect::<HashSet<_>>().len()
+        let labels: Vec<String> = cells.iter().flat_map(|cell| parts_of_list(cell)).collect();
+        let distinct: HashSet<&str> = labels.iter().map(|label| label.trim()).collect();
+        labels.len() >= 2 * distinct.len()
     };
     let are_labels = match &kind {
         ColumnKind::Labels(_) => true,
@@ -169,7 +174,7 @@ pub(super) fn guessed_of_lists(kind: ColumnKind, name: &str, cells: &[&str]) -> 
         // lists that repeat a text are sequences
         ColumnKind::Ids | ColumnKind::Numbers(_) | ColumnKind::Texts => {
             recur()
-                && !name_labels_twice(cells, ';')
+                && !lists_name_texts_twice(cells)
                 && !is_prose(cells)
                 && !is_name_of_texts(name)
                 && !are_reordered(cells)
@@ -183,6 +188,27 @@ pub(super) fn guessed_of_lists(kind: ColumnKind, name: &str, cells: &[&str]) -> 
         | ColumnKind::Dates => false,
     };
     if are_labels { ColumnKind::Labels(';') } else { kind }
+}
+
+/// The kind of cells that have the numbers of lists with spaces between, and without the lists are of this `kind`: sets of labels,
+/// also where few lists have several, if these are whole numbers that recur in lists of different lengths. Lists that repeat a
+/// number are series.
+pub(super) fn guessed_of_number_lists(kind: ColumnKind, name: &str, cells: &[&str]) -> ColumnKind {
+    let may_be_labels = match &kind {
+        ColumnKind::Ids
+        | ColumnKind::Numbers(_)
+        | ColumnKind::Classes(_)
+        | ColumnKind::Labels(_)
+        | ColumnKind::Texts => !names_ids(name) && !are_reordered(cells),
+        ColumnKind::Nothing
+        | ColumnKind::Smiles
+        | ColumnKind::Inchi
+        | ColumnKind::Rankings(_)
+        | ColumnKind::Orders(_)
+        | ColumnKind::Vectors(_)
+        | ColumnKind::Dates => false,
+    };
+    if may_be_labels && are_sets_of_numbers(cells, ' ') { ColumnKind::Labels(' ') } else { kind }
 }
 
 /// The kind of the cells that a caller states, with what only the cells tell.
@@ -234,11 +260,60 @@ fn are_mostly(kind: &ColumnKind, cells: &[&str]) -> bool {
 /// The fewest letters of a sequence, of a protein or a nucleic acid, in the mean.
 const LETTERS_OF_A_SEQUENCE: usize = 20;
 
-/// Whether cells are long and of letters only, as ids are not.
+/// Whether cells are long and sequences, as ids are not.
 fn are_sequences(cells: &[&str]) -> bool {
-    let letters: usize = cells.iter().map(|cell| cell.len()).sum();
-    let are_long = letters >= LETTERS_OF_A_SEQUENCE * cells.len();
-    are_long && most(cells, |cell| cell.bytes().all(|byte| byte.is_ascii_alphabetic()))
+    let is_letter = |byte: &u8| byte.is_ascii_alphabetic();
+    let letters: usize = cells.iter().map(|cell| cell.bytes().filter(is_letter).count()).sum();
+    letters >= LETTERS_OF_A_SEQUENCE * cells.len() && most(cells, is_sequence)
+}
+
+/// Whether a cell has letters only or, as sequences that are aligned or translated have, capital letters with gaps, stops and
+/// unknown parts between. InChIKeys are none.
+fn is_sequence(cell: &str) -> bool {
+    if cell.bytes().all(|byte| byte.is_ascii_alphabetic()) {
+        return true;
+    }
+    let is_gap = |byte: u8| b"-*.".contains(&byte);
+    let letters = cell.bytes().filter(u8::is_ascii_uppercase).count();
+    let gaps = cell.bytes().filter(|&byte| is_gap(byte)).count();
+    letters > gaps && letters + gaps == cell.len() && !is_inchikey(cell)
+}
+
+/// Whether a cell has the form of an InChIKey: 14 and 10 letters, and one that may be left out, with hyphens between.
+fn is_inchikey(cell: &str) -> bool {
+    let lengths: Vec<usize> = cell.split('-').map(str::len).collect();
+    lengths.starts_with(&[14, 10])
+}
+
+/// The fewest letters, in the mean, of texts in a script without spaces between words; fewer are a name.
+const LETTERS_OF_A_TEXT: usize = 6;
+
+/// Whether cells are of a [script without spaces](are_unspaced) and long, as ids are not.
+fn are_unspaced_texts(cells: &[&str]) -> bool {
+    let letters = cells.iter().flat_map(|cell| cell.chars()).filter(|&c| is_unspaced(c)).count();
+    letters >= LETTERS_OF_A_TEXT * cells.len() && are_unspaced(cells)
+}
+
+/// Whether most letters of cells are of a script that has no spaces between words, as Chinese and Thai.
+pub(super) fn are_unspaced(cells: &[&str]) -> bool {
+    let cells = looked_at(cells);
+    let letters = || cells.iter().flat_map(|cell| cell.chars()).filter(|c| c.is_alphabetic());
+    2 * letters().filter(|&c| is_unspaced(c)).count() > letters().count()
+}
+
+/// Whether a letter is of a script that has no spaces between words: Thai, Lao, Burmese, Khmer, Japanese or Chinese.
+fn is_unspaced(letter: char) -> bool {
+    matches!(
+        letter,
+        '\u{e00}'..='\u{eff}'
+            | '\u{1000}'..='\u{109f}'
+            | '\u{1780}'..='\u{17ff}'
+            | '\u{3040}'..='\u{30ff}'
+            | '\u{3400}'..='\u{4dbf}'
+            | '\u{4e00}'..='\u{9fff}'
+            | '\u{f900}'..='\u{faff}'
+            | '\u{20000}'..='\u{3ffff}'
+    )
 }
 
 /// Whether a cell has as many words as the name of a class, or is a path of such names, as in `Food > Fruit > Apple`.

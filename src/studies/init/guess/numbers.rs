@@ -7,7 +7,7 @@ use std::ops::RangeInclusive;
 use dsokr_data::cells::{self, Alike, CURRENCIES, CURRENCY_CODES, MixedSigns, NumberNotation};
 
 use super::super::kind::{ColumnKind, Reading, numbers_in};
-use super::labels::parts_of;
+use super::labels::{LABELS_OF_A_CELL, parts_of};
 use super::names::words_of;
 use super::{MOST, looked_at, most, repeat_a_part};
 
@@ -162,6 +162,41 @@ pub(super) fn separator_of_codes(cells: &[&str]) -> Option<char> {
     })
 }
 
+/// The smallest share of cells with several commas, if these separate numbers of labels, as a divisor.
+const WITH_SEVERAL_COMMAS: usize = 100;
+
+/// The comma, where cells are sets of whole numbers, such as `1,6`, and no numbers with decimal commas: some have several commas
+/// that group no thousands. None of others.
+pub(super) fn comma_of_sets(cells: &[&str]) -> Option<char> {
+    let plain = NumberNotation::default();
+    let has_several =
+        |cell: &&&str| cell.matches(',').count() > 1 && plain.normalised(cell).is_none();
+    let several = cells.iter().filter(has_several).count();
+    let are_sets = several > 0
+        && WITH_SEVERAL_COMMAS * several >= cells.len()
+        && are_sets_of_numbers(cells, ',');
+    are_sets.then_some(',')
+}
+
+/// Whether nearly all cells are a few whole numbers with this sign between, which no zeros begin, such as `7` and `1,6`: cells
+/// have different numbers of them, numbers recur, and most cells have none twice.
+pub(super) fn are_sets_of_numbers(cells: &[&str], separator: char) -> bool {
+    let is_number = |part: &&str| {
+        let is_plain = *part == "0" || !part.starts_with('0');
+        is_plain && !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit())
+    };
+    let parts = cells.iter().map(|cell| cell.split(separator).collect::<Vec<&str>>());
+    let sets: Vec<Vec<&str>> = parts.filter(|parts| parts.iter().all(is_number)).collect();
+    let numbers: HashSet<&str> = sets.iter().flatten().copied().collect();
+    let counts: HashSet<usize> = sets.iter().map(Vec::len).collect();
+    let all: usize = sets.iter().map(Vec::len).sum();
+    sets.len() as f64 >= MOST * cells.len() as f64
+        && counts.len() > 1
+        && all >= 2 * numbers.len()
+        && all <= LABELS_OF_A_CELL * sets.len()
+        && !name_numbers_twice(cells)
+}
+
 /// Signs before a number that is a bound of the value, or nearly the value.
 const SIGNS_OF_BOUNDS: [char; 6] = ['<', '>', '≤', '≥', '~', '≈'];
 
@@ -243,20 +278,26 @@ fn are_thousands(cells: &[&str], [comma, plain]: [&NumberNotation; 2]) -> bool {
         && 2 * hundreds > others.len()
 }
 
-/// The first cell of numbers in this notation whose point is taken for one of thousands, where all cells could have decimal
-/// points; none elsewhere.
+/// The first cell of numbers in this notation whose point or comma is taken for one of thousands, where all cells could have
+/// decimals behind it; none elsewhere. Commas are in doubt only where every number has one, and is no amount of money.
 pub(crate) fn first_thousand<'c>(kind: &ColumnKind, cells: &[&'c str]) -> Option<&'c str> {
     let ColumnKind::Numbers(notation) = kind else { return None };
-    let plain = NumberNotation { decimal: '.', ..notation.clone() };
-    let is_read = |cell: &str| {
-        let cell = without_sign_of_bound(cell);
-        plain.normalised(cell).is_some() || notation.normalised(cell).is_none()
-    };
-    if notation.decimal != ',' || notation.mixed_decimals || !cells.iter().all(|cell| is_read(cell))
-    {
+    if notation.mixed_decimals {
         return None;
     }
-    cells.iter().copied().find(|cell| cell.contains('.') && notation.normalised(cell).is_some())
+    let sign = notation.other_sign();
+    let other = NumberNotation { decimal: sign, ..notation.clone() };
+    let are_points = notation.decimal == ',';
+    let may_be_decimal = |cell: &str| {
+        let has_sign = are_points || (cell.contains(sign) && !notation.has_currency());
+        has_sign && other.normalised(cell).is_some()
+    };
+    let is_read = |cell: &&str| notation.normalised(cell).is_some();
+    let mut read = cells.iter().copied().map(without_sign_of_bound).filter(is_read);
+    if !read.all(may_be_decimal) {
+        return None;
+    }
+    cells.iter().copied().find(|cell| cell.contains(sign) && is_read(cell))
 }
 
 /// The cells of numbers with the usual sign before decimals, and those with the other one: all, if it is read as one before decimals

@@ -214,7 +214,7 @@ fn attention_backward_keys<F: Float, N: Size>(
     }
 }
 
-/// Returns units for a row of a width: each has at most 32 columns if four can do that.
+/// Returns the number of units for a row of a width: each has at most 32 columns if four can do that.
 fn parts(width: usize) -> usize {
     let halves = |parts: usize| width.is_multiple_of(2 * parts) && width > 32 * parts;
     [1, 2].into_iter().find(|&parts| !halves(parts)).unwrap_or(4)
@@ -231,7 +231,7 @@ struct Launch {
     keys: usize,
 }
 
-/// Returns cubes for the queries, or keys, of a head of the longest text.
+/// Returns the number of cubes for the queries, or keys, of a head of the longest text.
 fn tiles(longest: usize) -> usize {
     longest.div_ceil(ROWS as usize).max(1)
 }

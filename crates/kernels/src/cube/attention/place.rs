@@ -17,7 +17,7 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// Returns vectors of a unit's part of a row.
+    /// Returns the number of vectors of a unit's part of a row.
     pub fn own(self) -> u32 {
         self.width / self.parts
     }
