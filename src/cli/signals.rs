@@ -55,12 +55,17 @@ pub fn advise(advice: impl Fn() -> String + Send + 'static) {
 }
 
 /// Waits for signals from now on. Under nohup SIGHUP stays ignored; SIGINT, which shells have the jobs of a script in the
-/// background ignore, does not, since whoever sends it to this process wants it to end.
+/// background ignore, does not, since whoever sends it to this process wants it to end. SIGXFSZ is ignored, so that a file
+/// which grows beyond its limit (`ulimit -f`) is an error of the write, as on a full disk.
 #[cfg(unix)]
 pub fn listen() {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
     use signal_hook::iterator::Signals;
 
+    // SAFETY: no handler is set that could run
+    unsafe {
+        libc::signal(libc::SIGXFSZ, libc::SIG_IGN);
+    }
     let wanted = [SIGINT, SIGTERM, SIGHUP].into_iter();
     let wanted = wanted.filter(|&signal| signal != SIGHUP || !is_ignored(signal));
     let started = Signals::new(wanted.collect::<Vec<_>>()).and_then(|mut signals| {

@@ -61,11 +61,22 @@ impl RegressionScores {
     ) -> Result<Self, Error> {
         let all = PredictedNumbers::new(truth, predicted, means)?;
         let queries: Vec<usize> = (0..truth.len()).collect();
-        let one = |(at, target): (usize, &PredictedTarget)| TargetScores {
+        let mae = all.mae(&queries);
+        let rmse = all.rmse(&queries);
+        let r2 = all.r2(&queries);
+        let spearman = all.spearman(&queries);
+        let known_rrmse = all.known_rrmse(&queries);
+        let one = |(at, rrmse): (usize, Option<f64>)| TargetScores {
             name: names.get(at).cloned(),
-            scores: target.scores(&queries),
+            scores: NumberScores {
+                mae: mae[at],
+                rmse: rmse[at],
+                r2: r2[at],
+                spearman: spearman[at],
+                rrmse,
+            },
         };
-        let targets: Vec<TargetScores> = all.targets.iter().enumerate().map(one).collect();
+        let targets: Vec<TargetScores> = known_rrmse.into_iter().enumerate().map(one).collect();
         let mean = |value: fn(&TargetScores) -> f64| {
             targets.iter().map(value).sum::<f64>() / targets.len() as f64
         };
@@ -102,19 +113,24 @@ impl RegressionScores {
     }
 }
 
-/// True and predicted numbers, of which metrics of any queries are computed.
+/// True and predicted numbers, of which metrics of any queries are computed, one for each target. Queries may occur
+/// repeatedly.
+///
+/// All values of a query are beside each other, so that those of all targets are added at once.
 pub(crate) struct PredictedNumbers {
-    pub targets: Vec<PredictedTarget>,
-}
-
-/// The numbers of one target. Queries of its metrics may occur repeatedly.
-pub(crate) struct PredictedTarget {
+    /// Number of targets.
+    width: usize,
     truth: Vec<f64>,
-    predicted: Vec<f64>,
-    /// The mean of the training numbers.
-    mean: Option<f64>,
-    true_places: Places,
-    predicted_places: Places,
+    /// `|y − ŷ|`.
+    absolute: Vec<f64>,
+    /// `(y − ŷ)²`.
+    squared: Vec<f64>,
+    /// `(y − μ)²`, where the means of the training numbers are known.
+    from_mean: Option<Vec<f64>>,
+    /// The places of the true and of the predicted numbers of each target.
+    places: Vec<[Places; 2]>,
+    /// Number of queries.
+    queries: usize,
 }
 
 impl PredictedNumbers {
@@ -135,73 +151,111 @@ impl PredictedNumbers {
         let rows = predicted.len();
         ensure(rows == truth.len(), "predicted outputs", rows, truth.len())?;
         let means = means.filter(|means| means.len() == width);
-        let target = |at: usize| {
-            let column =
-                |rows: &[Vec<f64>]| -> Vec<f64> { rows.iter().map(|row| row[at]).collect() };
-            let truth = column(truth);
-            let predicted = column(predicted);
-            PredictedTarget {
-                true_places: Places::of(&truth),
-                predicted_places: Places::of(&predicted),
-                truth,
-                predicted,
-                mean: means.map(|means| means[at]),
-            }
+        let values = |value: fn(f64, f64) -> f64| -> Vec<f64> {
+            let of_row = |(truth, predicted): (&Vec<f64>, &Vec<f64>)| -> Vec<f64> {
+                truth.iter().zip(predicted).map(|(&y, &predicted)| value(y, predicted)).collect()
+            };
+            truth.iter().zip(predicted).flat_map(of_row).collect()
         };
-        Ok(Self { targets: (0..width).map(target).collect() })
+        let from_mean = |means: &[f64]| -> Vec<f64> {
+            let of_row = |row: &Vec<f64>| -> Vec<f64> {
+                row.iter().zip(means).map(|(y, mean)| (y - mean).powi(2)).collect()
+            };
+            truth.iter().flat_map(of_row).collect()
+        };
+        let places = |target: usize| {
+            [truth, predicted].map(|rows| {
+                let column: Vec<f64> = rows.iter().map(|row| row[target]).collect();
+                Places::of(&column)
+            })
+        };
+        Ok(Self {
+            width,
+            truth: truth.concat(),
+            absolute: values(|y, predicted| (y - predicted).abs()),
+            squared: values(|y, predicted| (y - predicted).powi(2)),
+            from_mean: means.map(from_mean),
+            places: (0..width).map(places).collect(),
+            queries: truth.len(),
+        })
     }
-}
 
-impl PredictedTarget {
-    /// All metrics of some queries.
-    fn scores(&self, queries: &[usize]) -> NumberScores {
-        NumberScores {
-            mae: self.mae(queries),
-            rmse: self.rmse(queries),
-            r2: self.r2(queries),
-            spearman: self.spearman(queries),
-            rrmse: self.known_rrmse(queries),
+    /// The values of a query, one of each target.
+    fn row<'v>(&self, values: &'v [f64], query: usize) -> &'v [f64] {
+        &values[query * self.width..][..self.width]
+    }
+
+    /// The sum of values over queries, which are added in their order.
+    fn sums(&self, values: &[f64], queries: &[usize]) -> Vec<f64> {
+        let mut sums: Vec<f64> = vec![0.0; self.width];
+        for &query in queries {
+            let row = self.row(values, query);
+            sums.iter_mut().zip(row).for_each(|(sum, value)| *sum += value);
         }
+        sums
     }
 
-    /// The sum over queries of a value of the true and the predicted number.
-    fn sum(&self, queries: &[usize], value: impl Fn(f64, f64) -> f64) -> f64 {
-        queries.iter().map(|&query| value(self.truth[query], self.predicted[query])).sum()
+    /// The mean of values over queries.
+    fn means(&self, values: &[f64], queries: &[usize]) -> Vec<f64> {
+        let mut means = self.sums(values, queries);
+        means.iter_mut().for_each(|sum| *sum /= queries.len() as f64);
+        means
     }
 
-    pub fn mae(&self, queries: &[usize]) -> f64 {
-        self.sum(queries, |truth, predicted| (truth - predicted).abs()) / queries.len() as f64
+    pub fn mae(&self, queries: &[usize]) -> Vec<f64> {
+        self.means(&self.absolute, queries)
     }
 
-    fn squared_error(&self, queries: &[usize]) -> f64 {
-        self.sum(queries, |truth, predicted| (truth - predicted).powi(2))
+    pub fn rmse(&self, queries: &[usize]) -> Vec<f64> {
+        self.means(&self.squared, queries).into_iter().map(f64::sqrt).collect()
     }
 
-    pub fn rmse(&self, queries: &[usize]) -> f64 {
-        (self.squared_error(queries) / queries.len() as f64).sqrt()
-    }
-
-    pub fn r2(&self, queries: &[usize]) -> f64 {
-        let mean = self.sum(queries, |truth, _| truth) / queries.len() as f64;
-        let spread = self.sum(queries, |truth, _| (truth - mean).powi(2));
-        let error = self.squared_error(queries);
-        if spread > 0.0 { 1.0 - error / spread } else { f64::from(u8::from(error == 0.0)) }
+    pub fn r2(&self, queries: &[usize]) -> Vec<f64> {
+        let means = self.means(&self.truth, queries);
+        let mut spreads: Vec<f64> = vec![0.0; self.width];
+        for &query in queries {
+            let row = self.row(&self.truth, query);
+            for ((spread, y), mean) in spreads.iter_mut().zip(row).zip(&means) {
+                *spread += (y - mean).powi(2);
+            }
+        }
+        let r2 = |(error, spread): (f64, f64)| {
+            if spread > 0.0 { 1.0 - error / spread } else { f64::from(u8::from(error == 0.0)) }
+        };
+        self.sums(&self.squared, queries).into_iter().zip(spreads).map(r2).collect()
     }
 
     /// None where the training mean is not known, or all true numbers are it.
-    fn known_rrmse(&self, queries: &[usize]) -> Option<f64> {
-        let mean = self.mean?;
-        let spread = self.sum(queries, |truth, _| (truth - mean).powi(2));
-        (spread > 0.0).then(|| (self.squared_error(queries) / spread).sqrt())
+    fn known_rrmse(&self, queries: &[usize]) -> Vec<Option<f64>> {
+        let Some(from_mean) = &self.from_mean else { return vec![None; self.width] };
+        let rrmse = |(error, spread): (f64, f64)| (spread > 0.0).then(|| (error / spread).sqrt());
+        let spreads = self.sums(from_mean, queries);
+        self.sums(&self.squared, queries).into_iter().zip(spreads).map(rrmse).collect()
     }
 
     /// Infinite where it is not known.
-    pub fn rrmse(&self, queries: &[usize]) -> f64 {
-        self.known_rrmse(queries).unwrap_or(f64::INFINITY)
+    pub fn rrmse(&self, queries: &[usize]) -> Vec<f64> {
+        let known = self.known_rrmse(queries).into_iter();
+        known.map(|rrmse| rrmse.unwrap_or(f64::INFINITY)).collect()
     }
 
-    pub fn spearman(&self, queries: &[usize]) -> f64 {
-        correlation(&self.true_places.ranks(queries), &self.predicted_places.ranks(queries))
+    /// Pearson's correlation of ranks; 0 where one of the two does not vary.
+    pub fn spearman(&self, queries: &[usize]) -> Vec<f64> {
+        let mut times: Vec<f64> = vec![0.0; self.queries];
+        queries.iter().for_each(|&query| times[query] += 1.0);
+        let drawn: Vec<(usize, f64)> =
+            times.into_iter().enumerate().filter(|&(_, times)| times > 0.0).collect();
+        let correlation = |[truth, predicted]: &[Places; 2]| {
+            let [(a, a_squares), (b, b_squares)] =
+                [truth, predicted].map(|places| places.deviations(&drawn, queries.len()));
+            let products = drawn
+                .iter()
+                .map(|&(query, times)| times * a[truth.place[query]] * b[predicted.place[query]]);
+            let common: f64 = products.sum();
+            let squares: f64 = a_squares * b_squares;
+            if squares > 0.0 { common / squares.sqrt() } else { 0.0 }
+        };
+        self.places.iter().map(correlation).collect()
     }
 }
 
@@ -220,31 +274,89 @@ impl Places {
         Self { place: numbers.iter().map(place).collect(), distinct: distinct.len() }
     }
 
-    /// The ranks of the numbers of queries among each other, from 1; equal numbers share the mean of their ranks.
-    fn ranks(&self, queries: &[usize]) -> Vec<f64> {
-        let mut counts = vec![0usize; self.distinct];
-        for &query in queries {
-            counts[self.place[query]] += 1;
-        }
-        let mut below = 0;
-        let rank = |count: usize| {
-            let rank = below as f64 + (count as f64 + 1.0) / 2.0;
+    /// The deviation of the rank of each distinct number from the mean rank, and the sum of their squares, over queries that
+    /// are drawn so many times, `count` in all. Equal numbers share the mean of their ranks.
+    ///
+    /// Ranks are halves of whole numbers, so that their sums are exact in every order below 300,000 queries.
+    fn deviations(&self, drawn: &[(usize, f64)], count: usize) -> (Vec<f64>, f64) {
+        let mut counts: Vec<f64> = vec![0.0; self.distinct];
+        drawn.iter().for_each(|&(query, times)| counts[self.place[query]] += times);
+        let mean = (count as f64 + 1.0) / 2.0;
+        let mut below: f64 = 0.0;
+        let mut squares: f64 = 0.0;
+        let deviation = |count: f64| {
+            let deviation = below + (count + 1.0) / 2.0 - mean;
             below += count;
-            rank
+            squares += count * deviation * deviation;
+            deviation
         };
-        let ranks: Vec<f64> = counts.into_iter().map(rank).collect();
-        queries.iter().map(|&query| ranks[self.place[query]]).collect()
+        let deviations = counts.into_iter().map(deviation).collect();
+        (deviations, squares)
     }
 }
 
-/// Pearson's correlation; 0 where one of the two does not vary.
-fn correlation(a: &[f64], b: &[f64]) -> f64 {
-    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
-    let mean_a = mean(a);
-    let mean_b = mean(b);
-    let pairs = || a.iter().zip(b).map(|(a, b)| (a - mean_a, b - mean_b));
-    let common: f64 = pairs().map(|(a, b)| a * b).sum();
-    let squares: f64 =
-        pairs().map(|(a, _)| a * a).sum::<f64>() * pairs().map(|(_, b)| b * b).sum::<f64>();
-    if squares > 0.0 { common / squares.sqrt() } else { 0.0 }
+#[cfg(test)]
+mod tests {
+    use super::PredictedNumbers;
+
+    /// Metrics of one target as they are defined, of pairs of a true and a predicted number.
+    fn defined(pairs: &[(f64, f64)], training_mean: f64) -> [f64; 5] {
+        let n = pairs.len() as f64;
+        let sum = |value: &dyn Fn(f64, f64) -> f64| -> f64 {
+            pairs.iter().map(|&(y, predicted)| value(y, predicted)).sum()
+        };
+        let error = sum(&|y, predicted| (y - predicted).powi(2));
+        let mean = sum(&|y, _| y) / n;
+        let rank = |all: &dyn Fn(usize) -> f64, at: usize| -> f64 {
+            let of = |holds: &dyn Fn(f64) -> bool| {
+                (0..pairs.len()).filter(|&other| holds(all(other))).count() as f64
+            };
+            of(&|other| other < all(at)) + (of(&|other| other == all(at)) + 1.0) / 2.0
+        };
+        let deviation = |all: &dyn Fn(usize) -> f64, at: usize| rank(all, at) - (n + 1.0) / 2.0;
+        let truth = |at: usize| pairs[at].0;
+        let predicted = |at: usize| pairs[at].1;
+        let products = |a: &dyn Fn(usize) -> f64, b: &dyn Fn(usize) -> f64| -> f64 {
+            (0..pairs.len()).map(|at| deviation(a, at) * deviation(b, at)).sum()
+        };
+        [
+            sum(&|y, predicted| (y - predicted).abs()) / n,
+            (error / n).sqrt(),
+            1.0 - error / sum(&|y, _| (y - mean).powi(2)),
+            (error / sum(&|y, _| (y - training_mean).powi(2))).sqrt(),
+            products(&truth, &predicted)
+                / (products(&truth, &truth) * products(&predicted, &predicted)).sqrt(),
+        ]
+    }
+
+    /// To the last bit, so that intervals of earlier versions stay what they are.
+    #[test]
+    fn metrics_of_all_targets_are_those_of_each() {
+        let number = |query: usize, target: usize| ((query * 37 + target * 11) % 17) as f64 / 7.0;
+        let rows = |shift: usize| -> Vec<Vec<f64>> {
+            let row =
+                |query: usize| (0..5).map(move |target| number(query + shift * target, target));
+            (0..40).map(|query| row(query).collect()).collect()
+        };
+        let truth = rows(1);
+        let predicted = rows(3);
+        let means = [0.5, 1.0, 1.5, 0.25, 2.0];
+        let all = PredictedNumbers::new(&truth, &predicted, Some(&means)).unwrap();
+        let once: Vec<usize> = (0..40).collect();
+        let drawn: Vec<usize> = (0..40).map(|at| at * at % 23).collect();
+        for queries in [once, drawn] {
+            let actual = [
+                all.mae(&queries),
+                all.rmse(&queries),
+                all.r2(&queries),
+                all.rrmse(&queries),
+                all.spearman(&queries),
+            ];
+            for target in 0..5 {
+                let pairs = queries.iter().map(|&at| (truth[at][target], predicted[at][target]));
+                let expected = defined(&pairs.collect::<Vec<_>>(), means[target]);
+                assert_eq!(actual.each_ref().map(|values| values[target]), expected, "{target}");
+            }
+        }
+    }
 }

@@ -63,7 +63,7 @@ impl Ended {
 
 /// Starts the command in `folder`, with its outputs in files there.
 pub fn start(folder: &Path, arguments: &[&str], limits: Limits) -> Child {
-    let file = limits.file.map(|size| format!("trap '' XFSZ; ulimit -f {size};"));
+    let file = limits.file.map(|size| format!("ulimit -f {size};"));
     let memory = limits.memory.unwrap_or(MEMORY);
     let script = format!("{} ulimit -v {memory}; exec \"$0\" \"$@\"", file.unwrap_or_default());
     let mut command = Command::new("bash");

@@ -1,6 +1,8 @@
 //! Files and folders in places where they do not belong.
 
+use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
@@ -333,4 +335,17 @@ fn data_in_another_place_are_not_read_in_silence() {
     let output = sandbox.run(&["evaluate", "run", "--json"]);
     let errors = String::from_utf8(output.stderr).unwrap();
     assert!(errors.contains("is gone") && errors.contains("datasets/small"), "{errors}");
+}
+
+/// Its table would name the folders of the runs.
+#[test]
+fn a_sweep_in_a_folder_whose_name_is_not_utf_8_is_refused_before_any_training() {
+    let sandbox = Sandbox::new();
+    let name = OsStr::from_bytes(b"all\xff");
+    let mut sweep = sandbox.command(&["sweep", "small.toml", "--grid", "seed=0,1", "--out"]);
+    let output = sweep.arg(name).output().unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{errors}");
+    assert!(errors.contains("--out = all") && errors.contains("is UTF-8"), "{errors}");
+    assert!(!sandbox.path(".").join(name).exists());
 }

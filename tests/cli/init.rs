@@ -195,6 +195,33 @@ fn tables_that_leave_it_open_are_refused() {
 }
 
 #[test]
+fn messages_name_thirty_of_many_columns() {
+    let sandbox = Sandbox::new();
+    let narrow = table();
+    let wide = |(row, cells): (usize, &str)| {
+        let more = (0..33).map(|column| match row {
+            0 => format!("c{column}"),
+            _ => format!("{}.5", 33 * row + column),
+        });
+        format!("{cells},{}\n", more.collect::<Vec<_>>().join(","))
+    };
+    sandbox.write("all.csv", &narrow.lines().enumerate().map(wide).collect::<String>());
+    let last = "\"c22\" and 10 more";
+    sandbox.fail(&["init", "all.csv", "--output", "none"], 2, &["--output", last]);
+    let split = ["init", "all.csv", "--output", "smiles", "--split", "none"];
+    sandbox.fail(&split, 2, &["--split", "one of \"name\", \"caption\"", last]);
+    let numbers = (0..21).map(|row| {
+        let cells = (0..40).map(|column| match row {
+            0 => format!("n{column}"),
+            _ => format!("{}.5", 40 * row + column),
+        });
+        cells.collect::<Vec<_>>().join(",") + "\n"
+    });
+    sandbox.write("numbers.csv", &numbers.collect::<String>());
+    sandbox.fail(&["init", "numbers.csv"], 2, &["no column of texts", "\"n29\" (", "and 10 more"]);
+}
+
+#[test]
 fn the_demonstration_needs_nothing() {
     let sandbox = Sandbox::new();
     let files = || fs::read_dir(sandbox.path("")).unwrap().count();

@@ -18,6 +18,25 @@ pub fn shorten(value: &str) -> String {
     }
 }
 
+/// The most texts of a list that a message shows.
+const LISTED: usize = 30;
+
+/// Returns texts with commas between: the first thirty, and how many more there are.
+///
+/// ```
+/// use dsokr_core::message::first_of;
+///
+/// assert_eq!(first_of((1..=3).map(|number| number.to_string())), "1, 2, 3");
+/// let many = first_of((1..=3000).map(|number| number.to_string()));
+/// assert!(many.ends_with("29, 30 and 2970 more"));
+/// ```
+pub fn first_of(texts: impl IntoIterator<Item = String>) -> String {
+    let mut texts = texts.into_iter();
+    let shown: Vec<String> = texts.by_ref().take(LISTED).collect();
+    let more = texts.count();
+    shown.join(", ") + &if more > 0 { format!(" and {more} more") } else { String::new() }
+}
+
 /// Returns quoted names with commas between: the first thirty, and how many more there are.
 ///
 /// ```
@@ -27,14 +46,10 @@ pub fn shorten(value: &str) -> String {
 /// assert_eq!(list(&[]), "none");
 /// ```
 pub fn list(names: &[String]) -> String {
-    const MOST: usize = 30;
     if names.is_empty() {
         return "none".to_owned();
     }
-    let shown: Vec<String> =
-        names.iter().take(MOST).map(|name| format!("{:?}", shorten(name))).collect();
-    let more = names.len().saturating_sub(MOST);
-    shown.join(", ") + &if more > 0 { format!(" and {more} more") } else { String::new() }
+    first_of(names.iter().map(|name| format!("{:?}", shorten(name))))
 }
 
 /// Returns a text as one word of a shell: between quotation marks where a shell would read it otherwise.

@@ -5,7 +5,7 @@ use dsokr_decode::{RANK_METRICS, RankMetric};
 use super::{Definition, Needs, Over};
 use crate::metrics::areas::ScoredLabels;
 use crate::metrics::classes::PredictedClasses;
-use crate::metrics::regression::PredictedTarget;
+use crate::metrics::regression::PredictedNumbers;
 
 /// All metrics, in the order of reports; the first is the default. Those of ranks are the entries of
 /// [`RANK_METRICS`](dsokr_decode::RANK_METRICS).
@@ -82,7 +82,7 @@ const OF_OUTPUTS: [Definition; 21] = [
     .heading("exact")
     .places(3),
     smaller("mae", "MAE", Needs::Numbers, "Mean absolute error of numbers, averaged over targets")
-        .over(Over::Numbers(PredictedTarget::mae))
+        .over(Over::Numbers(PredictedNumbers::mae))
     .width(10),
     smaller(
         "rmse",
@@ -90,7 +90,7 @@ const OF_OUTPUTS: [Definition; 21] = [
         Needs::Numbers,
         "Root of the mean squared error of numbers, averaged over targets",
     )
-    .over(Over::Numbers(PredictedTarget::rmse))
+    .over(Over::Numbers(PredictedNumbers::rmse))
     .width(10),
     larger(
         "r2",
@@ -98,7 +98,7 @@ const OF_OUTPUTS: [Definition; 21] = [
         Needs::Numbers,
         "Coefficient of determination of numbers, averaged over targets",
     )
-    .over(Over::Numbers(PredictedTarget::r2))
+    .over(Over::Numbers(PredictedNumbers::r2))
     .width(8),
     larger(
         "spearman",
@@ -106,14 +106,14 @@ const OF_OUTPUTS: [Definition; 21] = [
         Needs::Numbers,
         "Spearman's rank correlation of numbers, averaged over targets",
     )
-    .over(Over::Numbers(PredictedTarget::spearman)),
+    .over(Over::Numbers(PredictedNumbers::spearman)),
     smaller(
         "rrmse",
         "RRMSE",
         Needs::Numbers,
         "Root of the squared error of numbers over that of the training mean, averaged over targets",
     )
-    .over(Over::Numbers(PredictedTarget::rrmse))
+    .over(Over::Numbers(PredictedNumbers::rrmse))
     .width(8),
     smaller(
         "squared_error",

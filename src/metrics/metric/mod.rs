@@ -14,7 +14,7 @@ use smart_default::SmartDefault;
 
 use crate::metrics::areas::ScoredLabels;
 use crate::metrics::classes::PredictedClasses;
-use crate::metrics::regression::PredictedTarget;
+use crate::metrics::regression::PredictedNumbers;
 use crate::metrics::scores::Scores;
 use definitions::METRICS;
 pub(crate) use further::further_metrics;
@@ -59,7 +59,7 @@ enum Over {
     /// wrongly or rightly.
     MacroF1,
     /// The mean over targets of a metric of some queries' numbers.
-    Numbers(fn(&PredictedTarget, &[usize]) -> f64),
+    Numbers(fn(&PredictedNumbers, &[usize]) -> Vec<f64>),
     /// A metric of some queries' classes.
     Classes(fn(&PredictedClasses, &[usize]) -> f64),
     /// The area under a curve of the scores of labels of some queries; none where all or none of them have a label.

@@ -11,7 +11,7 @@ use crate::metrics::areas::{DRAWN, ScoredLabels};
 use crate::metrics::classes::PredictedClasses;
 use crate::metrics::evaluation::Evaluation;
 use crate::metrics::labels::{all_labels, label_rows};
-use crate::metrics::regression::{PredictedNumbers, PredictedTarget};
+use crate::metrics::regression::PredictedNumbers;
 
 /// A metric of the queries at some positions, at least one; a position may occur repeatedly.
 pub(crate) type Summary = Box<dyn Fn(&[usize]) -> f64 + Send + Sync>;
@@ -115,15 +115,15 @@ fn mean(values: Vec<f64>) -> Summary {
 /// The mean over targets of a metric of numbers; none where the evaluation has no predicted numbers.
 fn of_numbers(
     evaluation: &Evaluation,
-    value: fn(&PredictedTarget, &[usize]) -> f64,
+    value: fn(&PredictedNumbers, &[usize]) -> Vec<f64>,
 ) -> Option<Summary> {
     let Some((Truth::Numbers(truth), Truth::Numbers(predicted))) = &evaluation.outputs else {
         return None;
     };
     let numbers = PredictedNumbers::new(truth, predicted, evaluation.facts.means()).ok()?;
     Some(Box::new(move |drawn| {
-        let targets = &numbers.targets;
-        targets.iter().map(|target| value(target, drawn)).sum::<f64>() / targets.len() as f64
+        let targets = value(&numbers, drawn);
+        targets.iter().sum::<f64>() / targets.len() as f64
     }))
 }
 

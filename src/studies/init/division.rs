@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use dsokr_core::Argument;
+use dsokr_core::message::list;
 use dsokr_data::SplitName;
 use dsokr_data::table::{OnBadRow, Table, TableOptions};
 
@@ -133,10 +134,10 @@ impl Division {
             Some(name) if name.starts_with(NAMED) => None,
             Some(name) => {
                 if !columns.iter().any(|column| column.name == name) {
-                    let names: Vec<&str> =
-                        columns.iter().map(|column| column.name.as_str()).collect();
+                    let names: Vec<String> =
+                        columns.iter().map(|column| column.name.clone()).collect();
                     let allowed =
-                        format!("random, scaffold, column=NAME, or one of {}", names.join(", "));
+                        format!("random, scaffold, column=NAME, or one of {}", list(&names));
                     return Err(Error::value(Argument::new("split"), name, allowed));
                 }
                 Some(name.to_owned())

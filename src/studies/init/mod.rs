@@ -18,11 +18,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use dsokr_core::Argument;
+use dsokr_core::message::list;
 use dsokr_data::table::{OnBadRow, Table, TableHeader, TableOptions, TextFormat};
 use tracing::subscriber::{NoSubscriber, with_default};
 
 use crate::config::{Config, EncoderTable};
-use crate::error::{Error, ensure, listed};
+use crate::error::{Error, ensure};
 use crate::run_dir::{check_not_read, write_text};
 use crate::targets::constant_kernels;
 pub use columns::{Column, Exceptions, LONGEST_EXAMPLE, Lists, PointsAndCommas};
@@ -342,7 +343,7 @@ impl fmt::Display for Nameless {
 fn left_out(nested: &[String], nameless: Option<&Nameless>) -> String {
     let mut text = String::new();
     if !nested.is_empty() {
-        let names = listed(nested.iter().map(String::as_str));
+        let names = list(nested);
         text += &format!(
             "; left out, since their values are objects or lists of several kinds: {names}"
         );

@@ -1,6 +1,7 @@
 //! Which column of a table is the input, which one the output, and which one names the rows.
 
 use dsokr_core::Argument;
+use dsokr_core::message::{first_of, list, shorten};
 use dsokr_data::cells::NumberNotation;
 use dsokr_data::table::Table;
 
@@ -9,7 +10,7 @@ use super::copies::copies_of;
 use super::guess::names::{is_name_of_texts, most_classes_named};
 use super::guess::{CLASSES, ROWS_OF_A_CLASS};
 use super::kind::ColumnKind;
-use crate::error::{Error, ensure, listed};
+use crate::error::{Error, ensure};
 
 /// Names of columns that divide rows, say where they are from, or hold the signs of bounds, as those of ChEMBL.
 const ASIDE: [&str; 7] = ["split", "set", "fold", "source", "year", "date", "standard relation"];
@@ -111,7 +112,7 @@ fn said_of_copies(copies: &[String], input: &Column) -> String {
     if copies.is_empty() {
         return String::new();
     }
-    let names = listed(copies.iter().map(String::as_str));
+    let names = list(copies);
     format!("; no outputs, since their molecules are those of {:?}: {names}", input.name)
 }
 
@@ -122,14 +123,14 @@ fn named<'c>(
     name: &str,
 ) -> Result<&'c Column, Error> {
     let column = columns.iter().find(|column| column.name == name);
-    let names = || listed(columns.iter().map(|column| column.name.as_str()));
-    column.ok_or_else(|| Error::value(Argument::new(argument), format!("{name:?}"), names()))
+    let names = || columns.iter().map(|column| column.name.clone()).collect::<Vec<_>>();
+    column.ok_or_else(|| Error::value(Argument::new(argument), format!("{name:?}"), list(&names())))
 }
 
 /// The error for a table without a column that an argument could name.
 fn missing(columns: &[Column], argument: &'static str, what: &str, left_out: &str) -> Error {
-    let names = columns.iter().map(|column| format!("{:?} ({})", column.name, column.kind));
-    let names = names.collect::<Vec<_>>().join(", ");
+    let name = |column: &Column| format!("{:?} ({})", shorten(&column.name), column.kind);
+    let names = first_of(columns.iter().map(name));
     let mut allowed = if names.is_empty() {
         "a table that has one".to_owned()
     } else {

@@ -158,6 +158,11 @@ impl SweepRequest<'_> {
         };
         let path = self.place();
         check_link("out", &path)?;
+        if path.to_str().is_none() {
+            let allowed =
+                "a path that is UTF-8, as sweep.json, which names the folders of its runs";
+            return Err(Error::value(Argument::new("out"), path.display(), allowed));
+        }
         let before = stored(&path)?;
         let keys = self.keys(before.as_ref().map_or(&[], |before| &before.keys));
         let split = if chooses(&keys) { SplitName::Validation } else { base.evaluation.split };

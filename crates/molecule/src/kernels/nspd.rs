@@ -100,6 +100,8 @@ fn neighborhood_hashes(graph: &Graph, radius: usize, edge_labels: bool) -> Vec<V
         graph,
         edge_labels,
         within: Distances::new(graph),
+        in_whole: vec![None; graph.len() * (radius + 1)],
+        radius,
         codes: vec![0; graph.len()],
         nodes: Vec::new(),
         words: Vec::new(),
@@ -127,6 +129,11 @@ struct Hasher<'g> {
     edge_labels: bool,
     /// Distances inside of a neighbourhood.
     within: Distances,
+    /// Codes of nodes in neighbourhoods that are all of a connected part, where of the root only their distance from it counts:
+    /// those of each node, for each distance up to `radius`.
+    in_whole: Vec<Option<u64>>,
+    /// The largest distance from a root.
+    radius: usize,
     /// Codes of the nodes of the neighbourhood.
     codes: Vec<u64>,
     /// The reached nodes as a list.
@@ -137,19 +144,32 @@ struct Hasher<'g> {
 impl Hasher<'_> {
     /// Returns the hash of the subgraph induced by the first `members` nodes of a search from its root.
     fn hash(&mut self, from_root: &Distances, members: usize) -> u64 {
-        let Self { graph, edge_labels, within, codes, nodes, words } = self;
+        let Self { graph, edge_labels, within, in_whole, radius: largest, codes, nodes, words } =
+            self;
         let labels = graph.labels();
         let members = &from_root.reached()[..members];
         let radius = members.last().and_then(|&node| from_root.distance_to(node)).unwrap_or(0);
         let inside = |node: usize| from_root.distance_to(node).is_some_and(|d| d <= radius);
+        let ends_inside = |&node: &usize| graph.arcs(node).iter().all(|arc| inside(arc.node));
+        let is_whole = members.iter().all(ends_inside);
         nodes.clear();
         for &node in members {
-            within.search(graph, node, usize::MAX, inside);
-            words.clear();
-            words.extend(within.reached().iter().map(|&other| {
-                mix(mix(PAIR, within.distance_to(other).unwrap_or(0) as u64), labels[other])
-            }));
-            codes[node] = sorted(words, mix(NODE, from_root.distance_to(node).unwrap_or(0) as u64));
+            let distance = from_root.distance_to(node).unwrap_or(0);
+            let known = &mut in_whole[node * (*largest + 1) + distance];
+            codes[node] = match *known {
+                Some(code) if is_whole => code,
+                Some(_) | None => {
+                    within.search(graph, node, usize::MAX, inside);
+                    words.clear();
+                    words.extend(within.reached().iter().map(|&other| {
+                        mix(mix(PAIR, within.distance_to(other).unwrap_or(0) as u64), labels[other])
+                    }));
+                    sorted(words, mix(NODE, distance as u64))
+                }
+            };
+            if is_whole {
+                *known = Some(codes[node]);
+            }
             nodes.push(codes[node]);
         }
         words.clear();

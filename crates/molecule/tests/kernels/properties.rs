@@ -129,6 +129,25 @@ fn a_graph_without_nodes_has_no_features() {
     }
 }
 
+/// Two stars without an edge between them. From a leaf every node of its star is at most two edges away.
+#[test]
+fn neighbourhoods_of_large_stars_are_counted() {
+    const LEAVES: usize = 1000;
+    let star = |hub: usize| (1..=LEAVES).map(move |leaf| (hub, hub + leaf, 1));
+    let edges: Vec<_> = star(0).chain(star(LEAVES + 1)).collect();
+    let stars = Graph::new(vec![6; 2 * (LEAVES + 1)], &edges).unwrap();
+    let pairs = r#"{"name": "nspd", "radius": 3, "distance": 0, "normalised": false}"#;
+    let pairs = kernel(pairs);
+    // radius 0: all nodes; radius 1, and then 2 and 3: all leaves, and both hubs
+    let leaves = 2.0 * LEAVES as f64;
+    let expected = (leaves + 2.0).powi(2) + 3.0 * (leaves.powi(2) + 4.0);
+    assert_eq!(value(&pairs, &stars, &stars), expected);
+    // the first star alone has half of them
+    let first: Vec<_> = star(0).collect();
+    let one = Graph::new(vec![6; LEAVES + 1], &first).unwrap();
+    assert_eq!(value(&pairs, &one, &stars), expected / 2.0);
+}
+
 /// A chain of 1,000 nodes and a complete graph, under every kernel: what they count is known.
 #[test]
 fn large_graphs_are_counted() {
