@@ -26,6 +26,7 @@ pub use self::formula::Formula;
 use self::plain::plain;
 pub use self::scan::{MAX_ATOMS, MAX_LENGTH, MAX_NESTING, MAX_RING_WILDCARDS, MAX_RINGS};
 use self::scan::{Positions, check_aromatic_atoms, check_wildcards, has_aromatic};
+pub(crate) use self::stereo::Marked;
 use self::stereo::{centers, directed, geometries};
 use self::valence::{check_valences, too_many_bonds};
 use crate::element::Element;
@@ -41,7 +42,9 @@ impl Molecule {
     /// part around it. Isotopes are kept, and make a hydrogen an atom of its own. The wildcard `*` is an atom of
     /// element [`Element::WILDCARD`] without hydrogens or limits to its bonds. Nitro groups, azides and oxides of
     /// halogens that are written without charges get theirs. Marks of configurations (`@`, `/`) fall away at atoms and
-    /// double bonds that have one configuration only: `C[C@H](C)O` is `CC(C)O`.
+    /// double bonds that have one configuration only: `C[C@H](C)O` is `CC(C)O`. A mark at an atom with three single
+    /// bonds, a pair of electrons and one ring label means what RDKit means by it, the opposite of what OpenSMILES does:
+    /// `C[S@+]1CC[C@H]1C` is `C1C[S@+]([C@@H]1C)C`.
     ///
     /// # Errors
     /// [`Error::Smiles`] with the position of the mistake: in text that does not follow the grammar, at an atom with
@@ -81,9 +84,11 @@ fn perceive(parsed: &Parsed, places: &Positions) -> Result<Molecule, Error> {
     let view = apply_aromaticity_rdkit_parity_shared(parsed);
     let view = view.as_ref().as_ref().map_err(|e| no_kekule(&e.to_string()))?;
     match kekule_structure(view, parsed) {
-        Ok(kekule) => convert(view, &kekule, places),
+        Ok(kekule) => convert(view, parsed, &kekule, places),
         // the rings that were perceived cannot be: the text itself is a Kekulé structure
-        Err(_) if !has_aromatic(parsed) => convert(parsed, &KekuleResult::default(), places),
+        Err(_) if !has_aromatic(parsed) => {
+            convert(parsed, parsed, &KekuleResult::default(), places)
+        }
         Err(reason) => Err(no_kekule(&reason)),
     }
 }
@@ -201,7 +206,13 @@ fn from_mol_block(view: &Parsed, parsed: &Parsed, valid: &KekuleResult) -> Optio
 }
 
 /// Our own graph from chematic's, with written hydrogens folded into their neighbours, its rings and configurations.
-fn convert(view: &Parsed, kekule: &KekuleResult, places: &Positions) -> Result<Molecule, Error> {
+/// `view` is the parsed text with its aromatic bonds.
+fn convert(
+    view: &Parsed,
+    parsed: &Parsed,
+    kekule: &KekuleResult,
+    places: &Positions,
+) -> Result<Molecule, Error> {
     let (mut molecule, index) = graph(view, kekule, places)?;
     let ring = |ring: &Vec<AtomIdx>| {
         let atoms = ring.iter().map(|a| index[a.0 as usize]).collect();
@@ -211,7 +222,7 @@ fn convert(view: &Parsed, kekule: &KekuleResult, places: &Positions) -> Result<M
     };
     let rings: Vec<Ring> = find_sssr_shared(view).rings().iter().map(ring).collect();
     molecule.rings = OnceLock::from(rings);
-    molecule.centers = centers(view, &index, &molecule);
+    molecule.centers = centers(view, parsed, &index, &molecule);
     molecule.geometries = geometries(view, &index, &molecule);
     molecule.drop_marks_without_meaning();
     Ok(molecule)
