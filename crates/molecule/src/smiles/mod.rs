@@ -13,8 +13,8 @@ mod valence;
 use std::sync::OnceLock;
 
 use chematic_core::{
-    AtomIdx, BondOrder as Order, KekuleResult, Molecule as Parsed, atom_must_be_matched,
-    kekulize_with,
+    AtomIdx, BondOrder as Order, KekuleResult, Molecule as Parsed, MoleculeBuilder,
+    atom_must_be_matched, kekulize_with,
 };
 use chematic_perception::{
     apply_aromaticity_rdkit_parity_shared, find_sssr_shared, rdkit_canonical_kekule,
@@ -215,12 +215,15 @@ fn convert(
 ) -> Result<Molecule, Error> {
     let (mut molecule, index) = graph(view, kekule, places)?;
     let ring = |ring: &Vec<AtomIdx>| {
-        let atoms = ring.iter().map(|a| index[a.0 as usize]).collect();
+        let atoms = ring.iter().map(|a| a.0 as usize).collect();
         let ring = Ring { atoms, aromatic: false };
         let aromatic = molecule.ring_bonds(&ring).all(|bond| molecule.bonds()[bond].aromatic);
         Ring { aromatic, ..ring }
     };
-    let rings: Vec<Ring> = find_sssr_shared(view).rings().iter().map(ring).collect();
+    // the choice between rings of one size would depend on hydrogens that stand as atoms
+    let folded = index.contains(&HYDROGEN).then(|| without_hydrogens(view, &index));
+    let ring_set = find_sssr_shared(folded.as_ref().unwrap_or(view));
+    let rings: Vec<Ring> = ring_set.rings().iter().map(ring).collect();
     molecule.rings = OnceLock::from(rings);
     molecule.centers = centers(view, parsed, &index, &molecule);
     molecule.geometries = geometries(view, &index, &molecule);
@@ -280,6 +283,22 @@ fn graph(
     let molecule = Molecule::assemble(atoms, bonds);
     check_valences(&molecule, &kept)?;
     Ok((molecule, index))
+}
+
+/// Returns the atoms that `index` numbers and the bonds between them, as chematic has them.
+fn without_hydrogens(view: &Parsed, index: &[usize]) -> Parsed {
+    let mut graph = MoleculeBuilder::with_capacity(view.atom_count(), view.bond_count());
+    for (_, atom) in view.atoms().filter(|(idx, _)| index[idx.0 as usize] != HYDROGEN) {
+        graph.add_atom(atom.clone());
+    }
+    for (_, bond) in view.bonds() {
+        let [a, b] = [bond.atom1, bond.atom2].map(|end| index[end.0 as usize]);
+        if a != HYDROGEN && b != HYDROGEN {
+            // two atoms have one bond
+            let _ = graph.add_bond(AtomIdx(a as u32), AtomIdx(b as u32), bond.order);
+        }
+    }
+    graph.build()
 }
 
 /// Returns a hydrogen written as an atom that is nothing but a hydrogen of its one neighbour.
