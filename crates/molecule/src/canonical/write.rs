@@ -6,6 +6,7 @@ use super::tree::Tree;
 use crate::element::Element;
 use crate::formula::{counted, signed};
 use crate::molecule::{Atom, Bond, BondOrder, HYDROGEN, Molecule};
+use crate::smiles::Marked;
 
 /// A SMILES with the order of its atoms.
 pub(crate) struct Written {
@@ -23,8 +24,20 @@ pub(super) fn write(molecule: &Molecule, structure: &Structure, rank: &[usize]) 
         let place = |ligand| named.iter().position(|&other| other == ligand).unwrap_or(usize::MAX);
         // The hydrogen follows the atom before the centre, without one it comes first; here it is last.
         let before = usize::from(tree.parent[center.atom] != center.atom);
-        let moved = center.ligands.contains(&HYDROGEN) && (named.len() - before) % 2 == 1;
-        chirality[center.atom] = center.clockwise_by(place).map(|clockwise| clockwise ^ moved);
+        let has_hydrogen = center.ligands.contains(&HYDROGEN);
+        let moved = has_hydrogen && (named.len() - before) % 2 == 1;
+        let is_single = |bond: &Bond| !bond.aromatic && bond.order.multiplicity() == 1;
+        let marked = Marked {
+            degree: named.len(),
+            has_hydrogen,
+            is_saturated: molecule
+                .around(structure.atoms[center.atom])
+                .all(|(_, bond)| is_single(bond)),
+            is_first: before == 0,
+            ring_labels: tree.closing[center.atom].len() + tree.opening[center.atom].len(),
+        };
+        let turned = moved ^ marked.is_turned();
+        chirality[center.atom] = center.clockwise_by(place).map(|clockwise| clockwise ^ turned);
     }
 
     let mut text = String::new();

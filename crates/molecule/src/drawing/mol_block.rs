@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::Point;
-use super::layout::{BOND, Placed, RDKIT_BOND, placed};
+use super::layout::{BOND, Placed, RDKIT_BOND, placed, unit};
 use super::wedges::{Wedge, wedges};
 use crate::canonical::is_usual;
 use crate::element::Element;
@@ -14,9 +14,10 @@ const MOST: usize = 999;
 
 impl Molecule {
     /// Returns a mol block with the coordinates of the [drawing](Self::svg), its Kekulé bonds and its wedges. Double
-    /// bonds whose geometry is not known say so. It is a V2000 block, or a V3000 block of a molecule of more than 999
-    /// atoms or bonds, which a V2000 block cannot hold. The title is one line of at most 80 characters, without control
-    /// characters; a space precedes one that would end a record of an SD file (`$$$$`).
+    /// bonds whose geometry is not known say so, and so do those that the drawing shows with the other geometry, as it
+    /// may in large rings. It is a V2000 block, or a V3000 block of a molecule of more than 999 atoms or bonds, which a
+    /// V2000 block cannot hold. The title is one line of at most 80 characters, without control characters; a space
+    /// precedes one that would end a record of an SD file (`$$$$`).
     ///
     /// ```
     /// use dsokr_molecule::Molecule;
@@ -70,7 +71,7 @@ enum BondStereo {
     None,
     Towards,
     Away,
-    /// A double bond of unknown geometry.
+    /// A double bond whose geometry is unknown, or not the one that is drawn.
     Open,
 }
 
@@ -94,7 +95,9 @@ impl Drawn {
                     let stereo = if towards { BondStereo::Towards } else { BondStereo::Away };
                     ([from + 1, other], stereo)
                 }
-                None if is_open(molecule, at, bond) => ([a, b], BondStereo::Open),
+                None if is_open(molecule, at, bond) || is_drawn_wrong(molecule, points, at) => {
+                    ([a, b], BondStereo::Open)
+                }
                 None => ([a, b], BondStereo::None),
             };
             DrawnBond { atoms, order, stereo }
@@ -192,6 +195,21 @@ fn is_open(molecule: &Molecule, at: usize, bond: &Bond) -> bool {
         && bond.atoms.iter().all(|&atom| (2..=3).contains(&molecule.degree(atom)))
         && !molecule.geometries.iter().any(|geometry| geometry.bond == at)
         && !molecule.is_in_small_ring(at)
+}
+
+/// Returns whether a double bond has a geometry that its drawing does not show.
+fn is_drawn_wrong(molecule: &Molecule, points: &[Point], bond: usize) -> bool {
+    let mut geometries = molecule.geometries.iter().filter(|geometry| geometry.bond == bond);
+    geometries.any(|geometry| {
+        let [a, b] = geometry.ends;
+        let [dx, dy] = unit(points, a, b);
+        let sides = [0, 1].map(|end| {
+            let [x, y] = unit(points, geometry.ends[end], geometry.references[end]);
+            dx * y - dy * x
+        });
+        let together = if geometry.together { 1.0 } else { -1.0 };
+        sides[0] * sides[1] * together <= 0.0
+    })
 }
 
 /// Writes a property of atoms, eight to a line; atoms of value 0 are left out.

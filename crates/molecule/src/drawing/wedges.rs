@@ -13,6 +13,10 @@ pub(super) struct Wedge {
     pub(super) towards: bool,
 }
 
+/// Below this volume the four ligands of a centre lie so near to a plane that readers see either configuration or none,
+/// as where a wedge is the stem of a T.
+const FLAT: f64 = 0.5;
+
 /// Returns the wedge of each bond, at most one for a stereocentre. Centres without a single bond of their own get none.
 ///
 /// The three other ligands lie in the plane; a hydrogen or lone pair lies opposite to the drawn ones, behind. The side
@@ -36,6 +40,7 @@ pub(super) fn wedges(molecule: &Molecule, points: &[Point]) -> Vec<Option<Wedge>
         let best = free.min_by_key(|(next, direction)| {
             let others = is_center[next.atom];
             (
+                volume(center, points, next.atom).abs() < FLAT,
                 others,
                 is_between(direction, &directions),
                 in_ring[next.bond],
@@ -43,7 +48,8 @@ pub(super) fn wedges(molecule: &Molecule, points: &[Point]) -> Vec<Option<Wedge>
             )
         });
         if let Some((&next, _)) = best {
-            let towards = clockwise(center, points, next.atom) == center.clockwise;
+            let clockwise = volume(center, points, next.atom) > 0.0;
+            let towards = clockwise == center.clockwise;
             wedges[next.bond] = Some(Wedge { from, towards });
         }
     }
@@ -60,9 +66,9 @@ fn is_between(direction: &Point, all: &[Point]) -> bool {
     all.len() == 3 && others.iter().product::<f64>() < 0.0 && !behind
 }
 
-/// Returns whether the ligands after the first follow clockwise, seen from the first, when the bond to `raised` points
-/// towards the reader.
-fn clockwise(center: &Center, points: &[Point], raised: usize) -> bool {
+/// Returns the volume that the ligands span when the bond to `raised` points towards the reader: above 0 where those
+/// after the first follow clockwise, seen from the first.
+fn volume(center: &Center, points: &[Point], raised: usize) -> f64 {
     let place = |&ligand: &usize| match ligand {
         HYDROGEN => None,
         ligand => {
@@ -76,11 +82,10 @@ fn clockwise(center: &Center, points: &[Point], raised: usize) -> bool {
     // a lone pair follows the three ligands
     let ligands = center.ligands.iter().chain((center.ligands.len() == 3).then_some(&HYDROGEN));
     let places: Vec<[f64; 3]> = ligands.map(|ligand| place(ligand).unwrap_or(opposite)).collect();
-    let &[first, second, third, fourth] = places.as_slice() else { return center.clockwise };
+    let &[first, second, third, fourth] = places.as_slice() else { return 0.0 };
     let [a, b, c] = [second, third, fourth].map(|p| [0, 1, 2].map(|axis| p[axis] - first[axis]));
-    let volume = a[0] * (b[1] * c[2] - b[2] * c[1]) - a[1] * (b[0] * c[2] - b[2] * c[0])
-        + a[2] * (b[0] * c[1] - b[1] * c[0]);
-    volume > 0.0
+    a[0] * (b[1] * c[2] - b[2] * c[1]) - a[1] * (b[0] * c[2] - b[2] * c[0])
+        + a[2] * (b[0] * c[1] - b[1] * c[0])
 }
 
 /// Returns the side of the second line of a double bond: 1 to the right of the way from the first atom to the second as

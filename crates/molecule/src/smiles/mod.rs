@@ -13,8 +13,8 @@ mod valence;
 use std::sync::OnceLock;
 
 use chematic_core::{
-    AtomIdx, BondOrder as Order, KekuleResult, Molecule as Parsed, atom_must_be_matched,
-    kekulize_with,
+    AtomIdx, BondOrder as Order, KekuleResult, Molecule as Parsed, MoleculeBuilder,
+    atom_must_be_matched, kekulize_with,
 };
 use chematic_perception::{
     apply_aromaticity_rdkit_parity_shared, find_sssr_shared, rdkit_canonical_kekule,
@@ -26,6 +26,7 @@ pub use self::formula::Formula;
 use self::plain::plain;
 pub use self::scan::{MAX_ATOMS, MAX_LENGTH, MAX_NESTING, MAX_RING_WILDCARDS, MAX_RINGS};
 use self::scan::{Positions, check_aromatic_atoms, check_wildcards, has_aromatic};
+pub(crate) use self::stereo::Marked;
 use self::stereo::{centers, directed, geometries};
 use self::valence::{check_valences, too_many_bonds};
 use crate::element::Element;
@@ -41,7 +42,9 @@ impl Molecule {
     /// part around it. Isotopes are kept, and make a hydrogen an atom of its own. The wildcard `*` is an atom of
     /// element [`Element::WILDCARD`] without hydrogens or limits to its bonds. Nitro groups, azides and oxides of
     /// halogens that are written without charges get theirs. Marks of configurations (`@`, `/`) fall away at atoms and
-    /// double bonds that have one configuration only: `C[C@H](C)O` is `CC(C)O`.
+    /// double bonds that have one configuration only: `C[C@H](C)O` is `CC(C)O`. A mark at an atom with three single
+    /// bonds, a pair of electrons and one ring label means what RDKit means by it, the opposite of what OpenSMILES does:
+    /// `C[S@+]1CC[C@H]1C` is `C1C[S@+]([C@@H]1C)C`.
     ///
     /// # Errors
     /// [`Error::Smiles`] with the position of the mistake: in text that does not follow the grammar, at an atom with
@@ -81,9 +84,11 @@ fn perceive(parsed: &Parsed, places: &Positions) -> Result<Molecule, Error> {
     let view = apply_aromaticity_rdkit_parity_shared(parsed);
     let view = view.as_ref().as_ref().map_err(|e| no_kekule(&e.to_string()))?;
     match kekule_structure(view, parsed) {
-        Ok(kekule) => convert(view, &kekule, places),
+        Ok(kekule) => convert(view, parsed, &kekule, places),
         // the rings that were perceived cannot be: the text itself is a Kekulé structure
-        Err(_) if !has_aromatic(parsed) => convert(parsed, &KekuleResult::default(), places),
+        Err(_) if !has_aromatic(parsed) => {
+            convert(parsed, parsed, &KekuleResult::default(), places)
+        }
         Err(reason) => Err(no_kekule(&reason)),
     }
 }
@@ -201,17 +206,26 @@ fn from_mol_block(view: &Parsed, parsed: &Parsed, valid: &KekuleResult) -> Optio
 }
 
 /// Our own graph from chematic's, with written hydrogens folded into their neighbours, its rings and configurations.
-fn convert(view: &Parsed, kekule: &KekuleResult, places: &Positions) -> Result<Molecule, Error> {
+/// `view` is the parsed text with its aromatic bonds.
+fn convert(
+    view: &Parsed,
+    parsed: &Parsed,
+    kekule: &KekuleResult,
+    places: &Positions,
+) -> Result<Molecule, Error> {
     let (mut molecule, index) = graph(view, kekule, places)?;
     let ring = |ring: &Vec<AtomIdx>| {
-        let atoms = ring.iter().map(|a| index[a.0 as usize]).collect();
+        let atoms = ring.iter().map(|a| a.0 as usize).collect();
         let ring = Ring { atoms, aromatic: false };
         let aromatic = molecule.ring_bonds(&ring).all(|bond| molecule.bonds()[bond].aromatic);
         Ring { aromatic, ..ring }
     };
-    let rings: Vec<Ring> = find_sssr_shared(view).rings().iter().map(ring).collect();
+    // the choice between rings of one size would depend on hydrogens that stand as atoms
+    let folded = index.contains(&HYDROGEN).then(|| without_hydrogens(view, &index));
+    let ring_set = find_sssr_shared(folded.as_ref().unwrap_or(view));
+    let rings: Vec<Ring> = ring_set.rings().iter().map(ring).collect();
     molecule.rings = OnceLock::from(rings);
-    molecule.centers = centers(view, &index, &molecule);
+    molecule.centers = centers(view, parsed, &index, &molecule);
     molecule.geometries = geometries(view, &index, &molecule);
     molecule.drop_marks_without_meaning();
     Ok(molecule)
@@ -269,6 +283,22 @@ fn graph(
     let molecule = Molecule::assemble(atoms, bonds);
     check_valences(&molecule, &kept)?;
     Ok((molecule, index))
+}
+
+/// Returns the atoms that `index` numbers and the bonds between them, as chematic has them.
+fn without_hydrogens(view: &Parsed, index: &[usize]) -> Parsed {
+    let mut graph = MoleculeBuilder::with_capacity(view.atom_count(), view.bond_count());
+    for (_, atom) in view.atoms().filter(|(idx, _)| index[idx.0 as usize] != HYDROGEN) {
+        graph.add_atom(atom.clone());
+    }
+    for (_, bond) in view.bonds() {
+        let [a, b] = [bond.atom1, bond.atom2].map(|end| index[end.0 as usize]);
+        if a != HYDROGEN && b != HYDROGEN {
+            // two atoms have one bond
+            let _ = graph.add_bond(AtomIdx(a as u32), AtomIdx(b as u32), bond.order);
+        }
+    }
+    graph.build()
 }
 
 /// Returns whether an atom is nothing but a hydrogen of its one neighbour, into which it is folded.

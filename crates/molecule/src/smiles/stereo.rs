@@ -19,8 +19,59 @@ pub(super) fn directed(view: &Parsed, double_bond: BondIdx, end: AtomIdx) -> boo
     has_mark && (sides.len() < 2 || sides[0] != sides[1])
 }
 
-/// Returns tetrahedral centres. `index` maps chematic's atoms to ours; `usize::MAX` is a folded hydrogen.
-pub(super) fn centers(view: &Parsed, index: &[usize], molecule: &Molecule) -> Vec<Center> {
+/// How a text writes an atom that has a mark, `@` or `@@`.
+pub(crate) struct Marked {
+    /// The number of atoms bound to it; hydrogens in its brackets are none.
+    pub(crate) degree: usize,
+    /// Whether its brackets hold a hydrogen.
+    pub(crate) has_hydrogen: bool,
+    /// Whether it has neither multiple nor aromatic bonds.
+    pub(crate) is_saturated: bool,
+    /// Whether a connected part of the molecule begins with it.
+    pub(crate) is_first: bool,
+    /// The number of its ring labels.
+    pub(crate) ring_labels: usize,
+}
+
+impl Marked {
+    /// Returns whether `@` means what OpenSMILES calls `@@`. RDKit reads and writes it so at two kinds of atoms with a
+    /// pair of electrons: at one with three single bonds and one ring label, wherever the label's ring ends, and at one
+    /// with two bonds and a hydrogen behind another atom.
+    pub(crate) fn is_turned(&self) -> bool {
+        match (self.degree, self.has_hydrogen) {
+            (3, false) => self.is_saturated && self.ring_labels == 1,
+            (2, true) => !self.is_first,
+            _ => false,
+        }
+    }
+}
+
+/// Returns how a text writes an atom whose brackets hold a hydrogen or not.
+fn marked(parsed: &Parsed, atom: AtomIdx, has_hydrogen: bool) -> Marked {
+    let is_single = |bond: BondIdx| {
+        let order = parsed.bond(bond).order;
+        matches!(order, Order::Single | Order::Up | Order::Down | Order::Dative)
+    };
+    let is_before = |(other, bond): (AtomIdx, BondIdx)| {
+        other.0 < atom.0 && !parsed.is_smiles_ring_closure(bond)
+    };
+    Marked {
+        degree: parsed.degree(atom),
+        has_hydrogen,
+        is_saturated: parsed.neighbors(atom).all(|(_, bond)| is_single(bond)),
+        is_first: !parsed.neighbors(atom).any(is_before),
+        ring_labels: parsed.smiles_ring_closure_count(atom),
+    }
+}
+
+/// Returns tetrahedral centres. `view` has the atoms of `parsed`, which is the text as it is written. `index` maps them to
+/// ours; [`HYDROGEN`] is a folded hydrogen.
+pub(super) fn centers(
+    view: &Parsed,
+    parsed: &Parsed,
+    index: &[usize],
+    molecule: &Molecule,
+) -> Vec<Center> {
     let center = |(idx, atom): (AtomIdx, &chematic_core::Atom)| {
         let clockwise = match atom.chirality {
             Chirality::Clockwise => true,
@@ -28,7 +79,10 @@ pub(super) fn centers(view: &Parsed, index: &[usize], molecule: &Molecule) -> Ve
             _ => return None,
         };
         let atom = *index.get(idx.0 as usize).filter(|&&atom| atom != HYDROGEN)?;
-        let ligands = view.stereo_neighbor_order(idx)?.iter().map(|&ligand| match ligand {
+        let order = view.stereo_neighbor_order(idx)?;
+        let marked = marked(parsed, idx, order.contains(&STEREO_H_SENTINEL));
+        let clockwise = clockwise ^ marked.is_turned();
+        let ligands = order.iter().map(|&ligand| match ligand {
             STEREO_H_SENTINEL => Some(HYDROGEN),
             ligand => index.get(ligand as usize).copied(),
         });

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use dsokr_core::random::generator;
 use dsokr_molecule::graph::parse_json_lines;
-use dsokr_molecule::svg_pair;
+use dsokr_molecule::{Molecule, svg_pair};
 
 use crate::support::{chebi, parse, quickstart};
 
@@ -276,6 +276,43 @@ fn wedges_and_open_double_bonds_are_in_blocks() {
     let hashed = parse("C[C@H](N)C(=O)O").svg();
     let solid = parse("C[C@@H](N)C(=O)O").svg();
     assert!(!hashed.contains("<polygon") && solid.contains("<polygon"), "{hashed}");
+}
+
+/// Where two bonds of a centre are on a line, a wedge along the third, the stem of a T, says nothing: readers see either
+/// configuration or none. RDKit 2026.09 and InChI read the block as this molecule.
+#[test]
+fn wedges_of_a_ladder_are_not_at_the_stem_of_a_t() {
+    let ladderane =
+        parse("O=C(O)CCCCCCC[C@H]1C[C@@H]2[C@H]3[C@@H]4[C@H]5CC[C@H]5[C@@H]4[C@H]3[C@H]12");
+    let read = Molecule::parse_mol_block(&ladderane.mol_block("")).unwrap();
+    assert_eq!(read.canonical_smiles(), ladderane.canonical_smiles());
+}
+
+/// The layout keeps the geometries of large rings where it can. The second text is what RDKit 2026.09 reads in a block
+/// that marks the double bond that is drawn the other way.
+#[test]
+fn double_bonds_that_are_drawn_the_other_way_are_open_in_blocks() {
+    for (smiles, read) in [
+        (
+            "O=C1/C=C/c2ccc(cc2)Oc2cccc(c2)/C=C/C(=O)NCCCCN1",
+            "O=C1C=Cc2ccc(cc2)Oc2cccc(c2)/C=C/C(=O)NCCCCN1",
+        ),
+        (
+            r"CC1=CC2OC3CC4OC(=O)/C=C/C=C/C5(C(C)O)OCC/C(=C\C(=O)OCC2(CC1)C4(C)C31CO1)C5O",
+            "CC1=CC2OC3CC4OC(=O)/C=C/C=C/C5(C(C)O)OCCC(=CC(=O)OCC2(CC1)C4(C)C31CO1)C5O",
+        ),
+    ] {
+        assert_eq!(stereo(smiles).iter().filter(|&&field| field == 3).count(), 1, "{smiles}");
+        let block = parse(smiles).mol_block("");
+        let again = Molecule::parse_mol_block(&block).unwrap();
+        assert_eq!(again.canonical_smiles(), parse(read).canonical_smiles(), "{block}");
+    }
+    for smiles in ["C1CCC/C=C/CC1", r"C1CCC/C=C\CC1", "C1CCCCC/C=C/c2cccc1c2"] {
+        let block = parse(smiles).mol_block("");
+        assert_eq!(stereo(smiles).iter().max(), Some(&0), "{smiles}");
+        let again = Molecule::parse_mol_block(&block).unwrap();
+        assert_eq!(again.canonical_smiles(), parse(smiles).canonical_smiles(), "{block}");
+    }
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! R and S, E and Z against the names of chemists, read from the features at radius 0.
 
+use dsokr_core::random::generator;
 use dsokr_molecule::{HashedFeatures, Molecule, Stereo};
 
 use crate::support::parse;
@@ -137,6 +138,93 @@ fn marks_fall_away_where_there_is_one_configuration() {
     };
     assert_ne!(rings("@", "@@", "@"), rings("@", "@@", "@@"));
     assert_eq!(rings("@", "@", "@"), rings("@", "@", "@@"));
+}
+
+/// The texts of a row are RDKit's of one molecule (`Chem.MolToSmiles(mol, doRandom=True)`, with hydrogens as atoms too).
+/// The atom with a pair of electrons comes first, last or in between, in a branch, and with no ring label, one or two.
+/// RDKit reads a row with the other mark at this atom as another molecule.
+#[test]
+fn centers_with_a_pair_of_electrons_are_read_and_written_as_rdkit_does() {
+    let rows: [&[&str]; 13] = [
+        &[
+            "C[C@H]1CC[S@@+]1C",
+            "C1[S@@+](C)[C@H](C1)C",
+            "[S@@+]1(C)CC[C@@H]1C",
+            "[C@H]1([S@@+](CC1)C)C",
+            "C1C[C@@H]([S@+]1C)C",
+            "C([H])([H])([H])[S@+]1C(C([C@@]1(C([H])([H])[H])[H])([H])[H])([H])[H]",
+            "C([H])([H])([C@@]1([S@@+](C([H])(C1([H])[H])[H])C([H])([H])[H])[H])[H]",
+        ],
+        &[
+            "C[C@H]1C[N@]1C",
+            "C1[C@H](C)[N@@]1C",
+            "C[C@@H]1[N@@](C)C1",
+            "[N@]1(C)C[C@@H]1C",
+            "[C@H]1([N@](C1)C)C",
+        ],
+        &[
+            "C[C@H]1CC[P@]1C",
+            "[C@@H]1(C)[P@@](C)CC1",
+            "[P@@]1(C)[C@H](CC1)C",
+            "C[P@@]1CC[C@@H]1C",
+            "C1[C@@H]([P@@](C)C1)C",
+            "C([P@@]1C(C([H])([C@@]1(C([H])([H])[H])[H])[H])([H])[H])([H])([H])[H]",
+        ],
+        &[
+            "C[C@H]1CC[As@]1c1ccccc1",
+            "c1([As@]2[C@H](CC2)C)ccccc1",
+            "[As@@]1(c2ccccc2)[C@@H](C)CC1",
+            "[C@H]1([As@@](c2ccccc2)CC1)C",
+        ],
+        &["C[C@H]1CCC[Se@+]1C", "[Se@+]1(C)CCC[C@@H]1C", "C1C[C@@H]([Se@+](C1)C)C"],
+        // bridgeheads, of a row of MassBank and of a phosphine
+        &[
+            "C=C[C@H]1C[N@@]2CC[C@H]1CC2Cc1ccnc2ccccc12",
+            "C1[C@@H]([C@@H]2CC([N@]1CC2)Cc1ccnc2ccccc21)C=C",
+            "[N@]12C(C[C@@H]([C@@H](C=C)C2)CC1)Cc1ccnc2c1cccc2",
+            "C=C[C@@H]1[C@H]2CC[N@@](C(C2)Cc2c3ccccc3ncc2)C1",
+        ],
+        &[
+            "C[C@]12CC[P@@](CC1)C2",
+            "C1[C@]2(CC[P@@](C2)C1)C",
+            "C1[P@]2CC[C@]1(C)CC2",
+            "[P@]12CC[C@](C2)(C)CC1",
+        ],
+        // the hydrogen of a phosphine, in brackets, as an atom and as an isotope
+        &[
+            "C[C@@H]1CC[P@@H]1",
+            "[P@@H]1[C@H](C)CC1",
+            "[C@H]1(C)[P@H]CC1",
+            "C1[C@H]([P@H]C1)C",
+            "[H][C@]1(C([H])([H])[H])[P@](C([H])(C1([H])[H])[H])[H]",
+        ],
+        &["CC[P@H]C", "[P@@H](C)CC", "C([P@H]C)C", "[P@]([H])(CC)C"],
+        &["[2H][P@]1CC[C@H]1C", "[C@H]1(CC[P@@]1[2H])C", "[P@]1([2H])[C@@H](CC1)C"],
+        // a fourth ligand, and double bonds, leave the mark as it is
+        &["C[C@H]1C[N@H+]1C", "[N@H+]1(C)[C@@H](C)C1", "C[N@@H+]1C[C@@H]1C"],
+        &["C[C@H]1CC[S@@]1=O", "[S@@]1(=O)CC[C@@H]1C", "O=[S@]1CC[C@@H]1C"],
+        // the oxide of this row has charges and single bonds
+        &["C[C@@H]1CC[S@+]1[O-]", "[S@+]1([C@@H](CC1)C)[O-]", "[C@@H]1([S@@+]([O-])CC1)C"],
+    ];
+    for texts in rows {
+        let molecule = parse(texts[0]);
+        let canonical = molecule.canonical_smiles();
+        for text in texts {
+            let read = parse(text);
+            assert_eq!(read.canonical_smiles(), canonical, "{text}");
+            for step in 0..5 {
+                let written = read.random_smiles(&mut generator(step, "atom order", 0));
+                assert_eq!(parse(&written).canonical_smiles(), canonical, "{text} as {written}");
+            }
+        }
+        let at = ["[N@", "[P@", "[As@", "[S@", "[Se@"];
+        let other = at.iter().fold(texts[0].to_owned(), |text, mark| {
+            let once = text.replace(&format!("{mark}@"), &format!("{mark}!"));
+            once.replace(mark, &format!("{mark}@")).replace("@@!", "@")
+        });
+        assert_ne!(other, texts[0]);
+        assert_ne!(parse(&other).canonical_smiles(), canonical, "{other}");
+    }
 }
 
 #[test]

@@ -40,6 +40,34 @@ fn features_do_not_depend_on_how_a_molecule_is_written() {
     same_however_written(some.filter(|text| plain(text) && text.len() < 200));
 }
 
+/// Of rings of one size that are not independent, one is chosen by the atoms around it. The second texts are RDKit's with
+/// all hydrogens as atoms, `Chem.MolToSmiles(Chem.AddHs(mol), doRandom=True)`.
+#[test]
+fn features_do_not_depend_on_hydrogens_that_are_written_as_atoms() {
+    for (smiles, with_hydrogens) in [
+        ("N#CC12C=CC(N1)C2O", "N#CC12C([H])=C([H])C([H])(N1[H])C2([H])O[H]"),
+        ("CC12CN(C1)C21CC1", "C12(C([H])([H])N(C32C([H])([H])C3([H])[H])C1([H])[H])C([H])([H])[H]"),
+        (
+            "COC12CN(C1)C2(C)C",
+            "[H]C([H])(OC12C([H])([H])N(C2(C([H])([H])[H])C([H])([H])[H])C1([H])[H])[H]",
+        ),
+        (
+            "C#C[C@]12C=C[C@H](C1)N2C",
+            "[H]C([H])([H])N1[C@@]2(C([H])=C([H])[C@]1(C2([H])[H])C#C[H])[H]",
+        ),
+        (
+            "O=C1C[C@@H]2O[C@H]1C21CC1",
+            "O=C1C([C@]2([H])O[C@@]1([H])C21C([H])([H])C1([H])[H])([H])[H]",
+        ),
+        ("O=C1[C@@H]2C=C[C@@]1(O)C2", "C1(=O)[C@]2(O[H])C([C@]1(C(=C2[H])[H])[H])([H])[H]"),
+    ] {
+        let molecule = parse(smiles);
+        let other = parse(with_hydrogens);
+        assert_eq!(other.canonical_smiles(), molecule.canonical_smiles(), "{with_hydrogens}");
+        assert_eq!(all(&other), all(&molecule), "{with_hydrogens}");
+    }
+}
+
 #[test]
 fn mirror_images_differ_in_configurations_alone() {
     let mut asymmetric = 0;
