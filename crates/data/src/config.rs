@@ -1,9 +1,10 @@
 //! `[data]` and the outputs of a configuration, and how they are read from their files.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
 use dsokr_core::Argument;
+use dsokr_core::store::ByteSum;
 use dsokr_molecule::Molecule;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -347,6 +348,19 @@ impl Source<'_> {
         let labels = table.column(label)?;
         let labels: HashMap<&String, &String> = ids.iter().zip(labels).collect();
         Ok(split.ids.iter().map(|id| labels.get(id).map(|&label| label.clone())).collect())
+    }
+
+    /// Returns the checksums of the tables that a training learns from, by their names in the folder of the data: those of pairs
+    /// but for the test pairs, and that of outputs. A table that cannot be read has none: reading it says what is wrong.
+    pub fn table_sums(&self, root: &DataRoot) -> BTreeMap<String, String> {
+        let facts = self.data.facts();
+        let pairs = facts.files.iter().filter(|(key, _)| *key != "data.test");
+        let names = pairs.map(|&(_, name)| name).chain(self.outputs.table);
+        let sums = names.filter_map(|name| {
+            let sum = ByteSum::of_file(&root.file(name)).ok()?;
+            Some((name.to_owned(), sum.to_string()))
+        });
+        sums.collect()
     }
 
     /// Returns bytes that drawing the data, or reading their files, takes, by the keys that determine them. A file

@@ -58,19 +58,34 @@ impl MeasuredRun {
         }
         differ(&ours.right_outputs, &theirs.right_outputs).then_some("other right outputs")
     }
+
+    /// A table that both this run and another one have learned from, and that has changed in between.
+    fn other_table(&self, other: &Self) -> Option<&str> {
+        let folder = |run: &Self| run.config.data.facts().folder.to_owned();
+        let mut tables = self.measured_on.tables.iter();
+        let theirs = &other.measured_on.tables;
+        let changed =
+            tables.find(|&(name, sum)| theirs.get(name).is_some_and(|before| before != sum));
+        changed.filter(|_| folder(self) == folder(other)).map(|(name, _)| name.as_str())
+    }
 }
 
 impl MeasuredRuns {
     /// Adds a run, if it is complete.
     ///
     /// # Errors
-    /// [`dsokr_core::Error::File`] where an earlier one has read the same files as they were before they changed.
+    /// [`dsokr_core::Error::File`] where an earlier one has read the same files as they were before they changed, whatever the
+    /// seeds of both drew from these.
     pub fn add(&mut self, path: &Path, config: &Checked) -> Result<(), Error> {
         let Some(run) = MeasuredRun::read(path, config)? else { return Ok(()) };
         for other in &self.runs {
-            let Some(difference) = run.difference(other) else { continue };
-            let difference = format!("measured on {difference} than {}", other.path.display());
-            if read_the_same(&other.config, config) {
+            let difference = run.difference(other);
+            let difference = difference.map(|difference| {
+                format!("measured on {difference} than {}", other.path.display())
+            });
+            if let Some(difference) = &difference
+                && read_the_same(&other.config, config)
+            {
                 let remedy = match config.evaluation.split {
                     SplitName::Test => {
                         "remove metrics.json of the runs that were measured before, and the same command measures them anew"
@@ -83,7 +98,18 @@ impl MeasuredRuns {
                 let message = format!("it is {difference}: the files have changed; {remedy}");
                 return Err(Error::run(path, message));
             }
-            if self.undecided.is_none() && repeat(&other.config) == repeat(config) {
+            if let Some(table) = run.other_table(other) {
+                let message = format!(
+                    "it has learned from another {table} than {}: the file has changed; choose a different folder with --out, or \
+                     remove the runs that were trained before",
+                    other.path.display()
+                );
+                return Err(Error::run(path, message));
+            }
+            if let Some(difference) = difference
+                && self.undecided.is_none()
+                && repeat(&other.config) == repeat(config)
+            {
                 self.undecided = Some(format!("{} is {difference}", path.display()));
             }
         }
