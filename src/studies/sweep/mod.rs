@@ -7,11 +7,12 @@ mod measured;
 mod seeds;
 mod table;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use dsokr_core::Argument;
+use dsokr_core::random::hash;
 use dsokr_core::store::Tensor;
 use dsokr_data::SplitName;
 use dsokr_nn::Processor;
@@ -97,7 +98,7 @@ pub struct Sweep {
 /// The run of a setting.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SweepRun {
-    /// The values of the keys, in their order.
+    /// The values of the keys in the run's configuration, in their order.
     pub setting: Vec<String>,
     /// The run directory.
     pub path: PathBuf,
@@ -161,8 +162,7 @@ impl SweepRequest<'_> {
         let before = stored(&path)?;
         let keys = self.keys(before.as_ref().map_or(&[], |before| &before.keys));
         let split = if chooses(&keys) { SplitName::Validation } else { base.evaluation.split };
-        let configs = settings.iter().map(|setting| self.config_of(setting, split));
-        let configs = configs.collect::<Result<Vec<Checked>, Error>>()?;
+        let (settings, configs) = self.distinct(settings, split)?;
         let times = before.iter().flat_map(|before| &before.runs);
         let times: Vec<_> = times.map(|run| (run.path.clone(), run.seconds)).collect();
         // the table may name the folder in other words
@@ -280,6 +280,25 @@ impl SweepRequest<'_> {
         keys
     }
 
+    /// The settings with their configurations, each once: `0.5` and `5e-1` are one value.
+    fn distinct(
+        &self,
+        settings: Vec<Setting>,
+        split: SplitName,
+    ) -> Result<(Vec<Setting>, Vec<Checked>), Error> {
+        let mut seen = BTreeSet::new();
+        let mut distinct = Vec::new();
+        for setting in settings {
+            let config = self.config_of(&setting, split)?;
+            if seen.insert(hash(config.to_toml()?.as_bytes())) {
+                distinct.push((setting, config));
+            } else {
+                info!("{} is an earlier setting in other words, and left out", title(&setting));
+            }
+        }
+        Ok(distinct.into_iter().unzip())
+    }
+
     /// Trains a setting in its folder, or goes on; its report, or what is wrong with a training that diverged.
     fn train(
         &self,
@@ -389,18 +408,31 @@ fn check_key(axis: &Axis) -> Result<(), Error> {
     Err(Error::refused(Argument::new("grid"), &axis.key, format_args!("{because} with {set}")))
 }
 
-/// The values of all keys: those of the setting, and of its configuration where it has none; empty for a key that is
-/// left out.
+/// The values of all keys in the configuration of a setting, so that one value is written in one way. Of a key that is left
+/// out there it is what the setting has, such as `none`, or empty.
 fn with_keys(setting: &Setting, keys: &[String], config: &Checked) -> Result<Vec<String>, Error> {
     let table = config.to_table()?;
-    let value = |key: &String| match (setting.iter().find(|(name, _)| name == key), at(&table, key))
-    {
-        (Some((_, value)), _) => value.clone(),
-        (None, Some(toml::Value::String(text))) => text.clone(),
-        (None, Some(value)) => value.to_string(),
-        (None, None) => String::new(),
+    let value = |key: &String| match at(&table, key) {
+        Some(value) => text_of(value),
+        None => {
+            let given = setting.iter().find(|(name, _)| name == key);
+            given.map(|(_, value)| value.clone()).unwrap_or_default()
+        }
     };
     Ok(keys.iter().map(value).collect())
+}
+
+/// A value as `--grid` reads it.
+fn text_of(value: &toml::Value) -> String {
+    match value {
+        toml::Value::Float(number) if number.is_finite() => format!("{number:?}"),
+        toml::Value::String(text) => {
+            let is_other = format!("value = {text}").parse::<toml::Table>().is_ok();
+            let plain = !is_other && !text.is_empty() && text.trim() == text;
+            if plain { text.clone() } else { value.to_string() }
+        }
+        value => value.to_string(),
+    }
 }
 
 /// The value of a key such as `training.epochs`.
