@@ -210,7 +210,8 @@ impl Source<'_> {
         Ok(dataset)
     }
 
-    /// Reads a split without the features of its outputs, for evaluation.
+    /// Reads a split without the features of its outputs, for evaluation. Training pairs are those that a training learns from,
+    /// with the outputs that it learns.
     ///
     /// # Errors
     /// The errors of [`Source::load`]; [`dsokr_core::Error::Value`] for a test split where the configuration names
@@ -218,9 +219,16 @@ impl Source<'_> {
     pub fn read_split(&self, name: SplitName, root: &DataRoot) -> Result<Split, Error> {
         let split_argument = Argument::new("split").with(SplitName::Validation);
         let queries_argument = Argument::new("queries");
-        let split = match self.data.fold {
-            Some(_) => self.load(root)?.into_split(name),
-            None => self.data.source.kind().split(name, &self.wanted(Some(root)))?,
+        let are_drawn = self.data.limit.is_some() || self.data.corrupted > 0.0;
+        let split = if self.data.fold.is_some() {
+            self.load(root)?.into_split(name)
+        } else if are_drawn && name == SplitName::Train {
+            let Dataset { train, outputs, .. } = self.load(root)?;
+            let rows: Vec<usize> = (0..train.ids.len()).collect();
+            let queries = train.held_out(&rows, &outputs)?;
+            Some(Split { outputs: vec![None; queries.ids.len()], ..queries })
+        } else {
+            self.data.source.kind().split(name, &self.wanted(Some(root)))?
         };
         split.ok_or_else(|| {
             let allowed = format_args!("a file, or {split_argument}, or {queries_argument}");
