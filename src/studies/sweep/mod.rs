@@ -27,7 +27,7 @@ use crate::config::{Checked, Override};
 use crate::error::Error;
 use crate::fit::Request;
 use crate::metrics::metric::Metric;
-use crate::run_dir::{Report, RunDir, check_link, fingerprint_of};
+use crate::run_dir::{Report, RunDir, RunLock, check_link, fingerprint_of};
 
 pub use axis::{Axis, AxisValues, Setting, grid, random};
 pub use best::{Best, BestSetting};
@@ -149,7 +149,7 @@ impl SweepRequest<'_> {
     /// # Errors
     /// Settings that are not valid, keys that say how runs are evaluated, and a folder with a sweep of a different configuration,
     /// before any training; runs that are measured on other queries or lists of candidates than others, whose files have
-    /// changed; errors of a training.
+    /// changed; a folder into which another process writes a sweep; errors of a training.
     pub fn run(&self, observer: &mut dyn Observer) -> Result<Sweep, Error> {
         let base = self.config;
         self.axes.iter().try_for_each(check_key)?;
@@ -159,6 +159,8 @@ impl SweepRequest<'_> {
         };
         let path = self.place();
         check_link("out", &path)?;
+        // another process would read the tables as they are now, and write its own over those that this one writes
+        let _lock = RunLock::take_of_sweep(&path)?;
         let before = stored(&path)?;
         let keys = self.keys(before.as_ref().map_or(&[], |before| &before.keys));
         let split = if chooses(&keys) { SplitName::Validation } else { base.evaluation.split };
