@@ -396,8 +396,16 @@ fn a_sweep_ends_at_a_budget_of_time_or_where_nothing_is_gained() {
     last["seconds"] = 5000.into();
     sandbox.write("flat/sketch.size=20/log.jsonl", &format!("{log}{last}\n"));
     let found = sweep("flat", "1000");
-    let late = &found["runs"][0];
+    let runs = found["runs"].as_array().unwrap();
+    let late = runs.iter().find(|run| run["setting"][0] == "20").unwrap();
     assert!(number(late, "seconds") > 5000.0 && late["value"].is_null(), "{found}");
+
+    // complete runs that the budget does not reach stay in the tables
+    sandbox.succeed(&["sweep", "small.toml", "--grid", "sketch.size=20,3,10", "--out", "all"]);
+    let found = sweep("all", "1000");
+    let runs = found["runs"].as_array().unwrap();
+    assert!(runs.len() == 3 && runs.iter().all(|run| !run["value"].is_null()), "{found}");
+    assert_eq!(sandbox.read("all/sweep.csv").lines().count(), 4);
 }
 
 /// A kill may come between the run's metrics and the table.

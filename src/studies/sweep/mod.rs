@@ -228,12 +228,10 @@ impl SweepRequest<'_> {
             let (run, ended) = self.within_budget(run, last, metric);
             runs.push(run);
             if is_new {
-                // a sweep that is interrupted keeps the time of each run
-                let is_later = |run: &&SweepRun| runs.iter().all(|other| other.path != run.path);
-                let later = earlier.iter().filter(is_later);
-                let so_far = runs.iter().chain(later).cloned().collect();
                 // before it is put beside runs that are measured on others
                 measured.add(&out, config)?;
+                // a sweep that is interrupted keeps the time of each run
+                let so_far = with_earlier(&runs, &earlier);
                 self.sweep(&path, split, &keys, so_far, &measured).write()?;
             }
             if let Some(reason) = ended {
@@ -241,7 +239,9 @@ impl SweepRequest<'_> {
                 break;
             }
         }
-        let sweep = self.sweep(&path, split, &keys, runs, &measured);
+        // a budget may end the sweep before settings whose runs are complete
+        let all = with_earlier(&runs, &earlier);
+        let sweep = self.sweep(&path, split, &keys, all, &measured);
         sweep.write()?;
         Ok(sweep)
     }
@@ -408,6 +408,12 @@ fn check_key(axis: &Axis) -> Result<(), Error> {
     };
     let set = Argument::new("set");
     Err(Error::refused(Argument::new("grid"), &axis.key, format_args!("{because} with {set}")))
+}
+
+/// Runs, and behind them those of `earlier` that are not among them.
+fn with_earlier(runs: &[SweepRun], earlier: &[SweepRun]) -> Vec<SweepRun> {
+    let is_other = |run: &&SweepRun| runs.iter().all(|other| other.path != run.path);
+    runs.iter().chain(earlier.iter().filter(is_other)).cloned().collect()
 }
 
 /// The values of all keys in the configuration of a setting, so that one value is written in one way. Of a key that is left
