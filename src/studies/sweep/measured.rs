@@ -19,6 +19,8 @@ pub(super) struct MeasuredRuns {
 /// A complete run, with what it is measured on as far as it says it.
 pub(super) struct MeasuredRun {
     pub path: PathBuf,
+    /// Number of queries.
+    pub queries: usize,
     config: Checked,
     measured_on: MeasuredOn,
 }
@@ -30,8 +32,9 @@ impl MeasuredRun {
     /// A record that cannot be read.
     pub fn read(path: &Path, config: &Checked) -> Result<Option<Self>, Error> {
         let record = Record::read(path)?;
-        Ok(record.map(|Record { measured_on, .. }| Self {
+        Ok(record.map(|Record { measured_on, report, .. }| Self {
             path: path.to_path_buf(),
+            queries: report.metrics.ranks.queries,
             config: config.clone(),
             measured_on,
         }))
