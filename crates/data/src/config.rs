@@ -47,8 +47,8 @@ pub struct DataConfig {
     #[serde(default)]
     pub corrupted: f64,
     /// Number of training pairs that are kept, drawn by the seed; all, if left out. The pairs of a smaller
-    /// number are among those of a larger one, for learning curves. Outputs and candidates stay, and inputs
-    /// are not kernels.
+    /// number are among those of a larger one, for learning curves. Outputs stay, and so do candidates
+    /// without `output.only_training`; inputs are not kernels.
     pub limit: Option<usize>,
     /// Whether a row of a table that cannot be read stops the reading or is skipped. Such a row has a wrong number of
     /// fields, is not UTF-8 or JSON, is blank, has an empty id or repeats a unique one, holds an invalid SMILES,
