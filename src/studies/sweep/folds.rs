@@ -152,7 +152,7 @@ impl Folds {
                 "the run of part {} is gone, which says how many pairs are held out: train it again, since data.limit is given",
                 setting.join(":")
             );
-            held += measured.as_ref().ok_or_else(|| Error::run(path, message))?.queries;
+            held += measured.as_ref().ok_or_else(|| Error::run(path.join(TABLE), message))?.queries;
         }
         Ok(held as f64 / self.runs.len() as f64 / limit as f64)
     }
@@ -178,9 +178,9 @@ impl Folds {
 /// With J parts in all, d_j the difference on part j, d̄ its mean and s² its sample variance,
 /// `t = d̄ / √((1/J + n₂/n₁) s²)` has about a t-distribution with J − 1 degrees of freedom where there is no difference
 /// (Nadeau and Bengio 2003, section 5; Bouckaert and Frank 2004 for repeats). n₂/n₁ is the number of pairs of a part to
-/// those of the others, 1/(k − 1), or to `data.limit`. The training pairs of parts overlap, so their metrics are correlated, and the uncorrected test, whose
-/// factor is 1/J, finds differences that are not there. Intervals are `d̄ ± t₀.₉₇₅ √((1/J + n₂/n₁) s²)`; the interval of a
-/// metric has the mean and the variance of the metric itself.
+/// those of the others, 1/(k − 1), or to `data.limit`. The training pairs of parts overlap, so their metrics are correlated,
+/// and the uncorrected test, whose factor is 1/J, finds differences that are not there. Intervals are
+/// `d̄ ± t₀.₉₇₅ √((1/J + n₂/n₁) s²)`; the interval of a metric has the mean and the variance of the metric itself.
 ///
 /// # Errors
 /// [`dsokr_core::Error::Value`] for less than two; a folder without a cross-validation, of other data or parts, or with

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use dsokr_data::SplitName;
-use dsokr_data::config::{DataConfig, DataSource, InputsConfig, SplitsConfig};
+use dsokr_data::config::{DataConfig, DataSource, InputsConfig, OnBadRow, SplitsConfig};
 
 use crate::config::Checked;
 use crate::error::Error;
@@ -41,25 +41,26 @@ impl MeasuredRun {
     }
 
     /// What this run is known to be measured on otherwise than another one, in words; none where nothing is known to differ.
-    /// Queries are compared where both runs read the same of them, and candidates and right outputs where both have the
-    /// same features of outputs.
+    /// Queries are compared where both runs read the same of them, candidates where the features of outputs leave out no rows,
+    /// or the same ones, and right outputs where both have the same features.
     pub fn difference(&self, other: &Self) -> Option<&'static str> {
         let [ours, theirs] = [&self.measured_on, &other.measured_on];
         let differ = |ours: &Option<String>, theirs: &Option<String>| {
             ours.is_some() && theirs.is_some() && ours != theirs
         };
-        if same_inputs(&self.config, &other.config) && differ(&ours.queries, &theirs.queries) {
+        let configs = [&self.config, &other.config];
+        if differ(&ours.queries, &theirs.queries) && same_inputs(configs) {
             return Some("other queries, or other lists of candidates,");
         }
-        if !same_features(&self.config, &other.config) {
-            return None;
-        }
+        let skips = |config: &Checked| config.data.on_bad_row != OnBadRow::Stop;
         if let (Some(ours), Some(theirs)) = (&ours.candidates, &theirs.candidates)
             && ours.differ(theirs)
+            && (!configs.into_iter().any(skips) || same_features(configs))
         {
             return Some("other candidates");
         }
-        differ(&ours.right_outputs, &theirs.right_outputs).then_some("other right outputs")
+        let outputs_differ = differ(&ours.right_outputs, &theirs.right_outputs);
+        (outputs_differ && same_features(configs)).then_some("other right outputs")
     }
 
     /// A table that both this run and another one have learned from, and that has changed in between.
@@ -83,10 +84,7 @@ impl MeasuredRuns {
         let Some(run) = MeasuredRun::read(path, config)? else { return Ok(()) };
         for other in &self.runs {
             let difference = run.difference(other);
-            let difference = difference.map(|difference| {
-                format!("measured on {difference} than {}", other.path.display())
-            });
-            if let Some(difference) = &difference
+            if let Some(difference) = difference
                 && read_the_same(&other.config, config)
             {
                 let remedy = match config.evaluation.split {
@@ -98,7 +96,10 @@ impl MeasuredRuns {
                         "choose a different folder with --out, or remove the runs that were measured before"
                     }
                 };
-                let message = format!("it is {difference}: the files have changed; {remedy}");
+                let message = format!(
+                    "it is measured on {difference} than {}: the files have changed; {remedy}",
+                    other.path.display()
+                );
                 return Err(Error::run(path, message));
             }
             if let Some(table) = run.other_table(other) {
@@ -113,7 +114,8 @@ impl MeasuredRuns {
                 && self.undecided.is_none()
                 && repeat(&other.config) == repeat(config)
             {
-                self.undecided = Some(format!("{} is {difference}", path.display()));
+                let [run, other] = [path, &other.path].map(Path::display);
+                self.undecided = Some(format!("{run} is measured on {difference} than {other}"));
             }
         }
         self.runs.push(run);
@@ -151,7 +153,7 @@ fn read_the_same(a: &Checked, b: &Checked) -> bool {
 }
 
 /// Whether two configurations read the same of a query as its input.
-fn same_inputs(a: &Checked, b: &Checked) -> bool {
+fn same_inputs([a, b]: [&Checked; 2]) -> bool {
     let texts = |config: &Checked| config.data.facts().texts.cloned();
     let draws = texts(a).is_some_and(|texts| texts.more_smiles > 0);
     texts(a) == texts(b)
@@ -173,7 +175,7 @@ fn files_of_inputs(data: &DataConfig) -> Option<&InputsConfig> {
 
 /// Whether two configurations make the same features of outputs: rows that have none may be skipped, and right outputs are
 /// what the features are made of.
-fn same_features(a: &Checked, b: &Checked) -> bool {
+fn same_features([a, b]: [&Checked; 2]) -> bool {
     let summands = |config: &Checked| {
         let kernels = config.output.kernels.iter();
         kernels.map(|kernel| kernel.features.clone()).collect::<Vec<_>>()
