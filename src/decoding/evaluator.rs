@@ -1,5 +1,7 @@
 //! Evaluations of a training: of coordinates on the splits of its data set.
 
+use std::collections::BTreeMap;
+
 use dsokr_basis::features::Selected;
 use dsokr_core::Processes;
 use dsokr_data::config::OutputFeatures;
@@ -76,7 +78,9 @@ impl<'a> Evaluator<'a> {
         let pool = self.pool(config.evaluation.split);
         let candidates = self.decoder.candidates;
         let shared = shared_candidates(candidates, config.output.label.as_deref());
-        measured_on(self.reported(), pool, candidates, Some(shared))
+        let tables = BTreeMap::clone(&self.problem.tables);
+        let measured_on = measured_on(self.reported(), pool, candidates, Some(shared))?;
+        Ok(MeasuredOn { tables, ..measured_on })
     }
 
     /// The per-query candidate lists, for [`with_lists`](Self::with_lists).

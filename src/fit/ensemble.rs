@@ -17,7 +17,9 @@ use crate::error::Error;
 use crate::fit::advice::{AdvisedMember, of_ensemble};
 use crate::run::{Member, QueryRequest, Run};
 use crate::run_dir::candidates::settle;
-use crate::run_dir::{MEMBERS, MeasuredOn, RULE, Report, RunDir, inner, place_of, replace_json};
+use crate::run_dir::{
+    MEMBERS, MeasuredOn, RULE, Record, Report, RunDir, inner, place_of, replace_json,
+};
 use dsokr_data::SplitName;
 use dsokr_train::{Event, Observer};
 
@@ -183,6 +185,13 @@ fn evaluate(
     replace_json(path, RULE, &run.rule)?;
     let (evaluation, _) = run.evaluate(&queries)?;
     let report = report(name, evaluation, run.config().seed)?;
-    let measured_on = queries.measured_on(&run)?;
+    let mut measured_on = queries.measured_on(&run)?;
+    // as they were when each member learned from them
+    for member in inner(path, request.config)? {
+        let record = Record::read(&member)?;
+        measured_on
+            .tables
+            .extend(record.map(|record| record.measured_on.tables).unwrap_or_default());
+    }
     Ok((run, report, measured_on))
 }

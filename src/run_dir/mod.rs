@@ -35,7 +35,7 @@
 //! An ensemble's directory holds `config.toml`, the run directories of its members under `members/`,
 //! `combination.json`, the rule with the weights that were fitted, `README.md` and `metrics.json`.
 //!
-//! While a process writes the run `NAME`, the file `.NAME.lock` next to it is locked. A new run is filled as
+//! While a process writes the run or the sweep `NAME`, the file `.NAME.lock` next to it is locked. A new run is filled as
 //! the folder `.NAME.XXXXXX.partial`, with random letters, and renamed.
 //!
 //! Every file is replaced atomically. Candidates, encoder and checkpoint name their basis, and the

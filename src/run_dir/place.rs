@@ -189,9 +189,7 @@ pub(super) fn create_whole(
     path: &Path,
     fill: impl FnOnce(&Path) -> Result<(), Error>,
 ) -> Result<Option<RunLock>, Error> {
-    let parent = parent(path);
-    create_folder(parent)
-        .map_err(|e| Error::run(parent, format!("no run directory can be made there: {e}")))?;
+    create_parent(path)?;
     let lock = RunLock::take(path)?;
     if path.exists() {
         return Err(Error::RunExists { path: path.into() });
@@ -200,7 +198,14 @@ pub(super) fn create_whole(
     Ok(lock)
 }
 
-/// The right to write a run directory, which one process has at a time.
+/// Creates the folder that a run is to lie in.
+fn create_parent(path: &Path) -> Result<(), Error> {
+    let parent = parent(path);
+    create_folder(parent)
+        .map_err(|e| Error::run(parent, format!("no run directory can be made there: {e}")))
+}
+
+/// The right to write a run directory, or the folder of a sweep, which one process has at a time.
 ///
 /// It is an advisory lock on the file `.NAME.lock` next to the run, which holds the number of the process.
 /// The system releases the lock of a process that ends, however it ends.
@@ -219,6 +224,20 @@ impl RunLock {
     /// # Errors
     /// [`dsokr_core::Error::File`] with the process that writes the run.
     pub(crate) fn take(run: &Path) -> Result<Option<Self>, Error> {
+        Self::take_of("run", run)
+    }
+
+    /// Takes the lock of the sweep at `folder`, whose tables a second process would replace. Creates the folder that it is to
+    /// lie in.
+    ///
+    /// # Errors
+    /// As [`take`](Self::take); a folder that cannot be made.
+    pub(crate) fn take_of_sweep(folder: &Path) -> Result<Option<Self>, Error> {
+        create_parent(folder)?;
+        Self::take_of("sweep", folder)
+    }
+
+    fn take_of(kind: &str, run: &Path) -> Result<Option<Self>, Error> {
         // two names of one run have one lock
         let place = run.canonicalize().unwrap_or_else(|_| run.into());
         let folder = parent(&place);
@@ -235,7 +254,7 @@ impl RunLock {
                     let holder = holder.trim();
                     let holder = if holder.is_empty() { "a process" } else { holder };
                     let message =
-                        format!("{holder} is writing this run; wait for its end or stop it");
+                        format!("{holder} is writing this {kind}; wait for its end or stop it");
                     return Err(Error::run(run, message));
                 }
                 Err(TryLockError::Error(e)) => {

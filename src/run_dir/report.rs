@@ -100,6 +100,9 @@ pub struct MeasuredOn {
     /// The candidates that all queries share; none where each has a list of its own.
     #[serde(rename = "ranked_among", default, skip_serializing_if = "Option::is_none")]
     pub candidates: Option<SharedCandidates>,
+    /// The tables that the training has learned from, by their names: CRC-32 of the files.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub tables: BTreeMap<String, String>,
 }
 
 impl MeasuredOn {

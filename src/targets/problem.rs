@@ -1,5 +1,6 @@
 //! The problem that a model is fitted to: a configuration, its data, and what is made of them once.
 
+use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::{Arc, OnceLock};
 
@@ -32,6 +33,8 @@ pub struct Problem {
     pub dataset: Rc<Dataset>,
     /// The folder of the data.
     pub root: DataRoot,
+    /// The checksums of its tables, by their names.
+    pub(crate) tables: Arc<BTreeMap<String, String>>,
     /// Means and deviations by which the features of outputs are standardised.
     pub scaling: Option<Scaling>,
     /// The constants that fit the training outputs best, where these are numbers or classes.
@@ -71,6 +74,8 @@ impl Problem {
         budget: Budget,
     ) -> Result<Self, Error> {
         let device = open_device(ranks, config, processor)?;
+        // before they are read, so that a change from then on is known
+        let tables = Arc::new(config.source().table_sums(root));
         let (mut dataset, mut scaling) = read(config, root, budget)?;
         let adapted = adapted(config, &dataset)?;
         if adapted.output != config.output {
@@ -82,6 +87,7 @@ impl Problem {
             config: Arc::new(adapted),
             dataset: Rc::new(dataset),
             root: root.clone(),
+            tables,
             scaling,
             constants,
             device,

@@ -1,5 +1,6 @@
 //! Several runs side by side: comparisons, seeds, sweeps.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use dsokr::compare::{EvaluatedRun, compare};
@@ -276,7 +277,7 @@ fn sweeps_try_all_settings_and_go_on_where_they_stopped() {
     let before = written(&other);
     std::fs::remove_file(sandbox.path(file)).unwrap();
     let text = sweep(&[]);
-    assert!(text.contains("| 1e-2 | 20 | ") && text.contains(&format!("best: {best}")), "{text}");
+    assert!(text.contains("| 0.01 | 20 | ") && text.contains(&format!("best: {best}")), "{text}");
     assert!(sandbox.path(file).exists());
     assert_eq!(written(&other), before, "a finished run stays as it is");
     assert_eq!(sandbox.read("sweep/sweep.csv"), csv);
@@ -290,7 +291,7 @@ fn sweeps_try_all_settings_and_go_on_where_they_stopped() {
     let arguments = grid("3e-3", "sketch.size=20", &[]);
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let text = sandbox.succeed(&arguments);
-    assert!(text.contains("| 3e-3 | 20 | ") && text.contains("| 1e-5 | 3 | "), "{text}");
+    assert!(text.contains("| 0.003 | 20 | ") && text.contains("| 1e-5 | 3 | "), "{text}");
     let longer = sandbox.read("sweep/sweep.csv");
     assert_eq!(longer.lines().count(), 6);
     assert!(csv.lines().all(|line| longer.lines().any(|other| other == line)), "{longer}");
@@ -316,7 +317,7 @@ fn sweeps_try_all_settings_and_go_on_where_they_stopped() {
         let has = |line: &str| line.split(',').nth(2) == Some(epochs);
         assert!(merged.lines().any(has), "{merged}");
     }
-    assert!(merged.lines().any(|line| line.starts_with("3e-3,20,")), "{merged}");
+    assert!(merged.lines().any(|line| line.starts_with("0.003,20,")), "{merged}");
     let again = grid("3e-3", "sketch.size=20", &[]);
     sandbox.succeed(&again.iter().map(String::as_str).collect::<Vec<_>>());
     assert_eq!(sandbox.read("sweep/sweep.csv"), merged);
@@ -324,6 +325,37 @@ fn sweeps_try_all_settings_and_go_on_where_they_stopped() {
     let repeated = ["--grid", "training.epochs=2", "--grid", "seed=0"];
     sandbox.succeed(&[&["sweep", "small.toml", "--out", "sweep"][..], &repeated].concat());
     assert_eq!(sandbox.read("sweep/sweep.csv").lines().count(), 8);
+}
+
+#[test]
+fn a_value_in_other_words_is_the_same_value() {
+    let sandbox = Sandbox::new();
+    let sweep = |axes: &[&str]| {
+        let set = ["--set", "training.learning_rate=1e-2", "--json"];
+        let axes: Vec<&str> = axes.iter().flat_map(|axis| ["--grid", *axis]).collect();
+        let sweep = ["sweep", "small.toml", "--out", "sweep"];
+        json(&sandbox.succeed(&[&sweep[..], &axes[..], &set].concat()))
+    };
+    let found = sweep(&["seed=1,+1", "output.power=0.5,0.50,5e-1,0.0"]);
+    let paths: Vec<&str> =
+        found["runs"].as_array().unwrap().iter().map(|run| run["path"].as_str().unwrap()).collect();
+    assert_eq!(paths.len(), 2, "{found}");
+    let first = ["sweep/seed=1,output.power=0.5", "sweep/seed=1,output.power=0.0"];
+    assert!(first.iter().all(|path| paths.contains(path)), "{found}");
+    // one that the configuration of the first sweep has
+    let found = sweep(&["seed=2", "training.learning_rate=1e-2,1e-1", "output.power=5e-1"]);
+    let spreads = found["seeds"].as_array().unwrap().iter();
+    let spreads: Vec<(String, String)> = spreads
+        .filter(|spread| spread["metric"] == "mrr")
+        .map(|spread| (spread["setting"].to_string(), spread["seeds"].to_string()))
+        .collect();
+    let expected = [
+        (r#"["0.5","0.01"]"#, r#"["1","2"]"#),
+        (r#"["0.0","0.01"]"#, r#"["1"]"#),
+        (r#"["0.5","0.1"]"#, r#"["2"]"#),
+    ]
+    .map(|(setting, seeds)| (setting.to_owned(), seeds.to_owned()));
+    assert_eq!(BTreeSet::from_iter(spreads), BTreeSet::from(expected), "{found}");
 }
 
 #[test]
@@ -364,8 +396,16 @@ fn a_sweep_ends_at_a_budget_of_time_or_where_nothing_is_gained() {
     last["seconds"] = 5000.into();
     sandbox.write("flat/sketch.size=20/log.jsonl", &format!("{log}{last}\n"));
     let found = sweep("flat", "1000");
-    let late = &found["runs"][0];
+    let runs = found["runs"].as_array().unwrap();
+    let late = runs.iter().find(|run| run["setting"][0] == "20").unwrap();
     assert!(number(late, "seconds") > 5000.0 && late["value"].is_null(), "{found}");
+
+    // complete runs that the budget does not reach stay in the tables
+    sandbox.succeed(&["sweep", "small.toml", "--grid", "sketch.size=20,3,10", "--out", "all"]);
+    let found = sweep("all", "1000");
+    let runs = found["runs"].as_array().unwrap();
+    assert!(runs.len() == 3 && runs.iter().all(|run| !run["value"].is_null()), "{found}");
+    assert_eq!(sandbox.read("all/sweep.csv").lines().count(), 4);
 }
 
 /// A kill may come between the run's metrics and the table.
@@ -496,7 +536,7 @@ fn a_setting_that_diverges_is_listed_last() {
     let found = json(&sandbox.succeed(&arguments));
     let best = &found["runs"][0];
     let last = &found["runs"][1];
-    assert_eq!((&best["setting"][0], &last["setting"][0]), (&"1e-2".into(), &"1e30".into()));
+    assert_eq!((&best["setting"][0], &last["setting"][0]), (&"0.01".into(), &"1e30".into()));
     assert!(
         last["value"].is_null() && last["failure"].as_str().unwrap().contains("step"),
         "{last}"

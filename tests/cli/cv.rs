@@ -129,17 +129,24 @@ fn cross_validations_on_others_are_not_compared() {
     sandbox.succeed(&["compare", "text", "short"]);
 }
 
-/// Golden: `t = mean(d) / sqrt((1/10 + 1/4) var(d, ddof=1))` and `scipy.stats.t` of SciPy 1.17.1 with 9 degrees of freedom.
+/// Golden: `t = mean(d) / sqrt((1/10 + n2/n1) var(d, ddof=1))` and `scipy.stats.t` of SciPy 1.17.1 with 9 degrees of freedom;
+/// n2/n1 is 1/4, and where 28 pairs train 14/28.
 #[test]
 fn cross_validations_are_compared_by_the_corrected_test() {
     let sandbox = Sandbox::new();
     ridge(&sandbox);
     let first = [0.61, 0.58, 0.64, 0.60, 0.57, 0.66, 0.59, 0.62, 0.63, 0.60];
     let second = [0.65, 0.60, 0.66, 0.65, 0.58, 0.66, 0.63, 0.66, 0.64, 0.65];
-    for (name, values, lambda) in [("a", first, "0.001"), ("b", second, "0.1")] {
-        let lambda = format!("encoder.lambda={lambda}");
-        let cv = ["cv", "ridge.toml", "--repeats", "2", "--set", &lambda, "--out", name, "--json"];
-        let mut found = json(&sandbox.succeed(&cv));
+    let weak = "encoder.lambda=0.1";
+    let limit = "data.limit=28";
+    for (name, values, sets) in [
+        ("a", first, &[][..]),
+        ("b", second, &["--set", weak][..]),
+        ("few-a", first, &["--set", limit][..]),
+        ("few-b", second, &["--set", limit, "--set", weak][..]),
+    ] {
+        let cv = ["cv", "ridge.toml", "--repeats", "2", "--out", name, "--json"];
+        let mut found = json(&sandbox.succeed(&[&cv[..], sets].concat()));
         for run in found["runs"].as_array_mut().unwrap() {
             let number = |at: usize| run["setting"][at].as_str().unwrap().parse::<usize>().unwrap();
             let at = 5 * number(0) + number(1) - 1;
@@ -163,6 +170,13 @@ fn cross_validations_are_compared_by_the_corrected_test() {
     near(&difference["p"], 0.028282209620820377);
     near(&difference["p_holm"], 2.0 * 0.028282209620820377);
     assert_eq!(runs[2]["difference"]["p"], 1.0);
+    let few = json(&sandbox.succeed(&["compare", "few-a", "few-b", "--json"]));
+    let metrics = few["metrics"].as_array().unwrap();
+    let runs = &metrics.iter().find(|metric| metric["metric"] == "mrr").unwrap()["runs"];
+    near(&runs[1]["difference"]["ci95"][0], -0.0037777394690368185);
+    near(&runs[1]["difference"]["p"], 0.07739253968675383);
+    let says = ["few-b/sweep.json", "28 training pairs (data.limit)", "all training pairs"];
+    sandbox.fail(&["compare", "a", "few-b"], 2, &says);
     let text = sandbox.succeed(&["compare", "a", "b"]);
     assert!(
         text.contains("10 parts of 5-fold cross-validations, corrected resampled t-test"),

@@ -620,10 +620,44 @@ fn a_sweep_joins_runs_that_are_measured_on_the_same_candidates() {
     // runs of earlier versions do not say what their candidates were
     let file = "all/sketch.size=20/metrics.json";
     let mut record: serde_json::Value = serde_json::from_str(&sandbox.read(file)).unwrap();
-    assert!(record.as_object_mut().unwrap().remove("ranked_among").is_some());
+    for key in ["ranked_among", "tables"] {
+        assert!(record.as_object_mut().unwrap().remove(key).is_some(), "{key}");
+    }
     sandbox.write(file, &record.to_string());
     fs::remove_file(sandbox.path("all/sketch.size=20/fingerprints.safetensors")).unwrap();
     sandbox.succeed(&sweep("sketch.size=10"));
+}
+
+/// A pool's splits depend on the seed, so fingerprints of the queries tell nothing.
+#[test]
+fn a_sweep_over_seeds_joins_runs_that_have_learned_from_the_same_table() {
+    let sandbox = Sandbox::new();
+    let config = CONFIG
+        .replace("test = \"test.tsv\"", "source = \"pool\"\nfile = \"all.tsv\"\ninputs = { column = \"text\" }\nsplits = { validation = 10, test = 10 }")
+        .replace("table = \"outputs.tsv\"\n", "");
+    sandbox.write("pool.toml", &config);
+    let outputs = sandbox.read("data/small/outputs.tsv");
+    let lines = outputs.lines().map(|line| format!("{line}\t{}\n", line.replace('\t', " ")));
+    let table = lines.collect::<String>().replacen("id name", "text", 1);
+    sandbox.write("data/small/all.tsv", &table);
+    let sweep = |seeds| ["sweep", "pool.toml", "--out", "all", "--grid", seeds];
+    sandbox.succeed(&sweep("seed=0,1"));
+    let csv = sandbox.read("all/sweep.csv");
+    let shorter: Vec<&str> = table.lines().take(75).collect();
+    sandbox.write("data/small/all.tsv", &(shorter.join("\n") + "\n"));
+    let says = ["all/seed=2", "it has learned from another all.tsv than all/seed=", "--out"];
+    sandbox.fail(&sweep("seed=2"), 2, &says);
+    assert_eq!(sandbox.read("all/sweep.csv"), csv);
+    sandbox.write("data/small/all.tsv", &table);
+    sandbox.succeed(&sweep("seed=3"));
+    // runs of earlier versions do not say which table they have learned from
+    let file = "all/seed=2/metrics.json";
+    let mut record: serde_json::Value = serde_json::from_str(&sandbox.read(file)).unwrap();
+    assert!(record.as_object_mut().unwrap().remove("tables").is_some());
+    sandbox.write(file, &record.to_string());
+    fs::remove_file(sandbox.path("all/seed=2/fingerprints.safetensors")).unwrap();
+    sandbox.write("data/small/all.tsv", &(shorter.join("\n") + "\n"));
+    sandbox.succeed(&sweep("seed=2"));
 }
 
 /// A kill between the fit and its corrections leaves a run that has a model.

@@ -38,6 +38,28 @@ fn a_second_process_says_who_writes_the_run_and_leaves_it_alone() {
     again.wait().unwrap();
 }
 
+/// The last one to write the tables would leave out the runs of the other.
+#[test]
+fn a_second_sweep_in_a_folder_says_who_writes_there() {
+    let sandbox = Sandbox::new();
+    let long = ["sweep", "small.toml", "--quiet", "--set", "training.epochs=100000"];
+    let sweep = [&long[..], &["--out", "all", "--grid", "seed=0"]].concat();
+    let mut first = sandbox.command(&sweep).stdout(Stdio::null()).spawn().unwrap();
+    while !sandbox.path("all/seed=0/checkpoint/last.safetensors").exists() {
+        std::thread::sleep(Duration::from_millis(5));
+        assert_eq!(first.try_wait().unwrap(), None, "the first sweep ended");
+    }
+    let holder = format!("process {}", first.id());
+    let says = ["all: ", &holder, "is writing this sweep"];
+    sandbox.fail(&["sweep", "small.toml", "--out", "all", "--grid", "seed=1"], 2, &says);
+    sandbox.fail(&["cv", "small.toml", "--out", "all", "--folds", "2"], 2, &says);
+    assert!(!sandbox.path("all/seed=1").exists());
+    // a process that is dead holds nothing
+    first.kill().unwrap();
+    first.wait().unwrap();
+    sandbox.succeed(&["sweep", "small.toml", "--out", "all", "--grid", "seed=1"]);
+}
+
 #[test]
 fn of_two_new_trainings_of_one_folder_one_wins() {
     let sandbox = Sandbox::new();

@@ -1,9 +1,10 @@
 //! `[data]` and the outputs of a configuration, and how they are read from their files.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
 use dsokr_core::Argument;
+use dsokr_core::store::ByteSum;
 use dsokr_molecule::Molecule;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -47,8 +48,8 @@ pub struct DataConfig {
     #[serde(default)]
     pub corrupted: f64,
     /// Number of training pairs that are kept, drawn by the seed; all, if left out. The pairs of a smaller
-    /// number are among those of a larger one, for learning curves. Outputs and candidates stay, and inputs
-    /// are not kernels.
+    /// number are among those of a larger one, for learning curves. Outputs stay, and so do candidates
+    /// without `output.only_training`; inputs are not kernels.
     pub limit: Option<usize>,
     /// Whether a row of a table that cannot be read stops the reading or is skipped. Such a row has a wrong number of
     /// fields, is not UTF-8 or JSON, is blank, has an empty id or repeats a unique one, holds an invalid SMILES,
@@ -214,7 +215,8 @@ impl Source<'_> {
         Ok(dataset)
     }
 
-    /// Reads a split without the features of its outputs, for evaluation.
+    /// Reads a split without the features of its outputs, for evaluation. Training pairs are those that a training learns from,
+    /// with the outputs that it learns.
     ///
     /// # Errors
     /// The errors of [`Source::load`]; [`dsokr_core::Error::Value`] for a test split where the configuration names
@@ -222,9 +224,16 @@ impl Source<'_> {
     pub fn read_split(&self, name: SplitName, root: &DataRoot) -> Result<Split, Error> {
         let split_argument = Argument::new("split").with(SplitName::Validation);
         let queries_argument = Argument::new("queries");
-        let split = match self.data.fold {
-            Some(_) => self.load(root)?.into_split(name),
-            None => self.data.source.kind().split(name, &self.wanted(Some(root)))?,
+        let are_drawn = self.data.limit.is_some() || self.data.corrupted > 0.0;
+        let split = if self.data.fold.is_some() {
+            self.load(root)?.into_split(name)
+        } else if are_drawn && name == SplitName::Train {
+            let Dataset { train, outputs, .. } = self.load(root)?;
+            let rows: Vec<usize> = (0..train.ids.len()).collect();
+            let queries = train.held_out(&rows, &outputs)?;
+            Some(Split { outputs: vec![None; queries.ids.len()], ..queries })
+        } else {
+            self.data.source.kind().split(name, &self.wanted(Some(root)))?
         };
         split.ok_or_else(|| {
             let allowed = format_args!("a file, or {split_argument}, or {queries_argument}");
@@ -353,6 +362,19 @@ impl Source<'_> {
         let labels = table.column(label)?;
         let labels: HashMap<&String, &String> = ids.iter().zip(labels).collect();
         Ok(split.ids.iter().map(|id| labels.get(id).map(|&label| label.clone())).collect())
+    }
+
+    /// Returns the checksums of the tables that a training learns from, by their names in the folder of the data: those of pairs
+    /// but for the test pairs, and that of outputs. A table that cannot be read has none: reading it says what is wrong.
+    pub fn table_sums(&self, root: &DataRoot) -> BTreeMap<String, String> {
+        let facts = self.data.facts();
+        let pairs = facts.files.iter().filter(|(key, _)| *key != "data.test");
+        let names = pairs.map(|&(_, name)| name).chain(self.outputs.table);
+        let sums = names.filter_map(|name| {
+            let sum = ByteSum::of_file(&root.file(name)).ok()?;
+            Some((name.to_owned(), sum.to_string()))
+        });
+        sums.collect()
     }
 
     /// Returns bytes that drawing the data, or reading their files, takes, by the keys that determine them. A file

@@ -1,5 +1,7 @@
 //! Fingerprints of what metrics are measured on.
 
+use std::collections::BTreeMap;
+
 use dsokr_core::random::hash;
 use dsokr_core::store::Tensor;
 use dsokr_data::{Inputs, Split, Truth};
@@ -80,6 +82,7 @@ pub(crate) fn measured_on(
             Pool::PerQuery(_) => None,
             Pool::Shared => shared,
         },
+        tables: BTreeMap::new(),
     })
 }
 

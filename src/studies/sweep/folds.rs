@@ -114,6 +114,18 @@ impl Folds {
                 let message = "other data or parts than those of the first cross-validation";
                 return Err(refused(message.into()));
             }
+            if config.data.limit != first.data.limit {
+                let pairs = |config: &Checked| match config.data.limit {
+                    Some(limit) => format!("{limit} training pairs (data.limit)"),
+                    None => "all training pairs".into(),
+                };
+                let message = format!(
+                    "runs of {}, and those of the first cross-validation are of {}: compared are cross-validations with as many",
+                    pairs(&config),
+                    pairs(first)
+                );
+                return Err(refused(message));
+            }
         }
         let mut runs = BTreeMap::new();
         for run in &stored.runs {
@@ -125,6 +137,24 @@ impl Folds {
             runs.insert(setting.clone(), Part { metrics: metrics.clone(), measured });
         }
         Ok((Self { fold: settings, runs }, config))
+    }
+
+    /// The mean number of pairs of a part to that of the pairs that its run is trained on, which `limit` may make fewer than
+    /// those of the other parts.
+    ///
+    /// # Errors
+    /// Runs that are gone, of which the number of pairs is not known.
+    fn ratio(&self, limit: Option<usize>, path: &Path) -> Result<f64, Error> {
+        let Some(limit) = limit else { return Ok(1.0 / (self.fold.count as f64 - 1.0)) };
+        let mut held = 0;
+        for (setting, Part { measured, .. }) in &self.runs {
+            let message = format!(
+                "the run of part {} is gone, which says how many pairs are held out: train it again, since data.limit is given",
+                setting.join(":")
+            );
+            held += measured.as_ref().ok_or_else(|| Error::run(path.join(TABLE), message))?.queries;
+        }
+        Ok(held as f64 / self.runs.len() as f64 / limit as f64)
     }
 
     /// Refuses a cross-validation with a part that is known to be measured on others than the same part of `before`.
@@ -146,20 +176,20 @@ impl Folds {
 /// over the parts, and paired differences by the corrected resampled t-test.
 ///
 /// With J parts in all, d_j the difference on part j, d̄ its mean and s² its sample variance,
-/// `t = d̄ / √((1/J + 1/(k − 1)) s²)` has about a t-distribution with J − 1 degrees of freedom where there is no difference
-/// (Nadeau and Bengio 2003, section 5; Bouckaert and Frank 2004 for repeats). 1/(k − 1) is the number of pairs of a part to
-/// those of the others. The training pairs of parts overlap, so their metrics are correlated, and the uncorrected test, whose
-/// factor is 1/J, finds differences that are not there. Intervals are `d̄ ± t₀.₉₇₅ √((1/J + 1/(k − 1)) s²)`; the interval of a
-/// metric has the mean and the variance of the metric itself.
+/// `t = d̄ / √((1/J + n₂/n₁) s²)` has about a t-distribution with J − 1 degrees of freedom where there is no difference
+/// (Nadeau and Bengio 2003, section 5; Bouckaert and Frank 2004 for repeats). n₂/n₁ is the number of pairs of a part to
+/// those of the others, 1/(k − 1), or to `data.limit`. The training pairs of parts overlap, so their metrics are correlated,
+/// and the uncorrected test, whose factor is 1/J, finds differences that are not there. Intervals are
+/// `d̄ ± t₀.₉₇₅ √((1/J + n₂/n₁) s²)`; the interval of a metric has the mean and the variance of the metric itself.
 ///
 /// # Errors
 /// [`dsokr_core::Error::Value`] for less than two; a folder without a cross-validation, of other data or parts, or with
 /// a run that failed; a part that is measured on other queries, right outputs or candidates than that of the first one.
 pub fn compare_folds(paths: &[PathBuf], names: &[String]) -> Result<RunComparison, Error> {
     let mut all: Vec<Folds> = Vec::new();
-    let mut first = None;
+    let mut first_config: Option<Checked> = None;
     for path in paths {
-        let (folds, config) = Folds::read(path, first.as_ref())?;
+        let (folds, config) = Folds::read(path, first_config.as_ref())?;
         let parts = |folds: &Folds| {
             let parts: Vec<String> = folds.runs.keys().map(|setting| setting.join(":")).collect();
             parts.join(", ")
@@ -171,7 +201,7 @@ pub fn compare_folds(paths: &[PathBuf], names: &[String]) -> Result<RunCompariso
             ensure(same, "compare", found, allowed)?;
             folds.check_measured(before)?;
         }
-        first.get_or_insert(config);
+        first_config.get_or_insert(config);
         all.push(folds);
     }
     let count = format!("{} cross-validations", all.len());
@@ -179,7 +209,8 @@ pub fn compare_folds(paths: &[PathBuf], names: &[String]) -> Result<RunCompariso
     let before = first.ok_or_else(|| Error::value("compare", count, "at least two"))?;
     let parts = before.runs.len();
     let folds = before.fold.count;
-    let test = TTest::new(parts, 1.0 / (folds as f64 - 1.0))?;
+    let limit = first_config.as_ref().and_then(|config| config.data.limit);
+    let test = TTest::new(parts, before.ratio(limit, &paths[0])?)?;
     let values = |at: usize, metric: Metric| -> Option<Vec<f64>> {
         all[at].runs.values().map(|part| part.metrics.get(metric.name()).copied()).collect()
     };

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use dsokr_data::SplitName;
-use dsokr_data::config::{DataConfig, DataSource, InputsConfig, SplitsConfig};
+use dsokr_data::config::{DataConfig, DataSource, InputsConfig, OnBadRow, SplitsConfig};
 
 use crate::config::Checked;
 use crate::error::Error;
@@ -19,6 +19,8 @@ pub(super) struct MeasuredRuns {
 /// A complete run, with what it is measured on as far as it says it.
 pub(super) struct MeasuredRun {
     pub path: PathBuf,
+    /// Number of queries.
+    pub queries: usize,
     config: Checked,
     measured_on: MeasuredOn,
 }
@@ -30,33 +32,45 @@ impl MeasuredRun {
     /// A record that cannot be read.
     pub fn read(path: &Path, config: &Checked) -> Result<Option<Self>, Error> {
         let record = Record::read(path)?;
-        Ok(record.map(|Record { measured_on, .. }| Self {
+        Ok(record.map(|Record { measured_on, report, .. }| Self {
             path: path.to_path_buf(),
+            queries: report.metrics.ranks.queries,
             config: config.clone(),
             measured_on,
         }))
     }
 
     /// What this run is known to be measured on otherwise than another one, in words; none where nothing is known to differ.
-    /// Queries are compared where both runs read the same of them, and candidates and right outputs where both have the
-    /// same features of outputs.
+    /// Queries are compared where both runs read the same of them, candidates where the features of outputs leave out no rows,
+    /// or the same ones, and right outputs where both have the same features.
     pub fn difference(&self, other: &Self) -> Option<&'static str> {
         let [ours, theirs] = [&self.measured_on, &other.measured_on];
         let differ = |ours: &Option<String>, theirs: &Option<String>| {
             ours.is_some() && theirs.is_some() && ours != theirs
         };
-        if same_inputs(&self.config, &other.config) && differ(&ours.queries, &theirs.queries) {
+        let configs = [&self.config, &other.config];
+        if differ(&ours.queries, &theirs.queries) && same_inputs(configs) {
             return Some("other queries, or other lists of candidates,");
         }
-        if !same_features(&self.config, &other.config) {
-            return None;
-        }
+        let skips = |config: &Checked| config.data.on_bad_row != OnBadRow::Stop;
         if let (Some(ours), Some(theirs)) = (&ours.candidates, &theirs.candidates)
             && ours.differ(theirs)
+            && (!configs.into_iter().any(skips) || same_features(configs))
         {
             return Some("other candidates");
         }
-        differ(&ours.right_outputs, &theirs.right_outputs).then_some("other right outputs")
+        let outputs_differ = differ(&ours.right_outputs, &theirs.right_outputs);
+        (outputs_differ && same_features(configs)).then_some("other right outputs")
+    }
+
+    /// A table that both this run and another one have learned from, and that has changed in between.
+    fn other_table(&self, other: &Self) -> Option<&str> {
+        let folder = |run: &Self| run.config.data.facts().folder.to_owned();
+        let mut tables = self.measured_on.tables.iter();
+        let theirs = &other.measured_on.tables;
+        let changed =
+            tables.find(|&(name, sum)| theirs.get(name).is_some_and(|before| before != sum));
+        changed.filter(|_| folder(self) == folder(other)).map(|(name, _)| name.as_str())
     }
 }
 
@@ -64,13 +78,15 @@ impl MeasuredRuns {
     /// Adds a run, if it is complete.
     ///
     /// # Errors
-    /// [`dsokr_core::Error::File`] where an earlier one has read the same files as they were before they changed.
+    /// [`dsokr_core::Error::File`] where an earlier one has read the same files as they were before they changed, whatever the
+    /// seeds of both drew from these.
     pub fn add(&mut self, path: &Path, config: &Checked) -> Result<(), Error> {
         let Some(run) = MeasuredRun::read(path, config)? else { return Ok(()) };
         for other in &self.runs {
-            let Some(difference) = run.difference(other) else { continue };
-            let difference = format!("measured on {difference} than {}", other.path.display());
-            if read_the_same(&other.config, config) {
+            let difference = run.difference(other);
+            if let Some(difference) = difference
+                && read_the_same(&other.config, config)
+            {
                 let remedy = match config.evaluation.split {
                     SplitName::Test => {
                         "remove metrics.json of the runs that were measured before, and the same command measures them anew"
@@ -80,11 +96,26 @@ impl MeasuredRuns {
                         "choose a different folder with --out, or remove the runs that were measured before"
                     }
                 };
-                let message = format!("it is {difference}: the files have changed; {remedy}");
+                let message = format!(
+                    "it is measured on {difference} than {}: the files have changed; {remedy}",
+                    other.path.display()
+                );
                 return Err(Error::run(path, message));
             }
-            if self.undecided.is_none() && repeat(&other.config) == repeat(config) {
-                self.undecided = Some(format!("{} is {difference}", path.display()));
+            if let Some(table) = run.other_table(other) {
+                let message = format!(
+                    "it has learned from another {table} than {}: the file has changed; choose a different folder with --out, or \
+                     remove the runs that were trained before",
+                    other.path.display()
+                );
+                return Err(Error::run(path, message));
+            }
+            if let Some(difference) = difference
+                && self.undecided.is_none()
+                && repeat(&other.config) == repeat(config)
+            {
+                let [run, other] = [path, &other.path].map(Path::display);
+                self.undecided = Some(format!("{run} is measured on {difference} than {other}"));
             }
         }
         self.runs.push(run);
@@ -122,7 +153,7 @@ fn read_the_same(a: &Checked, b: &Checked) -> bool {
 }
 
 /// Whether two configurations read the same of a query as its input.
-fn same_inputs(a: &Checked, b: &Checked) -> bool {
+fn same_inputs([a, b]: [&Checked; 2]) -> bool {
     let texts = |config: &Checked| config.data.facts().texts.cloned();
     let draws = texts(a).is_some_and(|texts| texts.more_smiles > 0);
     texts(a) == texts(b)
@@ -144,7 +175,7 @@ fn files_of_inputs(data: &DataConfig) -> Option<&InputsConfig> {
 
 /// Whether two configurations make the same features of outputs: rows that have none may be skipped, and right outputs are
 /// what the features are made of.
-fn same_features(a: &Checked, b: &Checked) -> bool {
+fn same_features([a, b]: [&Checked; 2]) -> bool {
     let summands = |config: &Checked| {
         let kernels = config.output.kernels.iter();
         kernels.map(|kernel| kernel.features.clone()).collect::<Vec<_>>()

@@ -7,11 +7,12 @@ mod measured;
 mod seeds;
 mod table;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use dsokr_core::Argument;
+use dsokr_core::random::hash;
 use dsokr_core::store::Tensor;
 use dsokr_data::SplitName;
 use dsokr_nn::Processor;
@@ -26,7 +27,7 @@ use crate::config::{Checked, Override};
 use crate::error::Error;
 use crate::fit::Request;
 use crate::metrics::metric::Metric;
-use crate::run_dir::{Report, RunDir, check_link, fingerprint_of};
+use crate::run_dir::{Report, RunDir, RunLock, check_link, fingerprint_of};
 
 pub use axis::{Axis, AxisValues, Setting, grid, random};
 pub use best::{Best, BestSetting};
@@ -97,7 +98,7 @@ pub struct Sweep {
 /// The run of a setting.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SweepRun {
-    /// The values of the keys, in their order.
+    /// The values of the keys in the run's configuration, in their order.
     pub setting: Vec<String>,
     /// The run directory.
     pub path: PathBuf,
@@ -148,7 +149,7 @@ impl SweepRequest<'_> {
     /// # Errors
     /// Settings that are not valid, keys that say how runs are evaluated, and a folder with a sweep of a different configuration,
     /// before any training; runs that are measured on other queries or lists of candidates than others, whose files have
-    /// changed; errors of a training.
+    /// changed; a folder into which another process writes a sweep; errors of a training.
     pub fn run(&self, observer: &mut dyn Observer) -> Result<Sweep, Error> {
         let base = self.config;
         self.axes.iter().try_for_each(check_key)?;
@@ -163,11 +164,12 @@ impl SweepRequest<'_> {
                 "a path that is UTF-8, as sweep.json, which names the folders of its runs";
             return Err(Error::value(Argument::new("out"), path.display(), allowed));
         }
+        // another process would read the tables as they are now, and write its own over those that this one writes
+        let _lock = RunLock::take_of_sweep(&path)?;
         let before = stored(&path)?;
         let keys = self.keys(before.as_ref().map_or(&[], |before| &before.keys));
         let split = if chooses(&keys) { SplitName::Validation } else { base.evaluation.split };
-        let configs = settings.iter().map(|setting| self.config_of(setting, split));
-        let configs = configs.collect::<Result<Vec<Checked>, Error>>()?;
+        let (settings, configs) = self.distinct(settings, split)?;
         let times = before.iter().flat_map(|before| &before.runs);
         let times: Vec<_> = times.map(|run| (run.path.clone(), run.seconds)).collect();
         // the table may name the folder in other words
@@ -231,12 +233,10 @@ impl SweepRequest<'_> {
             let (run, ended) = self.within_budget(run, last, metric);
             runs.push(run);
             if is_new {
-                // a sweep that is interrupted keeps the time of each run
-                let is_later = |run: &&SweepRun| runs.iter().all(|other| other.path != run.path);
-                let later = earlier.iter().filter(is_later);
-                let so_far = runs.iter().chain(later).cloned().collect();
                 // before it is put beside runs that are measured on others
                 measured.add(&out, config)?;
+                // a sweep that is interrupted keeps the time of each run
+                let so_far = with_earlier(&runs, &earlier);
                 self.sweep(&path, split, &keys, so_far, &measured).write()?;
             }
             if let Some(reason) = ended {
@@ -244,7 +244,9 @@ impl SweepRequest<'_> {
                 break;
             }
         }
-        let sweep = self.sweep(&path, split, &keys, runs, &measured);
+        // a budget may end the sweep before settings whose runs are complete
+        let all = with_earlier(&runs, &earlier);
+        let sweep = self.sweep(&path, split, &keys, all, &measured);
         sweep.write()?;
         Ok(sweep)
     }
@@ -283,6 +285,25 @@ impl SweepRequest<'_> {
             }
         }
         keys
+    }
+
+    /// The settings with their configurations, each once: `0.5` and `5e-1` are one value.
+    fn distinct(
+        &self,
+        settings: Vec<Setting>,
+        split: SplitName,
+    ) -> Result<(Vec<Setting>, Vec<Checked>), Error> {
+        let mut seen = BTreeSet::new();
+        let mut distinct = Vec::new();
+        for setting in settings {
+            let config = self.config_of(&setting, split)?;
+            if seen.insert(hash(config.to_toml()?.as_bytes())) {
+                distinct.push((setting, config));
+            } else {
+                info!("{} is an earlier setting in other words, and left out", title(&setting));
+            }
+        }
+        Ok(distinct.into_iter().unzip())
     }
 
     /// Trains a setting in its folder, or goes on; its report, or what is wrong with a training that diverged.
@@ -394,18 +415,37 @@ fn check_key(axis: &Axis) -> Result<(), Error> {
     Err(Error::refused(Argument::new("grid"), &axis.key, format_args!("{because} with {set}")))
 }
 
-/// The values of all keys: those of the setting, and of its configuration where it has none; empty for a key that is
-/// left out.
+/// Runs, and behind them those of `earlier` that are not among them.
+fn with_earlier(runs: &[SweepRun], earlier: &[SweepRun]) -> Vec<SweepRun> {
+    let is_other = |run: &&SweepRun| runs.iter().all(|other| other.path != run.path);
+    runs.iter().chain(earlier.iter().filter(is_other)).cloned().collect()
+}
+
+/// The values of all keys in the configuration of a setting, so that one value is written in one way. Of a key that is left
+/// out there it is what the setting has, such as `none`, or empty.
 fn with_keys(setting: &Setting, keys: &[String], config: &Checked) -> Result<Vec<String>, Error> {
     let table = config.to_table()?;
-    let value = |key: &String| match (setting.iter().find(|(name, _)| name == key), at(&table, key))
-    {
-        (Some((_, value)), _) => value.clone(),
-        (None, Some(toml::Value::String(text))) => text.clone(),
-        (None, Some(value)) => value.to_string(),
-        (None, None) => String::new(),
+    let value = |key: &String| match at(&table, key) {
+        Some(value) => text_of(value),
+        None => {
+            let given = setting.iter().find(|(name, _)| name == key);
+            given.map(|(_, value)| value.clone()).unwrap_or_default()
+        }
     };
     Ok(keys.iter().map(value).collect())
+}
+
+/// A value as `--grid` reads it.
+fn text_of(value: &toml::Value) -> String {
+    match value {
+        toml::Value::Float(number) if number.is_finite() => format!("{number:?}"),
+        toml::Value::String(text) => {
+            let is_other = format!("value = {text}").parse::<toml::Table>().is_ok();
+            let plain = !is_other && !text.is_empty() && text.trim() == text;
+            if plain { text.clone() } else { value.to_string() }
+        }
+        value => value.to_string(),
+    }
 }
 
 /// The value of a key such as `training.epochs`.

@@ -1,11 +1,14 @@
 //! Checksums of bytes of which several processes have parts.
 
 use std::fmt::{self, Display, Formatter};
+use std::io::{self, BufRead, BufReader};
+use std::path::Path;
 
 use crc32fast::Hasher;
 
 use crate::error::Error;
 use crate::processes::Processes;
+use crate::store::open_input;
 
 /// The checksum of some bytes, with their number, from which that of the bytes of several processes is made.
 ///
@@ -39,6 +42,33 @@ impl ByteSum {
     /// Returns the checksum of some bytes.
     pub fn of(bytes: &[u8]) -> Self {
         Self { checksum: crc32fast::hash(bytes), length: bytes.len() as u64 }
+    }
+
+    /// Returns the checksum of a file, which is not held in memory.
+    ///
+    /// # Errors
+    /// The errors of [`open_input`].
+    ///
+    /// ```
+    /// # use dsokr_core::store::ByteSum;
+    /// let folder = tempfile::tempdir()?;
+    /// let path = folder.path().join("table.tsv");
+    /// std::fs::write(&path, "id\tname\n")?;
+    /// assert_eq!(ByteSum::of_file(&path)?, ByteSum::of(b"id\tname\n"));
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn of_file(path: &Path) -> io::Result<Self> {
+        let mut file = BufReader::with_capacity(1 << 20, open_input(path)?);
+        let mut sum = Self::default();
+        loop {
+            let bytes = file.fill_buf()?;
+            let read = bytes.len();
+            if read == 0 {
+                return Ok(sum);
+            }
+            sum = sum.followed_by(bytes);
+            file.consume(read);
+        }
     }
 
     /// Returns the checksum of these bytes with more behind them.

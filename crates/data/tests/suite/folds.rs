@@ -179,6 +179,24 @@ fn a_part_is_read_again_as_a_split() {
     assert_eq!(source.read_split(SplitName::Train, &root).unwrap().ids, dataset.train.ids);
 }
 
+#[test]
+fn training_pairs_are_read_again_as_they_were_drawn() {
+    let folder = Folder::new();
+    folder.file("pool.tsv", pool());
+    let features: OutputFeatures = toml::from_str("kind = 'numbers'\ncolumn = 'number'").unwrap();
+    let root = DataRoot::at(folder.path(""));
+    for keys in ["limit = 7", "corrupted = 0.5", "limit = 7\ncorrupted = 0.5"] {
+        let text = format!("{POOL}{keys}\nsplits = {{ validation = 9 }}");
+        let (dataset, data) = load(&folder, &text).unwrap();
+        let read = |name| source(&data, &features).read_split(name, &root).unwrap();
+        let train = read(SplitName::Train);
+        assert_eq!((&train.ids, &train.inputs), (&dataset.train.ids, &dataset.train.inputs));
+        assert_eq!(train.truth, dataset.outputs.truth_of(&dataset.train.outputs), "{keys}");
+        assert!(train.outputs.iter().all(Option::is_none));
+        assert_eq!(read(SplitName::Validation).ids, dataset.validation.ids, "{keys}");
+    }
+}
+
 /// Blanks group thousands, which one row of the training pairs says.
 #[test]
 fn numbers_of_a_split_are_read_as_those_of_the_whole_table() {
