@@ -62,13 +62,13 @@ pub struct EvaluatedPool {
 /// Fingerprints of the candidates that all queries share, in any order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SharedCandidates {
-    /// A number that candidates of the same ids have in common.
-    pub ids: u64,
+    /// A text that candidates of the same ids have in common.
+    pub ids: String,
     /// The column of their labels; none where `output.label` names none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
-    /// A number that candidates of the same ids and labels have in common.
-    pub labels: u64,
+    /// A text that candidates of the same ids and labels have in common.
+    pub labels: String,
 }
 
 impl SharedCandidates {

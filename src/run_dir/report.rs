@@ -105,28 +105,6 @@ pub struct MeasuredOn {
     pub tables: BTreeMap<String, String>,
 }
 
-impl MeasuredOn {
-    /// What is known to be other than in an evaluation `before`, in words; none where nothing is. Candidates and right outputs
-    /// are compared only where both have the `same_features`.
-    pub(crate) fn difference(&self, before: &Self, same_features: bool) -> Option<&'static str> {
-        let differ = |ours: &Option<String>, theirs: &Option<String>| {
-            ours.is_some() && theirs.is_some() && ours != theirs
-        };
-        if differ(&self.queries, &before.queries) {
-            return Some("other queries, or other lists of candidates,");
-        }
-        if !same_features {
-            return None;
-        }
-        if let (Some(ours), Some(theirs)) = (&self.candidates, &before.candidates)
-            && ours.differ(theirs)
-        {
-            return Some("other candidates");
-        }
-        differ(&self.right_outputs, &before.right_outputs).then_some("other right outputs")
-    }
-}
-
 impl Record {
     /// The record of the run directory, of a model or an ensemble; none where it has not been evaluated.
     ///

@@ -465,6 +465,7 @@ fn the_hamming_loss_is_of_all_labels_that_the_run_knows() {
     (0..4).for_each(|row| table += &format!("b{row}\tq q2 w{row}\tu{row} v{row}\n"));
     table += "z\tzz\tt\n";
     (0..4).for_each(|row| table += &format!("v{row}\tq q2 w{row}\tt\n"));
+    std::fs::create_dir_all(sandbox.path("data/tags")).unwrap();
     sandbox.write("data/tags/tags.tsv", &table);
     sandbox.write("tags.toml", WRONG);
     let close = |found: f64, expected: f64| assert!((found - expected).abs() < 1e-12, "{found}");

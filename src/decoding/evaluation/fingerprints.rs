@@ -44,6 +44,8 @@ pub(crate) fn shared_candidates(candidates: &Candidates, label: Option<&str>) ->
     };
     let added = |[a, b]: [u64; 2], [c, d]: [u64; 2]| [a.wrapping_add(c), b.wrapping_add(d)];
     let [ids, labels] = (0..candidates.len()).into_par_iter().map(sums).reduce(|| [0; 2], added);
+    // numbers of JSON are exact to 53 bits in most programs
+    let [ids, labels] = [ids, labels].map(|sum| format!("{sum:016x}"));
     SharedCandidates { ids, label: label.map(str::to_owned), labels }
 }
 
