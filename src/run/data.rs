@@ -13,12 +13,19 @@ use crate::config::candidate_rule::CandidateRule;
 use crate::error::Error;
 
 impl Member {
-    /// Reads a split of the data that the run was trained on, or of those under the data root `data`.
+    /// Reads a split of the data that the run was trained on, or of those under the data root `data`. A complete run knows the
+    /// tables that it has learned from, and the log says which of them have changed since.
     ///
     /// # Errors
-    /// A file that is missing or wrong; [`dsokr_core::Error::Value`] for a test split where there is none.
+    /// A file that is missing or wrong; [`dsokr_core::Error::Value`] for a test split where there is none;
+    /// [`dsokr_core::Error::File`] where validation or test pairs are in a table, or are drawn from one, that has changed since
+    /// the training: they may be pairs that the run has learned from. A folder that `data` names and that is not the one of the
+    /// training may have others.
     pub fn read_split(&self, name: SplitName, data: Option<&Path>) -> Result<Split, Error> {
-        self.read_data(data, |source, root| source.read_split(name, root))
+        let root = self.config.data_root(data)?;
+        let split = self.read_under(&root, |source, root| source.read_split(name, root))?;
+        self.check_unchanged(name, data, &root)?;
+        Ok(split)
     }
 
     /// Reads a file of queries, in the layout of the configuration's own files, with the queries' ids in
@@ -48,6 +55,7 @@ impl Member {
     ) -> Result<Split, Error> {
         let split = self.read_rows(file, query, data)?;
         if !split.foreign {
+            self.check_row_numbers(file, data)?;
             return Ok(split);
         }
         self.check_compared(&split, file, missing_gold)?;
@@ -258,8 +266,16 @@ impl Member {
         data: Option<&Path>,
         read: impl FnOnce(Source, &DataRoot) -> Result<T, dsokr_data::Error>,
     ) -> Result<T, Error> {
-        let root = self.config.data_root(data)?;
-        read(self.config.source(), &root).map_err(|error| match error {
+        self.read_under(&self.config.data_root(data)?, read)
+    }
+
+    /// As [`read_data`](Self::read_data), where the data are in a folder that is known.
+    fn read_under<T>(
+        &self,
+        root: &DataRoot,
+        read: impl FnOnce(Source, &DataRoot) -> Result<T, dsokr_data::Error>,
+    ) -> Result<T, Error> {
+        read(self.config.source(), root).map_err(|error| match error {
             dsokr_data::Error::Io { path, source }
                 if source.kind() == std::io::ErrorKind::NotFound
                     && root.folder().is_some_and(|folder| path.starts_with(folder)) =>

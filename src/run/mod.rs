@@ -4,6 +4,7 @@ pub(crate) mod beyond;
 mod calibrated;
 mod candidates;
 mod cautions;
+mod changed;
 mod coordinates;
 mod coverage;
 mod data;

@@ -105,6 +105,23 @@ pub struct MeasuredOn {
     pub tables: BTreeMap<String, String>,
 }
 
+/// The part of `metrics.json` about the tables, so that it is read whatever the other parts are in runs of earlier versions.
+#[derive(Deserialize)]
+struct LearnedTables {
+    #[serde(default)]
+    tables: BTreeMap<String, String>,
+}
+
+/// The checksums of the tables that the run in a folder has learned from, as [`MeasuredOn::tables`]; none of a run that is not
+/// complete, and of runs of earlier versions.
+///
+/// # Errors
+/// A file that cannot be read or holds something else.
+pub(crate) fn learned_tables(folder: &Path) -> Result<BTreeMap<String, String>, Error> {
+    let learned: Option<LearnedTables> = read_json(&folder.join(METRICS))?;
+    Ok(learned.map(|LearnedTables { tables }| tables).unwrap_or_default())
+}
+
 impl Record {
     /// The record of the run directory, of a model or an ensemble; none where it has not been evaluated.
     ///

@@ -1,8 +1,11 @@
 //! A run knows the data that it was trained on.
 
 use std::fs;
+use std::ops::Range;
+use std::time::{Duration, Instant};
 
 use crate::sandbox::{CONFIG, Sandbox, copy, json};
+use crate::served::Served;
 
 #[test]
 fn a_run_is_evaluated_from_any_directory() {
@@ -63,4 +66,148 @@ fn a_resumed_run_knows_its_new_data_root() {
     sandbox.succeed(&["evaluate", "runs/small"]);
     sandbox.write("runs/small/data.json", "{}");
     sandbox.fail(&["evaluate", "runs/small"], 2, &["runs/small/data.json", "folder"]);
+}
+
+/// Standard error of a call that must succeed.
+fn warnings(sandbox: &Sandbox, arguments: &[&str]) -> String {
+    let output = sandbox.run(arguments);
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{arguments:?}: {errors}");
+    errors
+}
+
+/// A table of texts and classes that have nothing to do with each other.
+fn noise(rows: usize) -> String {
+    let mut state = 1u32;
+    let mut draw = |count: usize| {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (state >> 16) as usize % count
+    };
+    let words = ["stone", "river", "cloud", "paper", "grass", "metal", "sugar", "glass"];
+    let mut table = "text\tcolour\n".to_owned();
+    for row in 0..rows {
+        let text = [(); 4].map(|()| words[draw(words.len())]).join(" ");
+        let colour = ["red", "green", "blue", "grey"][draw(4)];
+        table += &format!("{text} {row}\t{colour}\n");
+    }
+    table
+}
+
+#[test]
+fn pairs_that_a_run_has_learned_from_do_not_measure_it() {
+    let sandbox = Sandbox::new();
+    let table = noise(160);
+    sandbox.write("t.tsv", &table);
+    sandbox.succeed(&["init", "t.tsv", "--input", "text", "--output", "colour"]);
+    let report = json(&sandbox.succeed(&["train", "t.toml", "--out", "run", "--json"]));
+    sandbox.write("texts.txt", "stone river\n");
+
+    // without one row the seed draws other splits
+    let row = table.lines().nth(5).unwrap();
+    let shorter = table.replacen(&format!("{row}\n"), "", 1);
+    sandbox.write("t.tsv", &shorter);
+    let says =
+        ["run: the data have changed since the training (t.tsv)", "--queries", "train again"];
+    let calls: [&[&str]; 5] = [
+        &["evaluate", "run"],
+        &["evaluate", "run", "--split", "validation"],
+        // the folder of the training, which is named
+        &["evaluate", "run", "--data", "."],
+        &["compare", "run", "run"],
+        &["predict", "run", "texts.txt", "--coverage", "0.5"],
+    ];
+    calls.iter().for_each(|call| sandbox.fail(call, 2, &says));
+    let train = warnings(&sandbox, &["evaluate", "run", "--split", "train"]);
+    assert!(train.contains("(t.tsv): the train split may have pairs"), "{train}");
+    // classes have names, whatever the numbers of the rows are
+    sandbox.succeed(&["evaluate", "run", "--queries", "t.tsv"]);
+
+    // a server starts, without a confidence
+    let served = Served::start(&sandbox, &["run"]);
+    let begun = Instant::now();
+    let lacks = "answers go without how often validation queries are right: run: the data have";
+    while !sandbox.read("serve.log").contains(lacks) {
+        assert!(begun.elapsed() < Duration::from_secs(60), "{}", sandbox.read("serve.log"));
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let found = served.ask("/api/search", &serde_json::json!({"texts": ["stone river"]}));
+    let answer = &found["answers"][0];
+    assert!(answer["hits"][0].is_object() && answer["confidence"].is_null(), "{found}");
+    drop(served);
+
+    // data in another place may be others
+    fs::create_dir(sandbox.path("other")).unwrap();
+    sandbox.write("other/t.tsv", &shorter);
+    sandbox.write("t.tsv", &table);
+    let other = warnings(&sandbox, &["evaluate", "run", "--data", "other"]);
+    assert!(other.contains("has other data than those of the training (t.tsv)"), "{other}");
+    let same = warnings(&sandbox, &["evaluate", "run"]);
+    assert!(!same.contains("since the training"), "{same}");
+    let again = json(&sandbox.succeed(&["evaluate", "run", "--json"]));
+    assert_eq!(again["accuracy"], report["accuracy"]);
+
+    // a run of an earlier version does not know its tables
+    let mut metrics = json(&sandbox.read("run/metrics.json").replace('\n', " "));
+    metrics.as_object_mut().unwrap().remove("tables").unwrap();
+    sandbox.write("run/metrics.json", &metrics.to_string());
+    fs::remove_file(sandbox.path("run/fingerprints.safetensors")).unwrap();
+    sandbox.write("t.tsv", &shorter);
+    sandbox.succeed(&["evaluate", "run"]);
+}
+
+#[test]
+fn splits_in_files_of_their_own_are_read_beside_tables_that_have_changed() {
+    let sandbox = Sandbox::new();
+    let report = sandbox.train("small.toml", &[]);
+    let fold = ["--out", "fold", "--set", "data.fold={count=3, held=1}"];
+    sandbox.succeed(&[&["train", "small.toml"][..], &fold].concat());
+    let ensemble = "\n[ensemble]\n\n[[ensemble.members]]\nname = \"one\"\n\n\
+                    [[ensemble.members]]\nname = \"two\"\ntraining.epochs = 2\n";
+    sandbox.write("two.toml", &(CONFIG.to_owned() + ensemble));
+    sandbox.succeed(&["train", "two.toml"]);
+
+    let append = |file: &str, row: &str| {
+        let text = sandbox.read(file) + row;
+        sandbox.write(file, &text);
+    };
+    append("data/small/train.tsv", "o3\ta ring of kind HEX\n");
+    let changed = "the data have changed since the training (train.tsv)";
+    for split in ["validation", "test"] {
+        let said = warnings(&sandbox, &["evaluate", "runs/small", "--split", split]);
+        assert!(said.contains(changed), "{said}");
+    }
+    let again = json(&sandbox.succeed(&["evaluate", "runs/small", "--json"]));
+    assert_eq!(again["mrr"], report["mrr"]);
+    // parts of a cross-validation are drawn from the training pairs, the test pairs are not
+    sandbox.fail(&["evaluate", "fold", "--split", "validation"], 2, &["fold: ", changed]);
+    assert!(warnings(&sandbox, &["evaluate", "fold"]).contains(changed));
+
+    append("data/small/validation.tsv", "o4\ta ring of kind HEX\n");
+    let changed = "the data have changed since the training (train.tsv, validation.tsv)";
+    let validation = ["evaluate", "runs/small", "--split", "validation"];
+    sandbox.fail(&validation, 2, &["runs/small: ", changed]);
+    assert!(warnings(&sandbox, &["evaluate", "runs/small"]).contains(changed));
+    // each member has its own tables
+    let members = ["evaluate", "runs/two", "--split", "validation"];
+    sandbox.fail(&members, 2, &["one: ", changed]);
+}
+
+#[test]
+fn rows_of_a_table_that_has_changed_have_other_numbers() {
+    let sandbox = Sandbox::new();
+    let row = |at: usize| {
+        let word = ["red", "blue", "green"][at % 3];
+        format!("a {word} thing with the number {at},{:.2}\n", (at * 37 % 80) as f64 * 1.75)
+    };
+    let table = |rows: Range<usize>| format!("text,value\n{}", rows.map(row).collect::<String>());
+    sandbox.write("things.csv", &table(0..80));
+    sandbox.succeed(&["init", "things.csv"]);
+    assert!(sandbox.read("things.toml").contains("numbered = true"));
+    sandbox.succeed(&["train", "things.toml", "--out", "run"]);
+    sandbox.succeed(&["evaluate", "run", "--queries", "things.csv"]);
+    sandbox.write("things.csv", &table(1..80));
+    let says = ["things.csv: the table has changed since the training of run", "another name"];
+    sandbox.fail(&["evaluate", "run", "--queries", "things.csv"], 2, &says);
+    sandbox.write("copy.csv", &table(1..80));
+    sandbox.succeed(&["evaluate", "run", "--queries", "copy.csv"]);
 }

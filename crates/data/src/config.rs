@@ -112,6 +112,19 @@ impl DataConfig {
         }
     }
 
+    /// Returns the files that say which pairs a split has, by their names in the folder of the data: its own, or those that
+    /// its pairs are drawn from.
+    pub fn files_of_split(&self, name: SplitName) -> Vec<&str> {
+        let facts = self.facts();
+        let is_divided = |fold: &FoldConfig| fold.nested || name != SplitName::Test;
+        if self.fold.as_ref().is_some_and(is_divided) {
+            let divided = facts.files.iter().filter(|(key, _)| *key != "data.test");
+            return divided.map(|&(_, file)| file).collect();
+        }
+        let own: Vec<&str> = facts.files_of_split(name).collect();
+        if own.is_empty() { facts.files_of("data.file").collect() } else { own }
+    }
+
     /// Returns the same with the queries' ids in the column `column` of the tables of pairs.
     ///
     /// # Errors

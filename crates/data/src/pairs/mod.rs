@@ -65,11 +65,7 @@ pub(crate) trait Pairs {
     /// Reads a split without its outputs; none if there is no such split.
     fn split(&self, name: SplitName, wanted: &Wanted) -> Result<Option<Split>, Error> {
         let facts = self.facts();
-        let files = facts.files_of(match name {
-            SplitName::Train => "data.train",
-            SplitName::Validation => "data.validation",
-            SplitName::Test => "data.test",
-        });
+        let files = facts.files_of_split(name);
         let parts = files.map(|file| self.queries(&wanted.root()?.file(file), wanted));
         joined(parts.collect::<Result<Vec<_>, Error>>()?)
     }
@@ -113,6 +109,15 @@ impl<'a> PairFacts<'a> {
     /// Returns the files that a key names.
     pub(crate) fn files_of(&self, key: &str) -> impl Iterator<Item = &'a str> {
         self.files.iter().filter(move |(file_key, _)| *file_key == key).map(|&(_, file)| file)
+    }
+
+    /// Returns the files that hold the pairs of a split and no others.
+    pub(crate) fn files_of_split(&self, name: SplitName) -> impl Iterator<Item = &'a str> {
+        self.files_of(match name {
+            SplitName::Train => "data.train",
+            SplitName::Validation => "data.validation",
+            SplitName::Test => "data.test",
+        })
     }
 
     /// Checks what the facts tell: files of pairs stay inside the folder, and the folder inside the data root.

@@ -1,0 +1,105 @@
+//! Whether the data of a run are those that it was trained on.
+
+use std::path::Path;
+
+use dsokr_core::Argument;
+use dsokr_data::{DataRoot, SplitName};
+use tracing::warn;
+
+use super::Member;
+use crate::error::Error;
+use crate::run_dir::learned_tables;
+
+impl Member {
+    /// Refuses a split whose table has changed since the training: its pairs may be pairs that the run has learned from. Warns
+    /// where other tables have changed, for the training split, and where the data are in a place that `data` names and that is
+    /// not the one of the training, so that they may be others on purpose.
+    ///
+    /// # Errors
+    /// [`dsokr_core::Error::File`] of the run.
+    pub(super) fn check_unchanged(
+        &self,
+        name: SplitName,
+        data: Option<&Path>,
+        root: &DataRoot,
+    ) -> Result<(), Error> {
+        let changed = self.changed_tables(root)?;
+        let (Some(run), false) = (&self.folder, changed.is_empty()) else { return Ok(()) };
+        let of_split = self.config.data.files_of_split(name);
+        let of_split = changed.iter().any(|table| of_split.contains(&table.as_str()));
+        let is_elsewhere = data.is_some() && !self.is_trained_in(root);
+        let tables = changed.join(", ");
+        let learned =
+            format!("pairs of the {name} split may be pairs that the run has learned from");
+        let doubt = match (of_split, name) {
+            (false, _) => "the run and its candidates are those of the earlier tables".to_owned(),
+            (true, SplitName::Train) => {
+                format!("the {name} split may have pairs that the run has not learned from")
+            }
+            (true, SplitName::Validation | SplitName::Test) if is_elsewhere => learned,
+            (true, SplitName::Validation | SplitName::Test) => {
+                let queries = Argument::new("queries").with("FILE");
+                let calibration = Argument::new("calibration").with("FILE");
+                let message = format_args!(
+                    "the data have changed since the training ({tables}): {learned}; give a table of your own by {queries}, for \
+                     sets of candidates by {calibration}, or train again"
+                );
+                return Err(Error::run(run, message));
+            }
+        };
+        let run = run.display();
+        if is_elsewhere {
+            let folder = root.folder().unwrap_or_else(|| Path::new("")).display();
+            warn!("{run}: {folder} has other data than those of the training ({tables}): {doubt}");
+        } else {
+            warn!("{run}: the data have changed since the training ({tables}): {doubt}");
+        }
+        Ok(())
+    }
+
+    /// Refuses the table that the run was trained on as a `file` of queries, where it has changed since and the numbers of its
+    /// rows say what the right outputs are: those of the candidates are the earlier numbers.
+    ///
+    /// # Errors
+    /// [`dsokr_core::Error::File`] of the table.
+    pub(super) fn check_row_numbers(&self, file: &Path, data: Option<&Path>) -> Result<(), Error> {
+        // a class has its name
+        if !self.config.data.facts().numbered || self.config.output.features.are_classes() {
+            return Ok(());
+        }
+        let (Ok(root), Ok(path)) = (self.config.data_root(data), file.canonicalize()) else {
+            return Ok(());
+        };
+        let is_file =
+            |table: &String| root.file(table).canonicalize().is_ok_and(|table| table == path);
+        if !self.changed_tables(&root)?.iter().any(is_file) {
+            return Ok(());
+        }
+        let message = format_args!(
+            "the table has changed since the training of {}, and numbers of its rows, which say what the right outputs are, may \
+             be those of others: copy it to a file with another name, or train again",
+            self.name
+        );
+        Err(Error::run(file, message))
+    }
+
+    /// The tables that the run has learned from, by their names in the folder of the data, and that are others now. A table
+    /// that is gone or cannot be read is not among them: reading it says what is wrong.
+    fn changed_tables(&self, root: &DataRoot) -> Result<Vec<String>, Error> {
+        let Some(run) = &self.folder else { return Ok(Vec::new()) };
+        let learned = learned_tables(run)?;
+        if learned.is_empty() {
+            return Ok(Vec::new());
+        }
+        let now = self.config.source().table_sums(root);
+        let is_other =
+            |(table, sum): &(String, String)| now.get(table).is_some_and(|now| now != sum);
+        Ok(learned.into_iter().filter(is_other).map(|(table, _)| table).collect())
+    }
+
+    /// Whether the folder of the data is the one of the training.
+    fn is_trained_in(&self, root: &DataRoot) -> bool {
+        let folder = root.folder().and_then(|folder| folder.canonicalize().ok());
+        folder.is_some() && folder == self.config.trained_on
+    }
+}
