@@ -74,6 +74,7 @@ impl Problem {
         budget: Budget,
     ) -> Result<Self, Error> {
         let device = open_device(ranks, config, processor)?;
+        budget.afford(&memory::of_data(config, root))?;
         // before they are read, so that a change from then on is known
         let tables = Arc::new(config.source().table_sums(root));
         let (mut dataset, mut scaling) = read(config, root, budget)?;
