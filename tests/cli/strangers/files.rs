@@ -438,7 +438,7 @@ fn columns_of_numbers_keep_the_order_of_the_training() {
     };
     let config = |test: &str| {
         format!(
-            "[data]\nsource = \"pool\"\nfolder = \"./\"\nfile = \"three.csv\"\n{test}\
+            "[data]\nsource = \"pool\"\nfolder = \"./\"\nfile = \"three.csv\"\nnumbered = true\n{test}\
              splits = {{ validation = 20 }}\ninputs = {{ column = \"x1..x3\", numbers = true }}\n\
              [output]\nlabel = \"class\"\nfeatures = {{ kind = \"classes\", column = \"class\" }}\n\
              kernel = {{ name = \"linear\" }}\n[sketch]\nfull = true\n\
