@@ -36,6 +36,7 @@ pub mod graph;
 mod groups;
 mod isotopes;
 pub mod kernels;
+mod marked;
 mod mol_file;
 mod molecule;
 mod moves;

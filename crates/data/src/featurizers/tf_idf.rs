@@ -265,15 +265,18 @@ impl NgramBlock {
     }
 }
 
-/// Whether some of the blocks are of words, and texts have n-grams of shorter words than these.
+/// Whether some of the blocks are of words, of which texts have shorter ones alone.
 fn shorter_words_help(configs: &[NgramConfig], texts: &[CasedText]) -> bool {
     let longer =
         |ngrams: &&NgramConfig| ngrams.kind == NgramKind::Words && ngrams.shortest_word() > 1;
+    let gives_some = |ngrams: &NgramConfig| {
+        let mut some = false;
+        texts.iter().for_each(|text| ngrams.each(text, &mut |_| some = true));
+        some
+    };
     configs.iter().filter(longer).any(|ngrams| {
         let shorter = NgramConfig { min_characters: Some(1), ..ngrams.clone() };
-        let mut some = false;
-        texts.iter().for_each(|text| shorter.each(text, &mut |_| some = true));
-        some
+        !gives_some(ngrams) && gives_some(&shorter)
     })
 }
 

@@ -73,8 +73,8 @@ fn the_shortest_word_is_a_key_of_blocks_of_words() {
     assert!(!serde_json::to_string(&words).unwrap().contains("min_characters"));
     for (kind, shortest, allowed) in [
         (NgramKind::Words, 0, "1 or more"),
-        (NgramKind::Characters, 2, "absent"),
-        (NgramKind::AcrossWords, 1, "absent"),
+        (NgramKind::Characters, 2, "remove it"),
+        (NgramKind::AcrossWords, 1, "remove it"),
     ] {
         let config = NgramConfig { min_characters: Some(shortest), ..ngrams(kind, 1, 2) };
         let refused = config.validate().unwrap_err().to_string();

@@ -5,8 +5,8 @@ use super::marks::marks;
 use super::tree::Tree;
 use crate::element::Element;
 use crate::formula::{counted, signed};
+use crate::marked::Marked;
 use crate::molecule::{Atom, Bond, BondOrder, HYDROGEN, Molecule};
-use crate::smiles::Marked;
 
 /// A SMILES with the order of its atoms.
 pub(crate) struct Written {

@@ -26,7 +26,6 @@ pub use self::formula::Formula;
 use self::plain::plain;
 pub use self::scan::{MAX_ATOMS, MAX_LENGTH, MAX_NESTING, MAX_RING_WILDCARDS, MAX_RINGS};
 use self::scan::{Positions, check_aromatic_atoms, check_wildcards, has_aromatic};
-pub(crate) use self::stereo::Marked;
 use self::stereo::{centers, directed, geometries};
 use self::valence::{check_valences, too_many_bonds};
 use crate::element::Element;

@@ -5,6 +5,7 @@ use chematic_core::{
     AtomIdx, BondIdx, BondOrder as Order, Chirality, Molecule as Parsed, STEREO_H_SENTINEL,
 };
 
+use crate::marked::Marked;
 use crate::molecule::{BondOrder, Center, Geometry, HYDROGEN, Molecule};
 
 /// Returns whether a bond of an end of a double bond is written with a direction, and no second one contradicts it.
@@ -17,33 +18,6 @@ pub(super) fn directed(view: &Parsed, double_bond: BondIdx, end: AtomIdx) -> boo
     let others = view.neighbors(end).filter(|&(_, bond)| bond != double_bond);
     let sides: Vec<bool> = others.filter_map(|(_, bond)| marker_side(view, bond, end)).collect();
     has_mark && (sides.len() < 2 || sides[0] != sides[1])
-}
-
-/// How a text writes an atom that has a mark, `@` or `@@`.
-pub(crate) struct Marked {
-    /// The number of atoms bound to it; hydrogens in its brackets are none.
-    pub(crate) degree: usize,
-    /// Whether its brackets hold a hydrogen.
-    pub(crate) has_hydrogen: bool,
-    /// Whether it has neither multiple nor aromatic bonds.
-    pub(crate) is_saturated: bool,
-    /// Whether a connected part of the molecule begins with it.
-    pub(crate) is_first: bool,
-    /// The number of its ring labels.
-    pub(crate) ring_labels: usize,
-}
-
-impl Marked {
-    /// Returns whether `@` means what OpenSMILES calls `@@`. RDKit reads and writes it so at two kinds of atoms with a
-    /// pair of electrons: at one with three single bonds and one ring label, wherever the label's ring ends, and at one
-    /// with two bonds and a hydrogen behind another atom.
-    pub(crate) fn is_turned(&self) -> bool {
-        match (self.degree, self.has_hydrogen) {
-            (3, false) => self.is_saturated && self.ring_labels == 1,
-            (2, true) => !self.is_first,
-            _ => false,
-        }
-    }
 }
 
 /// Returns how a text writes an atom whose brackets hold a hydrogen or not.
