@@ -488,7 +488,7 @@ metric = "f1"
 
 fn class_row(row: usize) -> String {
     let value = 1 + row % 5;
-    if row % 2 == 0 { format!("+1 1:1 2:{value}\n") } else { format!("-1 3:1 4:{value}\n") }
+    if row.is_multiple_of(2) { format!("+1 1:1 2:{value}\n") } else { format!("-1 3:1 4:{value}\n") }
 }
 
 #[test]

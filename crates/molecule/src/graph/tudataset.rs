@@ -12,6 +12,9 @@ use super::{Graph, MAX_EDGES, MAX_NODES, NamedGraph, check_size, empty};
 /// The files of real numbers, which are not read.
 const ATTRIBUTES: [&str; 3] = ["node_attributes", "edge_attributes", "graph_attributes"];
 
+/// The two nodes of an edge, and its label.
+type LabelledEdge = (usize, usize, u64);
+
 /// Characters of an offending text that an error shows.
 const SHOWN: usize = 60;
 
@@ -65,7 +68,7 @@ pub fn read_tudataset(folder: &Path, name: &str) -> Result<Vec<NamedGraph>, Erro
         check_size(&file.path, line, "edges", graph_edges.len() + 1, MAX_EDGES)?;
         graph_edges.push((nodes.place[low], nodes.place[high], label as u64));
     }
-    let graph = |(index, (labels, edges)): (usize, (Vec<u64>, Vec<(usize, usize, u64)>))| {
+    let graph = |(index, (labels, edges)): (usize, (Vec<u64>, Vec<LabelledEdge>))| {
         let all = labels.iter().copied().chain(edges.iter().map(|&(_, _, label)| label));
         // the files hold no number above 2⁶³ − 1
         let negative = all.filter(|&label| label > i64::MAX as u64).collect();
