@@ -21,6 +21,8 @@ pub(super) struct MeasuredRun {
     pub path: PathBuf,
     /// Number of queries.
     pub queries: usize,
+    /// Whether its metrics, or the one that chooses, are of ranks among the candidates.
+    is_ranked: bool,
     config: Checked,
     measured_on: MeasuredOn,
 }
@@ -35,14 +37,15 @@ impl MeasuredRun {
         Ok(record.map(|Record { measured_on, report, .. }| Self {
             path: path.to_path_buf(),
             queries: report.metrics.ranks.queries,
+            is_ranked: report.metrics.has_ranks() || config.evaluation.metric.is_of_ranks(),
             config: config.clone(),
             measured_on,
         }))
     }
 
     /// What this run is known to be measured on otherwise than another one, in words; none where nothing is known to differ.
-    /// Queries are compared where both runs read the same of them, candidates where the features of outputs leave out no rows,
-    /// or the same ones, and right outputs where both have the same features.
+    /// Queries are compared where both runs read the same of them, candidates where both are ranked among them and the features
+    /// of outputs leave out no rows, or the same ones, and right outputs where both have the same features.
     pub fn difference(&self, other: &Self) -> Option<&'static str> {
         let [ours, theirs] = [&self.measured_on, &other.measured_on];
         let differ = |ours: &Option<String>, theirs: &Option<String>| {
@@ -54,6 +57,8 @@ impl MeasuredRun {
         }
         let skips = |config: &Checked| config.data.on_bad_row != OnBadRow::Stop;
         if let (Some(ours), Some(theirs)) = (&ours.candidates, &theirs.candidates)
+            && self.is_ranked
+            && other.is_ranked
             && ours.differ(theirs)
             && (!configs.into_iter().any(skips) || same_features(configs))
         {
