@@ -148,8 +148,8 @@ impl SweepRequest<'_> {
     ///
     /// # Errors
     /// Settings that are not valid, keys that say how runs are evaluated, and a folder with a sweep of a different configuration,
-    /// before any training; runs that are measured on other queries or lists of candidates than others, whose files have
-    /// changed; a folder into which another process writes a sweep; errors of a training.
+    /// before any training; a table that has changed since another run of the folder has learned from it, before the training of
+    /// each setting; runs that are measured on other queries or candidates than others, whose files have changed; a folder into which another process writes a sweep; errors of a training.
     pub fn run(&self, observer: &mut dyn Observer) -> Result<Sweep, Error> {
         let base = self.config;
         self.axes.iter().try_for_each(check_key)?;
@@ -217,6 +217,9 @@ impl SweepRequest<'_> {
             let is_new = RunDir::at(&out).report()?.is_none();
             // what an interrupted training has taken
             let before = if is_new { RunDir::at(&out).logged_seconds()? } else { 0.0 };
+            if is_new {
+                measured.check_tables(&out, config, &config.data_root(self.data)?)?;
+            }
             let report = self.train(config, &out, observer)?;
             let setting = with_keys(setting, &keys, config)?;
             let seconds = if is_new {
