@@ -356,6 +356,25 @@ fn a_value_in_other_words_is_the_same_value() {
     ]
     .map(|(setting, seeds)| (setting.to_owned(), seeds.to_owned()));
     assert_eq!(BTreeSet::from_iter(spreads), BTreeSet::from(expected), "{found}");
+
+    // values as the table has them, and keys in another order, are those of the run that is trained
+    for (axes, expected) in [
+        (&["sketch.size=3", "output.power=1e-1,2e-1"][..], &["1e-1", "2e-1"][..]),
+        (&["sketch.size=3", "output.power=0.1,0.3"], &["1e-1", "2e-1", "0.3"]),
+        (&["output.power=0.2", "sketch.size=3"], &["1e-1", "2e-1", "0.3"]),
+    ] {
+        let axes = axes.iter().flat_map(|axis| ["--grid", *axis]);
+        let sweep = ["sweep", "small.toml", "--out", "copied", "--json"].into_iter().chain(axes);
+        let found = json(&sandbox.succeed(&sweep.collect::<Vec<_>>()));
+        let runs = found["runs"].as_array().unwrap().iter();
+        let paths: BTreeSet<&str> = runs.map(|run| run["path"].as_str().unwrap()).collect();
+        let path = |power: &&str| format!("copied/sketch.size=3,output.power={power}");
+        let expected: BTreeSet<String> = expected.iter().map(path).collect();
+        assert!(paths.iter().copied().eq(expected.iter().map(String::as_str)), "{found}");
+        let folders = std::fs::read_dir(sandbox.path("copied")).unwrap();
+        let is_run = |entry: &std::fs::DirEntry| entry.file_type().unwrap().is_dir();
+        assert_eq!(folders.filter(|entry| is_run(entry.as_ref().unwrap())).count(), expected.len());
+    }
 }
 
 #[test]

@@ -99,8 +99,37 @@ pub(super) fn stored(folder: &Path) -> Result<Option<Sweep>, Error> {
 }
 
 impl SweepRequest<'_> {
-    /// The runs of the folder's table that are not among `settings`, with the values of all `keys`. Those that are gone
-    /// are left out.
+    /// The folders of the runs of settings: of the setting's name, or that of a run of the folder's table with the same
+    /// configuration, so that a value in other words is not trained again.
+    ///
+    /// # Errors
+    /// A run whose configuration cannot be read.
+    pub(super) fn folders(
+        path: &Path,
+        before: Option<&Sweep>,
+        (settings, configs): (&[Setting], &[Checked]),
+    ) -> Result<Vec<PathBuf>, Error> {
+        let named: Vec<PathBuf> =
+            settings.iter().map(|setting| path.join(folder(setting))).collect();
+        let mut earlier = Vec::new();
+        for run in before.into_iter().flat_map(|before| &before.runs) {
+            let out = path.join(run.path.file_name().unwrap_or_default());
+            if !named.contains(&out) && out.exists() {
+                earlier.push((RunDir::at(&out).config()?, out));
+            }
+        }
+        let place = |(named, config): (PathBuf, &Checked)| match earlier
+            .iter()
+            .find(|(stored, _)| stored == config)
+        {
+            Some((_, out)) if !named.exists() => out.clone(),
+            Some(_) | None => named,
+        };
+        Ok(named.into_iter().zip(configs).map(place).collect())
+    }
+
+    /// The runs of the folder's table that are not among those of `configs` in `folders`, with the values of all `keys`. Those
+    /// that are gone are left out.
     ///
     /// # Errors
     /// [`dsokr_core::Error::File`] where the folder has a sweep of a different configuration.
@@ -108,15 +137,10 @@ impl SweepRequest<'_> {
         &self,
         path: &Path,
         before: Sweep,
-        (keys, settings): (&[String], &[Setting]),
+        keys: &[String],
+        (configs, folders): (&[Checked], &[PathBuf]),
         split: SplitName,
     ) -> Result<Vec<SweepRun>, Error> {
-        let folders: Vec<PathBuf> =
-            settings.iter().map(|setting| path.join(folder(setting))).collect();
-        let new: Vec<Checked> = settings
-            .iter()
-            .map(|setting| self.config_of(setting, split))
-            .collect::<Result<_, Error>>()?;
         let mut others = Vec::new();
         for SweepRun { setting, failure, seconds, path: run, .. } in before.runs {
             let setting: Setting = before.keys.iter().cloned().zip(setting).collect();
@@ -142,8 +166,8 @@ impl SweepRequest<'_> {
                 );
                 return Err(Error::run(path.join(TABLE), message));
             }
-            // the same run under the keys of this sweep, or with a value in other words
-            if new.contains(&config) {
+            // one that an earlier version has trained again, under other keys or with a value in other words
+            if configs.contains(&config) {
                 continue;
             }
             let report = match (RunDir::at(&out).report()?, failure) {
