@@ -631,6 +631,25 @@ fn a_sweep_joins_runs_that_are_measured_on_the_same_candidates() {
     assert_eq!(sandbox.read("all/sweep.csv"), table);
     without("ranked_among");
     sandbox.succeed(&sweep("sketch.size=10"));
+
+    // a run that has learned from another table is not measured anew, although its candidates are others too
+    let seeds = |seeds| ["sweep", "small.toml", "--out", "seeds", "--grid", seeds];
+    sandbox.succeed(&seeds("seed=0"));
+    sandbox.write("data/small/outputs.tsv", &outputs);
+    sandbox.succeed(&[
+        "train",
+        "small.toml",
+        "--quiet",
+        "--out",
+        "seeds/seed=1",
+        "--set",
+        "seed=1",
+    ]);
+    let says = [
+        "seeds/seed=1: it has learned from another outputs.tsv than seeds/seed=0",
+        "remove seeds/seed=1, which was trained later",
+    ];
+    sandbox.fail(&seeds("seed=0,1"), 2, &says);
 }
 
 /// A pool's splits depend on the seed, so fingerprints of the queries tell nothing.

@@ -91,6 +91,18 @@ impl MeasuredRuns {
     pub fn add(&mut self, path: &Path, config: &Checked) -> Result<(), Error> {
         let Some(run) = MeasuredRun::read(path, config)? else { return Ok(()) };
         for other in &self.runs {
+            // first, since such a run cannot be measured anew
+            if let Some(table) = other.other_table(config, &run.measured_on.tables) {
+                let later = if run.date < other.date { &other.path } else { &run.path };
+                let message = format!(
+                    "it has learned from another {table} than {}: the file has changed; choose a different folder with {}, or \
+                     remove {}, which was trained later, or the runs that were trained before",
+                    other.path.display(),
+                    Argument::new("out"),
+                    later.display()
+                );
+                return Err(Error::run(path, message));
+            }
             let difference = run.difference(other);
             if let Some(difference) = difference
                 && read_the_same(&other.config, config)
@@ -107,17 +119,6 @@ impl MeasuredRuns {
                 let message = format!(
                     "it is measured on {difference} than {}: the files have changed; {remedy}",
                     other.path.display()
-                );
-                return Err(Error::run(path, message));
-            }
-            if let Some(table) = other.other_table(config, &run.measured_on.tables) {
-                let later = if run.date < other.date { &other.path } else { &run.path };
-                let message = format!(
-                    "it has learned from another {table} than {}: the file has changed; choose a different folder with {}, or \
-                     remove {}, which was trained later, or the runs that were trained before",
-                    other.path.display(),
-                    Argument::new("out"),
-                    later.display()
                 );
                 return Err(Error::run(path, message));
             }
