@@ -425,6 +425,18 @@ fn a_sweep_ends_at_a_budget_of_time_or_where_nothing_is_gained() {
     let runs = found["runs"].as_array().unwrap();
     assert!(runs.len() == 3 && runs.iter().all(|run| !run["value"].is_null()), "{found}");
     assert_eq!(sandbox.read("all/sweep.csv").lines().count(), 4);
+    // as they were, whatever they took
+    let failed = |found: &Value| {
+        let failed = |run: &&Value| run["value"].is_null() && !run["failure"].is_null();
+        let runs = found["runs"].as_array().unwrap().iter().filter(failed);
+        runs.map(|run| run["setting"][0].as_str().unwrap().to_owned()).collect::<BTreeSet<_>>()
+    };
+    let found = sweep("all", "1e-6");
+    assert_eq!(failed(&found), BTreeSet::from(["20".to_owned()]), "{found}");
+    let other = ["sweep", "small.toml", "--grid", "sketch.size=3,20", "--out", "all", "--json"];
+    let found = json(&sandbox.succeed(&[&other[..], &["--budget", "1e-6"]].concat()));
+    assert_eq!(failed(&found), BTreeSet::from(["20".to_owned(), "3".to_owned()]), "{found}");
+    assert_eq!(found["runs"].as_array().unwrap().len(), 3, "{found}");
 }
 
 /// A kill may come between the run's metrics and the table.

@@ -172,14 +172,11 @@ impl SweepRequest<'_> {
         let split = if chooses(&keys) { SplitName::Validation } else { base.evaluation.split };
         let (settings, configs) = self.distinct(settings, split)?;
         let folders = Self::folders(&path, before.as_ref(), (&settings, &configs))?;
-        let times = before.iter().flat_map(|before| &before.runs);
-        let times: Vec<_> = times.map(|run| (run.path.clone(), run.seconds)).collect();
+        let rows: Vec<SweepRun> = before.iter().flat_map(|before| &before.runs).cloned().collect();
         // the table may name the folder in other words
-        let listed = |out: &Path| {
-            times.iter().find(|(run, _)| run.file_name() == out.file_name()).map(|(_, time)| *time)
-        };
+        let listed = |out: &Path| rows.iter().find(|run| run.path.file_name() == out.file_name());
         // what a complete run took: a kill may have come before the table was written, but the log is there
-        let taken = |out: &Path| match listed(out).flatten() {
+        let taken = |out: &Path| match listed(out).and_then(|run| run.seconds) {
             Some(seconds) => Ok::<_, Error>(Some(seconds)),
             None => Ok(Some(RunDir::at(out).logged_seconds()?).filter(|&seconds| seconds > 0.0)),
         };
@@ -195,17 +192,17 @@ impl SweepRequest<'_> {
             measured.add(out, config)?;
         }
         let metric = base.evaluation.metric;
-        // the complete runs of these settings that the folder's table has
+        // the complete runs of these settings that the folder's table has, as they are there: a budget may not reach them
         let mut earlier: Vec<SweepRun> = Vec::new();
         for ((setting, config), out) in settings.iter().zip(&configs).zip(&folders) {
-            if listed(out).is_some()
+            if let Some(row) = listed(out)
                 && let Some(report) = RunDir::at(out).report()?
             {
                 let setting = with_keys(setting, &keys, config)?;
                 let seconds = taken(out)?;
-                let run = SweepRun::from_report(setting, out.clone(), metric, Ok(report));
-                let run = SweepRun { seconds, ..run };
-                earlier.push(self.within_budget(run, None, metric).0);
+                let report = row.failure.clone().map_or(Ok(report), Err);
+                let run = SweepRun::from_report(setting, out.clone(), metric, report);
+                earlier.push(SweepRun { seconds, ..run });
             }
         }
         let mut trained = 0u32;
@@ -248,7 +245,6 @@ impl SweepRequest<'_> {
                 break;
             }
         }
-        // a budget may end the sweep before settings whose runs are complete
         let all = with_earlier(&runs, &earlier);
         let sweep = self.sweep(&path, split, &keys, all, &measured);
         sweep.write()?;
