@@ -327,6 +327,28 @@ fn sweeps_try_all_settings_and_go_on_where_they_stopped() {
     assert_eq!(sandbox.read("sweep/sweep.csv").lines().count(), 8);
 }
 
+/// As a sweep over `data.splits.seed` of an earlier version, which was evaluated on the validation split.
+#[test]
+fn a_sweep_over_seeds_names_the_split_that_it_has_begun_with() {
+    let sandbox = Sandbox::new();
+    let sweep = |seeds: &'static str, more: &[&'static str]| {
+        [&["sweep", "small.toml", "--out", "all", "--grid", seeds][..], more].concat()
+    };
+    let validation = ["--set", "evaluation.split=validation"];
+    sandbox.succeed(&sweep("seed=0,1", &validation));
+    let says = [
+        "all/sweep.json",
+        "evaluated on the validation split, and this one is on the test split",
+        "--out",
+        "go on with --set evaluation.split=validation",
+    ];
+    for seeds in ["seed=0,1", "seed=2"] {
+        sandbox.fail(&sweep(seeds, &[]), 2, &says);
+    }
+    assert!(!sandbox.path("all/seed=2").exists(), "nothing is trained");
+    sandbox.succeed(&sweep("seed=0,1,2", &validation));
+}
+
 #[test]
 fn a_value_in_other_words_is_the_same_value() {
     let sandbox = Sandbox::new();

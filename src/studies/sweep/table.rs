@@ -6,7 +6,7 @@ use dsokr_core::Argument;
 use dsokr_data::SplitName;
 
 use super::seeds::SeedSpread;
-use super::{SEED, Setting, Sweep, SweepRequest, SweepRun, folder, repeats, with_keys};
+use super::{SEED, Setting, Sweep, SweepRequest, SweepRun, chooses, folder, repeats, with_keys};
 use crate::config::Checked;
 use crate::error::Error;
 use crate::metrics::metric::Metric;
@@ -132,7 +132,7 @@ impl SweepRequest<'_> {
     /// that are gone are left out.
     ///
     /// # Errors
-    /// [`dsokr_core::Error::File`] where the folder has a sweep of a different configuration.
+    /// [`dsokr_core::Error::File`] where the folder has a sweep of a different configuration, or evaluated on another split.
     pub(super) fn others(
         &self,
         path: &Path,
@@ -145,14 +145,20 @@ impl SweepRequest<'_> {
         for SweepRun { setting, failure, seconds, path: run, .. } in before.runs {
             let setting: Setting = before.keys.iter().cloned().zip(setting).collect();
             let out = path.join(run.file_name().unwrap_or_default());
-            if folders.contains(&out) || !out.exists() {
+            if !out.exists() {
                 continue;
             }
+            let is_own = folders.contains(&out);
             let config = self.config_of(&setting, split)?;
             let stored = RunDir::at(&out).config()?;
             if stored != config {
                 let stored_split = stored.evaluation.split;
-                let difference = if self.config_of(&setting, stored_split)? == stored {
+                let is_of_split = self.config_of(&setting, stored_split)? == stored;
+                // its training goes on with what may be changed, and refuses the rest
+                if is_own && !is_of_split {
+                    continue;
+                }
+                let difference = if is_of_split {
                     format!(
                         "evaluated on the {stored_split} split, and this one is on the {split} split"
                     )
@@ -160,14 +166,19 @@ impl SweepRequest<'_> {
                     let file = out.join("config.toml");
                     format!("of a different configuration, as {} says", file.display())
                 };
-                let message = format!(
+                let mut message = format!(
                     "the folder has a sweep {difference}: choose a different one with {}",
                     Argument::new("out")
                 );
+                // a sweep that chooses has no other split
+                if is_of_split && !chooses(keys) {
+                    let set = Argument::new("set").with(format!("evaluation.split={stored_split}"));
+                    message += &format!(", or go on with {set}");
+                }
                 return Err(Error::run(path.join(TABLE), message));
             }
             // one that an earlier version has trained again, under other keys or with a value in other words
-            if configs.contains(&config) {
+            if is_own || configs.contains(&config) {
                 continue;
             }
             let report = match (RunDir::at(&out).report()?, failure) {
