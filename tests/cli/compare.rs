@@ -552,6 +552,14 @@ fn random_sweeps_draw_from_ranges() {
     assert_eq!(names(&three).len(), 3);
     assert!(names(&two).iter().all(|name| names(&three).contains(name)), "{three}");
 
+    // each setting has another seed
+    let seeds =
+        ["sweep", "small.toml", "--random", "3", "--grid", "seed=0..1000", "--out", "seeds"];
+    let text = sandbox.succeed(&[&seeds[..], &axes].concat());
+    let says = "no setting is chosen: no seed or part is one of all settings, so their means are not compared: lists of \
+                seeds in --grid without --random";
+    assert!(text.contains(says), "{text}");
+
     // a key with fractions has them between whole ends too
     let range = "training.learning_rate=1..5:log";
     let fractions = ["sweep", "small.toml", "--random", "3", "--grid", range, "--out", "fractions"];
