@@ -11,9 +11,9 @@ use crate::error::Error;
 use crate::run_dir::learned_tables;
 
 impl Member {
-    /// Refuses a split whose table has changed since the training: its pairs may be pairs that the run has learned from. Warns
-    /// where other tables have changed, for the training split, and where the data are in a place that `data` names and that is
-    /// not the one of the training, so that they may be others on purpose.
+    /// Refuses a split that is drawn from a table which has changed since the training: its pairs may be pairs that the run has
+    /// learned from. Warns where no split is drawn anew, where other tables have changed, for the training split, and where the
+    /// data are in a place that `data` names and that is not the one of the training, so that they may be others on purpose.
     ///
     /// # Errors
     /// [`dsokr_core::Error::File`] of the run.
@@ -35,6 +35,14 @@ impl Member {
             (false, _) => "the run and its candidates are those of the earlier tables".to_owned(),
             (true, SplitName::Train) => {
                 format!("the {name} split may have pairs that the run has not learned from")
+            }
+            (true, SplitName::Validation | SplitName::Test)
+                if !self.config.data.draws_split(name) =>
+            {
+                format!(
+                    "the {name} split may have other pairs than at the training, and if rows have moved to it pairs that the run has \
+                     learned from"
+                )
             }
             (true, SplitName::Validation | SplitName::Test) if is_elsewhere => learned,
             (true, SplitName::Validation | SplitName::Test) => {

@@ -18,8 +18,8 @@ impl Member {
     ///
     /// # Errors
     /// A file that is missing or wrong; [`dsokr_core::Error::Value`] for a test split where there is none;
-    /// [`dsokr_core::Error::File`] where validation or test pairs are in a table, or are drawn from one, that has changed since
-    /// the training: they may be pairs that the run has learned from. A folder that `data` names and that is not the one of the
+    /// [`dsokr_core::Error::File`] where validation or test pairs are drawn from a table that has changed since the training:
+    /// they may be pairs that the run has learned from. A folder that `data` names and that is not the one of the
     /// training may have others.
     pub fn read_split(&self, name: SplitName, data: Option<&Path>) -> Result<Split, Error> {
         let root = self.config.data_root(data)?;

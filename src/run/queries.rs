@@ -117,7 +117,8 @@ impl QueryRequest {
     /// [`Member::coordinates`]. Each of several processes predicts the same; they evaluate the predictions together.
     ///
     /// # Errors
-    /// As [`Run::predict_with`]; errors of reading the queries.
+    /// As [`Run::predict_with`]; errors of reading the queries; [`dsokr_core::Error::Value`] for the training pairs of members that
+    /// learn from different ones.
     pub fn predict(
         &self,
         processes: &Processes,
@@ -126,6 +127,9 @@ impl QueryRequest {
     ) -> Result<PredictedQueries, Error> {
         let data = self.data.as_deref();
         let name = self.split.unwrap_or(run.config().evaluation.split);
+        if self.file.is_none() && name == SplitName::Train {
+            run.check_same_pairs()?;
+        }
         let read = |member: &Member| {
             let split = match &self.file {
                 Some(file) => {
@@ -270,6 +274,25 @@ impl Run {
             processes.check_same("predictions' checksum", &checksum)?;
         }
         Ok(queries)
+    }
+
+    /// Refuses the training pairs of members that learn from different ones, which each draws.
+    fn check_same_pairs(&self) -> Result<(), Error> {
+        let drawn = |member: &Member| {
+            let data = &member.config.data;
+            let is_drawn = data.limit.is_some() || data.corrupted > 0.0;
+            (data.limit, data.corrupted, is_drawn.then_some(member.config.seed))
+        };
+        for member in &self.members[1..] {
+            let same = drawn(member) == drawn(&self.members[0]);
+            let allowed = format_args!(
+                "validation or test: the member {} learns from other pairs than the first one, as data.limit or data.corrupted draw \
+                 them by each seed; evaluate a member by itself",
+                member.name
+            );
+            ensure(same, Argument::new("split"), SplitName::Train, allowed)?;
+        }
+        Ok(())
     }
 
     /// Refuses members that have read different queries.

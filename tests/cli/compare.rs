@@ -327,6 +327,28 @@ fn sweeps_try_all_settings_and_go_on_where_they_stopped() {
     assert_eq!(sandbox.read("sweep/sweep.csv").lines().count(), 8);
 }
 
+/// As a sweep over `data.splits.seed` of an earlier version, which was evaluated on the validation split.
+#[test]
+fn a_sweep_over_seeds_names_the_split_that_it_has_begun_with() {
+    let sandbox = Sandbox::new();
+    let sweep = |seeds: &'static str, more: &[&'static str]| {
+        [&["sweep", "small.toml", "--out", "all", "--grid", seeds][..], more].concat()
+    };
+    let validation = ["--set", "evaluation.split=validation"];
+    sandbox.succeed(&sweep("seed=0,1", &validation));
+    let says = [
+        "all/sweep.json",
+        "evaluated on the validation split, and this one is on the test split",
+        "--out",
+        "go on with --set evaluation.split=validation",
+    ];
+    for seeds in ["seed=0,1", "seed=2"] {
+        sandbox.fail(&sweep(seeds, &[]), 2, &says);
+    }
+    assert!(!sandbox.path("all/seed=2").exists(), "nothing is trained");
+    sandbox.succeed(&sweep("seed=0,1,2", &validation));
+}
+
 #[test]
 fn a_value_in_other_words_is_the_same_value() {
     let sandbox = Sandbox::new();
@@ -356,6 +378,25 @@ fn a_value_in_other_words_is_the_same_value() {
     ]
     .map(|(setting, seeds)| (setting.to_owned(), seeds.to_owned()));
     assert_eq!(BTreeSet::from_iter(spreads), BTreeSet::from(expected), "{found}");
+
+    // values as the table has them, and keys in another order, are those of the run that is trained
+    for (axes, expected) in [
+        (&["sketch.size=3", "output.power=1e-1,2e-1"][..], &["1e-1", "2e-1"][..]),
+        (&["sketch.size=3", "output.power=0.1,0.3"], &["1e-1", "2e-1", "0.3"]),
+        (&["output.power=0.2", "sketch.size=3"], &["1e-1", "2e-1", "0.3"]),
+    ] {
+        let axes = axes.iter().flat_map(|axis| ["--grid", *axis]);
+        let sweep = ["sweep", "small.toml", "--out", "copied", "--json"].into_iter().chain(axes);
+        let found = json(&sandbox.succeed(&sweep.collect::<Vec<_>>()));
+        let runs = found["runs"].as_array().unwrap().iter();
+        let paths: BTreeSet<&str> = runs.map(|run| run["path"].as_str().unwrap()).collect();
+        let path = |power: &&str| format!("copied/sketch.size=3,output.power={power}");
+        let expected: BTreeSet<String> = expected.iter().map(path).collect();
+        assert!(paths.iter().copied().eq(expected.iter().map(String::as_str)), "{found}");
+        let folders = std::fs::read_dir(sandbox.path("copied")).unwrap();
+        let is_run = |entry: &std::fs::DirEntry| entry.file_type().unwrap().is_dir();
+        assert_eq!(folders.filter(|entry| is_run(entry.as_ref().unwrap())).count(), expected.len());
+    }
 }
 
 #[test]
@@ -406,6 +447,18 @@ fn a_sweep_ends_at_a_budget_of_time_or_where_nothing_is_gained() {
     let runs = found["runs"].as_array().unwrap();
     assert!(runs.len() == 3 && runs.iter().all(|run| !run["value"].is_null()), "{found}");
     assert_eq!(sandbox.read("all/sweep.csv").lines().count(), 4);
+    // as they were, whatever they took
+    let failed = |found: &Value| {
+        let failed = |run: &&Value| run["value"].is_null() && !run["failure"].is_null();
+        let runs = found["runs"].as_array().unwrap().iter().filter(failed);
+        runs.map(|run| run["setting"][0].as_str().unwrap().to_owned()).collect::<BTreeSet<_>>()
+    };
+    let found = sweep("all", "1e-6");
+    assert_eq!(failed(&found), BTreeSet::from(["20".to_owned()]), "{found}");
+    let other = ["sweep", "small.toml", "--grid", "sketch.size=3,20", "--out", "all", "--json"];
+    let found = json(&sandbox.succeed(&[&other[..], &["--budget", "1e-6"]].concat()));
+    assert_eq!(failed(&found), BTreeSet::from(["20".to_owned(), "3".to_owned()]), "{found}");
+    assert_eq!(found["runs"].as_array().unwrap().len(), 3, "{found}");
 }
 
 /// A kill may come between the run's metrics and the table.
@@ -498,6 +551,14 @@ fn random_sweeps_draw_from_ranges() {
     };
     assert_eq!(names(&three).len(), 3);
     assert!(names(&two).iter().all(|name| names(&three).contains(name)), "{three}");
+
+    // each setting has another seed
+    let seeds =
+        ["sweep", "small.toml", "--random", "3", "--grid", "seed=0..1000", "--out", "seeds"];
+    let text = sandbox.succeed(&[&seeds[..], &axes].concat());
+    let says = "no setting is chosen: no seed or part is one of all settings, so their means are not compared: lists of \
+                seeds in --grid without --random";
+    assert!(text.contains(says), "{text}");
 
     // a key with fractions has them between whole ends too
     let range = "training.learning_rate=1..5:log";

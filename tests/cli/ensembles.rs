@@ -82,6 +82,26 @@ fn a_killed_ensemble_goes_on_with_the_members_that_are_left() {
     sandbox.fail(&seeds, 2, &["ensemble.seeds"]);
 }
 
+/// Each member draws the pairs that it learns from.
+#[test]
+fn training_pairs_of_an_ensemble_are_those_of_all_members() {
+    let sandbox = Sandbox::new();
+    let members = "\n[ensemble]\n\n[[ensemble.members]]\nname = \"one\"\n\n\
+                   [[ensemble.members]]\nname = \"two\"\nseed = 1\n";
+    sandbox.write("two.toml", &(CONFIG.to_owned() + members));
+    let evaluate = |run| ["evaluate", run, "--split", "train", "--json"];
+    for (out, change) in [("few", "data.limit=40"), ("wrong", "data.corrupted=0.2")] {
+        sandbox.succeed(&["train", "two.toml", "--quiet", "--out", out, "--set", change]);
+        let says =
+            ["--split = train", "data.limit or data.corrupted", "the member two", "by itself"];
+        sandbox.fail(&evaluate(out), 2, &says);
+    }
+    let few = json(&sandbox.succeed(&evaluate("few/members/two")));
+    assert_eq!(number(&few, "queries"), 40.0);
+    sandbox.succeed(&["train", "two.toml", "--quiet", "--out", "all"]);
+    assert_eq!(number(&json(&sandbox.succeed(&evaluate("all"))), "queries"), 60.0);
+}
+
 #[test]
 fn weights_of_members_come_from_held_out_answers() {
     let sandbox = sandbox();

@@ -222,6 +222,17 @@ split = "test"
     assert!(number(&report, "rrmse") < 1.0, "{report}");
     let again = json(&sandbox.succeed(&["evaluate", "runs/small", "--json"]));
     assert_eq!(number(&again, "rrmse"), number(&report, "rrmse"));
+    // numbers that are predicted as they are have no ranks among those of the training pairs
+    let training = ["output.only_training=true", "evaluation.missing_gold=rank-infinity"];
+    let sets: Vec<&str> = training.iter().flat_map(|change| ["--set", *change]).collect();
+    let sweep = ["sweep", "small.toml", "--grid", "data.limit=30,40"];
+    let text = sandbox.succeed(&[&sweep[..], &sets].concat());
+    assert!(text.contains("best: runs/small-sweep/data.limit="), "{text}");
+    for (out, seed) in [("few", "seed=0"), ("others", "seed=1")] {
+        let cv = ["cv", "small.toml", "--folds", "2", "--out", out, "--set", "data.limit=30"];
+        sandbox.succeed(&[&cv[..], &["--set", seed], &sets].concat());
+    }
+    sandbox.succeed(&["compare", "few", "others"]);
     let cut = table.replacen("3 997", "3", 1);
     sandbox.write("data/small/outputs.tsv", &cut);
     let expected = ["outputs.tsv:5", "\"3\"", "2 finite numbers"];

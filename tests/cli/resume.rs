@@ -613,19 +613,43 @@ fn a_sweep_joins_runs_that_are_measured_on_the_same_candidates() {
     let table = sandbox.read("all/sweep.csv");
     let outputs = sandbox.read("data/small/outputs.tsv");
     sandbox.write("data/small/outputs.tsv", &format!("{outputs}o80\tcyclononane\n"));
+    let says = ["outputs.tsv has changed since the training of all/sketch.size=20", "--out"];
+    sandbox.fail(&sweep("sketch.size=10"), 2, &says);
+    assert!(!sandbox.path("all/sketch.size=10").exists(), "nothing is trained");
+    // runs of earlier versions do not say what they have learned from, or what their candidates were
+    let without = |key: &str| {
+        let file = "all/sketch.size=20/metrics.json";
+        let mut record: serde_json::Value = serde_json::from_str(&sandbox.read(file)).unwrap();
+        assert!(record.as_object_mut().unwrap().remove(key).is_some(), "{key}");
+        sandbox.write(file, &record.to_string());
+    };
+    without("tables");
+    fs::remove_file(sandbox.path("all/sketch.size=20/fingerprints.safetensors")).unwrap();
     let says = ["all/sketch.size=10", "other candidates than all/sketch.size=20", "--out"];
     sandbox.fail(&sweep("sketch.size=10"), 2, &says);
     sandbox.fail(&sweep("sketch.size=10"), 2, &says);
     assert_eq!(sandbox.read("all/sweep.csv"), table);
-    // runs of earlier versions do not say what their candidates were
-    let file = "all/sketch.size=20/metrics.json";
-    let mut record: serde_json::Value = serde_json::from_str(&sandbox.read(file)).unwrap();
-    for key in ["ranked_among", "tables"] {
-        assert!(record.as_object_mut().unwrap().remove(key).is_some(), "{key}");
-    }
-    sandbox.write(file, &record.to_string());
-    fs::remove_file(sandbox.path("all/sketch.size=20/fingerprints.safetensors")).unwrap();
+    without("ranked_among");
     sandbox.succeed(&sweep("sketch.size=10"));
+
+    // a run that has learned from another table is not measured anew, although its candidates are others too
+    let seeds = |seeds| ["sweep", "small.toml", "--out", "seeds", "--grid", seeds];
+    sandbox.succeed(&seeds("seed=0"));
+    sandbox.write("data/small/outputs.tsv", &outputs);
+    sandbox.succeed(&[
+        "train",
+        "small.toml",
+        "--quiet",
+        "--out",
+        "seeds/seed=1",
+        "--set",
+        "seed=1",
+    ]);
+    let says = [
+        "seeds/seed=1: it has learned from another outputs.tsv than seeds/seed=0",
+        "remove seeds/seed=1, which was trained later",
+    ];
+    sandbox.fail(&seeds("seed=0,1"), 2, &says);
 }
 
 /// A pool's splits depend on the seed, so fingerprints of the queries tell nothing.
@@ -643,21 +667,30 @@ fn a_sweep_over_seeds_joins_runs_that_have_learned_from_the_same_table() {
     let sweep = |seeds| ["sweep", "pool.toml", "--out", "all", "--grid", seeds];
     sandbox.succeed(&sweep("seed=0,1"));
     let csv = sandbox.read("all/sweep.csv");
+    // the complete runs have the same pairs without the blank line
+    sandbox.write("data/small/all.tsv", &format!("{table}\n"));
+    let says = ["all/seed=2", "all.tsv has changed since the training of all/seed=", "--out"];
+    sandbox.fail(&sweep("seed=0,1,2"), 2, &says);
+    assert_eq!(sandbox.read("all/sweep.csv"), csv);
+    // nothing is trained, so that nothing is in the way of the earlier table
+    sandbox.write("data/small/all.tsv", &table);
+    sandbox.succeed(&sweep("seed=0,1,2"));
+    // a run that was trained by itself
     let shorter: Vec<&str> = table.lines().take(75).collect();
     sandbox.write("data/small/all.tsv", &(shorter.join("\n") + "\n"));
-    let says = ["all/seed=2", "it has learned from another all.tsv than all/seed=", "--out"];
-    sandbox.fail(&sweep("seed=2"), 2, &says);
-    assert_eq!(sandbox.read("all/sweep.csv"), csv);
-    sandbox.write("data/small/all.tsv", &table);
-    sandbox.succeed(&sweep("seed=3"));
+    sandbox.succeed(&["train", "pool.toml", "--quiet", "--out", "all/seed=3", "--set", "seed=3"]);
+    let says = [
+        "all/seed=3: it has learned from another all.tsv than all/seed=",
+        "remove all/seed=3, which was trained later",
+    ];
+    sandbox.fail(&sweep("seed=3"), 2, &says);
     // runs of earlier versions do not say which table they have learned from
-    let file = "all/seed=2/metrics.json";
+    let file = "all/seed=3/metrics.json";
     let mut record: serde_json::Value = serde_json::from_str(&sandbox.read(file)).unwrap();
     assert!(record.as_object_mut().unwrap().remove("tables").is_some());
     sandbox.write(file, &record.to_string());
-    fs::remove_file(sandbox.path("all/seed=2/fingerprints.safetensors")).unwrap();
-    sandbox.write("data/small/all.tsv", &(shorter.join("\n") + "\n"));
-    sandbox.succeed(&sweep("seed=2"));
+    fs::remove_file(sandbox.path("all/seed=3/fingerprints.safetensors")).unwrap();
+    sandbox.succeed(&sweep("seed=3"));
 }
 
 /// A kill between the fit and its corrections leaves a run that has a model.

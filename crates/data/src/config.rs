@@ -116,13 +116,27 @@ impl DataConfig {
     /// its pairs are drawn from.
     pub fn files_of_split(&self, name: SplitName) -> Vec<&str> {
         let facts = self.facts();
-        let is_divided = |fold: &FoldConfig| fold.nested || name != SplitName::Test;
-        if self.fold.as_ref().is_some_and(is_divided) {
+        if self.is_part(name) {
             let divided = facts.files.iter().filter(|(key, _)| *key != "data.test");
             return divided.map(|&(_, file)| file).collect();
         }
         let own: Vec<&str> = facts.files_of_split(name).collect();
         if own.is_empty() { facts.files_of("data.file").collect() } else { own }
+    }
+
+    /// Returns whether a split is drawn from rows that other splits have too, so that it is another one where rows are added: not
+    /// where it has files of its own, nor where a column names the split of each row.
+    pub fn draws_split(&self, name: SplitName) -> bool {
+        let facts = self.facts();
+        let has_file = facts.files_of_split(name).next().is_some();
+        let is_drawn = facts.splits.is_some_and(|splits| splits.column.is_none());
+        self.is_part(name) || (is_drawn && !has_file)
+    }
+
+    /// Whether a split consists of parts of a cross-validation.
+    fn is_part(&self, name: SplitName) -> bool {
+        let fold = self.fold.as_ref();
+        fold.is_some_and(|fold| fold.nested || name != SplitName::Test)
     }
 
     /// Returns the same with the queries' ids in the column `column` of the tables of pairs.

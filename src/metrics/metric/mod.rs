@@ -127,8 +127,12 @@ impl Metric {
     /// The value of the metric; `None` where it was not measured or is not finite. Metrics of ranks are measured where
     /// [`Scores::has_ranks`].
     pub fn measured(self, scores: &Scores) -> Option<f64> {
-        let of_ranks = matches!(self.0.needs, Needs::Ranks | Needs::FiniteRanks);
-        self.read(scores).filter(|_| !of_ranks || scores.has_ranks())
+        self.read(scores).filter(|_| !self.is_of_ranks() || scores.has_ranks())
+    }
+
+    /// Whether it is computed from ranks among candidates.
+    pub(crate) fn is_of_ranks(self) -> bool {
+        matches!(self.0.needs, Needs::Ranks | Needs::FiniteRanks)
     }
 
     /// The figure of this name.

@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Display, Formatter};
 
+use dsokr_core::Argument;
+
 use super::seeds::{Repeat, name, repeat_of, setting_of};
 use super::{Setting, Sweep, SweepRun, chooses, repeats, title};
 use crate::metrics::table::places;
@@ -70,8 +72,13 @@ impl Sweep {
             return Some(Best::Undecided(reason));
         };
         if common.is_empty() {
-            let reason = "no seed or part is one of all settings, so their means are not compared";
-            return Some(Best::Undecided(reason.into()));
+            let reason = format!(
+                "no seed or part is one of all settings, so their means are not compared: lists of seeds in {} without {} are those \
+                 of all settings",
+                Argument::new("grid"),
+                Argument::new("random")
+            );
+            return Some(Best::Undecided(reason));
         }
         let spread = |values: &BTreeMap<Repeat, f64>| {
             let common = values.iter().filter(|(repeat, _)| common.contains(repeat));

@@ -1,9 +1,11 @@
 //! Whether the runs of a sweep are measured on the same queries.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use dsokr_data::SplitName;
+use dsokr_core::Argument;
 use dsokr_data::config::{DataConfig, DataSource, InputsConfig, OnBadRow, SplitsConfig};
+use dsokr_data::{DataRoot, SplitName};
 
 use crate::config::Checked;
 use crate::error::Error;
@@ -21,8 +23,12 @@ pub(super) struct MeasuredRun {
     pub path: PathBuf,
     /// Number of queries.
     pub queries: usize,
+    /// Whether its metrics, or the one that chooses, are of ranks among the candidates.
+    is_ranked: bool,
     config: Checked,
     measured_on: MeasuredOn,
+    /// When it was measured, in texts of one width.
+    date: String,
 }
 
 impl MeasuredRun {
@@ -32,17 +38,19 @@ impl MeasuredRun {
     /// A record that cannot be read.
     pub fn read(path: &Path, config: &Checked) -> Result<Option<Self>, Error> {
         let record = Record::read(path)?;
-        Ok(record.map(|Record { measured_on, report, .. }| Self {
+        Ok(record.map(|Record { measured_on, report, date, .. }| Self {
             path: path.to_path_buf(),
             queries: report.metrics.ranks.queries,
+            is_ranked: report.metrics.has_ranks() || config.evaluation.metric.is_of_ranks(),
             config: config.clone(),
             measured_on,
+            date,
         }))
     }
 
     /// What this run is known to be measured on otherwise than another one, in words; none where nothing is known to differ.
-    /// Queries are compared where both runs read the same of them, candidates where the features of outputs leave out no rows,
-    /// or the same ones, and right outputs where both have the same features.
+    /// Queries are compared where both runs read the same of them, candidates where both are ranked among them and the features
+    /// of outputs leave out no rows, or the same ones, and right outputs where both have the same features.
     pub fn difference(&self, other: &Self) -> Option<&'static str> {
         let [ours, theirs] = [&self.measured_on, &other.measured_on];
         let differ = |ours: &Option<String>, theirs: &Option<String>| {
@@ -54,6 +62,8 @@ impl MeasuredRun {
         }
         let skips = |config: &Checked| config.data.on_bad_row != OnBadRow::Stop;
         if let (Some(ours), Some(theirs)) = (&ours.candidates, &theirs.candidates)
+            && self.is_ranked
+            && other.is_ranked
             && ours.differ(theirs)
             && (!configs.into_iter().any(skips) || same_features(configs))
         {
@@ -63,14 +73,12 @@ impl MeasuredRun {
         (outputs_differ && same_features(configs)).then_some("other right outputs")
     }
 
-    /// A table that both this run and another one have learned from, and that has changed in between.
-    fn other_table(&self, other: &Self) -> Option<&str> {
-        let folder = |run: &Self| run.config.data.facts().folder.to_owned();
-        let mut tables = self.measured_on.tables.iter();
-        let theirs = &other.measured_on.tables;
-        let changed =
-            tables.find(|&(name, sum)| theirs.get(name).is_some_and(|before| before != sum));
-        changed.filter(|_| folder(self) == folder(other)).map(|(name, _)| name.as_str())
+    /// A table that this run has learned from, and that has another checksum in `tables`, which are those of `config`.
+    fn other_table(&self, config: &Checked, tables: &BTreeMap<String, String>) -> Option<&str> {
+        let folder = |config: &Checked| config.data.facts().folder.to_owned();
+        let mut learned = self.measured_on.tables.iter();
+        let changed = learned.find(|&(name, sum)| tables.get(name).is_some_and(|now| now != sum));
+        changed.filter(|_| folder(&self.config) == folder(config)).map(|(name, _)| name.as_str())
     }
 }
 
@@ -83,6 +91,18 @@ impl MeasuredRuns {
     pub fn add(&mut self, path: &Path, config: &Checked) -> Result<(), Error> {
         let Some(run) = MeasuredRun::read(path, config)? else { return Ok(()) };
         for other in &self.runs {
+            // first, since such a run cannot be measured anew
+            if let Some(table) = other.other_table(config, &run.measured_on.tables) {
+                let later = if run.date < other.date { &other.path } else { &run.path };
+                let message = format!(
+                    "it has learned from another {table} than {}: the file has changed; choose a different folder with {}, or \
+                     remove {}, which was trained later, or the runs that were trained before",
+                    other.path.display(),
+                    Argument::new("out"),
+                    later.display()
+                );
+                return Err(Error::run(path, message));
+            }
             let difference = run.difference(other);
             if let Some(difference) = difference
                 && read_the_same(&other.config, config)
@@ -102,14 +122,6 @@ impl MeasuredRuns {
                 );
                 return Err(Error::run(path, message));
             }
-            if let Some(table) = run.other_table(other) {
-                let message = format!(
-                    "it has learned from another {table} than {}: the file has changed; choose a different folder with --out, or \
-                     remove the runs that were trained before",
-                    other.path.display()
-                );
-                return Err(Error::run(path, message));
-            }
             if let Some(difference) = difference
                 && self.undecided.is_none()
                 && repeat(&other.config) == repeat(config)
@@ -119,6 +131,34 @@ impl MeasuredRuns {
             }
         }
         self.runs.push(run);
+        Ok(())
+    }
+
+    /// Refuses the training of a run from tables that have changed since another run has learned from them.
+    ///
+    /// # Errors
+    /// [`dsokr_core::Error::File`] of the run that would be trained.
+    pub fn check_tables(
+        &self,
+        path: &Path,
+        config: &Checked,
+        root: &DataRoot,
+    ) -> Result<(), Error> {
+        if self.runs.iter().all(|run| run.measured_on.tables.is_empty()) {
+            return Ok(());
+        }
+        let now = config.source().table_sums(root);
+        for run in &self.runs {
+            let Some(table) = run.other_table(config, &now) else { continue };
+            let message = format!(
+                "{} has changed since the training of {}: restore it, choose a different folder with {}, or remove the runs that \
+                 were trained before",
+                root.file(table).display(),
+                run.path.display(),
+                Argument::new("out")
+            );
+            return Err(Error::run(path, message));
+        }
         Ok(())
     }
 

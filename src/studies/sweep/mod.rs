@@ -148,8 +148,9 @@ impl SweepRequest<'_> {
     ///
     /// # Errors
     /// Settings that are not valid, keys that say how runs are evaluated, and a folder with a sweep of a different configuration,
-    /// before any training; runs that are measured on other queries or lists of candidates than others, whose files have
-    /// changed; a folder into which another process writes a sweep; errors of a training.
+    /// before any training; a table that has changed since another run of the folder has learned from it, before the training of
+    /// each setting; runs that are measured on other queries or candidates than others, whose files have changed; a folder into
+    /// which another process writes a sweep; errors of a training.
     pub fn run(&self, observer: &mut dyn Observer) -> Result<Sweep, Error> {
         let base = self.config;
         self.axes.iter().try_for_each(check_key)?;
@@ -170,54 +171,54 @@ impl SweepRequest<'_> {
         let keys = self.keys(before.as_ref().map_or(&[], |before| &before.keys));
         let split = if chooses(&keys) { SplitName::Validation } else { base.evaluation.split };
         let (settings, configs) = self.distinct(settings, split)?;
-        let times = before.iter().flat_map(|before| &before.runs);
-        let times: Vec<_> = times.map(|run| (run.path.clone(), run.seconds)).collect();
+        let folders = Self::folders(&path, before.as_ref(), (&settings, &configs))?;
+        let rows: Vec<SweepRun> = before.iter().flat_map(|before| &before.runs).cloned().collect();
         // the table may name the folder in other words
-        let listed = |out: &Path| {
-            times.iter().find(|(run, _)| run.file_name() == out.file_name()).map(|(_, time)| *time)
-        };
+        let listed = |out: &Path| rows.iter().find(|run| run.path.file_name() == out.file_name());
         // what a complete run took: a kill may have come before the table was written, but the log is there
-        let taken = |out: &Path| match listed(out).flatten() {
+        let taken = |out: &Path| match listed(out).and_then(|run| run.seconds) {
             Some(seconds) => Ok::<_, Error>(Some(seconds)),
             None => Ok(Some(RunDir::at(out).logged_seconds()?).filter(|&seconds| seconds > 0.0)),
         };
         let mut runs = match before {
-            Some(before) => self.others(&path, before, (&keys, &settings), split)?,
+            Some(before) => self.others(&path, before, &keys, (&configs, &folders), split)?,
             None => Vec::new(),
         };
         let mut measured = MeasuredRuns::default();
         for run in &runs {
             measured.add(&run.path, &RunDir::at(&run.path).config()?)?;
         }
-        for (setting, config) in settings.iter().zip(&configs) {
-            measured.add(&path.join(folder(setting)), config)?;
+        for (out, config) in folders.iter().zip(&configs) {
+            measured.add(out, config)?;
         }
         let metric = base.evaluation.metric;
-        // the complete runs of these settings that the folder's table has
+        // the complete runs of these settings that the folder's table has, as they are there: a budget may not reach them
         let mut earlier: Vec<SweepRun> = Vec::new();
-        for (setting, config) in settings.iter().zip(&configs) {
-            let out = path.join(folder(setting));
-            if listed(&out).is_some()
-                && let Some(report) = RunDir::at(&out).report()?
+        for ((setting, config), out) in settings.iter().zip(&configs).zip(&folders) {
+            if let Some(row) = listed(out)
+                && let Some(report) = RunDir::at(out).report()?
             {
                 let setting = with_keys(setting, &keys, config)?;
-                let seconds = taken(&out)?;
-                let run = SweepRun::from_report(setting, out, metric, Ok(report));
-                let run = SweepRun { seconds, ..run };
-                earlier.push(self.within_budget(run, None, metric).0);
+                let seconds = taken(out)?;
+                let report = row.failure.clone().map_or(Ok(report), Err);
+                let run = SweepRun::from_report(setting, out.clone(), metric, report);
+                earlier.push(SweepRun { seconds, ..run });
             }
         }
         let mut trained = 0u32;
         let mut took = Duration::ZERO;
-        for (at, (setting, config)) in settings.iter().zip(&configs).enumerate() {
+        let runs_of_settings = settings.iter().zip(&configs).zip(&folders);
+        for (at, ((setting, config), out)) in runs_of_settings.enumerate() {
             let each = took.checked_div(trained).unwrap_or_default();
             announce(setting, at, settings.len(), each);
-            let out = path.join(folder(setting));
             let started = Instant::now();
-            let is_new = RunDir::at(&out).report()?.is_none();
+            let is_new = RunDir::at(out).report()?.is_none();
             // what an interrupted training has taken
-            let before = if is_new { RunDir::at(&out).logged_seconds()? } else { 0.0 };
-            let report = self.train(config, &out, observer)?;
+            let before = if is_new { RunDir::at(out).logged_seconds()? } else { 0.0 };
+            if is_new {
+                measured.check_tables(out, config, &config.data_root(self.data)?)?;
+            }
+            let report = self.train(config, out, observer)?;
             let setting = with_keys(setting, &keys, config)?;
             let seconds = if is_new {
                 let elapsed = started.elapsed();
@@ -225,7 +226,7 @@ impl SweepRequest<'_> {
                 took += elapsed;
                 Some(before + elapsed.as_secs_f64())
             } else {
-                taken(&out)?
+                taken(out)?
             };
             let run = SweepRun::from_report(setting, out.clone(), metric, report);
             let run = SweepRun { seconds, ..run };
@@ -234,7 +235,7 @@ impl SweepRequest<'_> {
             runs.push(run);
             if is_new {
                 // before it is put beside runs that are measured on others
-                measured.add(&out, config)?;
+                measured.add(out, config)?;
                 // a sweep that is interrupted keeps the time of each run
                 let so_far = with_earlier(&runs, &earlier);
                 self.sweep(&path, split, &keys, so_far, &measured).write()?;
@@ -244,7 +245,6 @@ impl SweepRequest<'_> {
                 break;
             }
         }
-        // a budget may end the sweep before settings whose runs are complete
         let all = with_earlier(&runs, &earlier);
         let sweep = self.sweep(&path, split, &keys, all, &measured);
         sweep.write()?;

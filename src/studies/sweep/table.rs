@@ -6,7 +6,7 @@ use dsokr_core::Argument;
 use dsokr_data::SplitName;
 
 use super::seeds::SeedSpread;
-use super::{SEED, Setting, Sweep, SweepRequest, SweepRun, folder, repeats, with_keys};
+use super::{SEED, Setting, Sweep, SweepRequest, SweepRun, chooses, folder, repeats, with_keys};
 use crate::config::Checked;
 use crate::error::Error;
 use crate::metrics::metric::Metric;
@@ -99,36 +99,66 @@ pub(super) fn stored(folder: &Path) -> Result<Option<Sweep>, Error> {
 }
 
 impl SweepRequest<'_> {
-    /// The runs of the folder's table that are not among `settings`, with the values of all `keys`. Those that are gone
-    /// are left out.
+    /// The folders of the runs of settings: of the setting's name, or that of a run of the folder's table with the same
+    /// configuration, so that a value in other words is not trained again.
     ///
     /// # Errors
-    /// [`dsokr_core::Error::File`] where the folder has a sweep of a different configuration.
+    /// A run whose configuration cannot be read.
+    pub(super) fn folders(
+        path: &Path,
+        before: Option<&Sweep>,
+        (settings, configs): (&[Setting], &[Checked]),
+    ) -> Result<Vec<PathBuf>, Error> {
+        let named: Vec<PathBuf> =
+            settings.iter().map(|setting| path.join(folder(setting))).collect();
+        let mut earlier = Vec::new();
+        for run in before.into_iter().flat_map(|before| &before.runs) {
+            let out = path.join(run.path.file_name().unwrap_or_default());
+            if !named.contains(&out) && out.exists() {
+                earlier.push((RunDir::at(&out).config()?, out));
+            }
+        }
+        let place = |(named, config): (PathBuf, &Checked)| match earlier
+            .iter()
+            .find(|(stored, _)| stored == config)
+        {
+            Some((_, out)) if !named.exists() => out.clone(),
+            Some(_) | None => named,
+        };
+        Ok(named.into_iter().zip(configs).map(place).collect())
+    }
+
+    /// The runs of the folder's table that are not among those of `configs` in `folders`, with the values of all `keys`. Those
+    /// that are gone are left out.
+    ///
+    /// # Errors
+    /// [`dsokr_core::Error::File`] where the folder has a sweep of a different configuration, or evaluated on another split.
     pub(super) fn others(
         &self,
         path: &Path,
         before: Sweep,
-        (keys, settings): (&[String], &[Setting]),
+        keys: &[String],
+        (configs, folders): (&[Checked], &[PathBuf]),
         split: SplitName,
     ) -> Result<Vec<SweepRun>, Error> {
-        let folders: Vec<PathBuf> =
-            settings.iter().map(|setting| path.join(folder(setting))).collect();
-        let new: Vec<Checked> = settings
-            .iter()
-            .map(|setting| self.config_of(setting, split))
-            .collect::<Result<_, Error>>()?;
         let mut others = Vec::new();
         for SweepRun { setting, failure, seconds, path: run, .. } in before.runs {
             let setting: Setting = before.keys.iter().cloned().zip(setting).collect();
             let out = path.join(run.file_name().unwrap_or_default());
-            if folders.contains(&out) || !out.exists() {
+            if !out.exists() {
                 continue;
             }
+            let is_own = folders.contains(&out);
             let config = self.config_of(&setting, split)?;
             let stored = RunDir::at(&out).config()?;
             if stored != config {
                 let stored_split = stored.evaluation.split;
-                let difference = if self.config_of(&setting, stored_split)? == stored {
+                let is_of_split = self.config_of(&setting, stored_split)? == stored;
+                // its training goes on with what may be changed, and refuses the rest
+                if is_own && !is_of_split {
+                    continue;
+                }
+                let difference = if is_of_split {
                     format!(
                         "evaluated on the {stored_split} split, and this one is on the {split} split"
                     )
@@ -136,14 +166,19 @@ impl SweepRequest<'_> {
                     let file = out.join("config.toml");
                     format!("of a different configuration, as {} says", file.display())
                 };
-                let message = format!(
+                let mut message = format!(
                     "the folder has a sweep {difference}: choose a different one with {}",
                     Argument::new("out")
                 );
+                // a sweep that chooses has no other split
+                if is_of_split && !chooses(keys) {
+                    let set = Argument::new("set").with(format!("evaluation.split={stored_split}"));
+                    message += &format!(", or go on with {set}");
+                }
                 return Err(Error::run(path.join(TABLE), message));
             }
-            // the same run under the keys of this sweep, or with a value in other words
-            if new.contains(&config) {
+            // one that an earlier version has trained again, under other keys or with a value in other words
+            if is_own || configs.contains(&config) {
                 continue;
             }
             let report = match (RunDir::at(&out).report()?, failure) {
