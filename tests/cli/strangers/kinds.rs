@@ -164,6 +164,36 @@ fn texts_in_scripts_without_spaces_are_inputs_whose_letters_are_compared() {
     assert_eq!((&found["id"], &found["input"]), (&"name".into(), &"text".into()), "{found}");
 }
 
+/// Samples and molecules with names in Chinese, as long as short texts, beside what they are. Names alone are inputs, and so are texts.
+#[test]
+fn names_in_scripts_without_spaces_are_no_inputs_beside_vectors_and_molecules() {
+    let sandbox = Sandbox::new();
+    let names = ["样品名称,v,产率", "中文名,SMILES,熔点", "中文名,SMILES", "描述,SMILES,熔点"];
+    let mut tables = names.map(|names| names.to_owned() + "\n");
+    for at in 0..60 {
+        let first = char::from_u32(0x4e00 + at).unwrap();
+        let name = format!("{first}溴碘炔氨癸壬烷庚");
+        let smiles = "C".repeat(2 + at as usize) + "(C)O";
+        let text = format!(
+            "{first}是一种带有羟基的有机化合物，常温下为无色透明的液体，能与水以任意比例互溶"
+        );
+        let rows = [
+            format!("{name},0.25 1.5 {at}.75,{}.5", 3 * at),
+            format!("{name},{smiles},{}.5", 3 * at),
+            format!("{name},{smiles}"),
+            format!("{text},{smiles},{}.5", 3 * at),
+        ];
+        tables.iter_mut().zip(rows).for_each(|(table, row)| *table += &(row + "\n"));
+    }
+    let files = ["samples.csv", "molecules.csv", "names.csv", "texts.csv"];
+    let columns = [["v", "产率"], ["SMILES", "熔点"], ["中文名", "SMILES"], ["描述", "SMILES"]];
+    for ((file, table), expected) in files.into_iter().zip(&tables).zip(columns) {
+        sandbox.write(file, table);
+        let found = json(&sandbox.succeed(&["init", file, "--json"]));
+        assert_eq!([&found["input"], &found["output"]], expected, "{found}");
+    }
+}
+
 #[test]
 fn inputs_are_no_numbers_with_decimal_commas_or_units() {
     let sandbox = Sandbox::new();
