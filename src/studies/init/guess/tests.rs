@@ -379,6 +379,31 @@ fn sets_of_codes_of_three_digits_are_no_numbers_with_groups_of_thousands() {
 }
 
 #[test]
+fn a_few_cells_with_several_commas_make_no_labels_of_decimal_commas() {
+    let decimals: Vec<String> =
+        (0..240).map(|at| format!("{},{}", 4 + at % 6, at * 7 % 10)).collect();
+    let with = |odd: &[&'static str]| -> Vec<&str> {
+        let decimals = decimals.iter().map(String::as_str);
+        decimals.skip(odd.len()).chain(odd.iter().copied()).collect()
+    };
+    let german = NumberNotation { decimal: ',', ..NumberNotation::default() };
+    let numbers = ColumnKind::Numbers(german);
+    // of pH
+    for odd in [&["9,0,9", "7,8,8", "4,7,1", "9,2,3", "6,6,1"][..], &["1,234,5"; 6], &["7"; 20]] {
+        assert_eq!(guessed(1, "pH", &with(odd)), numbers, "{odd:?}");
+    }
+    let mut with_whole = with(&["9,0,9", "7,8,8", "4,7,1"]);
+    with_whole.splice(0..24, ["7"; 24]);
+    assert_eq!(guessed(1, "pH", &with_whole), numbers);
+    // sets of two numbers or more, and sets most of which have one
+    let pairs = ["3,1", "2,3,1", "1,2", "2,3", "4,1", "1,4", "3,4", "2,4", "4,3", "2,1"];
+    assert_eq!(guessed(1, "labels", &pairs.repeat(3)), ColumnKind::Labels(','));
+    let mut single = ["1", "2", "3", "4", "1,3"].repeat(19);
+    single.push("2,3,4");
+    assert_eq!(guessed(1, "labels", &single), ColumnKind::Labels(','));
+}
+
+#[test]
 fn lists_that_are_not_read_are_no_labels_and_slashes_with_blanks_separate() {
     for lists in [
         ["{a, b}", "{a}", "{b, c}", "{a, c}"],
