@@ -88,7 +88,7 @@ pub struct TableHeader {
     /// strings, numbers nor lists of these.
     pub nested: Vec<String>,
     /// The names of columns whose values are lists of texts in JSON lines, but for a few lines; a cell has the texts of a list
-    /// with `;` between, or the list as JSON where a text has that sign.
+    /// with `;` between, or the list as JSON where these would be read as others.
     pub lists: Vec<String>,
     /// The names of columns whose values are lists of numbers in JSON lines, but for a few lines; a cell has the numbers of a list
     /// with spaces between.

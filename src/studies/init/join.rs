@@ -110,7 +110,8 @@ impl JoinedColumn<'_> {
     /// row the text is empty.
     fn entry(&self, row: Option<usize>) -> String {
         let cell = row.map_or("", |row| self.cells[row].as_str());
-        let value = if self.is_list && !cell.is_empty() {
+        // no list has such a cell, but a text among lists
+        let value = if self.is_list && !cells::is_no_class(cell) {
             Value::from(parts_of_list(cell))
         } else {
             Value::from(cell)

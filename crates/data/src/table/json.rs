@@ -12,6 +12,7 @@ use serde_json::error::Category;
 use serde_json::value::RawValue;
 
 use crate::error::Error;
+use crate::output_features::LabelFeatures;
 
 /// Reads an object with its keys in order, so that one given twice is seen, and its values as written,
 /// so that a number keeps its digits.
@@ -178,8 +179,8 @@ pub(super) fn json_row(
 }
 
 /// Returns the text of a value: a string's characters, a number's digits, nothing for null, and the parts of a list of
-/// strings with ";" between, of a list of numbers with spaces. A list with a string that has ";" is as it is written, which
-/// [`cells::list`](crate::cells::list) reads. `None` for other values.
+/// strings with ";" between, of a list of numbers with spaces. A list of strings that would be read as others is one of JSON, as
+/// [`LabelFeatures::cell`] writes it. `None` for other values.
 fn json_cell(raw: &str) -> Result<Option<String>, serde_json::Error> {
     Ok(match raw.as_bytes().first() {
         Some(b'"') => Some(serde_json::from_str(raw)?),
@@ -191,9 +192,9 @@ fn json_cell(raw: &str) -> Result<Option<String>, serde_json::Error> {
             let number = |part: &serde_json::Value| part.is_number().then(|| part.to_string());
             let texts: Option<Vec<String>> = parts.iter().map(text).collect();
             let numbers: Option<Vec<String>> = parts.iter().map(number).collect();
+            let sets = LabelFeatures { column: String::new(), separator: ';' };
             match texts {
-                Some(texts) if texts.iter().any(|text| text.contains(';')) => Some(raw.to_owned()),
-                Some(texts) => Some(texts.join(";")),
+                Some(texts) => Some(sets.cell(&texts)),
                 None => numbers.map(|numbers| numbers.join(" ")),
             }
         }

@@ -230,7 +230,7 @@ fn values_of_json_are_cells() -> Outcome {
     let line = b"{\"id\":1,\"a\":[\"x\",\"y z\"],\"b\":[2,1.5],\"c\":null,\"d\":true,\"e\":[],\"f\":[\"x; y\",\"z\"]}\n";
     let path = folder.file("a.jsonl", line);
     let table = Table::read(&path, &["a", "b", "c", "d", "e", "f"])?;
-    // a list of texts with the sign that stands between texts is as it is written
+    // a list of texts with the sign that stands between texts stays a list
     let expected = [
         ("a", "x;y z"),
         ("b", "2 1.5"),
@@ -243,7 +243,20 @@ fn values_of_json_are_cells() -> Outcome {
     for (name, cell) in expected {
         assert_eq!(table.column(name)?, [cell], "{name}");
     }
-    // as Python writes them
+    // lists whose texts would be read as others, as Python writes them
+    let line = r#"{"a": ["S\u00e4ure; organisch", "\u916f"], "b": ["NA"], "c": ["[x, y]"], "d": [""], "e": [" x", ""]}"#;
+    let table = Table::read(&folder.file("lists.jsonl", line), &["a", "b", "c", "d", "e"])?;
+    let expected = [
+        ("a", "[\"S\u{e4}ure; organisch\",\"\u{916f}\"]"),
+        ("b", "[\"NA\"]"),
+        ("c", "[\"[x, y]\"]"),
+        ("d", ""),
+        ("e", " x;"),
+    ];
+    for (name, cell) in expected {
+        assert_eq!(table.column(name)?, [cell], "{name}");
+    }
+    // numbers that are none
     let line =
         b"{\"a\":NaN,\"b\":-Infinity,\"c\":Infinity,\"d\":\"NaN \\\"NaN\",\"e\":[],\"f\":[NaN]}\n";
     let path = folder.file("nan.jsonl", line);
