@@ -749,6 +749,32 @@ fn lists_of_a_joined_table_are_label_sets() {
     }
 }
 
+/// As GoEmotions has them, with the texts in a file of their own.
+#[test]
+fn lists_of_numbers_of_a_joined_table_are_label_sets() {
+    let sandbox = Sandbox::new();
+    let mut texts = "cid,text\n".to_owned();
+    let mut labels = String::new();
+    for at in 0..90usize {
+        writeln!(texts, "c{at},a text about the thing with the number {at}").unwrap();
+        let mut set = vec![at % 7];
+        if at.is_multiple_of(4) {
+            set.push(7 + at % 5);
+        }
+        let row = serde_json::json!({ "cid": format!("c{at}"), "labels": set, "size": [0.5] });
+        writeln!(labels, "{row}").unwrap();
+    }
+    sandbox.write("texts.csv", &texts);
+    sandbox.write("labels.jsonl", &labels);
+    let shown = sandbox.succeed(&["init", "texts.csv", "labels.jsonl"]);
+    assert!(shown.contains("labels, with spaces between"), "{shown}");
+    let joined = sandbox.read("texts-labels.jsonl");
+    for (line, written) in joined.lines().zip(labels.lines()) {
+        let [line, written] = [line, written].map(crate::sandbox::json);
+        assert_eq!([&line["labels"], &line["size"]], [&written["labels"], &written["size"]]);
+    }
+}
+
 /// The columns of the others stand behind those of the first, and those of a name that is taken get one of their own.
 #[test]
 fn columns_of_joined_tables_keep_their_order() {
