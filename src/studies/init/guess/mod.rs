@@ -265,19 +265,32 @@ const LETTERS_OF_A_SEQUENCE: usize = 20;
 fn are_sequences(cells: &[&str]) -> bool {
     let is_letter = |byte: &u8| byte.is_ascii_alphabetic();
     let letters: usize = cells.iter().map(|cell| cell.bytes().filter(is_letter).count()).sum();
-    letters >= LETTERS_OF_A_SEQUENCE * cells.len() && most(cells, is_sequence)
+    letters >= LETTERS_OF_A_SEQUENCE * cells.len() && most(cells, is_sequence) && have_gaps(cells)
 }
 
-/// Whether a cell has letters only or, as sequences that are aligned or translated have, capital letters with gaps, stops and
-/// unknown parts between. InChIKeys are none.
+/// Whether a cell has letters only or, as sequences that are aligned or translated have, fewer gaps and stops than letters.
+/// InChIKeys are none.
 fn is_sequence(cell: &str) -> bool {
-    if cell.bytes().all(|byte| byte.is_ascii_alphabetic()) {
-        return true;
-    }
     let is_gap = |byte: u8| b"-*.".contains(&byte);
-    let letters = cell.bytes().filter(u8::is_ascii_uppercase).count();
+    let letters = cell.bytes().filter(u8::is_ascii_alphabetic).count();
     let gaps = cell.bytes().filter(|&byte| is_gap(byte)).count();
     letters > gaps && letters + gaps == cell.len() && !is_inchikey(cell)
+}
+
+/// Whether hyphens and points among the letters of cells are gaps, and do not divide a code such as `SLTRH-NHRVN`: nearly all of the
+/// letters are nucleotides, or one in ten of these cells has two such signs in a row or one at an end, as aligned proteins have.
+fn have_gaps(cells: &[&str]) -> bool {
+    const GAPS: [char; 2] = ['-', '.'];
+    let with: Vec<&str> = cells.iter().copied().filter(|cell| cell.contains(GAPS)).collect();
+    let is_nucleotide = |byte: &u8| b"ACGTUN".contains(&byte.to_ascii_uppercase());
+    let letters = || with.iter().flat_map(|cell| cell.bytes()).filter(u8::is_ascii_alphabetic);
+    let nucleotides = letters().filter(is_nucleotide).count();
+    let is_aligned = |cell: &&&str| {
+        let is_in_a_row = cell.contains("--") || cell.contains("..");
+        is_in_a_row || cell.starts_with(GAPS) || cell.ends_with(GAPS)
+    };
+    let aligned = with.iter().filter(is_aligned).count();
+    nucleotides as f64 >= MOST * letters().count() as f64 || 10 * aligned >= with.len()
 }
 
 /// Whether a cell is the formula of a molecule with carbon and hydrogen, such as `C8H10N4O2`.

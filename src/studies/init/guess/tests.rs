@@ -404,6 +404,27 @@ fn a_few_cells_with_several_commas_make_no_labels_of_decimal_commas() {
 }
 
 #[test]
+fn gaps_are_in_sequences_and_hyphens_and_points_in_codes() {
+    for sequences in [
+        ["ATCCGG-CTACGTACATCGGAGTG", "TCGCCCTCAGCCC-CCATGCTACA"],
+        ["gg-ttcgagattacactaaaacca", "ctggctaccaccag-acttatgtc"],
+        ["MKTAYIAKQR---QISFVKSHFSRQ", "GSHMASMTGGQQMGRDPNSSSVDKL"],
+        ["mktayiakqrqisfvkshfsrqe-", "gshmasmtggqqmgrdpnsssvdk"],
+        ["MKTAYIAKQRQISFVKSHFSRQ*", "GSHMASMTGGQQMGRDPNSSSV*"],
+    ] {
+        assert_eq!(guessed(1, "sequence", &sequences), ColumnKind::Texts, "{sequences:?}");
+    }
+    for codes in [
+        ["SLTRH-NHRVN-QWKEY-ALTMD-PFIGC", "QWERT-YIPAS-DFGHK-LCVNM-RTHKL"],
+        ["HVHLWNCTC.YVTSTNQGD.AAQGTGAYS", "AGSCDMHAW.HAEFTNYTG.SCRIMGIWH"],
+        ["www.chemistry.university.org", "data.measurements.example.net"],
+        ["AIBEJE-EACCFA-CFIHDJJ-BIFIAAHBJ", "GCBDI-DJBBIFBB-JEIJA-BJJBBICH"],
+    ] {
+        assert_eq!(guessed(1, "code", &codes), ColumnKind::Ids, "{codes:?}");
+    }
+}
+
+#[test]
 fn lists_that_are_not_read_are_no_labels_and_slashes_with_blanks_separate() {
     for lists in [
         ["{a, b}", "{a}", "{b, c}", "{a, c}"],
