@@ -82,7 +82,7 @@ pub struct Column {
     pub length: f64,
     /// Whether most cells have no white space.
     pub are_single_words: bool,
-    /// Whether most letters are of a script that has no spaces between words, as Chinese and Thai.
+    /// Whether most letters are of a script that has no spaces between words, as Chinese and Thai, and the words have none.
     pub are_unspaced: bool,
     /// Standard deviation of the numbers; 0 of other columns.
     pub deviation: f64,

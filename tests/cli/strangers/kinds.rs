@@ -114,7 +114,8 @@ fn single_words_that_are_all_different_are_compared_by_their_letters() {
     sandbox.fail(&["init", "nested.jsonl"], 2, &said);
 }
 
-/// Texts in Chinese are no ids, and beside a longer clause behind a blank their letters are compared too. Names in Chinese are ids.
+/// Texts in Chinese are no ids, and beside a longer clause behind a blank their letters are compared too, but not where blanks divide
+/// words. Names in Chinese are ids.
 #[test]
 fn texts_in_scripts_without_spaces_are_inputs_whose_letters_are_compared() {
     let sandbox = Sandbox::new();
@@ -147,6 +148,19 @@ fn texts_in_scripts_without_spaces_are_inputs_whose_letters_are_compared() {
         let config = sandbox.read(&file.replace(".csv", ".toml"));
         assert!(config.contains("across-words"), "{file}\n{config}");
     }
+    // as jieba divides them into words
+    let words: String = (0..150)
+        .map(|at| {
+            let (kind, words) = kinds[at % 3];
+            let [first, second] = [words[at / 3 % 3], words[at / 9 % 3]];
+            format!("我们 觉得 这个 {first} 还 可以 ， 因为 {second} 第 {at} 次,{kind}\n")
+        })
+        .collect();
+    sandbox.write("words.csv", &format!("评论,类别\n{words}"));
+    let found = json(&sandbox.succeed(&["init", "words.csv", "--json"]));
+    assert_eq!([&found["input"], &found["output"]], ["评论", "类别"], "{found}");
+    let config = sandbox.read("words.toml");
+    assert!(!config.contains("across-words"), "{config}");
     let thai: String = (0..40)
         .map(|at| {
             format!("สินค้านี้{}จริงๆครับ{at},{}\n", ["ดีมาก", "แย่มาก"][at % 2], ["pos", "neg"][at % 2])

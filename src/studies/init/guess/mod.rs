@@ -315,11 +315,17 @@ fn are_unspaced_texts(cells: &[&str]) -> bool {
     letters >= LETTERS_OF_A_TEXT * cells.len() && are_unspaced(cells)
 }
 
-/// Whether most letters of cells are of a script that has no spaces between words, as Chinese and Thai.
+/// The fewest letters, in the mean, between the spaces of texts in a script without spaces between words; where there are fewer, a
+/// program has divided the texts into words.
+const LETTERS_OF_A_CLAUSE: usize = 5;
+
+/// Whether most letters of cells are of a script that has no spaces between words, as Chinese and Thai, and the words have none.
 pub(super) fn are_unspaced(cells: &[&str]) -> bool {
     let cells = looked_at(cells);
     let letters = || cells.iter().flat_map(|cell| cell.chars()).filter(|c| c.is_alphabetic());
-    2 * letters().filter(|&c| is_unspaced(c)).count() > letters().count()
+    let all = letters().count();
+    let clauses = cells.iter().flat_map(|cell| cell.split_whitespace()).count();
+    2 * letters().filter(|&c| is_unspaced(c)).count() > all && all >= LETTERS_OF_A_CLAUSE * clauses
 }
 
 /// Whether a letter is of a script that has no spaces between words: Thai, Lao, Burmese, Khmer, Japanese or Chinese.
