@@ -379,6 +379,28 @@ fn nanoseconds_of_parquet_are_times_and_numbers_of_32_bits_have_their_digits() -
     Ok(())
 }
 
+/// The file is what PyArrow writes of lists of points in time and times of day, and of numbers of 16 bits.
+#[test]
+#[cfg(feature = "parquet")]
+fn nanoseconds_in_lists_of_parquet_are_times_and_numbers_of_16_bits_have_their_digits() -> Outcome {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/moments-lists.parquet");
+    let table = Table::read(&path, &["half", "halves", "ns", "us", "time_ns", "time_us"])?;
+    for (nanoseconds, microseconds) in [("ns", "us"), ("time_ns", "time_us")] {
+        assert_eq!(table.column(nanoseconds)?, table.column(microseconds)?);
+    }
+    let moment = "2024-01-01 06:30:15.123456 +00:00";
+    let both = format!("{moment};1969-12-31 23:59:59.500000 +00:00");
+    assert_eq!(table.column("ns")?, [both.as_str(), "", "", moment]);
+    assert_eq!(table.column("time_ns")?, ["12:00:01.250000", "", "", "00:00:00.000000"]);
+    // as NumPy and pandas print them
+    let halves: Vec<f64> =
+        table.column("half")?.iter().map(|cell| cell.parse::<f64>()).collect::<Result<_, _>>()?;
+    assert_eq!(halves, [0.1, 65500.0, -3.14, 6e-8]);
+    assert_eq!(table.column("half")?[0], "0.1");
+    assert_eq!(table.column("halves")?, ["0.1 -3.14", "", "", "0.1"]);
+    Ok(())
+}
+
 #[test]
 fn separators_are_found_and_names_may_be_missing() -> Outcome {
     let folder = Folder::new();
