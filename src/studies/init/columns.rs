@@ -166,7 +166,9 @@ impl Column {
                 let kind = guessed(place, name, &texts);
                 let kind = match lists {
                     Some(Lists::Texts) => guessed_of_lists(kind, name, &texts),
-                    Some(Lists::Numbers) => guessed_of_number_lists(kind, name, &texts),
+                    Some(Lists::Numbers) => {
+                        guessed_of_number_lists(kind, name, &texts, !empty.is_empty())
+                    }
                     None => kind,
                 };
                 // bounds alone are no numbers

@@ -368,6 +368,20 @@ fn further_columns_of_texts_are_named() {
         let shown = sandbox.succeed(&[&["init", "pairs.csv", "--force"][..], &arguments].concat());
         assert!(!shown.contains("further columns of texts"), "{shown}");
     }
+    // codes that recur say nothing in words
+    let codes: String = (0..60)
+        .map(|at| {
+            format!(
+                "{}-{}-K,a thing of the number {at},{}.5\n",
+                ["A", "B"][at % 2],
+                at % 20,
+                at % 7
+            )
+        })
+        .collect();
+    sandbox.write("codes.csv", &format!("code,text,value\n{codes}"));
+    let shown = sandbox.succeed(&["init", "codes.csv"]);
+    assert!(!shown.contains("further columns of texts"), "{shown}");
 }
 
 /// Ranges are neither labels nor the texts that molecules are predicted from, and one shows what is not read.

@@ -192,9 +192,14 @@ pub(super) fn guessed_of_lists(kind: ColumnKind, name: &str, cells: &[&str]) -> 
 }
 
 /// The kind of cells that have the numbers of lists with spaces between, and without the lists are of this `kind`: sets of labels,
-/// also where few lists have several, if these are whole numbers that recur in lists of different lengths. Lists that repeat a
-/// number are series.
-pub(super) fn guessed_of_number_lists(kind: ColumnKind, name: &str, cells: &[&str]) -> ColumnKind {
+/// also where few lists have several, if these are whole numbers that recur in lists of different lengths, of which `some_empty`.
+/// Lists that repeat a number are series.
+pub(super) fn guessed_of_number_lists(
+    kind: ColumnKind,
+    name: &str,
+    cells: &[&str],
+    some_empty: bool,
+) -> ColumnKind {
     let may_be_labels = match &kind {
         ColumnKind::Ids
         | ColumnKind::Numbers(_)
@@ -209,7 +214,8 @@ pub(super) fn guessed_of_number_lists(kind: ColumnKind, name: &str, cells: &[&st
         | ColumnKind::Vectors(_)
         | ColumnKind::Dates => false,
     };
-    if may_be_labels && are_sets_of_numbers(cells, ' ') { ColumnKind::Labels(' ') } else { kind }
+    let are_sets = may_be_labels && are_sets_of_numbers(cells, ' ', some_empty);
+    if are_sets { ColumnKind::Labels(' ') } else { kind }
 }
 
 /// The kind of the cells that a caller states, with what only the cells tell.

@@ -183,13 +183,14 @@ pub(super) fn comma_of_sets(cells: &[&str]) -> Option<char> {
     } else {
         OFTEN_WITH_SEVERAL_COMMAS
     };
-    let are_sets = several > 0 && least * several >= cells.len() && are_sets_of_numbers(cells, ',');
+    let are_sets =
+        several > 0 && least * several >= cells.len() && are_sets_of_numbers(cells, ',', false);
     are_sets.then_some(',')
 }
 
 /// Whether nearly all cells are a few whole numbers with this sign between, which no zeros begin, such as `7` and `1,6`: cells
-/// have different numbers of them, numbers recur, and most cells have none twice.
-pub(super) fn are_sets_of_numbers(cells: &[&str], separator: char) -> bool {
+/// have different numbers of them, or `some_empty` ones beside these have none, numbers recur, and most cells have none twice.
+pub(super) fn are_sets_of_numbers(cells: &[&str], separator: char, some_empty: bool) -> bool {
     let is_number = |part: &&str| {
         let is_plain = *part == "0" || !part.starts_with('0');
         is_plain && !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit())
@@ -200,7 +201,7 @@ pub(super) fn are_sets_of_numbers(cells: &[&str], separator: char) -> bool {
     let counts: HashSet<usize> = sets.iter().map(Vec::len).collect();
     let all: usize = sets.iter().map(Vec::len).sum();
     sets.len() as f64 >= MOST * cells.len() as f64
-        && counts.len() > 1
+        && counts.len() + usize::from(some_empty) > 1
         && all >= 2 * numbers.len()
         && all <= LABELS_OF_A_CELL * sets.len()
         && !name_numbers_twice(cells)

@@ -342,6 +342,21 @@ fn lists_are_label_sets_also_of_one_label_each() {
 }
 
 #[test]
+fn lists_of_numbers_are_label_sets_where_their_lengths_differ() {
+    let kind = |cells: &[&str], some_empty: bool| {
+        guessed_of_number_lists(guessed(1, "v", cells), "v", cells, some_empty)
+    };
+    let labels = ColumnKind::Labels(' ');
+    let mut single = ["5", "0", "7", "3"].repeat(15);
+    assert_eq!(kind(&single, true), labels);
+    let numbers = ColumnKind::Numbers(NumberNotation::default());
+    assert_eq!(kind(&single, false), numbers);
+    assert_eq!(kind(&["0.5", "0.25", "1.5"].repeat(10), true), numbers);
+    single.push("5 7");
+    assert_eq!(kind(&single, false), labels);
+}
+
+#[test]
 fn labels_may_have_words_of_sentences_in_lists_and_where_they_are_stated() {
     let lists = [r#"["loss of function", "gain"]"#, r#"["none of it"]"#].repeat(5);
     assert_eq!(guessed(1, "effects", &lists), ColumnKind::Labels(';'));
