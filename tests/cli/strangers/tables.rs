@@ -430,7 +430,9 @@ fn lists_of_json_may_have_semicolons_in_their_texts() {
         floor: ("f1", Bound::AtLeast(0.6)),
     };
     let sandbox = Sandbox::new();
-    stranger.trains(&sandbox);
+    let (_, report) = stranger.trains(&sandbox);
+    let commas = sandbox.train("tags.toml", &["output.features.separator=\",\""]);
+    assert_eq!(number(&commas, "f1"), number(&report, "f1"), "{commas}");
     let text = "an organic acid with a carboxy group";
     let found = sandbox.succeed(&["search", "runs/tags", text, "--top", "20"]);
     assert!(found.contains("acid; organic"), "{found}");

@@ -273,6 +273,26 @@ fn values_of_json_are_cells() -> Outcome {
     Ok(())
 }
 
+/// A set is the same whatever the separator, and other columns are as they are without one.
+#[test]
+fn lists_of_json_have_the_separator_of_sets_of_labels_between() -> Outcome {
+    let folder = Folder::new();
+    let lines = "{\"tags\":[\"b\",\"a b\"],\"words\":[\"x\",\"y\"]}\n\
+        {\"tags\":[\"b\",\"c\"],\"words\":[\"x\",\"y\"]}\n{\"tags\":[1,6],\"words\":[\"x\",\"y\"]}\n";
+    let path = folder.file("a.jsonl", lines);
+    for (separator, cells) in [
+        (' ', ["[\"b\",\"a b\"]", "b c", "1 6"]),
+        (',', ["b,a b", "b,c", "1,6"]),
+        (';', ["b;a b", "b;c", "1;6"]),
+    ] {
+        let options = TableOptions { sets: Some(("tags", separator)), ..TableOptions::default() };
+        let table = Table::read_with(&path, &["tags", "words"], options)?;
+        assert_eq!(table.column("tags")?, cells);
+        assert_eq!(table.column("words")?, ["x;y"; 3]);
+    }
+    Ok(())
+}
+
 #[test]
 fn keys_of_all_lines_of_json_are_columns() -> Outcome {
     let folder = Folder::new();
