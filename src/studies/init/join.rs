@@ -129,7 +129,7 @@ impl JoinedColumn<'_> {
 /// The list of the numbers of a cell, which has them with spaces between. None of a text among such lists.
 fn numbers_of_list(cell: &str) -> Option<Value> {
     let numbers: Vec<Number> =
-        cell.split(' ').map(|part| part.parse().ok()).collect::<Option<_>>()?;
+        cell.split(' ').map(|part| part.parse::<Number>().ok()).collect::<Option<_>>()?;
     Some(Value::from(numbers))
 }
 
