@@ -384,7 +384,8 @@ impl Source<'_> {
         let OutputSource { table: Some(name), label: Some(label), id, .. } = self.outputs else {
             return Ok(Vec::new());
         };
-        let table = table::Table::read_rows(&root.file(name), &[id, label], self.data.on_bad_row)?;
+        let options = self.outputs.table_options(self.data.on_bad_row);
+        let table = table::Table::read_with(&root.file(name), &[id, label], options)?;
         let ids = table.column(id)?;
         let labels = table.column(label)?;
         let labels: HashMap<&String, &String> = ids.iter().zip(labels).collect();

@@ -200,6 +200,16 @@ impl<'a> OutputSource<'a> {
         [self.label, candidate].into_iter().chain(kernels).flatten().chain(further)
     }
 
+    /// Returns the column of sets of labels and their separator; none of other outputs.
+    pub(crate) fn sets(&self) -> Option<(&'a str, char)> {
+        self.features.column().zip(self.features.separator())
+    }
+
+    /// Returns the options by which a table with outputs is read.
+    pub(crate) fn table_options(&self, on_bad_row: OnBadRow) -> TableOptions<'a> {
+        TableOptions { on_bad_row, sets: self.sets(), ..TableOptions::default() }
+    }
+
     /// Checks that features are computed from the molecules that outputs are shown by, which any molecule has.
     ///
     /// # Errors
@@ -235,7 +245,7 @@ impl<'a> OutputSource<'a> {
     /// Reads the columns of a table of outputs.
     pub(crate) fn read(&self, path: &Path, on_bad_row: OnBadRow) -> Result<Table, Error> {
         let columns: Vec<&str> = std::iter::once(self.id).chain(self.columns()).collect();
-        let read = |on_bad_row| Table::read_rows(path, &columns, on_bad_row);
+        let read = |on_bad_row| Table::read_with(path, &columns, self.table_options(on_bad_row));
         let table = self.good_rows(self.id, on_bad_row, read)?;
         table.log_skipped(0);
         Ok(table)
@@ -245,8 +255,7 @@ impl<'a> OutputSource<'a> {
     pub(crate) fn read_numbered(&self, path: &Path, on_bad_row: OnBadRow) -> Result<Table, Error> {
         let columns: Vec<&str> = self.columns().collect();
         let read = |on_bad_row| {
-            let options =
-                TableOptions { on_bad_row, numbers: Some(self.id), ..TableOptions::default() };
+            let options = TableOptions { numbers: Some(self.id), ..self.table_options(on_bad_row) };
             Table::read_with(path, &columns, options)
         };
         let table = self.good_rows(self.id, on_bad_row, read)?.with_row_ids(self.id)?;

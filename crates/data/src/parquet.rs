@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::{Cursor, Error, Read, Result};
 
+use half::f16;
 use parquet::basic::{Compression, LogicalType, TimeUnit};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::Field;
@@ -13,7 +14,7 @@ use serde_json::Value;
 /// The rows of a file, one JSON object a line.
 struct JsonLines {
     rows: RowIter<'static>,
-    /// What the nanoseconds of each column are; none of columns of other values.
+    /// What the nanoseconds of each column, or of its lists, are; none of columns of other values.
     nanoseconds: Vec<Option<Nanoseconds>>,
     line: Cursor<String>,
 }
@@ -40,10 +41,7 @@ impl Read for JsonLines {
             let row = row.map_err(Error::other)?;
             let columns = row.get_column_iter().zip(&self.nanoseconds);
             let cells = columns.map(|((name, field), nanoseconds)| {
-                let value = match (field, nanoseconds) {
-                    (Field::Long(count), Some(nanoseconds)) => nanoseconds.value(*count),
-                    (other, _) => json_value(other),
-                };
+                let value = json_value(field, *nanoseconds);
                 format!("{}:{value}", Value::from(name.as_str()))
             });
             let cells: Vec<String> = cells.collect();
@@ -77,8 +75,13 @@ enum Nanoseconds {
 }
 
 impl Nanoseconds {
-    /// Returns what the nanoseconds of a column are; none if it has other values.
+    /// Returns what the nanoseconds of a column, or of its lists, are; none if it has other values.
     fn of(column: &Type) -> Option<Self> {
+        // a list is a group of one that repeats
+        if column.is_group() {
+            let [inner] = column.get_fields() else { return None };
+            return Self::of(inner);
+        }
         match column.get_basic_info().logical_type_ref()? {
             LogicalType::Timestamp(time) if time.unit == TimeUnit::NANOS => Some(Self::Timestamps),
             LogicalType::Time(time) if time.unit == TimeUnit::NANOS => Some(Self::Times),
@@ -97,16 +100,30 @@ impl Nanoseconds {
     }
 }
 
-/// Returns the value of a field. Bytes that are UTF-8 are texts, which older programs write without saying that they
-/// are. A number of 32 bits has the fewest digits that tell it from others of 32 bits, as programs write it.
-fn json_value(field: &Field) -> Value {
-    match field {
-        Field::Bytes(bytes) => match bytes.as_utf8() {
+/// Returns the value of a field of a column with these nanoseconds, if it has some. Bytes that are UTF-8 are texts, which older
+/// programs write without saying that they are. A number of 16 or 32 bits has the fewest digits that tell it from others of as many
+/// bits, as programs write it.
+fn json_value(field: &Field, nanoseconds: Option<Nanoseconds>) -> Value {
+    match (field, nanoseconds) {
+        (Field::Long(count), Some(nanoseconds)) => nanoseconds.value(*count),
+        (Field::Bytes(bytes), _) => match bytes.as_utf8() {
             Ok(text) => Value::from(text),
             Err(_) => field.to_json_value(),
         },
-        Field::Float(number) => number.to_string().parse::<f64>().map_or(Value::Null, Value::from),
-        Field::ListInternal(list) => list.elements().iter().map(json_value).collect(),
-        other => other.to_json_value(),
+        (Field::Float16(number), _) => shortest(*number),
+        (Field::Float(number), _) => {
+            number.to_string().parse::<f64>().map_or(Value::Null, Value::from)
+        }
+        (Field::ListInternal(list), _) => {
+            list.elements().iter().map(|element| json_value(element, nanoseconds)).collect()
+        }
+        (other, _) => other.to_json_value(),
     }
+}
+
+/// Returns a number of 16 bits with the fewest digits that tell it from others of 16 bits, which are five at most.
+fn shortest(number: f16) -> Value {
+    let written = (0..5).map(|decimals| format!("{:.decimals$e}", number.to_f64()));
+    let mut read = written.filter_map(|digits| digits.parse::<f64>().ok());
+    read.find(|&read| f16::from_f64(read) == number).map_or(Value::Null, Value::from)
 }

@@ -68,14 +68,17 @@ pub struct TableOptions<'a> {
     pub headless: bool,
     /// Whether lines of JSON may lack keys, whose cells are then empty.
     pub optional_keys: bool,
+    /// The column of sets of labels and their separator, if there is one: its cells have the lists of JSON lines as
+    /// [`LabelFeatures::cell`](crate::config::LabelFeatures::cell) writes them.
+    pub sets: Option<(&'a str, char)>,
 }
 
-impl TableOptions<'_> {
+impl<'a> TableOptions<'a> {
     /// Returns the options of the rows of such a table.
-    pub(crate) fn of_rows(self) -> RowOptions {
-        let Self { on_bad_row, headless, optional_keys, numbers: _ } = self;
+    pub(crate) fn of_rows(self) -> RowOptions<'a> {
+        let Self { on_bad_row, headless, optional_keys, sets, numbers: _ } = self;
         let header = if headless { Header::Places } else { Header::FirstRecord };
-        RowOptions { on_bad_row, header, optional_keys }
+        RowOptions { on_bad_row, header, optional_keys, sets }
     }
 }
 
@@ -88,7 +91,7 @@ pub struct TableHeader {
     /// strings, numbers nor lists of these.
     pub nested: Vec<String>,
     /// The names of columns whose values are lists of texts in JSON lines, but for a few lines; a cell has the texts of a list
-    /// with `;` between, or the list as JSON where a text has that sign.
+    /// with `;` between, or the list as JSON where these would be read as others.
     pub lists: Vec<String>,
     /// The names of columns whose values are lists of numbers in JSON lines, but for a few lines; a cell has the numbers of a list
     /// with spaces between.

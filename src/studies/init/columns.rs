@@ -82,7 +82,7 @@ pub struct Column {
     pub length: f64,
     /// Whether most cells have no white space.
     pub are_single_words: bool,
-    /// Whether most letters are of a script that has no spaces between words, as Chinese and Thai.
+    /// Whether most letters are of a script that has no spaces between words, as Chinese and Thai, and the words have none.
     pub are_unspaced: bool,
     /// Standard deviation of the numbers; 0 of other columns.
     pub deviation: f64,
@@ -166,7 +166,9 @@ impl Column {
                 let kind = guessed(place, name, &texts);
                 let kind = match lists {
                     Some(Lists::Texts) => guessed_of_lists(kind, name, &texts),
-                    Some(Lists::Numbers) => guessed_of_number_lists(kind, name, &texts),
+                    Some(Lists::Numbers) => {
+                        guessed_of_number_lists(kind, name, &texts, !empty.is_empty())
+                    }
                     None => kind,
                 };
                 // bounds alone are no numbers

@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 
 use dsokr_data::cells;
 use dsokr_data::table::{OnBadRow, Table, TableHeader, TableOptions};
-use serde_json::Value;
+use serde_json::{Number, Value};
 
+use super::columns::Lists;
 use super::guess::labels::parts_of_list;
 use super::guess::numbers::are_row_numbers;
 use super::refuse_present;
@@ -31,14 +32,18 @@ pub struct Joined {
 struct Whole {
     path: PathBuf,
     names: Vec<String>,
-    /// The names of columns of lists of texts.
-    lists: Vec<String>,
+    /// What the lists of each column of lists hold, by its name.
+    lists: HashMap<String, Lists>,
     table: Table,
 }
 
 impl Whole {
     fn read(path: &Path) -> Result<Self, Error> {
-        let TableHeader { names, lists, .. } = Table::header(path, TableOptions::default())?;
+        let TableHeader { names, lists, number_lists, .. } =
+            Table::header(path, TableOptions::default())?;
+        let of_texts = lists.into_iter().map(|name| (name, Lists::Texts));
+        let of_numbers = number_lists.into_iter().map(|name| (name, Lists::Numbers));
+        let lists = of_texts.chain(of_numbers).collect();
         // pandas writes the numbers of the rows without a name
         let names: Vec<String> = names.into_iter().filter(|name| !name.is_empty()).collect();
         let each: Vec<&str> = names.iter().map(String::as_str).collect();
@@ -62,12 +67,11 @@ impl Whole {
         key: Option<&str>,
         taken: &mut HashSet<String>,
     ) -> Result<Vec<JoinedColumn<'_>>, Error> {
-        let lists: HashSet<&str> = self.lists.iter().map(String::as_str).collect();
         let mut columns = self.columns()?;
         columns.retain(|&(name, _)| Some(name) != key);
         let column = |(name, cells): (&str, _)| {
-            let is_list = lists.contains(name);
-            JoinedColumn { name: Value::from(unique(name, taken)).to_string(), cells, is_list }
+            let lists = self.lists.get(name).copied();
+            JoinedColumn { name: Value::from(unique(name, taken)).to_string(), cells, lists }
         };
         Ok(columns.into_iter().map(column).collect())
     }
@@ -101,22 +105,32 @@ struct JoinedColumn<'t> {
     name: String,
     /// The cells of the column in its own table.
     cells: &'t [String],
-    /// Whether these are lists of texts.
-    is_list: bool,
+    /// What these hold where they are lists.
+    lists: Option<Lists>,
 }
 
 impl JoinedColumn<'_> {
-    /// Returns the entry of a row of its own table in an object of JSON: a list of texts in a column of such lists. Without a
-    /// row the text is empty.
+    /// Returns the entry of a row of its own table in an object of JSON: a list in a column of such lists. Without a row the
+    /// text is empty.
     fn entry(&self, row: Option<usize>) -> String {
         let cell = row.map_or("", |row| self.cells[row].as_str());
-        let value = if self.is_list && !cell.is_empty() {
-            Value::from(parts_of_list(cell))
-        } else {
-            Value::from(cell)
+        let list = match self.lists {
+            // no list has such a cell, but a text among lists
+            Some(Lists::Texts) if !cells::is_no_class(cell) => {
+                Some(Value::from(parts_of_list(cell)))
+            }
+            Some(Lists::Numbers) if !cell.is_empty() => numbers_of_list(cell),
+            Some(Lists::Texts | Lists::Numbers) | None => None,
         };
-        format!("{}: {value}", self.name)
+        format!("{}: {}", self.name, list.unwrap_or_else(|| Value::from(cell)))
     }
+}
+
+/// The list of the numbers of a cell, which has them with spaces between. None of a text among such lists.
+fn numbers_of_list(cell: &str) -> Option<Value> {
+    let numbers: Vec<Number> =
+        cell.split(' ').map(|part| part.parse::<Number>().ok()).collect::<Option<_>>()?;
+    Some(Value::from(numbers))
 }
 
 /// What joins a table to the first one.

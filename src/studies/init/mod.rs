@@ -217,7 +217,11 @@ impl Survey {
             Vec::new()
         };
         let are_texts = |column: &Column| {
-            let is_odd = column.are_measures || column.are_formulas || column.unread_list.is_some();
+            let are_codes = column.are_single_words && column.have_digits && !column.are_unspaced;
+            let is_odd = column.are_measures
+                || column.are_formulas
+                || are_codes
+                || column.unread_list.is_some();
             column.kind == ColumnKind::Texts && !is_odd && column.reordered.is_none()
         };
         let further_texts = if choices.input.is_none() && are_texts(&input) {

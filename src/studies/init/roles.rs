@@ -30,6 +30,9 @@ const MEASURED: [&str; 8] = [
 /// Names that numbers and classes have which are learned, beside names of what they are of.
 const LEARNED: [&str; 4] = ["y", "label", "labels", "affinity"];
 
+/// The most letters, in the mean, of names in a script without spaces between words; more are a text.
+const LETTERS_OF_A_NAME: f64 = 30.0;
+
 /// The arguments that name columns.
 const INPUT: &str = "input";
 const OUTPUT: &str = "output";
@@ -204,8 +207,9 @@ fn names_rows(column: &Column, rows: usize) -> bool {
 }
 
 /// The column whose texts are the inputs: of those with the name of one, else of all, the longest texts, unless they are formulas,
-/// or a few of another name that recur, beside molecules or vectors with something else to learn; else vectors, else SMILES; else the
-/// longest texts that look like labels with spaces between, are single words that recur, lists, many names, or sets of labels.
+/// names in a script without spaces, or a few of another name that recur, beside molecules or vectors with something else to learn;
+/// else vectors, else SMILES; else the longest texts that look like labels with spaces between, are single words that recur, lists,
+/// many names, or sets of labels.
 fn input_of<'c>(columns: &'c [Column], output: Option<&str>) -> Option<&'c Column> {
     let is_a_usual_name = |column: &Column| is_name_of_texts(&column.name);
     let free = || columns.iter().filter(|column| output != Some(column.name.as_str()));
@@ -221,21 +225,32 @@ fn input_of<'c>(columns: &'c [Column], output: Option<&str>) -> Option<&'c Colum
         let recur = column.filled >= 2 * column.distinct;
         column.unread_list.is_some() || (column.are_single_words && recur)
     };
-    // texts such as descriptions of an assay say where a row is from, if something else is learned
-    let are_of_many = |column: &Column| {
+    let is_anything_else = |column: &Column| {
         let is_learnable = |other: &Column| {
             let is_other = other.name != column.name && !is_aside(other);
             is_other && varies(other) && are_learned_beside_others(&other.kind)
         };
-        let is_anything_else = output.is_some() || columns.iter().any(is_learnable);
+        output.is_some() || columns.iter().any(is_learnable)
+    };
+    let is_input =
+        |other: &Column| matches!(other.kind, ColumnKind::Smiles | ColumnKind::Vectors(_));
+    // texts such as descriptions of an assay say where a row is from, if something else is learned
+    let are_of_many = |column: &Column| {
         let has_more = |other: &Column| other.distinct > column.distinct;
-        let is_input =
-            |other: &Column| matches!(other.kind, ColumnKind::Smiles | ColumnKind::Vectors(_));
         let recur = column.filled >= ROWS_OF_A_CLASS * column.distinct;
         recur
             && !is_a_usual_name(column)
-            && is_anything_else
+            && is_anything_else(column)
             && free().any(|other| is_input(other) && has_more(other))
+    };
+    // without spaces, names of samples and molecules look like short texts
+    let are_unspaced_names = |column: &Column| {
+        column.are_unspaced
+            && column.distinct == column.filled
+            && column.length <= LETTERS_OF_A_NAME
+            && !is_a_usual_name(column)
+            && is_anything_else(column)
+            && free().any(is_input)
     };
     // a formula says which molecule a row is about
     let has_molecules = free().any(|column| column.kind == ColumnKind::Smiles);
@@ -248,7 +263,8 @@ fn input_of<'c>(columns: &'c [Column], output: Option<&str>) -> Option<&'c Colum
         |column: &Column| matches!(column.kind, ColumnKind::Classes(count) if count > CLASSES);
     let are_labels = |column: &Column| matches!(column.kind, ColumnKind::Labels(_));
     let is_usual = |column: &Column| {
-        let say_what_a_row_is = are_of_many(column) || are_of_molecules(column);
+        let say_what_a_row_is =
+            are_of_many(column) || are_of_molecules(column) || are_unspaced_names(column);
         are_texts(column) && !are_names(column) && !say_what_a_row_is
     };
     longest(&is_usual)

@@ -114,7 +114,8 @@ fn single_words_that_are_all_different_are_compared_by_their_letters() {
     sandbox.fail(&["init", "nested.jsonl"], 2, &said);
 }
 
-/// Texts in Chinese are no ids, and beside a longer clause behind a blank their letters are compared too. Names in Chinese are ids.
+/// Texts in Chinese are no ids, and beside a longer clause behind a blank their letters are compared too, but not where blanks divide
+/// words. Names in Chinese are ids.
 #[test]
 fn texts_in_scripts_without_spaces_are_inputs_whose_letters_are_compared() {
     let sandbox = Sandbox::new();
@@ -147,6 +148,19 @@ fn texts_in_scripts_without_spaces_are_inputs_whose_letters_are_compared() {
         let config = sandbox.read(&file.replace(".csv", ".toml"));
         assert!(config.contains("across-words"), "{file}\n{config}");
     }
+    // as jieba divides them into words
+    let words: String = (0..150)
+        .map(|at| {
+            let (kind, words) = kinds[at % 3];
+            let [first, second] = [words[at / 3 % 3], words[at / 9 % 3]];
+            format!("我们 觉得 这个 {first} 还 可以 ， 因为 {second} 第 {at} 次,{kind}\n")
+        })
+        .collect();
+    sandbox.write("words.csv", &format!("评论,类别\n{words}"));
+    let found = json(&sandbox.succeed(&["init", "words.csv", "--json"]));
+    assert_eq!([&found["input"], &found["output"]], ["评论", "类别"], "{found}");
+    let config = sandbox.read("words.toml");
+    assert!(!config.contains("across-words"), "{config}");
     let thai: String = (0..40)
         .map(|at| {
             format!("สินค้านี้{}จริงๆครับ{at},{}\n", ["ดีมาก", "แย่มาก"][at % 2], ["pos", "neg"][at % 2])
@@ -162,6 +176,36 @@ fn texts_in_scripts_without_spaces_are_inputs_whose_letters_are_compared() {
     sandbox.write("named.csv", &format!("name,text,value\n{named}"));
     let found = json(&sandbox.succeed(&["init", "named.csv", "--json"]));
     assert_eq!((&found["id"], &found["input"]), (&"name".into(), &"text".into()), "{found}");
+}
+
+/// Samples and molecules with names in Chinese, as long as short texts, beside what they are. Names alone are inputs, and so are texts.
+#[test]
+fn names_in_scripts_without_spaces_are_no_inputs_beside_vectors_and_molecules() {
+    let sandbox = Sandbox::new();
+    let names = ["样品名称,v,产率", "中文名,SMILES,熔点", "中文名,SMILES", "描述,SMILES,熔点"];
+    let mut tables = names.map(|names| names.to_owned() + "\n");
+    for at in 0..60 {
+        let first = char::from_u32(0x4e00 + at).unwrap();
+        let name = format!("{first}溴碘炔氨癸壬烷庚");
+        let smiles = "C".repeat(2 + at as usize) + "(C)O";
+        let text = format!(
+            "{first}是一种带有羟基的有机化合物，常温下为无色透明的液体，能与水以任意比例互溶"
+        );
+        let rows = [
+            format!("{name},0.25 1.5 {at}.75,{}.5", 3 * at),
+            format!("{name},{smiles},{}.5", 3 * at),
+            format!("{name},{smiles}"),
+            format!("{text},{smiles},{}.5", 3 * at),
+        ];
+        tables.iter_mut().zip(rows).for_each(|(table, row)| *table += &(row + "\n"));
+    }
+    let files = ["samples.csv", "molecules.csv", "names.csv", "texts.csv"];
+    let columns = [["v", "产率"], ["SMILES", "熔点"], ["中文名", "SMILES"], ["描述", "SMILES"]];
+    for ((file, table), expected) in files.into_iter().zip(&tables).zip(columns) {
+        sandbox.write(file, table);
+        let found = json(&sandbox.succeed(&["init", file, "--json"]));
+        assert_eq!([&found["input"], &found["output"]], expected, "{found}");
+    }
 }
 
 #[test]
@@ -324,6 +368,20 @@ fn further_columns_of_texts_are_named() {
         let shown = sandbox.succeed(&[&["init", "pairs.csv", "--force"][..], &arguments].concat());
         assert!(!shown.contains("further columns of texts"), "{shown}");
     }
+    // codes that recur say nothing in words
+    let codes: String = (0..60)
+        .map(|at| {
+            format!(
+                "{}-{}-K,a thing of the number {at},{}.5\n",
+                ["A", "B"][at % 2],
+                at % 20,
+                at % 7
+            )
+        })
+        .collect();
+    sandbox.write("codes.csv", &format!("code,text,value\n{codes}"));
+    let shown = sandbox.succeed(&["init", "codes.csv"]);
+    assert!(!shown.contains("further columns of texts"), "{shown}");
 }
 
 /// Ranges are neither labels nor the texts that molecules are predicted from, and one shows what is not read.

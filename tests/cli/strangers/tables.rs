@@ -430,7 +430,9 @@ fn lists_of_json_may_have_semicolons_in_their_texts() {
         floor: ("f1", Bound::AtLeast(0.6)),
     };
     let sandbox = Sandbox::new();
-    stranger.trains(&sandbox);
+    let (_, report) = stranger.trains(&sandbox);
+    let commas = sandbox.train("tags.toml", &["output.features.separator=\",\""]);
+    assert_eq!(number(&commas, "f1"), number(&report, "f1"), "{commas}");
     let text = "an organic acid with a carboxy group";
     let found = sandbox.succeed(&["search", "runs/tags", text, "--top", "20"]);
     assert!(found.contains("acid; organic"), "{found}");
@@ -735,7 +737,7 @@ fn lists_of_a_joined_table_are_label_sets() {
     let mut labels = String::new();
     for at in 0..60 {
         writeln!(texts, "c{at},a text about the thing with the number {at}").unwrap();
-        let tag = ["acid; organic", "base"][at % 2];
+        let tag = ["acid; organic", "base", "NA"][at % 3];
         let row = serde_json::json!({ "cid": format!("c{at}"), "tags": [tag] });
         writeln!(labels, "{row}").unwrap();
     }
@@ -744,8 +746,35 @@ fn lists_of_a_joined_table_are_label_sets() {
     let shown = sandbox.succeed(&["init", "texts.csv", "labels.jsonl"]);
     assert!(shown.contains("labels, with ';' between"), "{shown}");
     let joined = sandbox.read("texts-labels.jsonl");
-    let first = crate::sandbox::json(joined.lines().next().unwrap());
-    assert_eq!(first["tags"], serde_json::json!(["acid; organic"]));
+    for (line, tag) in joined.lines().zip(["acid; organic", "base", "NA"]) {
+        assert_eq!(crate::sandbox::json(line)["tags"], serde_json::json!([tag]));
+    }
+}
+
+/// As GoEmotions has them, with the texts in a file of their own.
+#[test]
+fn lists_of_numbers_of_a_joined_table_are_label_sets() {
+    let sandbox = Sandbox::new();
+    let mut texts = "cid,text\n".to_owned();
+    let mut labels = String::new();
+    for at in 0..90usize {
+        writeln!(texts, "c{at},a text about the thing with the number {at}").unwrap();
+        let mut set = vec![at % 7];
+        if at.is_multiple_of(4) {
+            set.push(7 + at % 5);
+        }
+        let row = serde_json::json!({ "cid": format!("c{at}"), "labels": set, "size": [0.5] });
+        writeln!(labels, "{row}").unwrap();
+    }
+    sandbox.write("texts.csv", &texts);
+    sandbox.write("labels.jsonl", &labels);
+    let shown = sandbox.succeed(&["init", "texts.csv", "labels.jsonl"]);
+    assert!(shown.contains("labels, with spaces between"), "{shown}");
+    let joined = sandbox.read("texts-labels.jsonl");
+    for (line, written) in joined.lines().zip(labels.lines()) {
+        let [line, written] = [line, written].map(crate::sandbox::json);
+        assert_eq!([&line["labels"], &line["size"]], [&written["labels"], &written["size"]]);
+    }
 }
 
 /// The columns of the others stand behind those of the first, and those of a name that is taken get one of their own.

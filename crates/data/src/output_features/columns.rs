@@ -60,11 +60,9 @@ impl LabelFeatures {
         let names: Vec<&str> = names.iter().map(|name| name.as_ref()).collect();
         let joined = names.join(&self.separator.to_string());
         let read = self.set(&joined);
-        if read.iter().eq(names.iter().map(|name| name.trim())) {
-            joined
-        } else {
-            serde_json::Value::from(names).to_string()
-        }
+        // an empty name is read as none, however it is written
+        let kept = names.iter().map(|name| name.trim()).filter(|name| !name.is_empty());
+        if read.iter().eq(kept) { joined } else { serde_json::Value::from(names).to_string() }
     }
 
     /// Returns the [spellings](cells::spellings) of labels, with their numbers of cells.
@@ -324,6 +322,10 @@ mod tests {
             (&["[ester, ketone]"], r#"["[ester, ketone]"]"#),
             (&["a;\"b\\", "ä"], r#"["a;\"b\\","ä"]"#),
         ];
+        let empty: [(&[&str], &str); 2] = [(&[""], ""), (&["acid", ""], "acid;")];
+        for (names, expected) in empty {
+            assert_eq!(features.cell(names), expected);
+        }
         for (names, expected) in cases {
             let cell = features.cell(names);
             assert_eq!(features.set(&cell), names, "{cell}");

@@ -125,8 +125,12 @@ pub fn read_official(path: &Path) -> Result<Official, Error> {
         return Err(error);
     }
     let columns = COLUMNS.map(str::to_owned).into();
-    let options =
-        RowOptions { on_bad_row: OnBadRow::Stop, header: Header::Columns, optional_keys: false };
+    let options = RowOptions {
+        on_bad_row: OnBadRow::Stop,
+        header: Header::Columns,
+        optional_keys: false,
+        sets: None,
+    };
     let mut rows = Rows::new(path, open(path)?, TextFormat::Tabs, columns, options)?;
     let mut ids = Vec::new();
     let mut descriptions = Vec::new();

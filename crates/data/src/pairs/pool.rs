@@ -94,9 +94,8 @@ impl PoolConfig {
             } else {
                 let numbers = numbered.then_some(id.as_str());
                 let headless = !self.header;
-                let options =
-                    TableOptions { on_bad_row, numbers, headless, ..TableOptions::default() };
-                Table::read_with(path, &columns, options)
+                let options = wanted.outputs.table_options(on_bad_row);
+                Table::read_with(path, &columns, TableOptions { numbers, headless, ..options })
             }
         };
         let table = wanted.outputs.good_rows(id, wanted.on_bad_row, read)?;
@@ -370,7 +369,8 @@ impl Pairs for MemoryConfig {
     fn queries(&self, path: &Path, wanted: &Wanted) -> Result<Split, Error> {
         let columns =
             [Self::ID, &self.inputs.column].into_iter().chain(wanted.outputs.features.truth());
-        let table = Table::read_rows(path, &columns.collect::<Vec<_>>(), wanted.on_bad_row)?;
+        let options = wanted.outputs.table_options(wanted.on_bad_row);
+        let table = Table::read_with(path, &columns.collect::<Vec<_>>(), options)?;
         self.paired(wanted.outputs.with_plain_smiles(table)?, wanted).queries(wanted, false)
     }
 }

@@ -12,6 +12,7 @@ use serde_json::error::Category;
 use serde_json::value::RawValue;
 
 use crate::error::Error;
+use crate::output_features::LabelFeatures;
 
 /// Reads an object with its keys in order, so that one given twice is seen, and its values as written,
 /// so that a number keeps its digits.
@@ -102,7 +103,7 @@ impl ValueKind {
         if ["null", "\"\"", "[]"].contains(&raw) {
             return Self::Empty;
         }
-        if !matches!(json_cell(raw), Ok(Some(_))) {
+        if !matches!(json_cell(raw, None), Ok(Some(_))) {
             return Self::Nested;
         }
         match raw.strip_prefix('[').map(str::trim_start) {
@@ -124,13 +125,13 @@ pub(super) fn json_names(
     Ok(entries.map(|(key, value)| (key.into_owned(), ValueKind::of(value.get()))).collect())
 }
 
-/// Returns the values of keys of a line that is an object, in the order of `names`. With optional keys, one that the line
-/// lacks has the value of null.
+/// Returns the values of keys of a line that is an object, in the order of `names`. Keys of sets of labels have a separator. With
+/// optional keys, one that the line lacks has the value of null.
 pub(super) fn json_row(
     path: &Path,
     line: usize,
     text: &str,
-    (names, are_optional): (&[String], bool),
+    (names, separators, are_optional): (&[String], &[Option<char>], bool),
 ) -> Result<Vec<String>, Error> {
     let mut values = Vec::with_capacity(names.len());
     let text = without_nan(text);
@@ -143,7 +144,7 @@ pub(super) fn json_row(
         });
         seen.or_insert((at, None));
     }
-    for name in names {
+    for (name, &separator) in names.iter().zip(separators) {
         let Some(&(first, second)) = places.get(name.as_str()) else {
             if are_optional {
                 values.push(String::new());
@@ -157,7 +158,7 @@ pub(super) fn json_row(
             return Err(Error::duplicate_column(path, line, name, [first + 1, second + 1]));
         }
         let raw = entries[first].1.get();
-        let cell = json_cell(raw).map_err(|error| {
+        let cell = json_cell(raw, separator).map_err(|error| {
             // The value is a slice of the line: its place is the difference of the addresses.
             let before = raw.as_ptr().addr().saturating_sub(text.as_ptr().addr());
             syntax(path, line, before, &error)
@@ -177,10 +178,10 @@ pub(super) fn json_row(
     Ok(values)
 }
 
-/// Returns the text of a value: a string's characters, a number's digits, nothing for null, and the parts of a list of
-/// strings with ";" between, of a list of numbers with spaces. A list with a string that has ";" is as it is written, which
-/// [`cells::list`](crate::cells::list) reads. `None` for other values.
-fn json_cell(raw: &str) -> Result<Option<String>, serde_json::Error> {
+/// Returns the text of a value: a string's characters, a number's digits, nothing for null, and the parts of a list with the
+/// `separator` between, which is ";" of strings and a space of numbers if there is none. A list that would be read as another is one
+/// of JSON, as [`LabelFeatures::cell`] writes it. `None` for other values.
+fn json_cell(raw: &str, separator: Option<char>) -> Result<Option<String>, serde_json::Error> {
     Ok(match raw.as_bytes().first() {
         Some(b'"') => Some(serde_json::from_str(raw)?),
         Some(b'-' | b'0'..=b'9' | b't' | b'f') => Some(raw.to_owned()),
@@ -191,10 +192,15 @@ fn json_cell(raw: &str) -> Result<Option<String>, serde_json::Error> {
             let number = |part: &serde_json::Value| part.is_number().then(|| part.to_string());
             let texts: Option<Vec<String>> = parts.iter().map(text).collect();
             let numbers: Option<Vec<String>> = parts.iter().map(number).collect();
+            let cell = |parts: &[String], separator: char| {
+                LabelFeatures { column: String::new(), separator }.cell(parts)
+            };
             match texts {
-                Some(texts) if texts.iter().any(|text| text.contains(';')) => Some(raw.to_owned()),
-                Some(texts) => Some(texts.join(";")),
-                None => numbers.map(|numbers| numbers.join(" ")),
+                Some(texts) => Some(cell(&texts, separator.unwrap_or(';'))),
+                None => numbers.map(|numbers| match separator {
+                    Some(separator) => cell(&numbers, separator),
+                    None => numbers.join(" "),
+                }),
             }
         }
         _ => None,

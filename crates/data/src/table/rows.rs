@@ -78,17 +78,21 @@ pub(crate) struct Rows<R> {
     rest: Option<(usize, String)>,
     /// Whether lines of JSON may lack keys, which are then empty.
     optional_keys: bool,
+    /// The separator of labels, of each column; none of columns that are no sets of labels.
+    separators: Vec<Option<char>>,
 }
 
 /// How rows are read.
 #[derive(Clone, Copy)]
-pub(crate) struct RowOptions {
+pub(crate) struct RowOptions<'a> {
     /// What to do about a row that cannot be read.
     pub on_bad_row: OnBadRow,
     /// The names of columns of fields.
     pub header: Header,
     /// Whether lines of JSON may lack keys, which are then empty.
     pub optional_keys: bool,
+    /// The column of sets of labels and their separator.
+    pub sets: Option<(&'a str, char)>,
 }
 
 /// How a stream is written, as its first bytes say.
@@ -162,7 +166,9 @@ impl<R: Read> Rows<R> {
         columns: Vec<String>,
         options: RowOptions,
     ) -> Result<Self, Error> {
-        let RowOptions { on_bad_row, header, optional_keys } = options;
+        let RowOptions { on_bad_row, header, optional_keys, sets } = options;
+        let separator =
+            |name: &String| sets.filter(|(column, _)| name == column).map(|(_, sign)| sign);
         let mut lines = Lines::new(path, stream, format.pieces());
         let layout = Layout::detect(&mut lines, format, header)?;
         let mut rows = Self {
@@ -176,6 +182,7 @@ impl<R: Read> Rows<R> {
             dialect: layout.dialect,
             first: None,
             positions: (0..columns.len()).map(|at| Cell::Fields(at..=at)).collect(),
+            separators: columns.iter().map(separator).collect(),
             columns,
             torn: false,
             opens: false,
@@ -278,7 +285,7 @@ impl<R: Read> Rows<R> {
     /// Returns the values of the next line of JSON.
     fn next_object(&mut self) -> Result<Option<(usize, Vec<String>)>, Error> {
         let Some((line, text)) = self.lines.next(|_| true)? else { return Ok(None) };
-        let keys = (self.columns.as_slice(), self.optional_keys);
+        let keys = (self.columns.as_slice(), self.separators.as_slice(), self.optional_keys);
         Ok(Some((line, json_row(&self.path, line, text, keys)?)))
     }
 

@@ -230,7 +230,7 @@ fn values_of_json_are_cells() -> Outcome {
     let line = b"{\"id\":1,\"a\":[\"x\",\"y z\"],\"b\":[2,1.5],\"c\":null,\"d\":true,\"e\":[],\"f\":[\"x; y\",\"z\"]}\n";
     let path = folder.file("a.jsonl", line);
     let table = Table::read(&path, &["a", "b", "c", "d", "e", "f"])?;
-    // a list of texts with the sign that stands between texts is as it is written
+    // a list of texts with the sign that stands between texts stays a list
     let expected = [
         ("a", "x;y z"),
         ("b", "2 1.5"),
@@ -243,7 +243,20 @@ fn values_of_json_are_cells() -> Outcome {
     for (name, cell) in expected {
         assert_eq!(table.column(name)?, [cell], "{name}");
     }
-    // as Python writes them
+    // lists whose texts would be read as others, as Python writes them
+    let line = r#"{"a": ["S\u00e4ure; organisch", "\u916f"], "b": ["NA"], "c": ["[x, y]"], "d": [""], "e": [" x", ""]}"#;
+    let table = Table::read(&folder.file("lists.jsonl", line), &["a", "b", "c", "d", "e"])?;
+    let expected = [
+        ("a", "[\"S\u{e4}ure; organisch\",\"\u{916f}\"]"),
+        ("b", "[\"NA\"]"),
+        ("c", "[\"[x, y]\"]"),
+        ("d", ""),
+        ("e", " x;"),
+    ];
+    for (name, cell) in expected {
+        assert_eq!(table.column(name)?, [cell], "{name}");
+    }
+    // numbers that are none
     let line =
         b"{\"a\":NaN,\"b\":-Infinity,\"c\":Infinity,\"d\":\"NaN \\\"NaN\",\"e\":[],\"f\":[NaN]}\n";
     let path = folder.file("nan.jsonl", line);
@@ -257,6 +270,26 @@ fn values_of_json_are_cells() -> Outcome {
     assert!(message.contains("holds [null] (bare NaN and Infinity are read as null)"), "{message}");
     let excel = Table::read(&folder.path("a.xlsx"), &["a"]).expect_err("Excel");
     assert!(folder.message(excel).contains("pandas.read_excel("));
+    Ok(())
+}
+
+/// A set is the same whatever the separator, and other columns are as they are without one.
+#[test]
+fn lists_of_json_have_the_separator_of_sets_of_labels_between() -> Outcome {
+    let folder = Folder::new();
+    let lines = "{\"tags\":[\"b\",\"a b\"],\"words\":[\"x\",\"y\"]}\n\
+        {\"tags\":[\"b\",\"c\"],\"words\":[\"x\",\"y\"]}\n{\"tags\":[1,6],\"words\":[\"x\",\"y\"]}\n";
+    let path = folder.file("a.jsonl", lines);
+    for (separator, cells) in [
+        (' ', ["[\"b\",\"a b\"]", "b c", "1 6"]),
+        (',', ["b,a b", "b,c", "1,6"]),
+        (';', ["b;a b", "b;c", "1;6"]),
+    ] {
+        let options = TableOptions { sets: Some(("tags", separator)), ..TableOptions::default() };
+        let table = Table::read_with(&path, &["tags", "words"], options)?;
+        assert_eq!(table.column("tags")?, cells);
+        assert_eq!(table.column("words")?, ["x;y"; 3]);
+    }
     Ok(())
 }
 
@@ -363,6 +396,28 @@ fn nanoseconds_of_parquet_are_times_and_numbers_of_32_bits_have_their_digits() -
     ] {
         assert_eq!(table.column(name)?, cells, "{name}");
     }
+    Ok(())
+}
+
+/// The file is what PyArrow writes of lists of points in time and times of day, and of numbers of 16 bits.
+#[test]
+#[cfg(feature = "parquet")]
+fn nanoseconds_in_lists_of_parquet_are_times_and_numbers_of_16_bits_have_their_digits() -> Outcome {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/moments-lists.parquet");
+    let table = Table::read(&path, &["half", "halves", "ns", "us", "time_ns", "time_us"])?;
+    for (nanoseconds, microseconds) in [("ns", "us"), ("time_ns", "time_us")] {
+        assert_eq!(table.column(nanoseconds)?, table.column(microseconds)?);
+    }
+    let moment = "2024-01-01 06:30:15.123456 +00:00";
+    let both = format!("{moment};1969-12-31 23:59:59.500000 +00:00");
+    assert_eq!(table.column("ns")?, [both.as_str(), "", "", moment]);
+    assert_eq!(table.column("time_ns")?, ["12:00:01.250000", "", "", "00:00:00.000000"]);
+    // as NumPy and pandas print them
+    let halves: Vec<f64> =
+        table.column("half")?.iter().map(|cell| cell.parse::<f64>()).collect::<Result<_, _>>()?;
+    assert_eq!(halves, [0.1, 65500.0, -3.14, 6e-8]);
+    assert_eq!(table.column("half")?[0], "0.1");
+    assert_eq!(table.column("halves")?, ["0.1 -3.14", "", "", "0.1"]);
     Ok(())
 }
 

@@ -181,8 +181,7 @@ fn labels_of(cell: &str, separator: char) -> impl Iterator<Item = &str> {
 
 /// The texts of the list of a cell, which has them with `;` between, or is the list as JSON.
 pub(crate) fn parts_of_list(cell: &str) -> Vec<String> {
-    let is_json = cell.starts_with('[') && cell.contains(';');
-    let parts = if is_json { cells::list(cell) } else { None };
+    let parts = if cell.starts_with('[') { cells::list(cell) } else { None };
     parts.unwrap_or_else(|| cell.split(';').map(str::to_owned).collect())
 }
 

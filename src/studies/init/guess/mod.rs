@@ -192,9 +192,14 @@ pub(super) fn guessed_of_lists(kind: ColumnKind, name: &str, cells: &[&str]) -> 
 }
 
 /// The kind of cells that have the numbers of lists with spaces between, and without the lists are of this `kind`: sets of labels,
-/// also where few lists have several, if these are whole numbers that recur in lists of different lengths. Lists that repeat a
-/// number are series.
-pub(super) fn guessed_of_number_lists(kind: ColumnKind, name: &str, cells: &[&str]) -> ColumnKind {
+/// also where few lists have several, if these are whole numbers that recur in lists of different lengths, of which `some_empty`.
+/// Lists that repeat a number are series.
+pub(super) fn guessed_of_number_lists(
+    kind: ColumnKind,
+    name: &str,
+    cells: &[&str],
+    some_empty: bool,
+) -> ColumnKind {
     let may_be_labels = match &kind {
         ColumnKind::Ids
         | ColumnKind::Numbers(_)
@@ -209,7 +214,8 @@ pub(super) fn guessed_of_number_lists(kind: ColumnKind, name: &str, cells: &[&st
         | ColumnKind::Vectors(_)
         | ColumnKind::Dates => false,
     };
-    if may_be_labels && are_sets_of_numbers(cells, ' ') { ColumnKind::Labels(' ') } else { kind }
+    let are_sets = may_be_labels && are_sets_of_numbers(cells, ' ', some_empty);
+    if are_sets { ColumnKind::Labels(' ') } else { kind }
 }
 
 /// The kind of the cells that a caller states, with what only the cells tell.
@@ -265,19 +271,32 @@ const LETTERS_OF_A_SEQUENCE: usize = 20;
 fn are_sequences(cells: &[&str]) -> bool {
     let is_letter = |byte: &u8| byte.is_ascii_alphabetic();
     let letters: usize = cells.iter().map(|cell| cell.bytes().filter(is_letter).count()).sum();
-    letters >= LETTERS_OF_A_SEQUENCE * cells.len() && most(cells, is_sequence)
+    letters >= LETTERS_OF_A_SEQUENCE * cells.len() && most(cells, is_sequence) && have_gaps(cells)
 }
 
-/// Whether a cell has letters only or, as sequences that are aligned or translated have, capital letters with gaps, stops and
-/// unknown parts between. InChIKeys are none.
+/// Whether a cell has letters only or, as sequences that are aligned or translated have, fewer gaps and stops than letters.
+/// InChIKeys are none.
 fn is_sequence(cell: &str) -> bool {
-    if cell.bytes().all(|byte| byte.is_ascii_alphabetic()) {
-        return true;
-    }
     let is_gap = |byte: u8| b"-*.".contains(&byte);
-    let letters = cell.bytes().filter(u8::is_ascii_uppercase).count();
+    let letters = cell.bytes().filter(u8::is_ascii_alphabetic).count();
     let gaps = cell.bytes().filter(|&byte| is_gap(byte)).count();
     letters > gaps && letters + gaps == cell.len() && !is_inchikey(cell)
+}
+
+/// Whether hyphens and points among the letters of cells are gaps, and do not divide a code such as `SLTRH-NHRVN`: nearly all of the
+/// letters are nucleotides, or one in ten of these cells has two such signs in a row or one at an end, as aligned proteins have.
+fn have_gaps(cells: &[&str]) -> bool {
+    const GAPS: [char; 2] = ['-', '.'];
+    let with: Vec<&str> = cells.iter().copied().filter(|cell| cell.contains(GAPS)).collect();
+    let is_nucleotide = |byte: &u8| b"ACGTUN".contains(&byte.to_ascii_uppercase());
+    let letters = || with.iter().flat_map(|cell| cell.bytes()).filter(u8::is_ascii_alphabetic);
+    let nucleotides = letters().filter(is_nucleotide).count();
+    let is_aligned = |cell: &&&str| {
+        let is_in_a_row = cell.contains("--") || cell.contains("..");
+        is_in_a_row || cell.starts_with(GAPS) || cell.ends_with(GAPS)
+    };
+    let aligned = with.iter().filter(is_aligned).count();
+    nucleotides as f64 >= MOST * letters().count() as f64 || 10 * aligned >= with.len()
 }
 
 /// Whether a cell is the formula of a molecule with carbon and hydrogen, such as `C8H10N4O2`.
@@ -302,11 +321,17 @@ fn are_unspaced_texts(cells: &[&str]) -> bool {
     letters >= LETTERS_OF_A_TEXT * cells.len() && are_unspaced(cells)
 }
 
-/// Whether most letters of cells are of a script that has no spaces between words, as Chinese and Thai.
+/// The fewest letters, in the mean, between the spaces of texts in a script without spaces between words; where there are fewer, a
+/// program has divided the texts into words.
+const LETTERS_OF_A_CLAUSE: usize = 5;
+
+/// Whether most letters of cells are of a script that has no spaces between words, as Chinese and Thai, and the words have none.
 pub(super) fn are_unspaced(cells: &[&str]) -> bool {
     let cells = looked_at(cells);
     let letters = || cells.iter().flat_map(|cell| cell.chars()).filter(|c| c.is_alphabetic());
-    2 * letters().filter(|&c| is_unspaced(c)).count() > letters().count()
+    let all = letters().count();
+    let clauses = cells.iter().flat_map(|cell| cell.split_whitespace()).count();
+    2 * letters().filter(|&c| is_unspaced(c)).count() > all && all >= LETTERS_OF_A_CLAUSE * clauses
 }
 
 /// Whether a letter is of a script that has no spaces between words: Thai, Lao, Burmese, Khmer, Japanese or Chinese.

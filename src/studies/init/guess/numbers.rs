@@ -162,25 +162,35 @@ pub(super) fn separator_of_codes(cells: &[&str]) -> Option<char> {
     })
 }
 
-/// The smallest share of cells with several commas, if these separate numbers of labels, as a divisor.
+/// The smallest share of cells with several commas, if these separate numbers of labels, as a divisor: where some sets have one
+/// number, and where all have several.
 const WITH_SEVERAL_COMMAS: usize = 100;
+const OFTEN_WITH_SEVERAL_COMMAS: usize = 10;
+
+/// The smallest share of cells without a comma, as sets of one number, as a divisor. Of decimals that are rounded, fewer are whole.
+const WITHOUT_COMMA: usize = 4;
 
 /// The comma, where cells are sets of whole numbers, such as `1,6`, and no numbers with decimal commas: some have several commas
-/// that group no thousands. None of others.
+/// that group no thousands, and these are not a few odd ones among decimals. None of others.
 pub(super) fn comma_of_sets(cells: &[&str]) -> Option<char> {
     let plain = NumberNotation::default();
     let has_several =
         |cell: &&&str| cell.matches(',').count() > 1 && plain.normalised(cell).is_none();
     let several = cells.iter().filter(has_several).count();
-    let are_sets = several > 0
-        && WITH_SEVERAL_COMMAS * several >= cells.len()
-        && are_sets_of_numbers(cells, ',');
+    let without = cells.iter().filter(|cell| !cell.contains(',')).count();
+    let least = if WITHOUT_COMMA * without >= cells.len() {
+        WITH_SEVERAL_COMMAS
+    } else {
+        OFTEN_WITH_SEVERAL_COMMAS
+    };
+    let are_sets =
+        several > 0 && least * several >= cells.len() && are_sets_of_numbers(cells, ',', false);
     are_sets.then_some(',')
 }
 
 /// Whether nearly all cells are a few whole numbers with this sign between, which no zeros begin, such as `7` and `1,6`: cells
-/// have different numbers of them, numbers recur, and most cells have none twice.
-pub(super) fn are_sets_of_numbers(cells: &[&str], separator: char) -> bool {
+/// have different numbers of them, or `some_empty` ones beside these have none, numbers recur, and most cells have none twice.
+pub(super) fn are_sets_of_numbers(cells: &[&str], separator: char, some_empty: bool) -> bool {
     let is_number = |part: &&str| {
         let is_plain = *part == "0" || !part.starts_with('0');
         is_plain && !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit())
@@ -191,7 +201,7 @@ pub(super) fn are_sets_of_numbers(cells: &[&str], separator: char) -> bool {
     let counts: HashSet<usize> = sets.iter().map(Vec::len).collect();
     let all: usize = sets.iter().map(Vec::len).sum();
     sets.len() as f64 >= MOST * cells.len() as f64
-        && counts.len() > 1
+        && counts.len() + usize::from(some_empty) > 1
         && all >= 2 * numbers.len()
         && all <= LABELS_OF_A_CELL * sets.len()
         && !name_numbers_twice(cells)

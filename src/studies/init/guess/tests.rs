@@ -342,6 +342,21 @@ fn lists_are_label_sets_also_of_one_label_each() {
 }
 
 #[test]
+fn lists_of_numbers_are_label_sets_where_their_lengths_differ() {
+    let kind = |cells: &[&str], some_empty: bool| {
+        guessed_of_number_lists(guessed(1, "v", cells), "v", cells, some_empty)
+    };
+    let labels = ColumnKind::Labels(' ');
+    let mut single = ["5", "0", "7", "3"].repeat(15);
+    assert_eq!(kind(&single, true), labels);
+    let numbers = ColumnKind::Numbers(NumberNotation::default());
+    assert_eq!(kind(&single, false), numbers);
+    assert_eq!(kind(&["0.5", "0.25", "1.5"].repeat(10), true), numbers);
+    single.push("5 7");
+    assert_eq!(kind(&single, false), labels);
+}
+
+#[test]
 fn labels_may_have_words_of_sentences_in_lists_and_where_they_are_stated() {
     let lists = [r#"["loss of function", "gain"]"#, r#"["none of it"]"#].repeat(5);
     assert_eq!(guessed(1, "effects", &lists), ColumnKind::Labels(';'));
@@ -375,6 +390,52 @@ fn sets_of_codes_of_three_digits_are_no_numbers_with_groups_of_thousands() {
         ["518", "250", "401", "584"],
     ] {
         assert_eq!(guessed(1, "price", &other.repeat(4)), numbers, "{other:?}");
+    }
+}
+
+#[test]
+fn a_few_cells_with_several_commas_make_no_labels_of_decimal_commas() {
+    let decimals: Vec<String> =
+        (0..240).map(|at| format!("{},{}", 4 + at % 6, at * 7 % 10)).collect();
+    let with = |odd: &[&'static str]| -> Vec<&str> {
+        let decimals = decimals.iter().map(String::as_str);
+        decimals.skip(odd.len()).chain(odd.iter().copied()).collect()
+    };
+    let german = NumberNotation { decimal: ',', ..NumberNotation::default() };
+    let numbers = ColumnKind::Numbers(german);
+    // of pH
+    for odd in [&["9,0,9", "7,8,8", "4,7,1", "9,2,3", "6,6,1"][..], &["1,234,5"; 6], &["7"; 20]] {
+        assert_eq!(guessed(1, "pH", &with(odd)), numbers, "{odd:?}");
+    }
+    let mut with_whole = with(&["9,0,9", "7,8,8", "4,7,1"]);
+    with_whole.splice(0..24, ["7"; 24]);
+    assert_eq!(guessed(1, "pH", &with_whole), numbers);
+    // sets of two numbers or more, and sets most of which have one
+    let pairs = ["3,1", "2,3,1", "1,2", "2,3", "4,1", "1,4", "3,4", "2,4", "4,3", "2,1"];
+    assert_eq!(guessed(1, "labels", &pairs.repeat(3)), ColumnKind::Labels(','));
+    let mut single = ["1", "2", "3", "4", "1,3"].repeat(19);
+    single.push("2,3,4");
+    assert_eq!(guessed(1, "labels", &single), ColumnKind::Labels(','));
+}
+
+#[test]
+fn gaps_are_in_sequences_and_hyphens_and_points_in_codes() {
+    for sequences in [
+        ["ATCCGG-CTACGTACATCGGAGTG", "TCGCCCTCAGCCC-CCATGCTACA"],
+        ["gg-ttcgagattacactaaaacca", "ctggctaccaccag-acttatgtc"],
+        ["MKTAYIAKQR---QISFVKSHFSRQ", "GSHMASMTGGQQMGRDPNSSSVDKL"],
+        ["mktayiakqrqisfvkshfsrqe-", "gshmasmtggqqmgrdpnsssvdk"],
+        ["MKTAYIAKQRQISFVKSHFSRQ*", "GSHMASMTGGQQMGRDPNSSSV*"],
+    ] {
+        assert_eq!(guessed(1, "sequence", &sequences), ColumnKind::Texts, "{sequences:?}");
+    }
+    for codes in [
+        ["SLTRH-NHRVN-QWKEY-ALTMD-PFIGC", "QWERT-YIPAS-DFGHK-LCVNM-RTHKL"],
+        ["HVHLWNCTC.YVTSTNQGD.AAQGTGAYS", "AGSCDMHAW.HAEFTNYTG.SCRIMGIWH"],
+        ["www.chemistry.university.org", "data.measurements.example.net"],
+        ["AIBEJE-EACCFA-CFIHDJJ-BIFIAAHBJ", "GCBDI-DJBBIFBB-JEIJA-BJJBBICH"],
+    ] {
+        assert_eq!(guessed(1, "code", &codes), ColumnKind::Ids, "{codes:?}");
     }
 }
 
