@@ -488,7 +488,11 @@ metric = "f1"
 
 fn class_row(row: usize) -> String {
     let value = 1 + row % 5;
-    if row.is_multiple_of(2) { format!("+1 1:1 2:{value}\n") } else { format!("-1 3:1 4:{value}\n") }
+    if row.is_multiple_of(2) {
+        format!("+1 1:1 2:{value}\n")
+    } else {
+        format!("-1 3:1 4:{value}\n")
+    }
 }
 
 #[test]
@@ -507,11 +511,44 @@ fn the_training_file_tells_that_labels_are_classes_of_a_binary_problem() {
         sandbox.write(file, &rows);
         assert_eq!(evaluated(file), 1.0, "{file}");
     }
-    sandbox.write("unlabelled.svm", " 1:1 2:3\n 3:1 4:3\n");
-    sandbox.succeed(&["predict", "runs/classes", "unlabelled.svm"]);
+    // one of two rows is right: a label other than the classes is none that is predicted, as is none at all
     sandbox.write("others.svm", "+1 1:1 2:3\n2 3:1 4:3\n");
-    let others = ["evaluate", "runs/classes", "--queries", "others.svm"];
-    sandbox.fail(&others, 2, &["others.svm", "row 2 has the labels [2]", "+1 or -1"]);
+    assert_eq!(evaluated("others.svm"), 0.5);
+    sandbox.write("half.svm", "+1 1:1 2:3\n 3:1 4:3\n");
+    assert_eq!(evaluated("half.svm"), 0.5);
+    sandbox.write("unlabelled.svm", " 1:1 2:3\n 3:1 4:3\n");
+    assert_eq!(evaluated("unlabelled.svm"), 0.0);
+    sandbox.write("zero.svm", "0 1:1 2:3\n0 3:1 4:3\n");
+    assert_eq!(evaluated("zero.svm"), 0.0);
+    sandbox.write("mixed.svm", "+1 1:1 2:3\n-1 3:1 4:3\n2 3:1 4:3\n");
+    let mixed = BINARY.replacen("classes.svm", "mixed.svm", 1).replacen("= 20", "= 1", 1);
+    sandbox.write("mixed.toml", &mixed);
+    let train = ["train", "mixed.toml", "--quiet"];
+    sandbox.fail(&train, 2, &["mixed.svm", "row 3 has the labels [2]", "+1 or -1"]);
+}
+
+/// LIBSVM's README: if the labels of a test file are unknown, its first column has any numbers. Predictions are the same for all.
+#[test]
+fn labels_of_queries_may_be_any_numbers() {
+    let sandbox = Sandbox::new();
+    let queries = |label: &str| format!("{label} 1:1 2:3\n{label} 3:1 4:3\n");
+    let ordinary = |row: usize| class_row(row).replacen("+1", "1", 1).replacen("-1", "3", 1);
+    let binary: String = (0..80).map(class_row).collect();
+    let ordinary: String = (0..80).map(ordinary).collect();
+    for training in [binary, ordinary] {
+        sandbox.write("classes.svm", &training);
+        sandbox.write("classes.toml", BINARY);
+        sandbox.train("classes.toml", &[]);
+        let predicted = |label: &str| {
+            sandbox.write("queries.svm", &queries(label));
+            sandbox.succeed(&["predict", "runs/classes", "queries.svm"])
+        };
+        let known = predicted("1");
+        for label in ["", "0", "+1", "-1", "2", "9", "99", "0,2", "-1,5"] {
+            assert_eq!(predicted(label), known, "{label}");
+        }
+        std::fs::remove_dir_all(sandbox.path("runs")).unwrap();
+    }
 }
 
 /// LIBSVM and scikit-learn's `load_svmlight_file(n_features=…)` take files that end at a smaller feature: what a row does not

@@ -1,5 +1,6 @@
 //! Multi-label libsvm files.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use super::{MultiLabel, Rows, each_line, number};
@@ -12,6 +13,9 @@ const WIDEST: usize = 1 << 28;
 
 /// The most labels of a libsvm file where their number is not given: each takes memory, whether it occurs or not.
 const MOST_LABELS: usize = 1 << 22;
+
+/// The label of a row without a class, in a file other than that of the training pairs of a binary problem.
+const UNLABELLED: &str = "unlabelled";
 
 /// Reads a multi-label libsvm file: `label,label feature:value feature:value`. Labels count from 0. Where `labels` does
 /// not give their number, there are as many as occur. Features count from 1, or from 0 where one is 0.
@@ -30,14 +34,26 @@ pub fn read_libsvm(path: &Path, labels: Option<usize>) -> Result<MultiLabel, Err
     file.multi_label(path, labels)
 }
 
-/// Reads a file like [`read_libsvm`], whose features and labels are those of the file of the training pairs.
+/// Reads the file of the training pairs like [`read_libsvm`], whose features are counted as `own` says.
+pub(crate) fn read_libsvm_training(
+    path: &Path,
+    labels: Option<usize>,
+    own: Numbering,
+) -> Result<MultiLabel, Error> {
+    let file = LibsvmFile::read(path, labels, Some(own))?;
+    file.multi_label(path, labels)
+}
+
+/// Reads another file like [`read_libsvm`], whose features and labels are those of the file of the training pairs. A label
+/// that has no meaning there is one that no prediction has: LIBSVM's files of queries have any number where the label is not
+/// known.
 pub(crate) fn read_libsvm_like(
     path: &Path,
     labels: Option<usize>,
     training: Numbering,
 ) -> Result<MultiLabel, Error> {
     let file = LibsvmFile::read(path, labels, Some(training))?;
-    file.multi_label(path, labels)
+    file.queries(path, training.binary)
 }
 
 impl Numbering {
@@ -149,9 +165,6 @@ impl LibsvmFile {
             file.rows.inputs.push(row);
             Ok(())
         })?;
-        if let Some(training) = training {
-            file.check_binary(path, training.binary)?;
-        }
         let counts_from_zero = match training {
             Some(training) => training.zero_based,
             None => has_zero || file.header.is_some(),
@@ -231,22 +244,6 @@ impl LibsvmFile {
         Ok(())
     }
 
-    /// Takes the classes of a binary problem for what they are in the file of the training pairs. Rows without a class,
-    /// which files of queries may have, have no label.
-    fn check_binary(&mut self, path: &Path, binary: bool) -> Result<(), Error> {
-        if self.binary && !binary {
-            let message = "the label -1, the class of a binary problem; no label in the file of the training pairs is -1: \
-                           write labels as they are there";
-            return Err(Error::file(path, message));
-        }
-        let is_unlabelled = |set: &Vec<i64>| matches!(set.as_slice(), [] | [0]);
-        if binary && self.sets.iter().all(is_unlabelled) {
-            self.sets.iter_mut().for_each(|set| *set = vec![-1]);
-        }
-        self.binary = binary;
-        Ok(())
-    }
-
     fn multi_label(self, path: &Path, labels: Option<usize>) -> Result<MultiLabel, Error> {
         let Self { rows, sets, header, binary, .. } = self;
         if binary {
@@ -257,6 +254,28 @@ impl LibsvmFile {
         let sets = sets.into_iter().map(|set| set.into_iter().map(|label| label as u32).collect());
         rows.named(path, sets.collect(), (0..count).map(|label| label.to_string()))
     }
+
+    /// Returns the rows of a file other than that of the training pairs, whose labels are the classes of a `binary` problem
+    /// or not. Each label that occurs has a name, whether training pairs have it or not.
+    fn queries(self, path: &Path, binary: bool) -> Result<MultiLabel, Error> {
+        let Self { rows, sets, .. } = self;
+        let occurring: BTreeSet<i64> = sets.iter().flatten().copied().collect();
+        let occurring: Vec<i64> = occurring.into_iter().collect();
+        let place = |label: &i64| occurring.partition_point(|other| other < label) as u32;
+        let places = |set: &Vec<i64>| match set.as_slice() {
+            [] if binary => vec![occurring.len() as u32],
+            [-1] if binary => Vec::new(),
+            labels => labels.iter().map(place).collect(),
+        };
+        let places = sets.iter().map(places).collect();
+        let name = |&label: &i64| match label {
+            1 if binary => "+1".to_owned(),
+            label => label.to_string(),
+        };
+        let mut names: Vec<String> = occurring.iter().map(name).collect();
+        names.push(UNLABELLED.to_owned());
+        rows.named(path, places, names.into_iter())
+    }
 }
 
 /// Returns the one label of a binary problem, whose classes are `+1` and `-1`.
@@ -264,7 +283,7 @@ fn binary_labels(path: &Path, rows: Rows, sets: &[Vec<i64>]) -> Result<MultiLabe
     let is_class = |set: &Vec<i64>| matches!(set.as_slice(), [1] | [-1]);
     if let Some(row) = sets.iter().position(|set| !is_class(set)) {
         let message = format!(
-            "row {} has the labels {:?}; where a row of the training pairs has the label -1, every row has the class +1 or -1",
+            "row {} has the labels {:?}; where a row has the label -1, every row has the class +1 or -1",
             row + 1,
             sets[row]
         );

@@ -15,7 +15,7 @@ use crate::groups::GroupColumns;
 use crate::input_columns::{InputColumns, Numbering};
 use crate::inputs::{InputKind, Inputs};
 use crate::multi_label::arff::{Columns, arff_labels, arff_numbers};
-use crate::multi_label::libsvm::read_libsvm_like;
+use crate::multi_label::libsvm::{read_libsvm_like, read_libsvm_training};
 use crate::multi_label::{BadRows, MultiLabel, check_rows};
 use crate::output_features::OutputFeatures;
 use crate::outputs::OutputSource;
@@ -111,13 +111,15 @@ impl MultiLabelConfig {
                 Ok((read, bad, InputColumns::Named(names)))
             }
             "libsvm" | "svm" | "txt" => {
-                let numbering = match training {
-                    Some(InputColumns::Numbered(numbering)) => *numbering,
+                let (read, numbering) = match training {
+                    Some(InputColumns::Numbered(training)) => {
+                        (read_libsvm_like(path, self.labels, *training)?, *training)
+                    }
                     Some(InputColumns::Named(_)) | None => {
-                        Numbering::of_file(path, self.zero_based)?
+                        let own = Numbering::of_file(path, self.zero_based)?;
+                        (read_libsvm_training(path, self.labels, own)?, own)
                     }
                 };
-                let read = read_libsvm_like(path, self.labels, numbering)?;
                 Ok((read, Vec::new(), InputColumns::Numbered(numbering)))
             }
             _ => Err(Error::extension(path, ".arff, .libsvm, .svm, .txt")),
