@@ -14,7 +14,7 @@
 //! | `candidates.safetensors` | ids, labels and coordinates of the candidates |
 //! | `candidates.next.safetensors` | of a member of an ensemble, while candidates are added: those that take their place |
 //! | `shards/` | the candidates in shards, which several processes share, if [`shard_candidates`](crate::run::shard_candidates) has written them |
-//! | `input-columns.json` | of multi-label files and inputs in several columns: what the file of the training pairs tells of them |
+//! | `input-columns.json` | of multi-label files, and of inputs and numbers to predict in several columns: what the file of the training pairs tells of them |
 //! | `polarities.json` | of a model of mass spectra: whether the training spectra are positive, negative or both, where they say it |
 //! | `ngrams.json`, `tokenizer.json`, … | what turns texts or vectors into inputs |
 //! | `encoder.safetensors` | the best model so far |

@@ -465,6 +465,49 @@ fn columns_of_numbers_keep_the_order_of_the_training() {
     sandbox.fail(&["predict", "runs/three", "other.csv"], 2, &[other]);
 }
 
+/// So are those to predict, and a table of queries may be without them.
+#[test]
+fn columns_of_numbers_to_predict_keep_the_order_of_the_training() {
+    let table = |names: [&str; 6]| {
+        let mut table = format!("{}\n", names.join(","));
+        for row in 0..60 {
+            let value = |name: &str| match name {
+                "x1" => row % 7,
+                "x2" => row * 5 % 11,
+                "y1" => row % 7 + row * 5 % 11,
+                "y2" => 100 - row % 7,
+                _ => 3 * (row * 5 % 11),
+            };
+            writeln!(table, "{}", names.map(|name| value(name).to_string()).join(",")).unwrap();
+        }
+        table
+    };
+    let sandbox = Sandbox::new();
+    let names = ["x1", "x2", "y1", "y2", "y3", "y4"];
+    let other = ["x1", "x2", "y1", "y3", "y2", "y4"];
+    for (file, names) in [("five.csv", names), ("same.csv", names), ("other.csv", other)] {
+        sandbox.write(file, &table(names));
+    }
+    let config = |test: &str| {
+        format!(
+            "[data]\nsource = \"pool\"\nfolder = \"./\"\nfile = \"five.csv\"\nnumbered = true\n{test}\
+             splits = {{ validation = 20 }}\ninputs = {{ column = \"x1..x2\", numbers = true }}\n\
+             [output]\nlabel = \"y1\"\nfeatures = {{ kind = \"numbers\", column = \"y1..y4\" }}\n\
+             kernel = {{ name = \"linear\" }}\nscaling = \"standard\"\n[sketch]\nfull = true\n\
+             [encoder]\nkind = \"kernel-machine\"\nkernel = {{ name = \"gaussian\", gamma = 0.1 }}\nlambda = 1e-3\n\
+             [decoding]\nsearch = \"exact\"\n[evaluation]\nmetric = \"rmse\"\n"
+        )
+    };
+    let says = ["other.csv: the columns of the outputs are", "\"y1\", \"y3\", \"y2\", \"y4\""];
+    sandbox.write("five.toml", &config("test = \"other.csv\"\n"));
+    sandbox.fail(&["train", "five.toml", "--quiet"], 2, &says);
+    sandbox.write("five.toml", &config(""));
+    sandbox.train("five.toml", &[]);
+    let evaluate = |file: &'static str| ["evaluate", "runs/five", "--queries", file];
+    sandbox.succeed(&evaluate("same.csv"));
+    sandbox.fail(&evaluate("other.csv"), 2, &says);
+}
+
 /// A binary problem: rows of the class +1 have the features 1 and 2, those of the class -1 the features 3 and 4.
 const BINARY: &str = r#"
 [data]

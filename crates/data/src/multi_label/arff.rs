@@ -9,6 +9,7 @@ use dsokr_core::message::list;
 
 use super::{BadRows, MultiLabel, Rows, check_rows, each_line, number};
 use crate::error::Error;
+use crate::input_columns::NamedColumns;
 use crate::rounding::Rounding;
 
 /// An attribute that numbers can be read for.
@@ -46,53 +47,54 @@ pub(crate) enum Columns {
     ToldApart,
 }
 
-/// Inputs and sets of labels, the rows that cannot be read, which are empty, and the names of the inputs.
-type Labels = (MultiLabel, BadRows, Vec<String>);
+/// Inputs and sets of labels, the rows that cannot be read, which are empty, and the names of the inputs; labels have their
+/// own.
+type Labels = (MultiLabel, BadRows, NamedColumns);
 
-/// Reads a file like [`read_arff`], whose inputs are in the order of `training`, the names of the training inputs, where
-/// these are known.
+/// Reads a file like [`read_arff`], whose inputs are in the order of those of the training, where these are known.
 pub(crate) fn arff_labels(
     path: &Path,
     labels: Option<usize>,
     columns: Columns,
-    training: Option<&[String]>,
+    training: Option<&NamedColumns>,
 ) -> Result<Labels, Error> {
     let mut sets: Vec<Vec<u32>> = Vec::new();
-    let (mut rows, [inputs, names]) = arff(path, labels, columns, training, |_, outputs| {
-        let set = outputs.iter().filter_map(|&(label, name, value, text)| match value {
-            1.0 => Some(Ok(label as u32)),
-            0.0 => None,
-            _ => Some(Err(format!("label {name}: {text}, allowed: 0, 1"))),
-        });
-        sets.push(set.collect::<Result<_, _>>()?);
-        Ok(())
-    })?;
+    let (mut rows, NamedColumns { inputs, outputs }) =
+        arff(path, labels, columns, training, |_, outputs| {
+            let set = outputs.iter().filter_map(|&(label, name, value, text)| match value {
+                1.0 => Some(Ok(label as u32)),
+                0.0 => None,
+                _ => Some(Err(format!("label {name}: {text}, allowed: 0, 1"))),
+            });
+            sets.push(set.collect::<Result<_, _>>()?);
+            Ok(())
+        })?;
     let bad = std::mem::take(&mut rows.bad);
-    Ok((rows.named(path, sets, names.into_iter())?, bad, inputs))
+    let read = rows.named(path, sets, outputs.into_iter())?;
+    Ok((read, bad, NamedColumns { inputs, outputs: Vec::new() }))
 }
 
-/// Inputs, a row of numbers for each, the rows that cannot be read, which are zeros, and the names of the inputs.
-type Numbers = (Features, Vec<Vec<f32>>, BadRows, Vec<String>);
+/// Inputs, a row of numbers for each, the rows that cannot be read, which are zeros, and the names of both.
+type Numbers = (Features, Vec<Vec<f32>>, BadRows, NamedColumns);
 
 /// Reads a multi-target ARFF file, whose last `targets` attributes are numbers to predict: the features, and a row of
-/// numbers for each. The rest is as in [`arff_labels`].
+/// numbers for each, in the order of those of the training, where these are known. The rest is as in [`arff_labels`].
 pub(crate) fn arff_numbers(
     path: &Path,
     targets: Option<usize>,
     columns: Columns,
-    training: Option<&[String]>,
+    training: Option<&NamedColumns>,
 ) -> Result<Numbers, Error> {
     let mut numbers: Vec<Vec<f32>> = Vec::new();
-    let (mut rows, [inputs, names]) =
-        arff(path, targets, columns, training, |targets, outputs| {
-            let mut row = vec![0.0; targets];
-            outputs.iter().for_each(|&(target, _, value, _)| row[target] = value);
-            numbers.push(row);
-            Ok(())
-        })?;
+    let (mut rows, named) = arff(path, targets, columns, training, |targets, outputs| {
+        let mut row = vec![0.0; targets];
+        outputs.iter().for_each(|&(target, _, value, _)| row[target] = value);
+        numbers.push(row);
+        Ok(())
+    })?;
     let bad = std::mem::take(&mut rows.bad);
-    let targets = names.len();
-    Ok((rows.features(path, targets, 4.0 * targets as f64)?, numbers, bad, inputs))
+    let targets = named.outputs.len();
+    Ok((rows.features(path, targets, 4.0 * targets as f64)?, numbers, bad, named))
 }
 
 /// An output that a row lists: its number, its name, its value, and that as text.
@@ -105,7 +107,9 @@ struct OutputAttributes {
     /// The number of all attributes.
     all: usize,
     /// The place of each input among the training inputs, where it is another one.
-    order: Option<Vec<usize>>,
+    input_order: Option<Vec<usize>>,
+    /// The place of each output among the training outputs, where it is another one.
+    output_order: Option<Vec<usize>>,
 }
 
 impl OutputAttributes {
@@ -130,7 +134,7 @@ impl OutputAttributes {
         }
         let first = stated.is_some_and(|stated| stated > 0);
         let outputs = if first { 0..count } else { all - count..all };
-        Ok(Self { outputs, all, order: None })
+        Ok(Self { outputs, all, input_order: None, output_order: None })
     }
 
     /// Returns the number of inputs.
@@ -140,38 +144,54 @@ impl OutputAttributes {
 
     /// Returns the place of an attribute among the outputs.
     fn output(&self, attribute: usize) -> Option<usize> {
-        self.outputs.contains(&attribute).then(|| attribute - self.outputs.start)
+        let place = self.outputs.contains(&attribute).then(|| attribute - self.outputs.start)?;
+        Some(self.output_order.as_ref().map_or(place, |order| order[place]))
     }
 
     /// Returns the place of an attribute among the inputs.
     fn input(&self, attribute: usize) -> usize {
         let place =
             if attribute < self.outputs.start { attribute } else { attribute - self.outputs.len() };
-        self.order.as_ref().map_or(place, |order| order[place])
+        self.input_order.as_ref().map_or(place, |order| order[place])
     }
 
-    /// Puts the inputs into the order of the training inputs, which must have the same names.
-    fn ordered(self, inputs: &[&str], training: &[String]) -> Result<Self, String> {
-        if inputs.iter().eq(training) {
-            return Ok(self);
-        }
-        let places: HashMap<&str, usize> =
-            training.iter().enumerate().map(|(place, name)| (name.as_str(), place)).collect();
-        let is_there: HashSet<&str> = inputs.iter().copied().collect();
-        let lacking = training.iter().filter(|name| !is_there.contains(name.as_str()));
-        let lacking: Vec<String> = lacking.cloned().collect();
-        let unknown = inputs.iter().filter(|name| !places.contains_key(**name));
-        let unknown: Vec<String> = unknown.map(|&name| name.to_owned()).collect();
-        if !lacking.is_empty() || !unknown.is_empty() {
-            return Err(format!(
-                "the attributes that are inputs must be those of the training, in any order; lacking: {}; unknown: {}",
-                list(&lacking),
-                list(&unknown)
-            ));
-        }
-        let order = inputs.iter().filter_map(|name| places.get(name).copied()).collect();
-        Ok(Self { order: Some(order), ..self })
+    /// Puts inputs, and outputs that the training has by their names, into its order. They must have the same names.
+    fn ordered(
+        self,
+        inputs: &[&str],
+        outputs: &[&str],
+        training: &NamedColumns,
+    ) -> Result<Self, String> {
+        let input_order = order("inputs", inputs, &training.inputs)?;
+        let output_order = if training.outputs.is_empty() {
+            None
+        } else {
+            order("targets", outputs, &training.outputs)?
+        };
+        Ok(Self { input_order, output_order, ..self })
     }
+}
+
+/// Returns the place of each name among those of the training, which must be the same ones; none where each has its own.
+fn order(what: &str, names: &[&str], training: &[String]) -> Result<Option<Vec<usize>>, String> {
+    if names.iter().eq(training) {
+        return Ok(None);
+    }
+    let places: HashMap<&str, usize> =
+        training.iter().enumerate().map(|(place, name)| (name.as_str(), place)).collect();
+    let is_there: HashSet<&str> = names.iter().copied().collect();
+    let lacking = training.iter().filter(|name| !is_there.contains(name.as_str()));
+    let lacking: Vec<String> = lacking.cloned().collect();
+    let unknown = names.iter().filter(|name| !places.contains_key(**name));
+    let unknown: Vec<String> = unknown.map(|&name| name.to_owned()).collect();
+    if !lacking.is_empty() || !unknown.is_empty() {
+        return Err(format!(
+            "the attributes that are {what} must be those of the training, in any order; lacking: {}; unknown: {}",
+            list(&lacking),
+            list(&unknown)
+        ));
+    }
+    Ok(Some(names.iter().filter_map(|name| places.get(name).copied()).collect()))
 }
 
 /// Returns the n of `-C n` in the name of a relation, as MEKA writes it: the first n attributes are labels, or the last
@@ -232,6 +252,12 @@ impl Header {
         Ok(false)
     }
 
+    /// Returns the names of the attributes that are outputs.
+    fn outputs(&self, places: &OutputAttributes) -> impl Iterator<Item = &str> {
+        let outputs = self.attributes[places.outputs.clone()].iter();
+        outputs.map(|attribute| attribute.name.as_str())
+    }
+
     /// Returns the names of the attributes that are inputs.
     fn inputs(&self, places: &OutputAttributes) -> impl Iterator<Item = &str> {
         let attributes = self.attributes.iter().enumerate();
@@ -262,7 +288,7 @@ impl Header {
                 None => row.inputs.push((places.input(at) as u32, value)),
             }
         }
-        if places.order.is_some() {
+        if places.input_order.is_some() {
             row.inputs.sort_unstable_by_key(|entry| entry.0);
         }
         Ok(row)
@@ -271,14 +297,14 @@ impl Header {
 
 /// Reads the rows of an ARFF file, of whose attributes some are outputs, as [`OutputAttributes::new`] finds them, and
 /// the names of inputs and outputs; `output` takes the number of outputs and what each row lists of them, or says what is
-/// wrong with it. The inputs are in the order of `training`, the names of the training inputs, where these are known.
+/// wrong with it. Both are in the order of `training`, where it has their names.
 fn arff(
     path: &Path,
     count: Option<usize>,
     columns: Columns,
-    training: Option<&[String]>,
+    training: Option<&NamedColumns>,
     mut output: impl FnMut(usize, &[Listed]) -> Result<(), String>,
-) -> Result<(Rows, [Vec<String>; 2]), Error> {
+) -> Result<(Rows, NamedColumns), Error> {
     let mut header = Header::default();
     let mut data: Option<(Rows, OutputAttributes)> = None;
     // of each attribute
@@ -295,7 +321,8 @@ fn arff(
                     OutputAttributes::new(&header.relation, count, header.attributes.len())?;
                 if let Some(training) = training {
                     let inputs: Vec<&str> = header.inputs(&places).collect();
-                    places = places.ordered(&inputs, training).map_err(wrong)?;
+                    let outputs: Vec<&str> = header.outputs(&places).collect();
+                    places = places.ordered(&inputs, &outputs, training).map_err(wrong)?;
                 }
                 roundings.resize(places.all, Rounding::default());
                 data = Some((Rows { width: places.inputs(), ..Rows::default() }, places));
@@ -334,9 +361,8 @@ fn arff(
         })?;
     }
     let inputs = header.inputs(&places).map(str::to_owned).collect();
-    let outputs = header.attributes.drain(places.outputs);
-    let names = outputs.map(|output| output.name).collect();
-    Ok((rows, [inputs, names]))
+    let outputs = header.outputs(&places).map(str::to_owned).collect();
+    Ok((rows, NamedColumns { inputs, outputs }))
 }
 
 impl Attribute {

@@ -66,10 +66,10 @@ impl MultiLabelConfig {
                 (read.inputs, labels.column.as_str(), cells, bad, input_columns)
             }
             OutputFeatures::Numbers(numbers) if extension_of(path) == "arff" => {
-                let names = training.and_then(InputColumns::names);
-                let (inputs, rows, bad, names) = arff_numbers(path, self.labels, columns, names)?;
+                let named = training.and_then(InputColumns::named);
+                let (inputs, rows, bad, named) = arff_numbers(path, self.labels, columns, named)?;
                 let cells = rows.iter().map(|row| numbers.cell(row)).collect();
-                let input_columns = InputColumns::Named(names);
+                let input_columns = InputColumns::Named(named);
                 (inputs, numbers.column.as_str(), cells, bad, input_columns)
             }
             features => {
@@ -106,9 +106,9 @@ impl MultiLabelConfig {
     ) -> Result<(MultiLabel, BadRows, InputColumns), Error> {
         match extension_of(path).as_str() {
             "arff" => {
-                let names = training.and_then(InputColumns::names);
-                let (read, bad, names) = arff_labels(path, self.labels, columns, names)?;
-                Ok((read, bad, InputColumns::Named(names)))
+                let named = training.and_then(InputColumns::named);
+                let (read, bad, named) = arff_labels(path, self.labels, columns, named)?;
+                Ok((read, bad, InputColumns::Named(named)))
             }
             "libsvm" | "svm" | "txt" => {
                 let (read, numbering) = match training {
