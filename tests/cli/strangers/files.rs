@@ -419,6 +419,30 @@ fn attributes_of_queries_are_found_by_their_names() {
     assert!(evaluated("same.arff") == same && evaluated("reversed.arff") < same);
 }
 
+/// An earlier version read the names of labels with their backslashes, as its runs have learned them.
+#[test]
+fn runs_of_earlier_versions_know_labels_by_their_spelling() {
+    let sandbox = Sandbox::new();
+    let labels = |cheap: &str| flats(["x0", "x1", "x2", "x3"]).replacen("cheap", cheap, 1);
+    // a label with a backslash, and what an earlier version took for the same label
+    for file in ["flats.arff", "same.arff"] {
+        sandbox.write(file, &labels(r"'50\\% off'"));
+    }
+    sandbox.write("earlier.arff", &labels(r"'50\% off'"));
+    sandbox.write("flats.toml", FLATS);
+    sandbox.train("flats.toml", &[]);
+    let evaluated = |file: &str| {
+        let call = ["evaluate", "runs/flats", "--queries", file, "--json"];
+        number(&json(&sandbox.succeed(&call)), "f1")
+    };
+    let found = evaluated("same.arff");
+    assert!(found > 0.9 && evaluated("earlier.arff") < found, "{found}");
+    for file in ["input-columns.json", "fingerprints.safetensors"] {
+        std::fs::remove_file(sandbox.path(&format!("runs/flats/{file}"))).unwrap();
+    }
+    assert_eq!(evaluated("earlier.arff"), found);
+}
+
 /// `FIRST..LAST` takes numbers by their places, so that columns in another order would be other numbers.
 #[test]
 fn columns_of_numbers_keep_the_order_of_the_training() {

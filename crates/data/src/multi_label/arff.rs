@@ -15,6 +15,8 @@ use crate::rounding::Rounding;
 /// An attribute that numbers can be read for.
 struct Attribute {
     name: String,
+    /// The name as the file writes it between quotation marks.
+    written: String,
     /// Values of a nominal attribute, each a number.
     nominal: Option<Vec<String>>,
 }
@@ -34,7 +36,7 @@ struct Attribute {
 /// attribute is a label and one is none, for a number of labels that neither the file nor the argument says, and for
 /// two that differ.
 pub fn read_arff(path: &Path, labels: impl Into<Option<usize>>) -> Result<MultiLabel, Error> {
-    let (read, bad, _) = arff_labels(path, labels.into(), Columns::Any, None)?;
+    let (read, bad, _) = arff_labels(path, labels.into(), Columns::Any, Spelling::Meant, None)?;
     check_rows(bad).map(|()| read)
 }
 
@@ -47,6 +49,15 @@ pub(crate) enum Columns {
     ToldApart,
 }
 
+/// How names of labels are read.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Spelling {
+    /// As they are meant.
+    Meant,
+    /// With the backslashes between quotation marks, as runs of earlier versions have learned them.
+    Written,
+}
+
 /// Inputs and sets of labels, the rows that cannot be read, which are empty, and the names of the inputs; labels have their
 /// own.
 type Labels = (MultiLabel, BadRows, NamedColumns);
@@ -56,11 +67,12 @@ pub(crate) fn arff_labels(
     path: &Path,
     labels: Option<usize>,
     columns: Columns,
+    spelling: Spelling,
     training: Option<&NamedColumns>,
 ) -> Result<Labels, Error> {
     let mut sets: Vec<Vec<u32>> = Vec::new();
     let (mut rows, NamedColumns { inputs, outputs }) =
-        arff(path, labels, columns, training, |_, outputs| {
+        arff(path, labels, columns, spelling, training, |_, outputs| {
             let set = outputs.iter().filter_map(|&(label, name, value, text)| match value {
                 1.0 => Some(Ok(label as u32)),
                 0.0 => None,
@@ -86,12 +98,14 @@ pub(crate) fn arff_numbers(
     training: Option<&NamedColumns>,
 ) -> Result<Numbers, Error> {
     let mut numbers: Vec<Vec<f32>> = Vec::new();
-    let (mut rows, named) = arff(path, targets, columns, training, |targets, outputs| {
-        let mut row = vec![0.0; targets];
-        outputs.iter().for_each(|&(target, _, value, _)| row[target] = value);
-        numbers.push(row);
-        Ok(())
-    })?;
+    let spelling = Spelling::Meant;
+    let (mut rows, named) =
+        arff(path, targets, columns, spelling, training, |targets, outputs| {
+            let mut row = vec![0.0; targets];
+            outputs.iter().for_each(|&(target, _, value, _)| row[target] = value);
+            numbers.push(row);
+            Ok(())
+        })?;
     let bad = std::mem::take(&mut rows.bad);
     let targets = named.outputs.len();
     Ok((rows.features(path, targets, 4.0 * targets as f64)?, numbers, bad, named))
@@ -302,6 +316,7 @@ fn arff(
     path: &Path,
     count: Option<usize>,
     columns: Columns,
+    spelling: Spelling,
     training: Option<&NamedColumns>,
     mut output: impl FnMut(usize, &[Listed]) -> Result<(), String>,
 ) -> Result<(Rows, NamedColumns), Error> {
@@ -361,7 +376,12 @@ fn arff(
         })?;
     }
     let inputs = header.inputs(&places).map(str::to_owned).collect();
-    let outputs = header.outputs(&places).map(str::to_owned).collect();
+    let outputs = match spelling {
+        Spelling::Meant => header.outputs(&places).map(str::to_owned).collect(),
+        Spelling::Written => {
+            header.attributes.drain(places.outputs).map(|output| output.written).collect()
+        }
+    };
     Ok((rows, NamedColumns { inputs, outputs }))
 }
 
@@ -373,7 +393,7 @@ impl Attribute {
 
     /// Returns the number in the text of an entry, and the text without quotes.
     fn value<'t>(&self, text: &'t str) -> Result<(f32, &'t str), String> {
-        let Self { name, nominal } = self;
+        let Self { name, nominal, .. } = self;
         let text = unquoted(text);
         match nominal.as_ref().filter(|all| !all.iter().any(|value| value == text)) {
             Some(allowed) => Err(format!("{name}: {text:?}, allowed: {}", allowed.join(", "))),
@@ -409,7 +429,8 @@ fn entries(text: &str, attributes: usize) -> Result<Vec<(usize, &str)>, String> 
 }
 
 fn attribute(text: &str) -> Result<Attribute, String> {
-    let (name, kind) = name(text).ok_or("an attribute has a name and a type")?;
+    let (name, written, kind) = name(text).ok_or("an attribute has a name and a type")?;
+    let written = written.to_owned();
     let kind = kind.trim();
     if let Some(values) = kind.strip_prefix('{').and_then(|kind| kind.strip_suffix('}')) {
         let values: Vec<String> =
@@ -419,28 +440,28 @@ fn attribute(text: &str) -> Result<Attribute, String> {
                 "{name}: nominal value {value:?}, allowed: numbers, as in {{0,1}}"
             ));
         }
-        return Ok(Attribute { name, nominal: Some(values) });
+        return Ok(Attribute { name, written, nominal: Some(values) });
     }
     match kind.to_ascii_lowercase().as_str() {
-        "numeric" | "real" | "integer" => Ok(Attribute { name, nominal: None }),
+        "numeric" | "real" | "integer" => Ok(Attribute { name, written, nominal: None }),
         _ => Err(format!("{name}: type {kind:?}, allowed: numeric, real, integer, {{0,1}}")),
     }
 }
 
-/// Returns the name at the beginning of a text, and what follows it. A name ends at a blank or before `{`, unless it is
+/// Returns the name at the beginning of a text, how it is written there, and what follows it. A name ends at a blank or before `{`, unless it is
 /// between quotation marks; there a backslash stands before what is meant as it is, and in `\n`, `\r` and `\t`, as Weka
 /// writes them.
-fn name(text: &str) -> Option<(String, &str)> {
+fn name(text: &str) -> Option<(String, &str, &str)> {
     let Some(quote) = text.chars().next().filter(|c| matches!(c, '\'' | '"')) else {
         let end = text.find(|c: char| c.is_whitespace() || c == '{')?;
         let (name, rest) = text.split_at(end);
-        return Some((name.to_owned(), rest));
+        return Some((name.to_owned(), name, rest));
     };
     let mut name = String::new();
     let mut characters = text.char_indices().skip(1);
     while let Some((at, c)) = characters.next() {
         match c {
-            c if c == quote => return Some((name, &text[at + c.len_utf8()..])),
+            c if c == quote => return Some((name, &text[1..at], &text[at + c.len_utf8()..])),
             '\\' => name.push(match characters.next()?.1 {
                 'n' => '\n',
                 'r' => '\r',

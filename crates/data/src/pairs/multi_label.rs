@@ -14,7 +14,7 @@ use crate::error::{Error, check, extension_of};
 use crate::groups::GroupColumns;
 use crate::input_columns::{InputColumns, Numbering};
 use crate::inputs::{InputKind, Inputs};
-use crate::multi_label::arff::{Columns, arff_labels, arff_numbers};
+use crate::multi_label::arff::{Columns, Spelling, arff_labels, arff_numbers};
 use crate::multi_label::libsvm::{read_libsvm_like, read_libsvm_training};
 use crate::multi_label::{BadRows, MultiLabel, check_rows};
 use crate::output_features::OutputFeatures;
@@ -57,11 +57,12 @@ impl MultiLabelConfig {
         path: &Path,
         wanted: &Wanted,
         columns: Columns,
+        spelling: Spelling,
         training: Option<&InputColumns>,
     ) -> Result<(PairedRows<'_>, InputColumns), Error> {
         let (inputs, column, cells, bad, input_columns) = match wanted.outputs.features {
             OutputFeatures::Labels(labels) => {
-                let (read, bad, input_columns) = self.labels(path, columns, training)?;
+                let (read, bad, input_columns) = self.labels(path, columns, spelling, training)?;
                 let cells = labels.cells(&read.names, &read.labels);
                 (read.inputs, labels.column.as_str(), cells, bad, input_columns)
             }
@@ -102,12 +103,13 @@ impl MultiLabelConfig {
         &self,
         path: &Path,
         columns: Columns,
+        spelling: Spelling,
         training: Option<&InputColumns>,
     ) -> Result<(MultiLabel, BadRows, InputColumns), Error> {
         match extension_of(path).as_str() {
             "arff" => {
                 let named = training.and_then(InputColumns::named);
-                let (read, bad, named) = arff_labels(path, self.labels, columns, named)?;
+                let (read, bad, named) = arff_labels(path, self.labels, columns, spelling, named)?;
                 Ok((read, bad, InputColumns::Named(named)))
             }
             "libsvm" | "svm" | "txt" => {
@@ -139,6 +141,11 @@ impl MultiLabelConfig {
         let numbering = file.map(|file| Numbering::of_file(&file, self.zero_based)).transpose()?;
         Ok(numbering.map(InputColumns::Numbered))
     }
+}
+
+/// Returns how a run has learned the names of labels: one that keeps no columns is of an earlier version.
+fn spelling(wanted: &Wanted) -> Spelling {
+    if wanted.input_columns.is_some() { Spelling::Meant } else { Spelling::Written }
 }
 
 impl Pairs for MultiLabelConfig {
@@ -183,7 +190,8 @@ impl Pairs for MultiLabelConfig {
 
     fn load(&self, wanted: &Wanted) -> Result<Dataset, Error> {
         let path = wanted.root()?.file(&self.file);
-        let (rows, columns) = self.read(&path, wanted, Columns::ToldApart, None)?;
+        let (rows, columns) =
+            self.read(&path, wanted, Columns::ToldApart, Spelling::Meant, None)?;
         let mut dataset = rows.dataset(wanted, [None, None])?;
         if let Some(file) = &self.test {
             let wanted = Wanted { input_columns: Some(&columns), ..*wanted };
@@ -199,13 +207,14 @@ impl Pairs for MultiLabelConfig {
             return self.queries(&wanted.root()?.file(file), wanted).map(Some);
         }
         let path = wanted.root()?.file(&self.file);
-        let (rows, _) = self.read(&path, wanted, Columns::Any, None)?;
+        let (rows, _) = self.read(&path, wanted, Columns::Any, spelling(wanted), None)?;
         rows.split(name, wanted)
     }
 
     fn queries(&self, path: &Path, wanted: &Wanted) -> Result<Split, Error> {
         let columns = self.training_columns(wanted)?;
-        let (rows, _) = self.read(path, wanted, Columns::Any, columns.as_ref())?;
+        let (rows, _) =
+            self.read(path, wanted, Columns::Any, spelling(wanted), columns.as_ref())?;
         rows.queries(wanted, wanted.is_own(path, &self.file))
     }
 }
