@@ -288,13 +288,15 @@ pub(crate) fn save_candidates(
     Ok(candidates.save(path, &named([("basis", space), ("data", data)]))?)
 }
 
-/// Writes the columns of the training inputs into the run at `run`, where files of queries need them.
+/// Writes the columns of the training inputs into the run at `run`, where files of queries need them, unless they are there
+/// already.
 ///
 /// # Errors
 /// The file system's errors.
 pub(crate) fn save_input_columns(columns: Option<&InputColumns>, run: &Path) -> Result<(), Error> {
-    let Some(columns) = columns else { return Ok(()) };
-    write_text(&run.join(INPUT_COLUMNS), &(serde_json::to_string(columns)? + "\n"))
+    let file = run.join(INPUT_COLUMNS);
+    let Some(columns) = columns.filter(|_| !file.exists()) else { return Ok(()) };
+    write_text(&file, &(serde_json::to_string(columns)? + "\n"))
 }
 
 /// The folder of the data that a run was trained on, so that the run can be evaluated from any

@@ -8,9 +8,10 @@ use dsokr_basis::Features;
 use dsokr_core::message::list;
 
 use super::{BadRows, MultiLabel, Rows, check_rows, each_line, number};
-use crate::error::Error;
+use crate::error::{Error, open};
 use crate::input_columns::NamedColumns;
 use crate::rounding::Rounding;
+use crate::table::{Lines, Pieces};
 
 /// An attribute that numbers can be read for.
 struct Attribute {
@@ -84,6 +85,37 @@ pub(crate) fn arff_labels(
     let bad = std::mem::take(&mut rows.bad);
     let read = rows.named(path, sets, outputs.into_iter())?;
     Ok((read, bad, NamedColumns { inputs, outputs: Vec::new() }))
+}
+
+/// Returns the names of inputs and outputs in a file.
+///
+/// # Errors
+/// Those of [`read_arff`] in what precedes the rows.
+pub(crate) fn arff_names(path: &Path, labels: Option<usize>) -> Result<NamedColumns, Error> {
+    let mut header = Header::default();
+    let mut lines = Lines::new(path, open(path)?, Pieces::Lines);
+    while lines.advance()? {
+        let (line, text) = lines.current()?;
+        let text = text.trim();
+        let wrong = |message: String| Error::line(path, line, message);
+        if !is_comment(text) && header.declare(text).map_err(wrong)? {
+            let places = OutputAttributes::new(&header.relation, labels, header.attributes.len())?;
+            let inputs = header.inputs(&places).map(str::to_owned).collect();
+            let outputs = header.outputs(&places).map(str::to_owned).collect();
+            return Ok(NamedColumns { inputs, outputs });
+        }
+    }
+    Err(without_data(path))
+}
+
+/// Returns whether a line has nothing but a comment.
+fn is_comment(text: &str) -> bool {
+    text.is_empty() || text.starts_with('%')
+}
+
+/// Returns the error for a file that ends before its rows.
+fn without_data(path: &Path) -> Error {
+    Error::line(path, 1, "no line @data in the file")
 }
 
 /// Inputs, a row of numbers for each, the rows that cannot be read, which are zeros, and the names of both.
@@ -326,7 +358,7 @@ fn arff(
     let mut roundings: Vec<Rounding> = Vec::new();
     each_line(path, |line, text| {
         let text = text.trim();
-        if text.is_empty() || text.starts_with('%') {
+        if is_comment(text) {
             return Ok(());
         }
         let wrong = |message: String| Error::line(path, line, message);
@@ -369,7 +401,7 @@ fn arff(
         }
         Ok(())
     })?;
-    let (rows, places) = data.ok_or_else(|| Error::line(path, 1, "no line @data in the file"))?;
+    let (rows, places) = data.ok_or_else(|| without_data(path))?;
     if columns == Columns::ToldApart {
         roundings.iter().zip(&header.attributes).try_for_each(|(rounding, attribute)| {
             rounding.check(path, format_args!("of the attribute {:?}", attribute.name))

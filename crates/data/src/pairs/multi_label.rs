@@ -12,9 +12,9 @@ use super::{PairFacts, Pairs, Wanted};
 use crate::dataset::{Dataset, Split, SplitName};
 use crate::error::{Error, check, extension_of};
 use crate::groups::GroupColumns;
-use crate::input_columns::{InputColumns, Numbering};
+use crate::input_columns::{InputColumns, NamedColumns, Numbering};
 use crate::inputs::{InputKind, Inputs};
-use crate::multi_label::arff::{Columns, Spelling, arff_labels, arff_numbers};
+use crate::multi_label::arff::{Columns, Spelling, arff_labels, arff_names, arff_numbers};
 use crate::multi_label::libsvm::{read_libsvm_like, read_libsvm_training};
 use crate::multi_label::{BadRows, MultiLabel, check_rows};
 use crate::output_features::OutputFeatures;
@@ -128,18 +128,34 @@ impl MultiLabelConfig {
         }
     }
 
-    /// Returns the columns of the training inputs, by which files of queries are read. A run of an earlier version does not
-    /// keep them: then a libsvm file of the training pairs tells them, where it is there, and attributes of an .arff file have
+    /// Returns the columns of the training pairs, by which files of queries are read. A run of an earlier version does not
+    /// keep them: then the file of the training pairs tells them, where it is there, and else attributes of an .arff file have
     /// their places.
     fn training_columns(&self, wanted: &Wanted) -> Result<Option<InputColumns>, Error> {
         if let Some(columns) = wanted.input_columns {
             return Ok(Some(columns.clone()));
         }
-        let is_libsvm = extension_of(self.file.as_ref()) != "arff";
-        let configured = wanted.root.filter(|_| is_libsvm).map(|root| root.file(&self.file));
-        let file = configured.filter(|file| file.exists());
-        let numbering = file.map(|file| Numbering::of_file(&file, self.zero_based)).transpose()?;
-        Ok(numbering.map(InputColumns::Numbered))
+        let is_arff = extension_of(self.file.as_ref()) == "arff";
+        let configured = wanted.root.map(|root| root.file(&self.file));
+        let Some(file) = configured.filter(|file| file.exists()) else {
+            if is_arff {
+                tracing::warn!(
+                    "attributes are taken by their places: the run is of an earlier version, which keeps no names, and \
+                     {:?}, the file of its training pairs in {:?}, is not there; put it there, or train again",
+                    self.file,
+                    self.folder
+                );
+            }
+            return Ok(None);
+        };
+        Ok(Some(if is_arff {
+            let NamedColumns { inputs, outputs } = arff_names(&file, self.labels)?;
+            let are_numbers = wanted.outputs.features.are_numbers();
+            let outputs = if are_numbers { outputs } else { Vec::new() };
+            InputColumns::Named(NamedColumns { inputs, outputs })
+        } else {
+            InputColumns::Numbered(Numbering::of_file(&file, self.zero_based)?)
+        }))
     }
 }
 
