@@ -87,7 +87,7 @@ impl NamedColumns {
 /// How a .libsvm file counts its features and writes its labels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Numbering {
-    /// The number of features. Another file may name fewer: what it does not name is 0.
+    /// The number of features. Another file may name fewer, of which the others are 0, and more, which are left out.
     pub width: usize,
     /// Whether features count from 0: the header says so, or one of them is 0.
     pub zero_based: bool,

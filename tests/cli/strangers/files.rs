@@ -597,6 +597,9 @@ fn the_training_file_tells_that_labels_are_classes_of_a_binary_problem() {
     assert_eq!(evaluated("unlabelled.svm"), 0.0);
     sandbox.write("zero.svm", "0 1:1 2:3\n0 3:1 4:3\n");
     assert_eq!(evaluated("zero.svm"), 0.0);
+    sandbox.write("from-zero.svm", "+1 0:1 1:3\n");
+    let from_zero = ["predict", "runs/classes", "from-zero.svm"];
+    sandbox.fail(&from_zero, 2, &["from-zero.svm:1: feature \"0\"", "count from 1"]);
     sandbox.write("mixed.svm", "+1 1:1 2:3\n-1 3:1 4:3\n2 3:1 4:3\n");
     let mixed = BINARY.replacen("classes.svm", "mixed.svm", 1).replacen("= 20", "= 1", 1);
     sandbox.write("mixed.toml", &mixed);
@@ -629,9 +632,10 @@ fn labels_of_queries_may_be_any_numbers() {
 }
 
 /// LIBSVM and scikit-learn's `load_svmlight_file(n_features=…)` take files that end at a smaller feature: what a row does not
-/// list is 0. The run knows how many features there are, and from where they count, when the training file is gone.
+/// list is 0. LIBSVM takes larger features too, as its a1a and a1a.t have them: 119 and 123. The run knows how many features
+/// there are, and from where they count, when the training file is gone.
 #[test]
-fn files_of_queries_may_name_fewer_features_than_the_training_file() {
+fn files_of_queries_may_name_other_features_than_the_training_file() {
     let sandbox = Sandbox::new();
     let from_zero: String =
         (0..80).map(|row| format!("{},5 0:{} {}:1\n", row % 3, row % 4, 2 + row % 3)).collect();
@@ -649,13 +653,14 @@ fn files_of_queries_may_name_fewer_features_than_the_training_file() {
     let predicted = sandbox.succeed(&one);
     std::fs::remove_file(sandbox.path("classes.svm")).unwrap();
     assert_eq!(sandbox.succeed(&one), predicted);
-    sandbox.write("wide.svm", "0,5 0:1\n1,5 2:1 30:1\n");
-    let wide = ["evaluate", "runs/classes", "--queries", "wide.svm"];
-    sandbox.fail(
-        &wide,
-        2,
-        &["wide.svm:2: feature \"30\", allowed: 0..=4, the features of the training pairs"],
-    );
+    sandbox.write("wide.svm", "0,5 5:1 0:1\n1,5 2:1 30:1 5:2\n");
+    let wide = sandbox.run(&["predict", "runs/classes", "wide.svm"]);
+    let errors = String::from_utf8_lossy(&wide.stderr);
+    let left_out = "2 features that no training pair has are left out, the first 5 on line 1; those of the training pairs are 0 to 4";
+    assert!(errors.contains(left_out), "{errors}");
+    sandbox.write("within.svm", "0,5 0:1\n1,5 2:1\n");
+    let within = sandbox.succeed(&["predict", "runs/classes", "within.svm"]);
+    assert_eq!(String::from_utf8_lossy(&wide.stdout).replace("wide", "within"), within);
 }
 
 /// Times in seconds, which 32 bits round to multiples of 128. Queries may be that close to one another.

@@ -1,6 +1,7 @@
 //! Multi-label libsvm files.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 use std::path::Path;
 
 use super::{MultiLabel, Rows, each_line, number};
@@ -87,6 +88,12 @@ impl Numbering {
         let width = columns.unwrap_or(if zero_based { last.saturating_add(1) } else { last });
         Ok(Self { width, zero_based, binary })
     }
+
+    /// Returns the numbers of the features as files write them.
+    fn features(self) -> Range<usize> {
+        let first = usize::from(!self.zero_based);
+        first..self.width.saturating_add(first)
+    }
 }
 
 /// Returns a line without its comment.
@@ -123,6 +130,10 @@ struct LibsvmFile {
     binary: bool,
     /// Number of rows with a group.
     grouped: usize,
+    /// The features that no training pair has, which are left out, by their numbers as they are written.
+    unknown: BTreeSet<u32>,
+    /// The first of them in the file, and its line.
+    first_unknown: Option<(u32, usize)>,
 }
 
 impl LibsvmFile {
@@ -146,22 +157,25 @@ impl LibsvmFile {
                 }
             }
             let high = labels.or(file.header.map(|[.., labels]| labels)).unwrap_or(MOST_LABELS);
-            let row = file.row(text, high).map_err(|message| Error::line(path, line, message))?;
-            has_zero |= row.first().is_some_and(|&(feature, _)| feature == 0);
-            if let Some(Numbering { width, zero_based, .. }) = training {
-                let allowed = if zero_based { 0..=width.saturating_sub(1) } else { 1..=width };
-                let mut features = row.iter().map(|&(feature, _)| feature as usize);
-                if let Some(feature) = features.find(|feature| !allowed.contains(feature)) {
-                    let message = format!(
-                        "feature \"{feature}\", allowed: {}..={}, the features of the training pairs",
-                        allowed.start(),
-                        allowed.end()
-                    );
-                    return Err(Error::line(path, line, message));
-                }
-            }
+            let mut row =
+                file.row(text, high).map_err(|message| Error::line(path, line, message))?;
+            let row_has_zero = row.first().is_some_and(|&(feature, _)| feature == 0);
+            has_zero |= row_has_zero;
             file.rows.width =
                 file.rows.width.max(row.last().map_or(0, |&(last, _)| last as usize + 1));
+            if let Some(training) = training {
+                if row_has_zero && !training.zero_based {
+                    let message = "feature \"0\", allowed: 1 and above: features of the training pairs count from 1";
+                    return Err(Error::line(path, line, message));
+                }
+                let known = training.features();
+                let beyond =
+                    row.partition_point(|&(feature, _)| known.contains(&(feature as usize)));
+                let unknown = row.split_off(beyond);
+                let first = unknown.first().map(|&(feature, _)| (feature, line));
+                file.first_unknown = file.first_unknown.or(first);
+                file.unknown.extend(unknown.iter().map(|&(feature, _)| feature));
+            }
             file.rows.inputs.push(row);
             Ok(())
         })?;
@@ -177,6 +191,7 @@ impl LibsvmFile {
         file.check_header(path)?;
         if let Some(training) = training {
             file.rows.width = training.width;
+            file.warn_of_unknown(path, training);
         }
         if file.grouped > 0 {
             tracing::warn!(
@@ -186,6 +201,20 @@ impl LibsvmFile {
             );
         }
         Ok(file)
+    }
+
+    /// Warns of features that no training pair has: no model has learned anything of them.
+    fn warn_of_unknown(&self, path: &Path, training: Numbering) {
+        let Some((feature, line)) = self.first_unknown else { return };
+        let known = training.features();
+        tracing::warn!(
+            "{}: {} features that no training pair has are left out, the first {feature} on line {line}; those of the training \
+             pairs are {} to {}",
+            path.display(),
+            self.unknown.len(),
+            known.start,
+            known.end.saturating_sub(1)
+        );
     }
 
     /// Returns the features of a line, by their numbers as they are written; its labels, which are below `high`, are
