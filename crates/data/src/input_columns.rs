@@ -62,19 +62,26 @@ impl NamedColumns {
     }
 
     /// Refuses a table in which `FIRST..LAST` names other columns than in the training, or the same ones in another order:
-    /// numbers are taken by their places. A table of queries may be without outputs.
+    /// numbers are taken by their places. Blanks around names are not compared. A table of queries may be without outputs.
     pub(crate) fn check(&self, path: &Path, training: &Self) -> Result<(), Error> {
         let both = [
             ("inputs", &self.inputs, &training.inputs),
             ("outputs", &self.outputs, &training.outputs),
         ];
         for (what, names, training) in both {
-            if names.is_empty() || training.is_empty() || names == training {
+            if names.is_empty() || training.is_empty() {
                 continue;
             }
+            let differing =
+                names.iter().zip(training).find(|(name, own)| name.trim() != own.trim());
+            let difference = match differing {
+                Some((name, own)) => format!("{name:?} is in the place of {own:?}"),
+                None if names.len() == training.len() => continue,
+                None => format!("{} in the place of {}", names.len(), training.len()),
+            };
             let message = format!(
                 "the columns of the {what} are {}; those of the training are {}: write them in this order, without others \
-                 between",
+                 between ({difference})",
                 list(names),
                 list(training)
             );

@@ -485,8 +485,15 @@ fn columns_of_numbers_keep_the_order_of_the_training() {
     sandbox.write("same.csv", &table(["x1", "x2", "x3"]));
     sandbox.write("other.csv", &table(["x1", "x3", "x2"]));
     sandbox.write("swapped.csv", &table(["x1", "x2", "x3"]).replacen("x1,x2,x3", "x1,y,x3", 1));
-    let says =
-        ["swapped.csv: the columns", "\"x1\", \"y\", \"x3\"", "\"x1\", \"x2\", \"x3\": write them"];
+    // blanks around a name, which are hard to see, change nothing; the case of letters does
+    sandbox.write("blank.csv", &table(["x1", "x2", "x3"]).replacen("x1,x2,x3", "x1,x2 ,x3", 1));
+    sandbox.write("case.csv", &table(["x1", "x2", "x3"]).replacen("x1,x2,x3", "x1,X2,x3", 1));
+    let says = [
+        "swapped.csv: the columns",
+        "\"x1\", \"y\", \"x3\"",
+        "\"x1\", \"x2\", \"x3\": write them",
+        "\"y\" is in the place of \"x2\"",
+    ];
     sandbox.write("three.toml", &config("test = \"swapped.csv\"\n"));
     sandbox.fail(&["train", "three.toml", "--quiet"], 2, &says);
     sandbox.write("three.toml", &config(""));
@@ -494,6 +501,8 @@ fn columns_of_numbers_keep_the_order_of_the_training() {
     let evaluate = |file: &'static str| ["evaluate", "runs/three", "--queries", file];
     sandbox.succeed(&evaluate("same.csv"));
     sandbox.fail(&evaluate("swapped.csv"), 2, &says);
+    sandbox.succeed(&evaluate("blank.csv"));
+    sandbox.fail(&evaluate("case.csv"), 2, &["\"X2\" is in the place of \"x2\""]);
     let other = "other.csv: the columns of the inputs are \"x1\", \"x3\"; those of the training";
     sandbox.fail(&evaluate("other.csv"), 2, &[other]);
     sandbox.fail(&["predict", "runs/three", "other.csv"], 2, &[other]);
