@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
 use dsokr_core::Error;
-use dsokr_core::message::list;
+use dsokr_core::message::{list, shorten};
 use dsokr_core::store::open_input;
 use serde::Serialize;
 use serde::de::{self, Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
@@ -29,7 +29,7 @@ use super::{Graph, MAX_EDGES, MAX_LINE, MAX_NODES, NamedGraph, label};
 ///   and `2` differ.
 /// - `edges` (or `bonds`): `[node, node, label]`, or `[node, node]` for label 0, in any direction.
 /// - `id`: a text or whole number; the number of the line where it is left out.
-/// - Other keys are not read, which a warning says, but `"directed": true` is refused: edges have no direction.
+/// - Other keys are not read, which a warning says, but `directed` is refused unless it is false: edges have no direction.
 /// - Blank lines are ignored.
 ///
 /// A graph without nodes is read. Edges from a node to itself, and two edges between the same
@@ -237,9 +237,14 @@ impl<'de> Visitor<'de> for RowVisitor {
                 "nodes" | "atoms" => nodes = Some(map.next_value()?),
                 "edges" | "bonds" => edges = Some(map.next_value()?),
                 "directed" => {
-                    if map.next_value::<Value>()? == Value::Bool(true) {
-                        let message = "\"directed\": true; edges have no direction here: leave the key out where that \
-                                       does not matter, or say it by labels of further nodes";
+                    let value: Value = map.next_value()?;
+                    // whatever is not plainly false, such as 1 or "true", may mean that edges have a direction
+                    if ![Value::Null, Value::Bool(false), Value::from(0)].contains(&value) {
+                        let message = format!(
+                            "\"directed\": {}; edges have no direction here: leave the key out where that does not \
+                             matter, or say it by labels of further nodes",
+                            shorten(&value.to_string())
+                        );
                         return Err(de::Error::custom(message));
                     }
                 }
