@@ -480,9 +480,9 @@ fn attribute(text: &str) -> Result<Attribute, String> {
     }
 }
 
-/// Returns the name at the beginning of a text, how it is written there, and what follows it. A name ends at a blank or before `{`, unless it is
-/// between quotation marks; there a backslash stands before what is meant as it is, and in `\n`, `\r` and `\t`, as Weka
-/// writes them.
+/// Returns the name at the beginning of a text, how it is written there, and what follows it. A name ends at a blank or
+/// before `{`, unless it is between quotation marks; there a backslash stands before what is meant as it is, and in `\n`, `\r`
+/// and `\t`, as Weka writes them.
 fn name(text: &str) -> Option<(String, &str, &str)> {
     let Some(quote) = text.chars().next().filter(|c| matches!(c, '\'' | '"')) else {
         let end = text.find(|c: char| c.is_whitespace() || c == '{')?;

@@ -101,10 +101,8 @@ impl PoolConfig {
             }
         };
         let table = wanted.outputs.good_rows(id, wanted.on_bad_row, read)?;
-        if !lines {
-            if let Some(training) = wanted.input_columns.and_then(InputColumns::named) {
-                self.named_columns(path, wanted)?.check(path, training)?;
-            }
+        if !lines && let Some(training) = wanted.input_columns.and_then(InputColumns::named) {
+            self.named_columns(path, wanted)?.check(path, training)?;
         }
         let table = inputs.good_rows(table)?;
         table.log_skipped(if wanted.is_own(path, &self.file) { self.bad_rows } else { 0 });
