@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use dsokr_core::{Cancellation, Processes};
+use dsokr_data::FittedFeatures;
 use dsokr_decode::Candidates;
 use dsokr_machines::LastSystem;
 use serde::Serialize;
@@ -208,6 +209,7 @@ impl Job {
             resumed.record(run, &problem.config)?;
         }
         save_data_folder(run.path(), &problem.root)?;
+        add_input_columns(run.path(), problem)?;
         let report = run.report()?;
         if report.is_none() {
             run.describe_candidates(candidates)?;
@@ -232,6 +234,16 @@ fn save_problem(folder: &Path, problem: &Problem, targets: &OutputTargets) -> Re
         write_text(&folder.join(POLARITIES), &(serde_json::to_string(&polarities)? + "\n"))?;
     }
     Ok(())
+}
+
+/// Writes the columns of the training inputs into a resumed run of an earlier version. One that has learned other names of
+/// labels than are read now goes on without them, by which it is known.
+fn add_input_columns(folder: &Path, problem: &Problem) -> Result<(), Error> {
+    let file = folder.join(FEATURES);
+    if !file.exists() || FittedFeatures::load(&file)? != problem.dataset.outputs.features {
+        return Ok(());
+    }
+    save_input_columns(problem.dataset.input_columns.as_ref(), folder)
 }
 
 /// Refuses what several processes cannot share, and ranks whose configuration or version differ.

@@ -14,7 +14,7 @@
 //! | `candidates.safetensors` | ids, labels and coordinates of the candidates |
 //! | `candidates.next.safetensors` | of a member of an ensemble, while candidates are added: those that take their place |
 //! | `shards/` | the candidates in shards, which several processes share, if [`shard_candidates`](crate::run::shard_candidates) has written them |
-//! | `input-columns.json` | of multi-label files and inputs in several columns: what the file of the training pairs tells of them |
+//! | `input-columns.json` | of multi-label files, and of inputs and numbers to predict in several columns: what the file of the training pairs tells of them |
 //! | `polarities.json` | of a model of mass spectra: whether the training spectra are positive, negative or both, where they say it |
 //! | `ngrams.json`, `tokenizer.json`, … | what turns texts or vectors into inputs |
 //! | `encoder.safetensors` | the best model so far |
@@ -288,13 +288,15 @@ pub(crate) fn save_candidates(
     Ok(candidates.save(path, &named([("basis", space), ("data", data)]))?)
 }
 
-/// Writes the columns of the training inputs into the run at `run`, where files of queries need them.
+/// Writes the columns of the training inputs into the run at `run`, where files of queries need them, unless they are there
+/// already.
 ///
 /// # Errors
 /// The file system's errors.
 pub(crate) fn save_input_columns(columns: Option<&InputColumns>, run: &Path) -> Result<(), Error> {
-    let Some(columns) = columns else { return Ok(()) };
-    write_text(&run.join(INPUT_COLUMNS), &(serde_json::to_string(columns)? + "\n"))
+    let file = run.join(INPUT_COLUMNS);
+    let Some(columns) = columns.filter(|_| !file.exists()) else { return Ok(()) };
+    write_text(&file, &(serde_json::to_string(columns)? + "\n"))
 }
 
 /// The folder of the data that a run was trained on, so that the run can be evaluated from any

@@ -166,6 +166,12 @@ encoder = {{ kind = "kernel-machine", inputs = {encoder}, lambda = 1e-3 }}
     let predicted = sandbox.succeed(&file);
     let line = json(predicted.lines().nth(1).unwrap());
     assert_eq!(searched["candidates"][0]["id"], line["candidates"][0]["id"]);
+    // a warning for each text would be one for each line
+    sandbox.write("keys.jsonl", &graphs.replace("\"edges\"", "\"y\": 1, \"edges\""));
+    let keys = sandbox.run(&["predict", "runs/graphs", "keys.jsonl", "--top", "1"]);
+    assert!(keys.status.success());
+    let errors = String::from_utf8_lossy(&keys.stderr);
+    assert!(!errors.contains("not read"), "{errors}");
     sandbox.fail(
         &["search", "runs/graphs", "hello"],
         2,

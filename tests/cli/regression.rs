@@ -60,7 +60,18 @@ fn numbers_are_those_of_numpy() {
         .unwrap();
     let file = ["data.test=test.arff", "data.splits={order=\"file\", train=24, validation=6}"];
     let whole = ["data.test=test.arff", "data.splits={order=\"file\", train=24, validation=0}"];
-    for (run, changes) in [("file", file), ("whole", whole)] {
+    // targets in another order are found by their names
+    let swap = |line: &&str| {
+        let cells: Vec<&str> = line.split(',').collect();
+        [&cells[..3], &[cells[4], cells[3]]].concat().join(",")
+    };
+    let swapped: Vec<String> = test.iter().map(swap).collect();
+    let [y0, y1] = ["@attribute y0 numeric\n", "@attribute y1 numeric\n"];
+    let swapped_head = head.replace(&format!("{y0}{y1}"), &format!("{y1}{y0}"));
+    let swapped = format!("{swapped_head}@data\n{}\n", swapped.join("\n"));
+    sandbox.write("data/multi-target/swapped.arff", &swapped);
+    let by_name = ["data.test=swapped.arff", file[1]];
+    for (run, changes) in [("file", file), ("whole", whole), ("by-name", by_name)] {
         let sets = CHANGES.iter().chain(&changes).flat_map(|change| ["--set", *change]);
         let arguments = ["train", CONFIG, "--json", "--out", run].into_iter().chain(sets);
         let report = json(&sandbox.succeed(&arguments.collect::<Vec<_>>()));
@@ -68,6 +79,12 @@ fn numbers_are_those_of_numpy() {
         let again = json(&sandbox.succeed(&["evaluate", run, "--split", "test", "--json"]));
         assert_eq!(again["rrmse"], report["rrmse"]);
     }
+    let evaluate = |file| ["evaluate", "runs/multi-target", "--json", "--queries", file];
+    let of_swapped = json(&sandbox.succeed(&evaluate("data/multi-target/swapped.arff")));
+    close(number(&of_swapped, "rrmse"), 0.057_443_59);
+    sandbox.write("other.arff", &swapped.replace("y0", "z"));
+    let other = ["attributes that are targets", "lacking: \"y0\"; unknown: \"z\""];
+    sandbox.fail(&evaluate("other.arff"), 2, &other);
     let sets = CHANGES.iter().chain(&["data.test=test.arff"]).flat_map(|change| ["--set", *change]);
     let twice: Vec<&str> = ["train", CONFIG].into_iter().chain(sets).collect();
     sandbox.fail(&twice, 2, &["data.splits.test = 10", "0, with a file in data.test"]);

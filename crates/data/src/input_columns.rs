@@ -1,31 +1,100 @@
 //! The columns of inputs that the file of the training pairs has, by which other files are read.
 
+use std::path::Path;
+
+use dsokr_core::message::list;
 use serde::{Deserialize, Serialize};
 
-/// What only the file of the training pairs tells of the columns of its inputs. A run keeps it.
+use crate::error::Error;
+use crate::table::{Table, TableOptions};
+
+/// What only the file of the training pairs tells of the columns of its inputs, and of outputs that are found by their names. A
+/// run keeps it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum InputColumns {
-    /// The names of the attributes of an .arff file that are inputs, or of the columns of a table that `FIRST..LAST` names.
-    Named(Vec<String>),
+    /// Those of an .arff file, or of a table.
+    Named(NamedColumns),
     /// Those of a .libsvm file.
     Numbered(Numbering),
 }
 
 impl InputColumns {
     /// Returns the names of the columns, where they have some.
-    pub(crate) fn names(&self) -> Option<&[String]> {
+    pub(crate) fn named(&self) -> Option<&NamedColumns> {
         match self {
-            Self::Named(names) => Some(names),
+            Self::Named(named) => Some(named),
             Self::Numbered(_) => None,
         }
+    }
+}
+
+/// The names of columns, in the order of the training file.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NamedColumns {
+    /// The attributes of an .arff file that are inputs, or the columns of a table that `FIRST..LAST` names as inputs.
+    pub inputs: Vec<String>,
+    /// The attributes that are numbers to predict, or the columns that `FIRST..LAST` names as outputs.
+    #[serde(default)]
+    pub outputs: Vec<String>,
+}
+
+impl NamedColumns {
+    /// Returns the columns of a table that are `inputs` and `outputs`, where `FIRST..LAST` names them.
+    pub(crate) fn of_table(
+        path: &Path,
+        options: TableOptions,
+        [inputs, outputs]: [Option<&str>; 2],
+    ) -> Result<Self, Error> {
+        if ![inputs, outputs].into_iter().flatten().any(|column| column.contains("..")) {
+            return Ok(Self::default());
+        }
+        let header = Table::header(path, options)?;
+        let names = |column| header.range(column).map(<[String]>::to_vec).unwrap_or_default();
+        let [inputs, outputs] = [inputs, outputs].map(|column| column.map_or_else(Vec::new, names));
+        Ok(Self { inputs, outputs })
+    }
+
+    /// Returns the columns as a run keeps them; none where there are none.
+    pub(crate) fn kept(self) -> Option<InputColumns> {
+        let is_empty = self.inputs.is_empty() && self.outputs.is_empty();
+        (!is_empty).then_some(InputColumns::Named(self))
+    }
+
+    /// Refuses a table in which `FIRST..LAST` names other columns than in the training, or the same ones in another order:
+    /// numbers are taken by their places. Blanks around names are not compared. A table of queries may be without outputs.
+    pub(crate) fn check(&self, path: &Path, training: &Self) -> Result<(), Error> {
+        let both = [
+            ("inputs", &self.inputs, &training.inputs),
+            ("outputs", &self.outputs, &training.outputs),
+        ];
+        for (what, names, training) in both {
+            if names.is_empty() || training.is_empty() {
+                continue;
+            }
+            let differing =
+                names.iter().zip(training).find(|(name, own)| name.trim() != own.trim());
+            let difference = match differing {
+                Some((name, own)) => format!("{name:?} is in the place of {own:?}"),
+                None if names.len() == training.len() => continue,
+                None => format!("{} in the place of {}", names.len(), training.len()),
+            };
+            let message = format!(
+                "the columns of the {what} are {}; those of the training are {}: write them in this order, without others \
+                 between ({difference})",
+                list(names),
+                list(training)
+            );
+            return Err(Error::file(path, message));
+        }
+        Ok(())
     }
 }
 
 /// How a .libsvm file counts its features and writes its labels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Numbering {
-    /// The number of features. Another file may name fewer: what it does not name is 0.
+    /// The number of features. Another file may name fewer, of which the others are 0, and more, which are left out.
     pub width: usize,
     /// Whether features count from 0: the header says so, or one of them is 0.
     pub zero_based: bool,

@@ -1,5 +1,5 @@
 use std::fs::{self, File, TryLockError};
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::path::Path;
 
 use crate::error::Error;
@@ -12,10 +12,19 @@ pub(crate) fn create_parent(path: &Path) -> Result<(), Error> {
     }
 }
 
-/// Creates a file and locks it until the returned one is closed; returns none where a different process, or a different
+/// Opens a file that is locked, and creates it where there is none. A lock needs no right to write: the file may be that of
+/// a different user.
+fn open_lock(path: &Path) -> io::Result<File> {
+    match File::open(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => File::create(path),
+        opened => opened,
+    }
+}
+
+/// Creates a file where there is none and locks it until the returned one is closed; returns none where a different process, or a different
 /// call of this one, has locked it.
 pub(crate) fn try_lock(path: &Path) -> Result<Option<File>, Error> {
-    let file = File::create(path).map_err(Error::io(path))?;
+    let file = open_lock(path).map_err(Error::io(path))?;
     match file.try_lock() {
         Err(TryLockError::WouldBlock) => Ok(None),
         // file systems without locks are used all the same
@@ -25,7 +34,7 @@ pub(crate) fn try_lock(path: &Path) -> Result<Option<File>, Error> {
 
 /// Locks a file as [`try_lock`] does, and waits as long as a different process has locked it.
 pub(crate) fn lock(path: &Path) -> Result<File, Error> {
-    let file = File::create(path).map_err(Error::io(path))?;
+    let file = open_lock(path).map_err(Error::io(path))?;
     loop {
         match file.lock() {
             Err(error) if error.kind() == ErrorKind::Interrupted => {}

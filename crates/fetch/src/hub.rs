@@ -1,6 +1,7 @@
 //! Pretrained encoders from the Hugging Face Hub.
 
 use std::fs::{self, File};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use dsokr_core::store::write_atomically;
@@ -68,20 +69,30 @@ pub fn folder(name: &str, network: &Network) -> Result<PathBuf, Error> {
     } else {
         model.download(&Network { token: model.token(), ..network.clone() })
     };
+    let used_as_it_is = |why: &str| {
+        tracing::warn!(
+            "{}: {why}; whether the model has a {MODULES}, which says how texts become vectors, is not known, \
+             and it is used as it is in the cache",
+            cached.display()
+        );
+        Ok(cached.clone())
+    };
     match downloaded {
-        Err(Error::Download { message, .. }) if is_complete => {
-            tracing::warn!(
-                "{}: {message}; whether the model has a {MODULES}, which says how texts become vectors, is not known, \
-                 and it is used as it is in the cache",
-                cached.display()
-            );
-            Ok(cached)
+        Err(Error::Download { message, .. }) if is_complete => used_as_it_is(&message),
+        Err(Error::Core(error)) if is_complete && is_read_only(&error) => {
+            used_as_it_is(&error.to_string())
         }
         Err(Error::Download { what, message }) => {
             Err(Error::download(what, model.absent(&message)))
         }
         other => other,
     }
+}
+
+/// Returns whether an error is that of a cache in which this process may not write.
+fn is_read_only(error: &dsokr_core::Error) -> bool {
+    let dsokr_core::Error::Io { source, .. } = error else { return false };
+    matches!(source.kind(), ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem)
 }
 
 /// Returns whether a folder has what an encoder needs.

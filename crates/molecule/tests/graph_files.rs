@@ -94,6 +94,11 @@ fn wrong_json_lines_are_refused_with_their_place() {
             "{\"directed\": true, \"nodes\": [1], \"edges\": []}",
             "\"directed\": true; edges have no direction here",
         ),
+        ("{\"directed\": 1, \"nodes\": [1], \"edges\": []}", "\"directed\": 1; edges have no"),
+        (
+            "{\"directed\": \"true\", \"nodes\": [1], \"edges\": []}",
+            "\"directed\": \"true\"; edges",
+        ),
         ("{\"nodes\": [1], \"edges\": []} x", "trailing characters"),
         (
             "{\"nodes\": [1], \"edges\": [[0, 1]]}",

@@ -334,6 +334,24 @@ fn a_pretrained_encoder_comes_from_the_hub() {
         errors.contains("modules.json") && errors.contains("as it is in the cache"),
         "{errors}"
     );
+    // a process that may not write there uses it too
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let allow = |mode| fs::set_permissions(&cache, fs::Permissions::from_mode(mode)).unwrap();
+        fs::remove_file(cache.join(".lock")).unwrap();
+        allow(0o555);
+        // root may write everywhere
+        let is_root = fs::write(cache.join("written"), "").is_ok();
+        if !is_root {
+            let (code, _, errors) = train(&server.address, "hub:owner/tiny", "g");
+            assert_eq!(code, Some(0), "{errors}");
+            assert!(errors.contains(".lock: ") && errors.contains("as it is in the cache"));
+        }
+        allow(0o755);
+        // whoever the user is, a folder is opened for reading alone, as the file of a different user is
+        fs::create_dir(cache.join(".lock")).unwrap();
+    }
     // it is completed without the weights, which are there
     let asked = server.asked().len();
     let (code, found_again, errors) = train(&server.address, "hub:owner/tiny", "f");

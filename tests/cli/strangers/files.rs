@@ -411,12 +411,46 @@ fn attributes_of_queries_are_found_by_their_names() {
     assert_eq!(predicted("reversed.arff").replace("reversed", "same"), predicted("same.arff"));
     let other = ["predict", "runs/flats", "other.arff"];
     sandbox.fail(&other, 2, &["other.arff:10: ", "lacking: \"x3\"; unknown: \"y\""]);
-    // a run of an earlier version does not know the names
+    // a run of an earlier version does not know the names: the training file tells them, and it keeps them once it is resumed
     let same = evaluated("same.arff");
+    let columns = sandbox.read("runs/flats/input-columns.json");
+    let remove = |file: &str| std::fs::remove_file(sandbox.path(file)).unwrap();
+    remove("runs/flats/fingerprints.safetensors");
+    remove("runs/flats/input-columns.json");
+    assert_eq!(evaluated("reversed.arff"), same);
+    remove("runs/flats/metrics.json");
+    sandbox.succeed(&["train", "flats.toml", "--resume", "--json"]);
+    assert_eq!(sandbox.read("runs/flats/input-columns.json"), columns);
+    remove("runs/flats/input-columns.json");
+    remove("flats.arff");
+    assert!(evaluated("same.arff") == same && evaluated("reversed.arff") < same);
+    let output = sandbox.run(&["predict", "runs/flats", "reversed.arff"]);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(errors.contains("attributes are taken by their places"), "{errors}");
+}
+
+/// An earlier version read the names of labels with their backslashes, as its runs have learned them.
+#[test]
+fn runs_of_earlier_versions_know_labels_by_their_spelling() {
+    let sandbox = Sandbox::new();
+    let labels = |cheap: &str| flats(["x0", "x1", "x2", "x3"]).replacen("cheap", cheap, 1);
+    // a label with a backslash, and what an earlier version took for the same label
+    for file in ["flats.arff", "same.arff"] {
+        sandbox.write(file, &labels(r"'50\\% off'"));
+    }
+    sandbox.write("earlier.arff", &labels(r"'50\% off'"));
+    sandbox.write("flats.toml", FLATS);
+    sandbox.train("flats.toml", &[]);
+    let evaluated = |file: &str| {
+        let call = ["evaluate", "runs/flats", "--queries", file, "--json"];
+        number(&json(&sandbox.succeed(&call)), "f1")
+    };
+    let found = evaluated("same.arff");
+    assert!(found > 0.9 && evaluated("earlier.arff") < found, "{found}");
     for file in ["input-columns.json", "fingerprints.safetensors"] {
         std::fs::remove_file(sandbox.path(&format!("runs/flats/{file}"))).unwrap();
     }
-    assert!(evaluated("same.arff") == same && evaluated("reversed.arff") < same);
+    assert_eq!(evaluated("earlier.arff"), found);
 }
 
 /// `FIRST..LAST` takes numbers by their places, so that columns in another order would be other numbers.
@@ -451,8 +485,15 @@ fn columns_of_numbers_keep_the_order_of_the_training() {
     sandbox.write("same.csv", &table(["x1", "x2", "x3"]));
     sandbox.write("other.csv", &table(["x1", "x3", "x2"]));
     sandbox.write("swapped.csv", &table(["x1", "x2", "x3"]).replacen("x1,x2,x3", "x1,y,x3", 1));
-    let says =
-        ["swapped.csv: the columns", "\"x1\", \"y\", \"x3\"", "\"x1\", \"x2\", \"x3\": write them"];
+    // blanks around a name, which are hard to see, change nothing; the case of letters does
+    sandbox.write("blank.csv", &table(["x1", "x2", "x3"]).replacen("x1,x2,x3", "x1,x2 ,x3", 1));
+    sandbox.write("case.csv", &table(["x1", "x2", "x3"]).replacen("x1,x2,x3", "x1,X2,x3", 1));
+    let says = [
+        "swapped.csv: the columns",
+        "\"x1\", \"y\", \"x3\"",
+        "\"x1\", \"x2\", \"x3\": write them",
+        "\"y\" is in the place of \"x2\"",
+    ];
     sandbox.write("three.toml", &config("test = \"swapped.csv\"\n"));
     sandbox.fail(&["train", "three.toml", "--quiet"], 2, &says);
     sandbox.write("three.toml", &config(""));
@@ -460,9 +501,54 @@ fn columns_of_numbers_keep_the_order_of_the_training() {
     let evaluate = |file: &'static str| ["evaluate", "runs/three", "--queries", file];
     sandbox.succeed(&evaluate("same.csv"));
     sandbox.fail(&evaluate("swapped.csv"), 2, &says);
+    sandbox.succeed(&evaluate("blank.csv"));
+    sandbox.fail(&evaluate("case.csv"), 2, &["\"X2\" is in the place of \"x2\""]);
     let other = "other.csv: the columns of the inputs are \"x1\", \"x3\"; those of the training";
     sandbox.fail(&evaluate("other.csv"), 2, &[other]);
     sandbox.fail(&["predict", "runs/three", "other.csv"], 2, &[other]);
+}
+
+/// So are those to predict, and a table of queries may be without them.
+#[test]
+fn columns_of_numbers_to_predict_keep_the_order_of_the_training() {
+    let table = |names: [&str; 6]| {
+        let mut table = format!("{}\n", names.join(","));
+        for row in 0..60 {
+            let value = |name: &str| match name {
+                "x1" => row % 7,
+                "x2" => row * 5 % 11,
+                "y1" => row % 7 + row * 5 % 11,
+                "y2" => 100 - row % 7,
+                _ => 3 * (row * 5 % 11),
+            };
+            writeln!(table, "{}", names.map(|name| value(name).to_string()).join(",")).unwrap();
+        }
+        table
+    };
+    let sandbox = Sandbox::new();
+    let names = ["x1", "x2", "y1", "y2", "y3", "y4"];
+    let other = ["x1", "x2", "y1", "y3", "y2", "y4"];
+    for (file, names) in [("five.csv", names), ("same.csv", names), ("other.csv", other)] {
+        sandbox.write(file, &table(names));
+    }
+    let config = |test: &str| {
+        format!(
+            "[data]\nsource = \"pool\"\nfolder = \"./\"\nfile = \"five.csv\"\nnumbered = true\n{test}\
+             splits = {{ validation = 20 }}\ninputs = {{ column = \"x1..x2\", numbers = true }}\n\
+             [output]\nlabel = \"y1\"\nfeatures = {{ kind = \"numbers\", column = \"y1..y4\" }}\n\
+             kernel = {{ name = \"linear\" }}\nscaling = \"standard\"\n[sketch]\nfull = true\n\
+             [encoder]\nkind = \"kernel-machine\"\nkernel = {{ name = \"gaussian\", gamma = 0.1 }}\nlambda = 1e-3\n\
+             [decoding]\nsearch = \"exact\"\n[evaluation]\nmetric = \"rmse\"\n"
+        )
+    };
+    let says = ["other.csv: the columns of the outputs are", "\"y1\", \"y3\", \"y2\", \"y4\""];
+    sandbox.write("five.toml", &config("test = \"other.csv\"\n"));
+    sandbox.fail(&["train", "five.toml", "--quiet"], 2, &says);
+    sandbox.write("five.toml", &config(""));
+    sandbox.train("five.toml", &[]);
+    let evaluate = |file: &'static str| ["evaluate", "runs/five", "--queries", file];
+    sandbox.succeed(&evaluate("same.csv"));
+    sandbox.fail(&evaluate("other.csv"), 2, &says);
 }
 
 /// A binary problem: rows of the class +1 have the features 1 and 2, those of the class -1 the features 3 and 4.
@@ -488,7 +574,11 @@ metric = "f1"
 
 fn class_row(row: usize) -> String {
     let value = 1 + row % 5;
-    if row.is_multiple_of(2) { format!("+1 1:1 2:{value}\n") } else { format!("-1 3:1 4:{value}\n") }
+    if row.is_multiple_of(2) {
+        format!("+1 1:1 2:{value}\n")
+    } else {
+        format!("-1 3:1 4:{value}\n")
+    }
 }
 
 #[test]
@@ -507,17 +597,54 @@ fn the_training_file_tells_that_labels_are_classes_of_a_binary_problem() {
         sandbox.write(file, &rows);
         assert_eq!(evaluated(file), 1.0, "{file}");
     }
-    sandbox.write("unlabelled.svm", " 1:1 2:3\n 3:1 4:3\n");
-    sandbox.succeed(&["predict", "runs/classes", "unlabelled.svm"]);
+    // one of two rows is right: a label other than the classes is none that is predicted, as is none at all
     sandbox.write("others.svm", "+1 1:1 2:3\n2 3:1 4:3\n");
-    let others = ["evaluate", "runs/classes", "--queries", "others.svm"];
-    sandbox.fail(&others, 2, &["others.svm", "row 2 has the labels [2]", "+1 or -1"]);
+    assert_eq!(evaluated("others.svm"), 0.5);
+    sandbox.write("half.svm", "+1 1:1 2:3\n 3:1 4:3\n");
+    assert_eq!(evaluated("half.svm"), 0.5);
+    sandbox.write("unlabelled.svm", " 1:1 2:3\n 3:1 4:3\n");
+    assert_eq!(evaluated("unlabelled.svm"), 0.0);
+    sandbox.write("zero.svm", "0 1:1 2:3\n0 3:1 4:3\n");
+    assert_eq!(evaluated("zero.svm"), 0.0);
+    sandbox.write("from-zero.svm", "+1 0:1 1:3\n");
+    let from_zero = ["predict", "runs/classes", "from-zero.svm"];
+    sandbox.fail(&from_zero, 2, &["from-zero.svm:1: feature \"0\"", "count from 1"]);
+    sandbox.write("mixed.svm", "+1 1:1 2:3\n-1 3:1 4:3\n2 3:1 4:3\n");
+    let mixed = BINARY.replacen("classes.svm", "mixed.svm", 1).replacen("= 20", "= 1", 1);
+    sandbox.write("mixed.toml", &mixed);
+    let train = ["train", "mixed.toml", "--quiet"];
+    sandbox.fail(&train, 2, &["mixed.svm", "row 3 has the labels [2]", "+1 or -1"]);
+}
+
+/// LIBSVM's README: if the labels of a test file are unknown, its first column has any numbers. Predictions are the same for all.
+#[test]
+fn labels_of_queries_may_be_any_numbers() {
+    let sandbox = Sandbox::new();
+    let queries = |label: &str| format!("{label} 1:1 2:3\n{label} 3:1 4:3\n");
+    let ordinary = |row: usize| class_row(row).replacen("+1", "1", 1).replacen("-1", "3", 1);
+    let binary: String = (0..80).map(class_row).collect();
+    let ordinary: String = (0..80).map(ordinary).collect();
+    for training in [binary, ordinary] {
+        sandbox.write("classes.svm", &training);
+        sandbox.write("classes.toml", BINARY);
+        sandbox.train("classes.toml", &[]);
+        let predicted = |label: &str| {
+            sandbox.write("queries.svm", &queries(label));
+            sandbox.succeed(&["predict", "runs/classes", "queries.svm"])
+        };
+        let known = predicted("1");
+        for label in ["", "0", "+1", "-1", "2", "9", "99", "0,2", "-1,5"] {
+            assert_eq!(predicted(label), known, "{label}");
+        }
+        std::fs::remove_dir_all(sandbox.path("runs")).unwrap();
+    }
 }
 
 /// LIBSVM and scikit-learn's `load_svmlight_file(n_features=…)` take files that end at a smaller feature: what a row does not
-/// list is 0. The run knows how many features there are, and from where they count, when the training file is gone.
+/// list is 0. LIBSVM takes larger features too, as its a1a and a1a.t have them: 119 and 123. The run knows how many features
+/// there are, and from where they count, when the training file is gone.
 #[test]
-fn files_of_queries_may_name_fewer_features_than_the_training_file() {
+fn files_of_queries_may_name_other_features_than_the_training_file() {
     let sandbox = Sandbox::new();
     let from_zero: String =
         (0..80).map(|row| format!("{},5 0:{} {}:1\n", row % 3, row % 4, 2 + row % 3)).collect();
@@ -535,13 +662,14 @@ fn files_of_queries_may_name_fewer_features_than_the_training_file() {
     let predicted = sandbox.succeed(&one);
     std::fs::remove_file(sandbox.path("classes.svm")).unwrap();
     assert_eq!(sandbox.succeed(&one), predicted);
-    sandbox.write("wide.svm", "0,5 0:1\n1,5 2:1 30:1\n");
-    let wide = ["evaluate", "runs/classes", "--queries", "wide.svm"];
-    sandbox.fail(
-        &wide,
-        2,
-        &["wide.svm:2: feature \"30\", allowed: 0..=4, the features of the training pairs"],
-    );
+    sandbox.write("wide.svm", "0,5 5:1 0:1\n1,5 2:1 30:1 5:2\n");
+    let wide = sandbox.run(&["predict", "runs/classes", "wide.svm"]);
+    let errors = String::from_utf8_lossy(&wide.stderr);
+    let left_out = "2 features that no training pair has are left out, the first 5 on line 1; those of the training pairs are 0 to 4";
+    assert!(errors.contains(left_out), "{errors}");
+    sandbox.write("within.svm", "0,5 0:1\n1,5 2:1\n");
+    let within = sandbox.succeed(&["predict", "runs/classes", "within.svm"]);
+    assert_eq!(String::from_utf8_lossy(&wide.stdout).replace("wide", "within"), within);
 }
 
 /// Times in seconds, which 32 bits round to multiples of 128. Queries may be that close to one another.

@@ -8,12 +8,16 @@ use dsokr_basis::Features;
 use dsokr_core::message::list;
 
 use super::{BadRows, MultiLabel, Rows, check_rows, each_line, number};
-use crate::error::Error;
+use crate::error::{Error, open};
+use crate::input_columns::NamedColumns;
 use crate::rounding::Rounding;
+use crate::table::{Lines, Pieces};
 
 /// An attribute that numbers can be read for.
 struct Attribute {
     name: String,
+    /// The name as the file writes it between quotation marks.
+    written: String,
     /// Values of a nominal attribute, each a number.
     nominal: Option<Vec<String>>,
 }
@@ -33,7 +37,7 @@ struct Attribute {
 /// attribute is a label and one is none, for a number of labels that neither the file nor the argument says, and for
 /// two that differ.
 pub fn read_arff(path: &Path, labels: impl Into<Option<usize>>) -> Result<MultiLabel, Error> {
-    let (read, bad, _) = arff_labels(path, labels.into(), Columns::Any, None)?;
+    let (read, bad, _) = arff_labels(path, labels.into(), Columns::Any, Spelling::Meant, None)?;
     check_rows(bad).map(|()| read)
 }
 
@@ -46,53 +50,97 @@ pub(crate) enum Columns {
     ToldApart,
 }
 
-/// Inputs and sets of labels, the rows that cannot be read, which are empty, and the names of the inputs.
-type Labels = (MultiLabel, BadRows, Vec<String>);
+/// How names of labels are read.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Spelling {
+    /// As they are meant.
+    Meant,
+    /// With the backslashes between quotation marks, as runs of earlier versions have learned them.
+    Written,
+}
 
-/// Reads a file like [`read_arff`], whose inputs are in the order of `training`, the names of the training inputs, where
-/// these are known.
+/// Inputs and sets of labels, the rows that cannot be read, which are empty, and the names of the inputs; labels have their
+/// own.
+type Labels = (MultiLabel, BadRows, NamedColumns);
+
+/// Reads a file like [`read_arff`], whose inputs are in the order of those of the training, where these are known.
 pub(crate) fn arff_labels(
     path: &Path,
     labels: Option<usize>,
     columns: Columns,
-    training: Option<&[String]>,
+    spelling: Spelling,
+    training: Option<&NamedColumns>,
 ) -> Result<Labels, Error> {
     let mut sets: Vec<Vec<u32>> = Vec::new();
-    let (mut rows, [inputs, names]) = arff(path, labels, columns, training, |_, outputs| {
-        let set = outputs.iter().filter_map(|&(label, name, value, text)| match value {
-            1.0 => Some(Ok(label as u32)),
-            0.0 => None,
-            _ => Some(Err(format!("label {name}: {text}, allowed: 0, 1"))),
-        });
-        sets.push(set.collect::<Result<_, _>>()?);
-        Ok(())
-    })?;
+    let (mut rows, NamedColumns { inputs, outputs }) =
+        arff(path, labels, columns, spelling, training, |_, outputs| {
+            let set = outputs.iter().filter_map(|&(label, name, value, text)| match value {
+                1.0 => Some(Ok(label as u32)),
+                0.0 => None,
+                _ => Some(Err(format!("label {name}: {text}, allowed: 0, 1"))),
+            });
+            sets.push(set.collect::<Result<_, _>>()?);
+            Ok(())
+        })?;
     let bad = std::mem::take(&mut rows.bad);
-    Ok((rows.named(path, sets, names.into_iter())?, bad, inputs))
+    let read = rows.named(path, sets, outputs.into_iter())?;
+    Ok((read, bad, NamedColumns { inputs, outputs: Vec::new() }))
 }
 
-/// Inputs, a row of numbers for each, the rows that cannot be read, which are zeros, and the names of the inputs.
-type Numbers = (Features, Vec<Vec<f32>>, BadRows, Vec<String>);
+/// Returns the names of inputs and outputs in a file.
+///
+/// # Errors
+/// Those of [`read_arff`] in what precedes the rows.
+pub(crate) fn arff_names(path: &Path, labels: Option<usize>) -> Result<NamedColumns, Error> {
+    let mut header = Header::default();
+    let mut lines = Lines::new(path, open(path)?, Pieces::Lines);
+    while lines.advance()? {
+        let (line, text) = lines.current()?;
+        let text = text.trim();
+        let wrong = |message: String| Error::line(path, line, message);
+        if !is_comment(text) && header.declare(text).map_err(wrong)? {
+            let places = OutputAttributes::new(&header.relation, labels, header.attributes.len())?;
+            let inputs = header.inputs(&places).map(str::to_owned).collect();
+            let outputs = header.outputs(&places).map(str::to_owned).collect();
+            return Ok(NamedColumns { inputs, outputs });
+        }
+    }
+    Err(without_data(path))
+}
+
+/// Returns whether a line has nothing but a comment.
+fn is_comment(text: &str) -> bool {
+    text.is_empty() || text.starts_with('%')
+}
+
+/// Returns the error for a file that ends before its rows.
+fn without_data(path: &Path) -> Error {
+    Error::line(path, 1, "no line @data in the file")
+}
+
+/// Inputs, a row of numbers for each, the rows that cannot be read, which are zeros, and the names of both.
+type Numbers = (Features, Vec<Vec<f32>>, BadRows, NamedColumns);
 
 /// Reads a multi-target ARFF file, whose last `targets` attributes are numbers to predict: the features, and a row of
-/// numbers for each. The rest is as in [`arff_labels`].
+/// numbers for each, in the order of those of the training, where these are known. The rest is as in [`arff_labels`].
 pub(crate) fn arff_numbers(
     path: &Path,
     targets: Option<usize>,
     columns: Columns,
-    training: Option<&[String]>,
+    training: Option<&NamedColumns>,
 ) -> Result<Numbers, Error> {
     let mut numbers: Vec<Vec<f32>> = Vec::new();
-    let (mut rows, [inputs, names]) =
-        arff(path, targets, columns, training, |targets, outputs| {
+    let spelling = Spelling::Meant;
+    let (mut rows, named) =
+        arff(path, targets, columns, spelling, training, |targets, outputs| {
             let mut row = vec![0.0; targets];
             outputs.iter().for_each(|&(target, _, value, _)| row[target] = value);
             numbers.push(row);
             Ok(())
         })?;
     let bad = std::mem::take(&mut rows.bad);
-    let targets = names.len();
-    Ok((rows.features(path, targets, 4.0 * targets as f64)?, numbers, bad, inputs))
+    let targets = named.outputs.len();
+    Ok((rows.features(path, targets, 4.0 * targets as f64)?, numbers, bad, named))
 }
 
 /// An output that a row lists: its number, its name, its value, and that as text.
@@ -105,7 +153,9 @@ struct OutputAttributes {
     /// The number of all attributes.
     all: usize,
     /// The place of each input among the training inputs, where it is another one.
-    order: Option<Vec<usize>>,
+    input_order: Option<Vec<usize>>,
+    /// The place of each output among the training outputs, where it is another one.
+    output_order: Option<Vec<usize>>,
 }
 
 impl OutputAttributes {
@@ -130,7 +180,7 @@ impl OutputAttributes {
         }
         let first = stated.is_some_and(|stated| stated > 0);
         let outputs = if first { 0..count } else { all - count..all };
-        Ok(Self { outputs, all, order: None })
+        Ok(Self { outputs, all, input_order: None, output_order: None })
     }
 
     /// Returns the number of inputs.
@@ -140,38 +190,54 @@ impl OutputAttributes {
 
     /// Returns the place of an attribute among the outputs.
     fn output(&self, attribute: usize) -> Option<usize> {
-        self.outputs.contains(&attribute).then(|| attribute - self.outputs.start)
+        let place = self.outputs.contains(&attribute).then(|| attribute - self.outputs.start)?;
+        Some(self.output_order.as_ref().map_or(place, |order| order[place]))
     }
 
     /// Returns the place of an attribute among the inputs.
     fn input(&self, attribute: usize) -> usize {
         let place =
             if attribute < self.outputs.start { attribute } else { attribute - self.outputs.len() };
-        self.order.as_ref().map_or(place, |order| order[place])
+        self.input_order.as_ref().map_or(place, |order| order[place])
     }
 
-    /// Puts the inputs into the order of the training inputs, which must have the same names.
-    fn ordered(self, inputs: &[&str], training: &[String]) -> Result<Self, String> {
-        if inputs.iter().eq(training) {
-            return Ok(self);
-        }
-        let places: HashMap<&str, usize> =
-            training.iter().enumerate().map(|(place, name)| (name.as_str(), place)).collect();
-        let is_there: HashSet<&str> = inputs.iter().copied().collect();
-        let lacking = training.iter().filter(|name| !is_there.contains(name.as_str()));
-        let lacking: Vec<String> = lacking.cloned().collect();
-        let unknown = inputs.iter().filter(|name| !places.contains_key(**name));
-        let unknown: Vec<String> = unknown.map(|&name| name.to_owned()).collect();
-        if !lacking.is_empty() || !unknown.is_empty() {
-            return Err(format!(
-                "the attributes that are inputs must be those of the training, in any order; lacking: {}; unknown: {}",
-                list(&lacking),
-                list(&unknown)
-            ));
-        }
-        let order = inputs.iter().filter_map(|name| places.get(name).copied()).collect();
-        Ok(Self { order: Some(order), ..self })
+    /// Puts inputs, and outputs that the training has by their names, into its order. They must have the same names.
+    fn ordered(
+        self,
+        inputs: &[&str],
+        outputs: &[&str],
+        training: &NamedColumns,
+    ) -> Result<Self, String> {
+        let input_order = order("inputs", inputs, &training.inputs)?;
+        let output_order = if training.outputs.is_empty() {
+            None
+        } else {
+            order("targets", outputs, &training.outputs)?
+        };
+        Ok(Self { input_order, output_order, ..self })
     }
+}
+
+/// Returns the place of each name among those of the training, which must be the same ones; none where each has its own.
+fn order(what: &str, names: &[&str], training: &[String]) -> Result<Option<Vec<usize>>, String> {
+    if names.iter().eq(training) {
+        return Ok(None);
+    }
+    let places: HashMap<&str, usize> =
+        training.iter().enumerate().map(|(place, name)| (name.as_str(), place)).collect();
+    let is_there: HashSet<&str> = names.iter().copied().collect();
+    let lacking = training.iter().filter(|name| !is_there.contains(name.as_str()));
+    let lacking: Vec<String> = lacking.cloned().collect();
+    let unknown = names.iter().filter(|name| !places.contains_key(**name));
+    let unknown: Vec<String> = unknown.map(|&name| name.to_owned()).collect();
+    if !lacking.is_empty() || !unknown.is_empty() {
+        return Err(format!(
+            "the attributes that are {what} must be those of the training, in any order; lacking: {}; unknown: {}",
+            list(&lacking),
+            list(&unknown)
+        ));
+    }
+    Ok(Some(names.iter().filter_map(|name| places.get(name).copied()).collect()))
 }
 
 /// Returns the n of `-C n` in the name of a relation, as MEKA writes it: the first n attributes are labels, or the last
@@ -232,6 +298,12 @@ impl Header {
         Ok(false)
     }
 
+    /// Returns the names of the attributes that are outputs.
+    fn outputs(&self, places: &OutputAttributes) -> impl Iterator<Item = &str> {
+        let outputs = self.attributes[places.outputs.clone()].iter();
+        outputs.map(|attribute| attribute.name.as_str())
+    }
+
     /// Returns the names of the attributes that are inputs.
     fn inputs(&self, places: &OutputAttributes) -> impl Iterator<Item = &str> {
         let attributes = self.attributes.iter().enumerate();
@@ -262,7 +334,7 @@ impl Header {
                 None => row.inputs.push((places.input(at) as u32, value)),
             }
         }
-        if places.order.is_some() {
+        if places.input_order.is_some() {
             row.inputs.sort_unstable_by_key(|entry| entry.0);
         }
         Ok(row)
@@ -271,21 +343,22 @@ impl Header {
 
 /// Reads the rows of an ARFF file, of whose attributes some are outputs, as [`OutputAttributes::new`] finds them, and
 /// the names of inputs and outputs; `output` takes the number of outputs and what each row lists of them, or says what is
-/// wrong with it. The inputs are in the order of `training`, the names of the training inputs, where these are known.
+/// wrong with it. Both are in the order of `training`, where it has their names.
 fn arff(
     path: &Path,
     count: Option<usize>,
     columns: Columns,
-    training: Option<&[String]>,
+    spelling: Spelling,
+    training: Option<&NamedColumns>,
     mut output: impl FnMut(usize, &[Listed]) -> Result<(), String>,
-) -> Result<(Rows, [Vec<String>; 2]), Error> {
+) -> Result<(Rows, NamedColumns), Error> {
     let mut header = Header::default();
     let mut data: Option<(Rows, OutputAttributes)> = None;
     // of each attribute
     let mut roundings: Vec<Rounding> = Vec::new();
     each_line(path, |line, text| {
         let text = text.trim();
-        if text.is_empty() || text.starts_with('%') {
+        if is_comment(text) {
             return Ok(());
         }
         let wrong = |message: String| Error::line(path, line, message);
@@ -295,7 +368,8 @@ fn arff(
                     OutputAttributes::new(&header.relation, count, header.attributes.len())?;
                 if let Some(training) = training {
                     let inputs: Vec<&str> = header.inputs(&places).collect();
-                    places = places.ordered(&inputs, training).map_err(wrong)?;
+                    let outputs: Vec<&str> = header.outputs(&places).collect();
+                    places = places.ordered(&inputs, &outputs, training).map_err(wrong)?;
                 }
                 roundings.resize(places.all, Rounding::default());
                 data = Some((Rows { width: places.inputs(), ..Rows::default() }, places));
@@ -327,16 +401,20 @@ fn arff(
         }
         Ok(())
     })?;
-    let (rows, places) = data.ok_or_else(|| Error::line(path, 1, "no line @data in the file"))?;
+    let (rows, places) = data.ok_or_else(|| without_data(path))?;
     if columns == Columns::ToldApart {
         roundings.iter().zip(&header.attributes).try_for_each(|(rounding, attribute)| {
             rounding.check(path, format_args!("of the attribute {:?}", attribute.name))
         })?;
     }
     let inputs = header.inputs(&places).map(str::to_owned).collect();
-    let outputs = header.attributes.drain(places.outputs);
-    let names = outputs.map(|output| output.name).collect();
-    Ok((rows, [inputs, names]))
+    let outputs = match spelling {
+        Spelling::Meant => header.outputs(&places).map(str::to_owned).collect(),
+        Spelling::Written => {
+            header.attributes.drain(places.outputs).map(|output| output.written).collect()
+        }
+    };
+    Ok((rows, NamedColumns { inputs, outputs }))
 }
 
 impl Attribute {
@@ -347,7 +425,7 @@ impl Attribute {
 
     /// Returns the number in the text of an entry, and the text without quotes.
     fn value<'t>(&self, text: &'t str) -> Result<(f32, &'t str), String> {
-        let Self { name, nominal } = self;
+        let Self { name, nominal, .. } = self;
         let text = unquoted(text);
         match nominal.as_ref().filter(|all| !all.iter().any(|value| value == text)) {
             Some(allowed) => Err(format!("{name}: {text:?}, allowed: {}", allowed.join(", "))),
@@ -383,7 +461,8 @@ fn entries(text: &str, attributes: usize) -> Result<Vec<(usize, &str)>, String> 
 }
 
 fn attribute(text: &str) -> Result<Attribute, String> {
-    let (name, kind) = name(text).ok_or("an attribute has a name and a type")?;
+    let (name, written, kind) = name(text).ok_or("an attribute has a name and a type")?;
+    let written = written.to_owned();
     let kind = kind.trim();
     if let Some(values) = kind.strip_prefix('{').and_then(|kind| kind.strip_suffix('}')) {
         let values: Vec<String> =
@@ -393,28 +472,28 @@ fn attribute(text: &str) -> Result<Attribute, String> {
                 "{name}: nominal value {value:?}, allowed: numbers, as in {{0,1}}"
             ));
         }
-        return Ok(Attribute { name, nominal: Some(values) });
+        return Ok(Attribute { name, written, nominal: Some(values) });
     }
     match kind.to_ascii_lowercase().as_str() {
-        "numeric" | "real" | "integer" => Ok(Attribute { name, nominal: None }),
+        "numeric" | "real" | "integer" => Ok(Attribute { name, written, nominal: None }),
         _ => Err(format!("{name}: type {kind:?}, allowed: numeric, real, integer, {{0,1}}")),
     }
 }
 
-/// Returns the name at the beginning of a text, and what follows it. A name ends at a blank or before `{`, unless it is
-/// between quotation marks; there a backslash stands before what is meant as it is, and in `\n`, `\r` and `\t`, as Weka
-/// writes them.
-fn name(text: &str) -> Option<(String, &str)> {
+/// Returns the name at the beginning of a text, how it is written there, and what follows it. A name ends at a blank or
+/// before `{`, unless it is between quotation marks; there a backslash stands before what is meant as it is, and in `\n`, `\r`
+/// and `\t`, as Weka writes them.
+fn name(text: &str) -> Option<(String, &str, &str)> {
     let Some(quote) = text.chars().next().filter(|c| matches!(c, '\'' | '"')) else {
         let end = text.find(|c: char| c.is_whitespace() || c == '{')?;
         let (name, rest) = text.split_at(end);
-        return Some((name.to_owned(), rest));
+        return Some((name.to_owned(), name, rest));
     };
     let mut name = String::new();
     let mut characters = text.char_indices().skip(1);
     while let Some((at, c)) = characters.next() {
         match c {
-            c if c == quote => return Some((name, &text[at + c.len_utf8()..])),
+            c if c == quote => return Some((name, &text[1..at], &text[at + c.len_utf8()..])),
             '\\' => name.push(match characters.next()?.1 {
                 'n' => '\n',
                 'r' => '\r',

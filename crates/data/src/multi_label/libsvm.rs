@@ -1,5 +1,7 @@
 //! Multi-label libsvm files.
 
+use std::collections::BTreeSet;
+use std::ops::Range;
 use std::path::Path;
 
 use super::{MultiLabel, Rows, each_line, number};
@@ -12,6 +14,9 @@ const WIDEST: usize = 1 << 28;
 
 /// The most labels of a libsvm file where their number is not given: each takes memory, whether it occurs or not.
 const MOST_LABELS: usize = 1 << 22;
+
+/// The label of a row without a class, in a file other than that of the training pairs of a binary problem.
+const UNLABELLED: &str = "unlabelled";
 
 /// Reads a multi-label libsvm file: `label,label feature:value feature:value`. Labels count from 0. Where `labels` does
 /// not give their number, there are as many as occur. Features count from 1, or from 0 where one is 0.
@@ -30,14 +35,26 @@ pub fn read_libsvm(path: &Path, labels: Option<usize>) -> Result<MultiLabel, Err
     file.multi_label(path, labels)
 }
 
-/// Reads a file like [`read_libsvm`], whose features and labels are those of the file of the training pairs.
+/// Reads the file of the training pairs like [`read_libsvm`], whose features are counted as `own` says.
+pub(crate) fn read_libsvm_training(
+    path: &Path,
+    labels: Option<usize>,
+    own: Numbering,
+) -> Result<MultiLabel, Error> {
+    let file = LibsvmFile::read(path, labels, Some(own))?;
+    file.multi_label(path, labels)
+}
+
+/// Reads another file like [`read_libsvm`], whose features and labels are those of the file of the training pairs. A label
+/// that has no meaning there is one that no prediction has: LIBSVM's files of queries have any number where the label is not
+/// known.
 pub(crate) fn read_libsvm_like(
     path: &Path,
     labels: Option<usize>,
     training: Numbering,
 ) -> Result<MultiLabel, Error> {
     let file = LibsvmFile::read(path, labels, Some(training))?;
-    file.multi_label(path, labels)
+    file.queries(path, training.binary)
 }
 
 impl Numbering {
@@ -70,6 +87,12 @@ impl Numbering {
         let zero_based = zero_based.unwrap_or(has_zero || columns.is_some());
         let width = columns.unwrap_or(if zero_based { last.saturating_add(1) } else { last });
         Ok(Self { width, zero_based, binary })
+    }
+
+    /// Returns the numbers of the features as files write them.
+    fn features(self) -> Range<usize> {
+        let first = usize::from(!self.zero_based);
+        first..self.width.saturating_add(first)
     }
 }
 
@@ -107,6 +130,10 @@ struct LibsvmFile {
     binary: bool,
     /// Number of rows with a group.
     grouped: usize,
+    /// The features that no training pair has, which are left out, by their numbers as they are written.
+    unknown: BTreeSet<u32>,
+    /// The first of them in the file, and its line.
+    first_unknown: Option<(u32, usize)>,
 }
 
 impl LibsvmFile {
@@ -130,28 +157,28 @@ impl LibsvmFile {
                 }
             }
             let high = labels.or(file.header.map(|[.., labels]| labels)).unwrap_or(MOST_LABELS);
-            let row = file.row(text, high).map_err(|message| Error::line(path, line, message))?;
-            has_zero |= row.first().is_some_and(|&(feature, _)| feature == 0);
-            if let Some(Numbering { width, zero_based, .. }) = training {
-                let allowed = if zero_based { 0..=width.saturating_sub(1) } else { 1..=width };
-                let mut features = row.iter().map(|&(feature, _)| feature as usize);
-                if let Some(feature) = features.find(|feature| !allowed.contains(feature)) {
-                    let message = format!(
-                        "feature \"{feature}\", allowed: {}..={}, the features of the training pairs",
-                        allowed.start(),
-                        allowed.end()
-                    );
-                    return Err(Error::line(path, line, message));
-                }
-            }
+            let mut row =
+                file.row(text, high).map_err(|message| Error::line(path, line, message))?;
+            let row_has_zero = row.first().is_some_and(|&(feature, _)| feature == 0);
+            has_zero |= row_has_zero;
             file.rows.width =
                 file.rows.width.max(row.last().map_or(0, |&(last, _)| last as usize + 1));
+            if let Some(training) = training {
+                if row_has_zero && !training.zero_based {
+                    let message = "feature \"0\", allowed: 1 and above: features of the training pairs count from 1";
+                    return Err(Error::line(path, line, message));
+                }
+                let known = training.features();
+                let beyond =
+                    row.partition_point(|&(feature, _)| known.contains(&(feature as usize)));
+                let unknown = row.split_off(beyond);
+                let first = unknown.first().map(|&(feature, _)| (feature, line));
+                file.first_unknown = file.first_unknown.or(first);
+                file.unknown.extend(unknown.iter().map(|&(feature, _)| feature));
+            }
             file.rows.inputs.push(row);
             Ok(())
         })?;
-        if let Some(training) = training {
-            file.check_binary(path, training.binary)?;
-        }
         let counts_from_zero = match training {
             Some(training) => training.zero_based,
             None => has_zero || file.header.is_some(),
@@ -164,6 +191,7 @@ impl LibsvmFile {
         file.check_header(path)?;
         if let Some(training) = training {
             file.rows.width = training.width;
+            file.warn_of_unknown(path, training);
         }
         if file.grouped > 0 {
             tracing::warn!(
@@ -173,6 +201,20 @@ impl LibsvmFile {
             );
         }
         Ok(file)
+    }
+
+    /// Warns of features that no training pair has: no model has learned anything of them.
+    fn warn_of_unknown(&self, path: &Path, training: Numbering) {
+        let Some((feature, line)) = self.first_unknown else { return };
+        let known = training.features();
+        tracing::warn!(
+            "{}: {} features that no training pair has are left out, the first {feature} on line {line}; those of the training \
+             pairs are {} to {}",
+            path.display(),
+            self.unknown.len(),
+            known.start,
+            known.end.saturating_sub(1)
+        );
     }
 
     /// Returns the features of a line, by their numbers as they are written; its labels, which are below `high`, are
@@ -231,22 +273,6 @@ impl LibsvmFile {
         Ok(())
     }
 
-    /// Takes the classes of a binary problem for what they are in the file of the training pairs. Rows without a class,
-    /// which files of queries may have, have no label.
-    fn check_binary(&mut self, path: &Path, binary: bool) -> Result<(), Error> {
-        if self.binary && !binary {
-            let message = "the label -1, the class of a binary problem; no label in the file of the training pairs is -1: \
-                           write labels as they are there";
-            return Err(Error::file(path, message));
-        }
-        let is_unlabelled = |set: &Vec<i64>| matches!(set.as_slice(), [] | [0]);
-        if binary && self.sets.iter().all(is_unlabelled) {
-            self.sets.iter_mut().for_each(|set| *set = vec![-1]);
-        }
-        self.binary = binary;
-        Ok(())
-    }
-
     fn multi_label(self, path: &Path, labels: Option<usize>) -> Result<MultiLabel, Error> {
         let Self { rows, sets, header, binary, .. } = self;
         if binary {
@@ -257,6 +283,28 @@ impl LibsvmFile {
         let sets = sets.into_iter().map(|set| set.into_iter().map(|label| label as u32).collect());
         rows.named(path, sets.collect(), (0..count).map(|label| label.to_string()))
     }
+
+    /// Returns the rows of a file other than that of the training pairs, whose labels are the classes of a `binary` problem
+    /// or not. Each label that occurs has a name, whether training pairs have it or not.
+    fn queries(self, path: &Path, binary: bool) -> Result<MultiLabel, Error> {
+        let Self { rows, sets, .. } = self;
+        let occurring: BTreeSet<i64> = sets.iter().flatten().copied().collect();
+        let occurring: Vec<i64> = occurring.into_iter().collect();
+        let place = |label: &i64| occurring.partition_point(|other| other < label) as u32;
+        let places = |set: &Vec<i64>| match set.as_slice() {
+            [] if binary => vec![occurring.len() as u32],
+            [-1] if binary => Vec::new(),
+            labels => labels.iter().map(place).collect(),
+        };
+        let places = sets.iter().map(places).collect();
+        let name = |&label: &i64| match label {
+            1 if binary => "+1".to_owned(),
+            label => label.to_string(),
+        };
+        let mut names: Vec<String> = occurring.iter().map(name).collect();
+        names.push(UNLABELLED.to_owned());
+        rows.named(path, places, names.into_iter())
+    }
 }
 
 /// Returns the one label of a binary problem, whose classes are `+1` and `-1`.
@@ -264,7 +312,7 @@ fn binary_labels(path: &Path, rows: Rows, sets: &[Vec<i64>]) -> Result<MultiLabe
     let is_class = |set: &Vec<i64>| matches!(set.as_slice(), [1] | [-1]);
     if let Some(row) = sets.iter().position(|set| !is_class(set)) {
         let message = format!(
-            "row {} has the labels {:?}; where a row of the training pairs has the label -1, every row has the class +1 or -1",
+            "row {} has the labels {:?}; where a row has the label -1, every row has the class +1 or -1",
             row + 1,
             sets[row]
         );

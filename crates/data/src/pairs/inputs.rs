@@ -1,11 +1,10 @@
 //! The inputs of pairs in tables: texts of a column, or rows of files that a column names.
 
 use std::collections::HashMap;
-use std::path::Path;
 use std::sync::Arc;
 
 use dsokr_basis::features::{DenseRows, Features, RowSource};
-use dsokr_core::message::{list, shorten};
+use dsokr_core::message::shorten;
 use dsokr_core::random::{generator, hash};
 use dsokr_core::store::check_inside;
 use dsokr_molecule::Molecule;
@@ -19,7 +18,6 @@ use super::{PairFacts, Wanted};
 use crate::cells::{self, NumberNotation};
 use crate::error::{Error, check};
 use crate::feature_file::{check_row_count, read_features};
-use crate::input_columns::InputColumns;
 use crate::inputs::{InputKind, Inputs, KernelRows};
 use crate::joined::shown;
 use crate::kinds;
@@ -27,7 +25,7 @@ use crate::npy::read_rounded;
 use crate::output_features::{doubtful_thousands, graphs, graphs_memory, vectors};
 use crate::root::DataRoot;
 use crate::rounding::Rounding;
-use crate::table::{Table, TableOptions, unique_ids};
+use crate::table::{Table, unique_ids};
 use crate::truth::{bad, bad_rows, column};
 use crate::vectors::Vectors;
 
@@ -167,40 +165,12 @@ impl InputsConfig {
         }
     }
 
-    /// Returns the names of the columns of a table that hold the numbers of the inputs, where `FIRST..LAST` names them.
-    pub(super) fn columns(
-        &self,
-        path: &Path,
-        options: TableOptions,
-    ) -> Result<Option<InputColumns>, Error> {
-        let Self::Text(text) = self else { return Ok(None) };
-        if !text.numbers || !text.column.contains("..") {
-            return Ok(None);
+    /// Returns the column whose cells are vectors of numbers.
+    pub(super) fn column_of_numbers(&self) -> Option<&str> {
+        match self {
+            Self::Text(text) => Some(&*text.column).filter(|_| text.numbers),
+            Self::Features(_) | Self::Graphs(_) | Self::Kernels(_) => None,
         }
-        let header = Table::header(path, options)?;
-        Ok(header.range(&text.column).map(|names| InputColumns::Named(names.to_vec())))
-    }
-
-    /// Refuses a table in which `FIRST..LAST` names other columns than in the training, or the same ones in another order:
-    /// numbers are taken by their places.
-    pub(super) fn check_columns(
-        &self,
-        path: &Path,
-        options: TableOptions,
-        training: Option<&InputColumns>,
-    ) -> Result<(), Error> {
-        let Some(training) = training.and_then(InputColumns::names) else { return Ok(()) };
-        let columns = self.columns(path, options)?;
-        let Some(names) = columns.as_ref().and_then(InputColumns::names) else { return Ok(()) };
-        if names == training {
-            return Ok(());
-        }
-        let message = format!(
-            "the columns of the inputs are {}; those of the training are {}: write them in this order, without others between",
-            list(names),
-            list(training)
-        );
-        Err(Error::file(path, message))
     }
 
     /// Refuses numbers of training inputs that 32 bits do not tell apart.

@@ -12,10 +12,10 @@ use super::{PairFacts, Pairs, Wanted};
 use crate::dataset::{Dataset, Split, SplitName};
 use crate::error::{Error, check, extension_of};
 use crate::groups::GroupColumns;
-use crate::input_columns::{InputColumns, Numbering};
+use crate::input_columns::{InputColumns, NamedColumns, Numbering};
 use crate::inputs::{InputKind, Inputs};
-use crate::multi_label::arff::{Columns, arff_labels, arff_numbers};
-use crate::multi_label::libsvm::read_libsvm_like;
+use crate::multi_label::arff::{Columns, Spelling, arff_labels, arff_names, arff_numbers};
+use crate::multi_label::libsvm::{read_libsvm_like, read_libsvm_training};
 use crate::multi_label::{BadRows, MultiLabel, check_rows};
 use crate::output_features::OutputFeatures;
 use crate::outputs::OutputSource;
@@ -57,19 +57,20 @@ impl MultiLabelConfig {
         path: &Path,
         wanted: &Wanted,
         columns: Columns,
+        spelling: Spelling,
         training: Option<&InputColumns>,
     ) -> Result<(PairedRows<'_>, InputColumns), Error> {
         let (inputs, column, cells, bad, input_columns) = match wanted.outputs.features {
             OutputFeatures::Labels(labels) => {
-                let (read, bad, input_columns) = self.labels(path, columns, training)?;
+                let (read, bad, input_columns) = self.labels(path, columns, spelling, training)?;
                 let cells = labels.cells(&read.names, &read.labels);
                 (read.inputs, labels.column.as_str(), cells, bad, input_columns)
             }
             OutputFeatures::Numbers(numbers) if extension_of(path) == "arff" => {
-                let names = training.and_then(InputColumns::names);
-                let (inputs, rows, bad, names) = arff_numbers(path, self.labels, columns, names)?;
+                let named = training.and_then(InputColumns::named);
+                let (inputs, rows, bad, named) = arff_numbers(path, self.labels, columns, named)?;
                 let cells = rows.iter().map(|row| numbers.cell(row)).collect();
-                let input_columns = InputColumns::Named(names);
+                let input_columns = InputColumns::Named(named);
                 (inputs, numbers.column.as_str(), cells, bad, input_columns)
             }
             features => {
@@ -102,41 +103,65 @@ impl MultiLabelConfig {
         &self,
         path: &Path,
         columns: Columns,
+        spelling: Spelling,
         training: Option<&InputColumns>,
     ) -> Result<(MultiLabel, BadRows, InputColumns), Error> {
         match extension_of(path).as_str() {
             "arff" => {
-                let names = training.and_then(InputColumns::names);
-                let (read, bad, names) = arff_labels(path, self.labels, columns, names)?;
-                Ok((read, bad, InputColumns::Named(names)))
+                let named = training.and_then(InputColumns::named);
+                let (read, bad, named) = arff_labels(path, self.labels, columns, spelling, named)?;
+                Ok((read, bad, InputColumns::Named(named)))
             }
             "libsvm" | "svm" | "txt" => {
-                let numbering = match training {
-                    Some(InputColumns::Numbered(numbering)) => *numbering,
+                let (read, numbering) = match training {
+                    Some(InputColumns::Numbered(training)) => {
+                        (read_libsvm_like(path, self.labels, *training)?, *training)
+                    }
                     Some(InputColumns::Named(_)) | None => {
-                        Numbering::of_file(path, self.zero_based)?
+                        let own = Numbering::of_file(path, self.zero_based)?;
+                        (read_libsvm_training(path, self.labels, own)?, own)
                     }
                 };
-                let read = read_libsvm_like(path, self.labels, numbering)?;
                 Ok((read, Vec::new(), InputColumns::Numbered(numbering)))
             }
             _ => Err(Error::extension(path, ".arff, .libsvm, .svm, .txt")),
         }
     }
 
-    /// Returns the columns of the training inputs, by which files of queries are read. A run of an earlier version does not
-    /// keep them: then a libsvm file of the training pairs tells them, where it is there, and attributes of an .arff file have
+    /// Returns the columns of the training pairs, by which files of queries are read. A run of an earlier version does not
+    /// keep them: then the file of the training pairs tells them, where it is there, and else attributes of an .arff file have
     /// their places.
     fn training_columns(&self, wanted: &Wanted) -> Result<Option<InputColumns>, Error> {
         if let Some(columns) = wanted.input_columns {
             return Ok(Some(columns.clone()));
         }
-        let is_libsvm = extension_of(self.file.as_ref()) != "arff";
-        let configured = wanted.root.filter(|_| is_libsvm).map(|root| root.file(&self.file));
-        let file = configured.filter(|file| file.exists());
-        let numbering = file.map(|file| Numbering::of_file(&file, self.zero_based)).transpose()?;
-        Ok(numbering.map(InputColumns::Numbered))
+        let is_arff = extension_of(self.file.as_ref()) == "arff";
+        let configured = wanted.root.map(|root| root.file(&self.file));
+        let Some(file) = configured.filter(|file| file.exists()) else {
+            if is_arff {
+                tracing::warn!(
+                    "attributes are taken by their places: the run is of an earlier version, which keeps no names, and \
+                     {:?}, the file of its training pairs in {:?}, is not there; put it there, or train again",
+                    self.file,
+                    self.folder
+                );
+            }
+            return Ok(None);
+        };
+        Ok(Some(if is_arff {
+            let NamedColumns { inputs, outputs } = arff_names(&file, self.labels)?;
+            let are_numbers = wanted.outputs.features.are_numbers();
+            let outputs = if are_numbers { outputs } else { Vec::new() };
+            InputColumns::Named(NamedColumns { inputs, outputs })
+        } else {
+            InputColumns::Numbered(Numbering::of_file(&file, self.zero_based)?)
+        }))
     }
+}
+
+/// Returns how a run has learned the names of labels: one that keeps no columns is of an earlier version.
+fn spelling(wanted: &Wanted) -> Spelling {
+    if wanted.input_columns.is_some() { Spelling::Meant } else { Spelling::Written }
 }
 
 impl Pairs for MultiLabelConfig {
@@ -181,7 +206,8 @@ impl Pairs for MultiLabelConfig {
 
     fn load(&self, wanted: &Wanted) -> Result<Dataset, Error> {
         let path = wanted.root()?.file(&self.file);
-        let (rows, columns) = self.read(&path, wanted, Columns::ToldApart, None)?;
+        let (rows, columns) =
+            self.read(&path, wanted, Columns::ToldApart, Spelling::Meant, None)?;
         let mut dataset = rows.dataset(wanted, [None, None])?;
         if let Some(file) = &self.test {
             let wanted = Wanted { input_columns: Some(&columns), ..*wanted };
@@ -197,13 +223,14 @@ impl Pairs for MultiLabelConfig {
             return self.queries(&wanted.root()?.file(file), wanted).map(Some);
         }
         let path = wanted.root()?.file(&self.file);
-        let (rows, _) = self.read(&path, wanted, Columns::Any, None)?;
+        let (rows, _) = self.read(&path, wanted, Columns::Any, spelling(wanted), None)?;
         rows.split(name, wanted)
     }
 
     fn queries(&self, path: &Path, wanted: &Wanted) -> Result<Split, Error> {
         let columns = self.training_columns(wanted)?;
-        let (rows, _) = self.read(path, wanted, Columns::Any, columns.as_ref())?;
+        let (rows, _) =
+            self.read(path, wanted, Columns::Any, spelling(wanted), columns.as_ref())?;
         rows.queries(wanted, wanted.is_own(path, &self.file))
     }
 }

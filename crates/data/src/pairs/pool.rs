@@ -12,6 +12,7 @@ use super::{InputsConfig, PairFacts, Pairs, RowOrder, SplitSize, TextConfig, Wan
 use crate::dataset::{Dataset, Split, SplitName};
 use crate::error::{Error, check, extension_of};
 use crate::groups::GroupColumns;
+use crate::input_columns::{InputColumns, NamedColumns};
 use crate::output_features::OutputFeatures;
 use crate::root::DataRoot;
 use crate::table::{OnBadRow, Table, TableOptions};
@@ -99,8 +100,8 @@ impl PoolConfig {
             }
         };
         let table = wanted.outputs.good_rows(id, wanted.on_bad_row, read)?;
-        if !lines {
-            inputs.check_columns(path, self.header_options(wanted), wanted.input_columns)?;
+        if !lines && let Some(training) = wanted.input_columns.and_then(InputColumns::named) {
+            self.named_columns(path, wanted)?.check(path, training)?;
         }
         let table = inputs.good_rows(table)?;
         table.log_skipped(if wanted.is_own(path, &self.file) { self.bad_rows } else { 0 });
@@ -126,6 +127,12 @@ impl PoolConfig {
     fn header_options(&self, wanted: &Wanted) -> TableOptions<'static> {
         let on_bad_row = wanted.on_bad_row;
         TableOptions { on_bad_row, headless: !self.header, ..TableOptions::default() }
+    }
+
+    /// Returns the columns of a table that `FIRST..LAST` names.
+    fn named_columns(&self, path: &Path, wanted: &Wanted) -> Result<NamedColumns, Error> {
+        let columns = [self.inputs.column_of_numbers(), wanted.outputs.features.truth()];
+        NamedColumns::of_table(path, self.header_options(wanted), columns)
     }
 
     /// Warns that fewer rows of the table that splits divide are skipped than are known to be bad.
@@ -205,11 +212,8 @@ impl Pairs for PoolConfig {
         let pairs = self.read(&path, wanted.outputs.columns(), self.splits.columns(), wanted)?;
         self.warn_of_further_rows(&pairs.table, wanted);
         self.inputs.check_rounding(&[&pairs.table])?;
-        let columns = if has_lines(&path) {
-            None
-        } else {
-            self.inputs.columns(&path, self.header_options(wanted))?
-        };
+        let columns =
+            if has_lines(&path) { None } else { self.named_columns(&path, wanted)?.kept() };
         let wanted = &Wanted { input_columns: columns.as_ref(), ..*wanted };
         let further = |file: &Option<String>| {
             let Some(file) = file else { return Ok(None) };

@@ -13,6 +13,7 @@ use super::training::{TrainingFiles, joined, report_repeated};
 use super::{PairFacts, Pairs, Wanted, split_files};
 use crate::dataset::{Dataset, Split, grouped};
 use crate::error::Error;
+use crate::input_columns::{InputColumns, NamedColumns};
 use crate::output_features::OutputFiles;
 use crate::outputs::{Known, OutputSource, Outputs};
 use crate::root::DataRoot;
@@ -91,8 +92,8 @@ impl Pairs for TablesConfig {
     fn load(&self, wanted: &Wanted) -> Result<Dataset, Error> {
         let root = wanted.root()?;
         let first = self.train.each().next().map(|(file, _)| root.file(file));
-        let columns = first.map(|file| self.inputs.columns(&file, header_options(wanted)));
-        let columns = columns.transpose()?.flatten();
+        let columns = first.map(|file| self.named_columns(&file, wanted)).transpose()?;
+        let columns = columns.and_then(NamedColumns::kept);
         let wanted = &Wanted { input_columns: columns.as_ref(), ..*wanted };
         let read = |file: &String| self.read(&root.file(file), wanted);
         let train = self.read_training(wanted)?;
@@ -147,11 +148,6 @@ impl Pairs for TablesConfig {
     }
 }
 
-/// Returns the options by which the header of a table is read.
-fn header_options(wanted: &Wanted) -> TableOptions<'static> {
-    TableOptions { on_bad_row: wanted.on_bad_row, ..TableOptions::default() }
-}
-
 /// The place of each output, by id.
 type Index<'o> = HashMap<&'o str, usize>;
 
@@ -161,8 +157,16 @@ impl TablesConfig {
         let columns = [self.id.as_str(), self.input()].into_iter();
         let columns: Vec<&str> = columns.chain(self.query.as_deref()).chain(wanted.group).collect();
         let table = Table::read_rows(path, &columns, wanted.on_bad_row)?;
-        self.inputs.check_columns(path, header_options(wanted), wanted.input_columns)?;
+        if let Some(training) = wanted.input_columns.and_then(InputColumns::named) {
+            self.named_columns(path, wanted)?.check(path, training)?;
+        }
         self.inputs.good_rows(table)
+    }
+
+    /// Returns the columns of a table of pairs that `FIRST..LAST` names; outputs are in a table of their own.
+    fn named_columns(&self, path: &Path, wanted: &Wanted) -> Result<NamedColumns, Error> {
+        let options = TableOptions { on_bad_row: wanted.on_bad_row, ..TableOptions::default() };
+        NamedColumns::of_table(path, options, [self.inputs.column_of_numbers(), None])
     }
 
     /// Reads the tables of training pairs.

@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
 use dsokr_core::Error;
-use dsokr_core::message::list;
+use dsokr_core::message::{list, shorten};
 use dsokr_core::store::open_input;
 use serde::Serialize;
 use serde::de::{self, Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
@@ -29,7 +29,7 @@ use super::{Graph, MAX_EDGES, MAX_LINE, MAX_NODES, NamedGraph, label};
 ///   and `2` differ.
 /// - `edges` (or `bonds`): `[node, node, label]`, or `[node, node]` for label 0, in any direction.
 /// - `id`: a text or whole number; the number of the line where it is left out.
-/// - Other keys are not read, which a warning says, but `"directed": true` is refused: edges have no direction.
+/// - Other keys are not read, which a warning says, but `directed` is refused unless it is false: edges have no direction.
 /// - Blank lines are ignored.
 ///
 /// A graph without nodes is read. Edges from a node to itself, and two edges between the same
@@ -40,10 +40,19 @@ use super::{Graph, MAX_EDGES, MAX_LINE, MAX_NODES, NamedGraph, label};
 /// [`Error::File`] for a file that cannot be read, and with the line for what it must not hold.
 pub fn read_json_lines(path: &Path) -> Result<Vec<NamedGraph>, Error> {
     let file = open_input(path).map_err(|error| super::unread(path, error))?;
-    parse_json_lines(BufReader::new(file), path)
+    let (graphs, others) = all(BufReader::new(file), path)?;
+    if !others.is_empty() {
+        let others = list(&others.into_iter().collect::<Vec<_>>());
+        tracing::warn!(
+            "{}: keys that are not read: {others}; a graph has \"nodes\" and \"edges\" with one label each",
+            path.display()
+        );
+    }
+    Ok(graphs)
 }
 
-/// Reads graphs like [`read_json_lines`], from any reader; `path` is the name in errors.
+/// Reads graphs like [`read_json_lines`], from any reader; `path` is the name in errors. Keys that are not read are left
+/// out without a warning.
 ///
 /// ```
 /// use std::path::Path;
@@ -57,7 +66,15 @@ pub fn read_json_lines(path: &Path) -> Result<Vec<NamedGraph>, Error> {
 ///
 /// # Errors
 /// The errors of [`read_json_lines`].
-pub fn parse_json_lines(mut reader: impl BufRead, path: &Path) -> Result<Vec<NamedGraph>, Error> {
+pub fn parse_json_lines(reader: impl BufRead, path: &Path) -> Result<Vec<NamedGraph>, Error> {
+    all(reader, path).map(|(graphs, _)| graphs)
+}
+
+/// Returns the graphs of all lines, and the keys of them that are not read.
+fn all(
+    mut reader: impl BufRead,
+    path: &Path,
+) -> Result<(Vec<NamedGraph>, BTreeSet<String>), Error> {
     let mut graphs = Vec::new();
     let mut others = BTreeSet::new();
     let mut text = Vec::new();
@@ -83,17 +100,10 @@ pub fn parse_json_lines(mut reader: impl BufRead, path: &Path) -> Result<Vec<Nam
             others.extend(keys);
         }
     }
-    if !others.is_empty() {
-        let others = list(&others.into_iter().collect::<Vec<_>>());
-        tracing::warn!(
-            "{}: keys that are not read: {others}; a graph has \"nodes\" and \"edges\" with one label each",
-            path.display()
-        );
-    }
     if graphs.is_empty() {
         return Err(super::empty(path));
     }
-    Ok(graphs)
+    Ok((graphs, others))
 }
 
 /// What a line is, for those who have graphs in a format of another program.
@@ -227,9 +237,14 @@ impl<'de> Visitor<'de> for RowVisitor {
                 "nodes" | "atoms" => nodes = Some(map.next_value()?),
                 "edges" | "bonds" => edges = Some(map.next_value()?),
                 "directed" => {
-                    if map.next_value::<Value>()? == Value::Bool(true) {
-                        let message = "\"directed\": true; edges have no direction here: leave the key out where that \
-                                       does not matter, or say it by labels of further nodes";
+                    let value: Value = map.next_value()?;
+                    // whatever is not plainly false, such as 1 or "true", may mean that edges have a direction
+                    if ![Value::Null, Value::Bool(false), Value::from(0)].contains(&value) {
+                        let message = format!(
+                            "\"directed\": {}; edges have no direction here: leave the key out where that does not \
+                             matter, or say it by labels of further nodes",
+                            shorten(&value.to_string())
+                        );
                         return Err(de::Error::custom(message));
                     }
                 }
