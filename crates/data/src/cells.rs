@@ -206,6 +206,38 @@ pub const TIES: [char; 2] = ['=', '~'];
 /// The most words of a part of a list without quotation marks; more are a text in brackets.
 const WORDS_OF_A_PART: usize = 3;
 
+/// Returns the labels of a cell: its parts at the separator, or those of a [`list`]; none where the cell
+/// [says that there is no value](is_no_class).
+pub fn labels(cell: &str, separator: char) -> Vec<String> {
+    if is_no_class(cell) {
+        return Vec::new();
+    }
+    let labels = match list(cell) {
+        Some(parts) => parts,
+        None => cell.split(separator).map(str::to_owned).collect(),
+    };
+    let trimmed = labels.iter().map(|label| label.trim());
+    trimmed.filter(|label| !label.is_empty()).map(str::to_owned).collect()
+}
+
+/// Returns the cell of labels, which [`labels`] reads: the names with the separator between, or a list of JSON where these would
+/// be read as others, as where a name has the separator.
+///
+/// ```
+/// use dsokr_data::cells::of_labels;
+///
+/// assert_eq!(of_labels(&["acid", "ring"], ';'), "acid;ring");
+/// assert_eq!(of_labels(&["acid", "carbon; organic"], ';'), r#"["acid","carbon; organic"]"#);
+/// ```
+pub fn of_labels(names: &[impl AsRef<str>], separator: char) -> String {
+    let names: Vec<&str> = names.iter().map(|name| name.as_ref()).collect();
+    let joined = names.join(&separator.to_string());
+    let read = labels(&joined, separator);
+    // an empty name is read as none, however it is written
+    let kept = names.iter().map(|name| name.trim()).filter(|name| !name.is_empty());
+    if read.iter().eq(kept) { joined } else { serde_json::Value::from(names).to_string() }
+}
+
 /// Returns the parts of a cell that is a list of texts or numbers, as JSON, Python, NumPy, Spark, PostgreSQL, R or Label Studio
 /// writes it; none of other cells, such as a SMILES, a text in brackets, or a list in which a value is missing.
 ///

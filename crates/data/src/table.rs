@@ -69,7 +69,7 @@ pub struct TableOptions<'a> {
     /// Whether lines of JSON may lack keys, whose cells are then empty.
     pub optional_keys: bool,
     /// The column of sets of labels and their separator, if there is one: its cells have the lists of JSON lines as
-    /// [`LabelFeatures::cell`](crate::config::LabelFeatures::cell) writes them.
+    /// [`cells::of_labels`](crate::cells::of_labels) writes them.
     pub sets: Option<(&'a str, char)>,
 }
 

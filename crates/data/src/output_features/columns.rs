@@ -35,34 +35,12 @@ dsokr_core::defaults!(separator: char = ' ');
 impl LabelFeatures {
     /// Returns the labels of a cell.
     pub fn set(&self, cell: &str) -> Vec<String> {
-        if cells::is_no_class(cell) {
-            return Vec::new();
-        }
-        let labels = match cells::list(cell) {
-            Some(parts) => parts,
-            None => cell.split(self.separator).map(str::to_owned).collect(),
-        };
-        let trimmed = labels.iter().map(|label| label.trim());
-        trimmed.filter(|label| !label.is_empty()).map(str::to_owned).collect()
+        cells::labels(cell, self.separator)
     }
 
-    /// Returns the cell of a set of labels, which [`set`](Self::set) reads: the names with the separator between, or a list of
-    /// JSON where these would be read as others, as where a name has the separator.
-    ///
-    /// ```
-    /// use dsokr_data::config::LabelFeatures;
-    ///
-    /// let labels = LabelFeatures { column: "tags".into(), separator: ';' };
-    /// assert_eq!(labels.cell(&["acid", "ring"]), "acid;ring");
-    /// assert_eq!(labels.cell(&["acid", "carbon; organic"]), r#"["acid","carbon; organic"]"#);
-    /// ```
+    /// Returns the cell of a set of labels, which [`set`](Self::set) reads ([`cells::of_labels`]).
     pub fn cell(&self, names: &[impl AsRef<str>]) -> String {
-        let names: Vec<&str> = names.iter().map(|name| name.as_ref()).collect();
-        let joined = names.join(&self.separator.to_string());
-        let read = self.set(&joined);
-        // an empty name is read as none, however it is written
-        let kept = names.iter().map(|name| name.trim()).filter(|name| !name.is_empty());
-        if read.iter().eq(kept) { joined } else { serde_json::Value::from(names).to_string() }
+        cells::of_labels(names, self.separator)
     }
 
     /// Returns the [spellings](cells::spellings) of labels, with their numbers of cells.

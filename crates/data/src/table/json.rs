@@ -11,8 +11,8 @@ use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::error::Category;
 use serde_json::value::RawValue;
 
+use crate::cells;
 use crate::error::Error;
-use crate::output_features::LabelFeatures;
 
 /// Reads an object with its keys in order, so that one given twice is seen, and its values as written,
 /// so that a number keeps its digits.
@@ -180,7 +180,7 @@ pub(super) fn json_row(
 
 /// Returns the text of a value: a string's characters, a number's digits, nothing for null, and the parts of a list with the
 /// `separator` between, which is ";" of strings and a space of numbers if there is none. A list that would be read as another is one
-/// of JSON, as [`LabelFeatures::cell`] writes it. `None` for other values.
+/// of JSON, as [`cells::of_labels`] writes it. `None` for other values.
 fn json_cell(raw: &str, separator: Option<char>) -> Result<Option<String>, serde_json::Error> {
     Ok(match raw.as_bytes().first() {
         Some(b'"') => Some(serde_json::from_str(raw)?),
@@ -192,13 +192,10 @@ fn json_cell(raw: &str, separator: Option<char>) -> Result<Option<String>, serde
             let number = |part: &serde_json::Value| part.is_number().then(|| part.to_string());
             let texts: Option<Vec<String>> = parts.iter().map(text).collect();
             let numbers: Option<Vec<String>> = parts.iter().map(number).collect();
-            let cell = |parts: &[String], separator: char| {
-                LabelFeatures { column: String::new(), separator }.cell(parts)
-            };
             match texts {
-                Some(texts) => Some(cell(&texts, separator.unwrap_or(';'))),
+                Some(texts) => Some(cells::of_labels(&texts, separator.unwrap_or(';'))),
                 None => numbers.map(|numbers| match separator {
-                    Some(separator) => cell(&numbers, separator),
+                    Some(separator) => cells::of_labels(&numbers, separator),
                     None => numbers.join(" "),
                 }),
             }
