@@ -39,6 +39,17 @@ impl Polarity {
     }
 }
 
+/// Methods of ionisation, which leave open whether ions are positive or negative.
+const METHODS: [&str; 12] =
+    ["apci", "appi", "ci", "dart", "desi", "ei", "esi", "fab", "hesi", "ldi", "maldi", "nsi"];
+
+/// Returns whether a text, such as `ESI` and `ESI/APCI`, names methods of ionisation and nothing more.
+pub(crate) fn names_methods_alone(text: &str) -> bool {
+    let is_method = |word: &str| METHODS.contains(&word.to_lowercase().as_str());
+    let mut words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    !text.contains(['+', '-', '−', '–']) && words.all(is_method)
+}
+
 /// Returns the numbers of charges that a text allows, such as `2+`, `-1`, `1`, `(1-)`, `-` and `2+ and 3+`, each with the
 /// polarity that its sign says; 0 is an unknown charge. Tables that were read as floats have `2.0`.
 fn charges(text: &str) -> Vec<(u32, Option<Polarity>)> {

@@ -163,8 +163,8 @@ fn what_is_wrong_has_its_line_and_its_spectrum() {
         (
             "a.mgf",
             "CHARGE=1+\nADDUCT=[M+H]+",
-            "IONMODE=ESI",
-            "a.mgf:4: spectrum \"one\": the ion mode \"ESI\" is neither positive nor negative; write one of these, or the adduct",
+            "IONMODE=ESI+/-",
+            "a.mgf:4: spectrum \"one\": the ion mode \"ESI+/-\" is neither positive nor negative; write one of these, or the adduct",
         ),
         (
             "a.mgf",
@@ -521,6 +521,29 @@ fn polarity_and_charge_say_the_adduct_where_nothing_names_it() {
         ("IONMODE=positive-20eV", "adduct=[M+H]+"),
         ("POLARITY=ESI Negative", "adduct=[M-H]-"),
         ("IONIZATION_MODE=negative", "adduct=[M-H]-"),
+        ("IONMODE=NI", "adduct=[M-H]-"),
+        ("IONMODE=Négatif", "adduct=[M-H]-"),
+        ("IONMODE=N.", "adduct=[M-H]-"),
+        ("IONMODE=NEG_ESI", "adduct=[M-H]-"),
+        ("IONMODE=ESI (-) QTOF", "adduct=[M-H]-"),
+        ("IONMODE=PI", "adduct=[M+H]+"),
+        ("IONMODE=P.", "adduct=[M+H]+"),
+        ("IONMODE=P (ESI)", "adduct=[M+H]+"),
+        ("IONMODE=P;ESI", "adduct=[M+H]+"),
+        ("IONMODE=P-ESI", "adduct=[M+H]+"),
+        ("IONMODE=p ESI", "adduct=[M+H]+"),
+        ("IONMODE=ESI - P", "adduct=[M+H]+"),
+        ("IONMODE=ESI+ QTOF", "adduct=[M+H]+"),
+        ("IONMODE=FTMS + p ESI d Full ms2", "adduct=[M+H]+"),
+        ("IONMODE=N.A.\nPOLARITY=Positive", "adduct=[M+H]+"),
+        ("IONMODE=ESI", ""),
+        ("IONMODE=ESI/APCI", ""),
+        ("IONMODE=unspecified", ""),
+        ("IONMODE=Not available", ""),
+        ("IONMODE=ESI\nPOLARITY=Negative", "adduct=[M-H]-"),
+        ("IONMODE=ESI\nIONIZATION=ESI-", "adduct=[M-H]-"),
+        ("IONMODE=Positive\nPOLARITY=Negative", "adduct=[M+H]+"),
+        ("IONIZATION=MALDI, deposited", ""),
         ("IONIZATION=ESI-", "adduct=[M-H]-"),
         ("IONIZATION=NSI", ""),
         ("IONIZATION=LC-ESI-QTOF", ""),
@@ -565,6 +588,10 @@ fn polarity_and_charge_say_the_adduct_where_nothing_names_it() {
     let peaks = "50:1 60:2";
     let expected = ["[M-H]-", "[M-2H]2-"].map(|adduct| format!("181.07 adduct={adduct} {peaks}"));
     assert_eq!(spectra_of("all.mgf", &all), expected);
+    // which a method of ionisation there does not stop
+    let method = "IONMODE=ESI\n".to_owned() + &mgf("") + &mgf("IONMODE=Negative");
+    let expected_of_method = [format!("181.07 {peaks}"), expected[0].clone()];
+    assert_eq!(spectra_of("method.mgf", &method), expected_of_method);
     // and a query may be such a file of one spectrum
     for header in ["# of Mascot\nCHARGE=1-\n\n", "COM=a: b\r\nIONMODE=Negative\r\n"] {
         let query = header.to_owned() + &mgf("");
