@@ -113,7 +113,9 @@ function jsonFields(value) {
   // What is read as peaks, or as their number, stands behind the fields.
   const isField = (name) => /^[a-z][^:\n]*$/.test(name) && !/^num[ _]*peaks$/.test(name) && ![...PAIRS, ...MZS, ...INTENSITIES].includes(name);
   const all = [...Object.entries(value), ...listed].map(([name, field]) => [String(name).trim().toLowerCase(), field]);
-  const fields = all.filter(([name, field]) => isField(name) && isValue(field));
+  // pyteomics has a list of the precursor's m/z and its intensity.
+  const single = ([name, field]) => [name, ["pepmass", "precursor_mz"].includes(name) && Array.isArray(field) ? field[0] : field];
+  const fields = all.map(single).filter(([name, field]) => isField(name) && isValue(field));
   return fields.map(([name, field]) => `${name}: ${String(field).replace(/\s+/g, " ").trim()}`);
 }
 
@@ -261,8 +263,8 @@ function peakList(text, given) {
 
 /** What an entry is called in the list of several. */
 function nameOf(entry, place) {
-  const name = /^\s*(?:title|name|ch\$name)\s*[=:]\s*(.+)$/im.exec(entry)?.[1]?.trim();
-  const mz = /^\s*(?:pepmass|precursor_?mz|ms\$focused_ion: precursor_m\/z)\s*[=:]?\s*([\d.]+)/im.exec(entry)?.[1];
+  const name = /^\s*(?:title|identifier|(?:compound_)?name|ch\$name)\s*[=:]\s*(.+)$/im.exec(entry)?.[1]?.trim();
+  const mz = /^\s*(?:pepmass|(?:ms\$focused_ion:\s*)?precursor[ _]?m\/?z)\s*[=:]?\s*([\d.]+)/im.exec(entry)?.[1];
   return `${place + 1}: ${name ?? "without a name"}${mz ? ` (m/z ${mz})` : ""}`.slice(0, 120);
 }
 
