@@ -373,6 +373,11 @@ fn adducts_have_the_masses_of_their_atoms() {
         ("M+FA-", 225.061591),
         ("M+Ac-H-", 239.077241),
         ("(M+2H)2+", 91.038970),
+        ("M+Ni-H+", 236.990357),
+        ("M+Fe-H+", 234.989951),
+        ("M+Pd-H+", 284.958495),
+        ("M+Al-2H+", 205.028728),
+        ("M-Br+O-", 117.140514),
     ] {
         let read: Adduct = adduct.parse().unwrap();
         assert!((read.mz(mass) - mz).abs() < 1e-5, "{adduct}: {}", read.mz(mass));
@@ -620,9 +625,12 @@ fn polarity_and_charge_say_the_adduct_where_nothing_names_it() {
     let polarity = |text: &str| text.parse::<Spectrum>().unwrap().polarity();
     assert_eq!(polarity(&expected[0]), Some(Polarity::Negative));
     assert_eq!(Polarity::of_text(&expected[0]), Some(Polarity::Negative));
-    let unknown = "181.07 adduct=[M+?]- 50:1";
-    assert_eq!(polarity(unknown), Some(Polarity::Negative));
-    assert!(unknown.parse::<Spectrum>().unwrap().ions().is_err());
+    for unknown in
+        ["[M+?]-", "M+?-", "2M-Xx+H-"].map(|adduct| format!("181.07 adduct={adduct} 50:1"))
+    {
+        assert_eq!(polarity(&unknown), Some(Polarity::Negative), "{unknown}");
+        assert!(unknown.parse::<Spectrum>().unwrap().ions().is_err(), "{unknown}");
+    }
     assert_eq!(polarity("181.07 50:1"), None);
     // an adduct that is not known is none, as in files
     for unknown in ["?", "unknown", "N/A"] {
