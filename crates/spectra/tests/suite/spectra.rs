@@ -490,6 +490,22 @@ fn odd_files_are_read() {
     for (step, each) in [(0.5, 10), (1.0, 10)] {
         assert_eq!(spectra_of("units.mgf", &curve(step, each)).len(), 1, "{step}");
     }
+    // nor are isotopes of ions with five charges, 1.00335 / 5 Da apart, nor peaks without a rise
+    let isotopes = |ion: i32| {
+        let heights = [40, 90, 100, 70, 35, 10];
+        let isotope = move |(at, height): (i32, i32)| {
+            let mz = 300.0 + 41.73 * f64::from(ion) + 1.00335 / 5.0 * f64::from(at);
+            format!("{mz:.4} {height}\n")
+        };
+        (0..).zip(heights).map(isotope).collect::<String>()
+    };
+    let isotopes: String = (0..12).map(isotopes).collect();
+    let level: String =
+        (0..80).map(|at: i32| format!("{:.1} 7\n", 100.0 + 0.2 * f64::from(at))).collect();
+    for peaks in [isotopes, level] {
+        let text = format!("BEGIN IONS\nPEPMASS=900\n{peaks}END IONS\n");
+        assert_eq!(spectra_of("peaks.mgf", &text).len(), 1, "{peaks}");
+    }
     assert!(error(&others[3]).contains("no tandem spectra; at least one is needed"));
     let survey = MASSBANK.replace("MS_TYPE MS2", "MS_TYPE MS") + MASSBANK;
     assert_eq!(spectra_of("levels.massbank", &survey), [GLUCOSE[6]]);
