@@ -187,12 +187,12 @@ function hasDecimalCommas(text) {
   const lines = text.split("\n").map((line) => line.split(/[\s;]+/).filter(Boolean));
   const words = lines.flat().filter((word) => word.includes(","));
   const haveZero = (numbers) => numbers.some((digits) => /^0\d/.test(digits));
-  const areLong = (numbers) => numbers.every(({ length }) => length >= 4 && length === numbers[0].length);
+  const areLong = (numbers, least) => numbers.every(({ length }) => length >= least && length === numbers[0].length);
   // Of columns the first two may be one number, as its decimals look. On a single line an even number may be pairs.
   if (words.length && words.every((word) => /^\d+(,\d+){2,},*$/.test(word))) {
     const columns = words.map((word) => word.split(",").filter(Boolean));
     const second = columns.map((numbers) => numbers[1]);
-    return haveZero(second) || (areLong(second) && columns.every(({ length }) => length === 3));
+    return haveZero(second) || (areLong(second, 3) && columns.every(({ length }) => length === 3));
   }
   // Points before three digits may divide thousands.
   const mayBe = words.some((word) => /^\d+,\d+(:|,*$)/.test(word)) && words.every((word) => /^\d+(\.\d{3})*,\d+(:|,*$)/.test(word));
@@ -200,7 +200,7 @@ function hasDecimalCommas(text) {
   if (!mayBe || lines.some(isPeak)) return mayBe;
   // One number a line is no peak, so that commas divide two, unless what is behind them looks like decimals of m/z.
   const behind = words.map((word) => /,(\d+)/.exec(word)[1]);
-  return haveZero(behind) || areLong(behind);
+  return haveZero(behind) || areLong(behind, 4);
 }
 
 /** The words of each peak of a line: what semicolons divide, where that is several words each time; else the whole line. */

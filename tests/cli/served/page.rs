@@ -378,8 +378,8 @@ fn the_page_reads_no_list_of_peaks_wrongly() {
             ),
             // with a column more
             (
-                r#"["85,0284,10\n127,0390,5", "85,1284,10\n127,1390,5", "85,0284,10,0"].map(readList)"#,
-                json!([commas, commas, commas]),
+                r#"["85,0284,10\n127,0390,5", "85,1284,10\n127,1390,5", "85,0284,10,0", "85,128,10\n99,290,8"].map(readList)"#,
+                json!([commas, commas, commas, commas]),
             ),
             // one number a line would be no peak
             (

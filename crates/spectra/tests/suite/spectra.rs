@@ -144,6 +144,18 @@ fn what_is_wrong_has_its_line_and_its_spectrum() {
             "a.mgf:13: spectrum \"one\": a peak \"85,02841,10\" has commas in its numbers; write decimal points, and no sign between thousands",
         ),
         (
+            "a.mgf",
+            "85.02841 0.25",
+            "85,128,10\n99,290,8",
+            "a.mgf:13: spectrum \"one\": a peak \"85,128,10\" has commas in its numbers; write decimal points, and no sign between thousands",
+        ),
+        (
+            "a.mgf",
+            "85.02841 0.25",
+            "85,12,10\n99,29,8,5",
+            "a.mgf:14: spectrum \"one\": a peak \"99,29,8,5\" has commas in its numbers; write decimal points, and no sign between thousands",
+        ),
+        (
             "a.massbank",
             "  85.02841 0.25 250",
             "  85,02841 10 250",
@@ -439,6 +451,8 @@ fn odd_files_are_read() {
         ("return.mgf", "BEGIN IONS\rPEPMASS=181.07\r50 1\r60 2\rEND IONS\r"),
         ("dos.mgf", "BEGIN IONS\r\nPEPMASS=181.07\r\n50 1\r\n60 2\r\nEND IONS\r\n"),
         ("commas.mgf", "BEGIN IONS\nPEPMASS=181.07\n50,1\n60, 2\nEND IONS\n"),
+        ("columns.mgf", "BEGIN IONS\nPEPMASS=181.07\n50,1,9\n60,2,10\nEND IONS\n"),
+        ("columns.msp", "Name: a\nPrecursorMZ: 181.07\nNum Peaks: 2\n50,1,9\n60,2,10\n"),
         ("no-end.mgf", "BEGIN IONS\nPEPMASS=181.07\n50 1\n60 2\nEND IONS"),
         (
             "quoted.msp",
@@ -456,6 +470,8 @@ fn odd_files_are_read() {
     ] {
         assert_eq!(spectra_of(name, file), std::slice::from_ref(&plain), "{name}");
     }
+    let exponents = mgf("").replace("50 1", "50,1e3,1");
+    assert_eq!(spectra_of("exponents.mgf", &exponents), ["181.07 50:1e3 60:2"]);
     // empty spectra, profiles and levels other than 2 are left out, and the file goes on
     let hump = [1, 3, 9, 14, 9, 3, 1];
     let profile: String = (0..10)
