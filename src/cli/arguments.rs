@@ -37,7 +37,8 @@ pub struct Texts {
     /// own data.
     #[arg(long)]
     pub column: Option<String>,
-    /// The column or key of the texts' ids; default: the number of each text, from 1, with the skipped ones.
+    /// The column or key of the texts' ids; default: the number of each text, from 1, with the skipped ones but
+    /// without blank lines.
     #[arg(long)]
     id: Option<String>,
     #[command(flatten)]

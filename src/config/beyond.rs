@@ -22,7 +22,8 @@ pub struct BeyondConfig {
     /// How many of the best molecules of a query are moved from.
     #[default(10)]
     pub beam: usize,
-    /// How many of the best candidates it starts with.
+    /// How many candidates it starts with: the best ones. Where a formula, a mass or a part is kept, the best of those that
+    /// have it come first, behind the best of all.
     #[default(20)]
     pub starts: usize,
     /// The most rounds.

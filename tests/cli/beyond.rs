@@ -138,6 +138,13 @@ fn an_answer_has_the_molecule_beside_the_candidates() {
         (&far["beyond"][0]["kept"], &far["beyond"][0]["in_table"]),
         (&true.into(), &true.into())
     );
+    // so is a single start, but where the best candidate says which formula is kept
+    let alone = search(&format!("formula=\"{last}\",starts=1,evaluations=1"));
+    assert_eq!(alone["beyond"][0]["kept"], true, "{alone}");
+    let molecule = Molecule::parse(alone["beyond"][0]["label"].as_str().unwrap());
+    assert_eq!(molecule.unwrap().formula(), last);
+    let of_first = search("formula=\"first\",mass=[1.0, 2.0],starts=1,evaluations=1");
+    assert_eq!(of_first["beyond"][0]["nearest"], first["id"], "{of_first}");
     let part = search("part=\"C#N\"");
     assert!(part["beyond"][0]["label"].as_str().unwrap().contains('#'), "{part}");
     let mass = search("mass=[80.0, 90.0]");

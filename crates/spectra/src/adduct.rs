@@ -17,7 +17,8 @@ use crate::polarity::Polarity;
 /// heavy ion that is added. Files name acids and their anions for one another, so a negative charge says which of them is there:
 /// `[M+Ac-H]-` is `[M+HAc-H]-`, and `[M+FA]-` is `[M+HCOO]-`. Without brackets the charge must agree with the ions, and a digit
 /// before the sign is of the charge or of a formula, whichever agrees: `M+2H2+` has two charges, `M+NH4+` has one, and `M+2H+`
-/// is no adduct.
+/// is no adduct. With a metal whose charge is not known, as in `M+Ni-H+`, or a halogen that is lost, as in `M-Br+O-`, the charge that
+/// is stated counts.
 ///
 /// ```
 /// use dsokr_spectra::Adduct;
@@ -94,6 +95,13 @@ const IONS: [(&str, i32); 21] = [
 
 /// Metals whose ions have one charge.
 const METALS: [&str; 6] = ["Li", "Na", "K", "Rb", "Cs", "Ag"];
+
+/// Elements that are no metals; of other ones an ion has the charge that [`IONS`] says, or any.
+const NONMETALS: [&str; 15] =
+    ["H", "B", "C", "N", "O", "F", "Si", "P", "S", "Cl", "As", "Se", "Br", "Te", "I"];
+
+/// Elements that molecules lose as an atom or as an anion.
+const HALOGENS: [&str; 4] = ["F", "Cl", "Br", "I"];
 
 /// What marks radicals: an asterisk or a dot.
 const RADICAL: [char; 4] = ['*', '.', '•', '·'];
@@ -195,7 +203,8 @@ impl Adduct {
 
 /// Returns the parts of an ion and its charge, which may be empty: of `[M+H]+`, `(M+H)+`, `M+H` and `M+`. Without brackets a
 /// digit before the sign of the charge is a part of the formula, as in `M+NH4+`, or of the charge, as in `M+2H2+`: none where the
-/// ions have neither charge, nor where they have another one than is stated, as in `M+2H+`.
+/// ions have neither charge, nor where they have another one than is stated, as in `M+2H+`. Of ions whose charge is not known, as
+/// in `M+Ni-H+`, the stated one is that of all.
 fn parts_of(text: &str) -> Option<(&str, &str)> {
     for (open, close) in [('[', ']'), ('(', ')')] {
         if let Some(rest) = text.strip_prefix(open) {
@@ -217,7 +226,13 @@ fn parts_of(text: &str) -> Option<(&str, &str)> {
     // a molecule without ions, such as `M+`, and one that lost or took up another has the charge that is stated
     let agrees =
         charges(ion, charge).is_none_or(|[stated, of_ions]| stated == of_ions || of_ions == 0);
-    agrees.then_some((ion, charge))
+    (agrees || leaves_charge_open(ion)).then_some((ion, charge))
+}
+
+/// Returns whether the charge of some part of an ion is not known.
+fn leaves_charge_open(ion: &str) -> bool {
+    let parts = ion.split_once('M').and_then(|(_, parts)| Part::all(parts));
+    parts.is_some_and(|parts| parts.iter().any(|part| !part.has_known_charge()))
 }
 
 /// Returns the charge that is stated, and that of the ions that were added and lost, acids being anions as it says.
@@ -288,6 +303,17 @@ impl Part {
         let is_acid = named.is_some_and(|(_, formula)| ACIDS.contains(formula));
         let times = i32::try_from(number(digits)?).ok()?;
         Some(Self { times, mass: exact_mass(&counts), counts, charge, is_acid })
+    }
+
+    /// Returns whether its charge is known, which that of a metal that [`IONS`] lacks is not, nor that of a halogen that is lost.
+    fn has_known_charge(&self) -> bool {
+        let is_listed = |symbol: &str| {
+            NONMETALS.contains(&symbol) || IONS.iter().any(|&(ion, _)| ion == symbol)
+        };
+        let mut symbols = self.counts.keys().map(|element| element.symbol());
+        let is_halogen =
+            self.counts.len() == 1 && symbols.clone().all(|own| HALOGENS.contains(&own));
+        symbols.all(is_listed) && !(is_halogen && self.times < 0)
     }
 
     /// Returns the charge of all parts together.

@@ -121,6 +121,7 @@ const ENDED: &str = "END IONS";
 fn mgf(text: &str, header: &mut Vec<(String, String)>) -> Result<Option<Record>, Wrong> {
     let mut record = Record::default();
     let mut charge = String::new();
+    let mut peaks = Vec::new();
     let mut inside = false;
     let mut ended = false;
     for (at, line) in text.lines().map(str::trim).enumerate() {
@@ -157,13 +158,14 @@ fn mgf(text: &str, header: &mut Vec<(String, String)>) -> Result<Option<Record>,
             Some((name, value)) if Record::is_of_files(name) => {
                 header.push((name.to_owned(), value.to_owned()));
             }
-            None if inside => add_peak(&mut record, at, line)?,
+            None if inside => peaks.push((at, line)),
             Some(_) | None => {}
         }
     }
     match (inside, ended) {
         (true, false) => Err(record.wrong(record.start, "no END IONS")),
         (true, true) => {
+            add_peaks(&mut record, &peaks)?;
             // a field of its own says more
             if !charge.is_empty() && record.field("charge").is_none() {
                 record.add("charge", &charge);
@@ -215,13 +217,12 @@ fn msp(text: &str) -> Result<Record, Wrong> {
         );
         record.wrong(at, &reason)
     })?;
-    for (count, (at, peak)) in peaks.iter().enumerate() {
-        if count == expected {
-            let reason = format!("more than {expected} peaks, the number that it states");
-            return Err(record.wrong(*at, &reason));
-        }
-        add_peak(&mut record, *at, peak)?;
+    if let Some((at, _)) = peaks.get(expected) {
+        let reason = format!("more than {expected} peaks, the number that it states");
+        return Err(record.wrong(*at, &reason));
     }
+    let lines: Vec<(usize, &str)> = peaks.iter().map(|(at, peak)| (*at, peak.as_str())).collect();
+    add_peaks(&mut record, &lines)?;
     if peaks.len() < expected {
         let reason = format!("{} peaks; it states {expected}", peaks.len());
         return Err(record.wrong(0, &reason));
@@ -265,7 +266,7 @@ fn massbank(text: &str) -> Result<Record, Wrong> {
     let mut begun = false;
     let mut inside = false;
     let mut ended = false;
-    let mut peaks = 0;
+    let mut peaks = Vec::new();
     for (at, line) in text.lines().enumerate() {
         let indented = line.starts_with(' ');
         match line.split_once(':') {
@@ -275,10 +276,7 @@ fn massbank(text: &str) -> Result<Record, Wrong> {
                 return Err(record.wrong(at, reason));
             }
             _ if line.trim() == "//" => ended = true,
-            _ if indented && inside => {
-                add_peak(&mut record, at, line.trim())?;
-                peaks += 1;
-            }
+            _ if indented && inside => peaks.push((at, line.trim())),
             // lines of other tables, as that of annotations
             _ if indented => {}
             Some(("ACCESSION", other)) if begun => {
@@ -306,6 +304,8 @@ fn massbank(text: &str) -> Result<Record, Wrong> {
     if !ended {
         return Err(record.wrong(0, "no // at its end"));
     }
+    add_peaks(&mut record, &peaks)?;
+    let peaks = peaks.len();
     let stated = record.field("NUM_PEAK").and_then(|count| count.parse::<usize>().ok());
     match stated.filter(|&stated| stated != peaks) {
         Some(stated) => Err(record.wrong(0, &format!("{peaks} peaks; it states {stated}"))),
@@ -321,26 +321,64 @@ fn pairs(line: &str) -> Vec<String> {
     pairs.split(';').map(|pair| pair.trim().to_owned()).filter(|pair| !pair.is_empty()).collect()
 }
 
+/// Adds the peaks of a spectrum, each on its line.
+fn add_peaks(record: &mut Record, peaks: &[(usize, &str)]) -> Result<(), Wrong> {
+    if let Some((at, line)) = with_decimal_commas(peaks) {
+        return Err(has_commas(record, at, line));
+    }
+    peaks.iter().try_for_each(|&(at, line)| add_peak(record, at, line))
+}
+
+/// Returns the first line that may have decimal commas, of lines of one word without points: `85,0284,10` may be m/z, intensity and
+/// more, or m/z and intensity. What stands second looks like decimals where it begins with 0, and where it has as many digits on
+/// each line, at least three; lines of other than three columns may be pairs of decimals.
+fn with_decimal_commas<'l>(peaks: &[(usize, &'l str)]) -> Option<(usize, &'l str)> {
+    let words = peaks.iter().filter_map(|&(at, line)| {
+        let word = line.trim_matches(',');
+        let is_list = is_numeric(word) && word.matches(',').count() > 1;
+        let columns = word.split(',').filter(|column| !column.is_empty());
+        is_list.then(|| (at, line, columns.collect::<Vec<&str>>()))
+    });
+    let words: Vec<(usize, &str, Vec<&str>)> = words.collect();
+    if words.iter().any(|(_, line, _)| line.contains('.')) {
+        return None;
+    }
+    let (_, _, first) = words.first()?;
+    let length = first[1].len();
+    let are_long = length >= 3
+        && words.iter().all(|(_, _, columns)| {
+            columns[1].len() == length && columns[1].bytes().all(|byte| byte.is_ascii_digit())
+        });
+    let may_be_decimal = |(_, _, columns): &&(usize, &str, Vec<&str>)| {
+        let has_zero = columns[1].len() > 1 && columns[1].starts_with('0');
+        are_long || has_zero || columns.len() != 3
+    };
+    words.iter().find(may_be_decimal).map(|&(at, line, _)| (at, line))
+}
+
+/// Returns whether a word has the signs of numbers alone, and commas.
+fn is_numeric(word: &str) -> bool {
+    word.chars().all(|c| c.is_ascii_digit() || ".,eE+-".contains(c))
+}
+
+/// Returns the error about a line with commas that may be decimal ones.
+fn has_commas(record: &Record, at: usize, line: &str) -> Wrong {
+    let reason = format!(
+        "a peak {line:?} has commas in its numbers; write decimal points, and no sign between thousands"
+    );
+    record.wrong(at, &reason)
+}
+
 /// Adds a line with m/z and intensity, and perhaps more behind them.
 fn add_peak(record: &mut Record, at: usize, line: &str) -> Result<(), Wrong> {
     let words: Vec<&str> = line.split_ascii_whitespace().collect();
     let has_comma = |word: &str| word.trim_matches(',').contains(',');
-    let is_numeric = |word: &str| word.chars().all(|c| c.is_ascii_digit() || ".,eE+-".contains(c));
-    let has_commas = match words.as_slice() {
-        // `85.0284,10` is m/z and intensity, and `85,0284,10` may be so too
-        [word] => {
-            let commas = word.trim_matches(',').matches(',').count();
-            commas > 1 && is_numeric(word) && !word.contains('.')
-        }
-        // `231.5046,88 y1` is m/z, intensity and an annotation
-        [mz, intensity, ..] => (has_comma(mz) || has_comma(intensity)) && is_numeric(intensity),
-        [] => false,
-    };
-    if has_commas {
-        let reason = format!(
-            "a peak {line:?} has commas in its numbers; write decimal points, and no sign between thousands"
-        );
-        return Err(record.wrong(at, &reason));
+    // `231.5046,88 y1` is m/z, intensity and an annotation
+    if let [mz, intensity, ..] = words.as_slice()
+        && (has_comma(mz) || has_comma(intensity))
+        && is_numeric(intensity)
+    {
+        return Err(has_commas(record, at, line));
     }
     let mut words = words.iter().flat_map(|word| word.split(',')).filter(|word| !word.is_empty());
     let Some(mz) = words.next() else {

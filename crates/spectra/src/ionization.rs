@@ -6,12 +6,15 @@ use crate::adduct::Adduct;
 use crate::polarity::Polarity;
 
 impl Polarity {
-    /// Creates the polarity of the adduct at the end of a text whose other parts may be unknown, such as `[M+?]-`.
+    /// Creates the polarity of the adduct at the end of a text whose other parts may be unknown, such as `[M+?]-` and `M+?-`.
     pub(crate) fn of_adduct(text: &str) -> Option<Self> {
         if let Ok(adduct) = text.parse::<Adduct>() {
             return Some(adduct.polarity());
         }
-        let (_, charge) = text.rsplit_once(']')?;
+        let charge = match text.rsplit_once(']') {
+            Some((_, charge)) => charge,
+            None => last_sign(text)?,
+        };
         match (charge.contains('+'), charge.contains('-')) {
             (true, false) => Some(Self::Positive),
             (false, true) => Some(Self::Negative),
@@ -37,6 +40,25 @@ impl Polarity {
             charges => format!("[M{sign}{charges}H]{charges}{sign}"),
         }
     }
+}
+
+/// Returns the sign at the end of an adduct without brackets; none of another text, such as `ESI-`.
+fn last_sign(text: &str) -> Option<&str> {
+    let ion = text.trim_start_matches(|c: char| c.is_ascii_digit());
+    let is_adduct = ion.starts_with("M+") || ion.starts_with("M-");
+    let before = text.strip_suffix(['+', '-']).filter(|_| is_adduct)?;
+    Some(&text[before.len()..])
+}
+
+/// Methods of ionisation, which leave open whether ions are positive or negative.
+const METHODS: [&str; 12] =
+    ["apci", "appi", "ci", "dart", "desi", "ei", "esi", "fab", "hesi", "ldi", "maldi", "nsi"];
+
+/// Returns whether a text, such as `ESI` and `ESI/APCI`, names methods of ionisation and nothing more.
+pub(crate) fn names_methods_alone(text: &str) -> bool {
+    let is_method = |word: &str| METHODS.contains(&word.to_lowercase().as_str());
+    let mut words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    !text.contains(['+', '-', '−', '–']) && words.all(is_method)
 }
 
 /// Returns the numbers of charges that a text allows, such as `2+`, `-1`, `1`, `(1-)`, `-` and `2+ and 3+`, each with the

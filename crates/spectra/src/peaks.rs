@@ -28,9 +28,13 @@ pub(crate) const STRONGEST: f64 = 1e30;
 
 /// The least number of peaks of what may be a profile.
 const PROFILE_PEAKS: usize = 50;
-/// Neighbouring points of a profile are nearer than so many Da: triple quadrupoles sample each 0.1 or 0.2, and peaks of unit
-/// resolution are 1 apart.
-const PROFILE_STEP: f64 = 0.25;
+/// Neighbouring points of a profile are nearer than so many Da: isotopes of ions with fewer than ten charges are farther apart.
+const PROFILE_STEP: f64 = 0.1;
+/// The same where all m/z are whole steps apart, as a triple quadrupole samples each 0.1 or 0.2 Da; peaks of unit resolution
+/// are 1 apart.
+const GRID_STEP: f64 = 0.25;
+/// How many Da an m/z on a grid may be off, with two decimals.
+const OFF_GRID: f64 = 0.02;
 /// The least points of a hump of a profile.
 const HUMP: usize = 5;
 
@@ -98,12 +102,29 @@ fn is_profile(peaks: &[Peak]) -> bool {
     if peaks.len() < PROFILE_PEAKS {
         return false;
     }
-    let near = peaks.chunk_by(|a, b| b.mz - a.mz < PROFILE_STEP);
+    let step = if are_on_grid(peaks) { GRID_STEP } else { PROFILE_STEP };
+    let near = peaks.chunk_by(|a, b| b.mz - a.mz < step);
     let on_humps: usize = near.map(points_on_humps).sum();
     2 * on_humps > peaks.len()
 }
 
-/// Returns how many of these points are on humps of enough points.
+/// Returns whether all points are whole steps from the first, of a step from [`PROFILE_STEP`] to [`GRID_STEP`]. Isotopes of an ion
+/// with several charges are as near to one another, but not to those of other ions.
+fn are_on_grid(points: &[Peak]) -> bool {
+    let steps = points.windows(2).map(|pair| pair[1].mz - pair[0].mz);
+    let mut near: Vec<f64> = steps.filter(|&step| step < GRID_STEP).collect();
+    near.sort_by(f64::total_cmp);
+    let Some(&middle) = near.get(near.len() / 2) else { return false };
+    // as many digits as the settings of instruments have
+    let step = (middle * 200.0).round() / 200.0;
+    let is_on_grid = |point: &Peak| {
+        let distance = point.mz - points[0].mz;
+        (distance - (distance / step).round() * step).abs() <= OFF_GRID
+    };
+    step >= PROFILE_STEP && points.iter().all(is_on_grid)
+}
+
+/// Returns how many of these points are on humps of enough points, which rise and fall.
 fn points_on_humps(points: &[Peak]) -> usize {
     // a hump ends where the intensity rises after it has fallen
     let mut falls = false;
@@ -113,5 +134,9 @@ fn points_on_humps(points: &[Peak]) -> usize {
         falls = !rises;
         !valley
     });
-    humps.map(<[Peak]>::len).filter(|&count| count >= HUMP).sum()
+    let is_whole = |hump: &&[Peak]| {
+        let steps = || hump.windows(2).map(|pair| pair[1].intensity - pair[0].intensity);
+        hump.len() >= HUMP && steps().any(|step| step > 0.0) && steps().any(|step| step < 0.0)
+    };
+    humps.filter(is_whole).map(<[Peak]>::len).sum()
 }

@@ -34,15 +34,35 @@ impl Polarity {
         }
     }
 
-    /// Creates the polarity of an ion mode: by a word, as in `POSITIVE`, `neg`, `P` and `ESI Negative`, or by a sign before or
-    /// behind it, as in `-`, `ESI-`, `APCI(+)` and `+ESI`; none of one that says both or neither.
+    /// Creates the polarity of an ion mode: by a word, as in `POSITIVE`, `Négatif` and `esi_neg`; else by a letter at its start or
+    /// end, as in `P`, `N.` and `P (ESI)`, by `PI` and `NI` at its start, or by a sign before or behind a word, as in `-`,
+    /// `APCI(+)` and `ESI+ QTOF`; none of one that says both or neither.
     pub(crate) fn of_mode(mode: &str) -> Option<Self> {
-        let mode = mode.to_lowercase().replace(['−', '–'], "-");
-        let mode = mode.trim_matches([' ', '\t', '(', ')', '[', ']']);
-        let says = |word: &str, letter: &str| mode.contains(word) || mode == letter;
-        let has = |sign: char| mode.starts_with(sign) || mode.ends_with(sign);
-        let said = match [says("pos", "p"), says("neg", "n")] {
-            [false, false] => [has('+') || mode == "1", has('-')],
+        // a dash between blanks divides words
+        let mode = mode.to_lowercase().replace(['−', '–'], "-").replace(" - ", " ");
+        let words: Vec<&str> =
+            mode.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
+        let has_word = |stems: &[&str]| {
+            let has_stem = |word: &&str| {
+                stems.iter().any(|stem| word.starts_with(stem) || word.ends_with(stem))
+            };
+            words.iter().any(has_stem)
+        };
+        // several letters are an abbreviation, such as `N.A.`
+        let letters = words.iter().filter(|word| word.len() == 1).count();
+        let [first, last] = [words.first(), words.last()];
+        let has_letter = |letter: &str, ions: &str| {
+            let is_at_edge = [first, last].contains(&Some(&letter));
+            (is_at_edge && letters == 1) || first == Some(&ions)
+        };
+        let signed = mode.split(|c: char| !c.is_alphanumeric() && !['+', '-'].contains(&c));
+        let has_sign =
+            |sign: char| signed.clone().any(|word| word.starts_with(sign) || word.ends_with(sign));
+        let said = match [has_word(&["pos"]), has_word(&["neg", "nég"])] {
+            [false, false] => [
+                has_letter("p", "pi") || has_sign('+') || mode.trim() == "1",
+                has_letter("n", "ni") || has_sign('-'),
+            ],
             words => words,
         };
         match said {

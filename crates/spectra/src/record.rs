@@ -5,7 +5,7 @@ use std::path::Path;
 use dsokr_core::Error;
 use dsokr_core::message::{list, shorten};
 
-use crate::ionization::adduct;
+use crate::ionization::{adduct, names_methods_alone};
 use crate::peaks::PeakList;
 use crate::polarity::Polarity;
 use crate::text::{PARTS, SPECTRUM, head, precursor};
@@ -57,7 +57,8 @@ const CHARGE: &[&str] = &["charge", "precursor_charge", "charge_state"];
 const LEVEL: &[&str] = &["ms_level", "ms_type", "spectrum_type"];
 
 /// The texts that files write where a value is not known.
-const UNKNOWN: [&str; 7] = ["n/a", "na", "nan", "none", "null", "unknown", "?"];
+const UNKNOWN: [&str; 9] =
+    ["n/a", "na", "nan", "none", "null", "unknown", "?", "unspecified", "not available"];
 
 /// Returns a name without case, and without what files write between words.
 fn plain(name: &str) -> String {
@@ -183,12 +184,26 @@ impl Record {
     }
 
     fn first_of(&self, names: &[&str]) -> Option<&str> {
-        let value = |name: &&str| {
+        self.all_of(names).next()
+    }
+
+    /// Returns the known values of a field with several names: those by the first name, then those by the others.
+    fn all_of(&self, names: &[&str]) -> impl Iterator<Item = &str> {
+        let fields = &self.fields;
+        names.iter().flat_map(move |name| {
             let name = plain(name);
-            let mut fields = self.fields.iter();
-            fields.find(|(field, value)| plain(field) == name && is_known(value))
-        };
-        names.iter().find_map(value).map(|(_, value)| value.as_str())
+            let is_value =
+                move |(field, value): &&(String, String)| plain(field) == name && is_known(value);
+            fields.iter().filter(is_value).map(|(_, value)| value.as_str())
+        })
+    }
+
+    /// Returns the ion mode: the first field that says a polarity, else the first that has more than methods of ionisation,
+    /// which say none.
+    fn mode(&self) -> Option<&str> {
+        let says_more = |mode: &&str| !names_methods_alone(mode);
+        let with_polarity = self.all_of(ION_MODE).find(|mode| Polarity::of_mode(mode).is_some());
+        with_polarity.or_else(|| self.all_of(ION_MODE).find(says_more))
     }
 
     /// Returns the value of a field, by the file's name or by MassSpecGym's; of the precursor's m/z without the
@@ -208,8 +223,8 @@ impl Record {
         }
         precursor(mz).map_err(wrong)?;
         let peaks = self.peaks.clone().finish().map_err(wrong)?;
-        let said = [ADDUCT, NAME, ION_MODE, CHARGE].map(|names| self.first_of(names));
-        let adduct = adduct(said).map_err(wrong)?;
+        let [named, name, charge] = [ADDUCT, NAME, CHARGE].map(|names| self.first_of(names));
+        let adduct = adduct([named, name, self.mode(), charge]).map_err(wrong)?;
         let [formula, tree] = [FORMULA[0], TREE].map(|name| self.field(name));
         let tree = tree.map(|text| tree_text(text, folder)).transpose().map_err(wrong)?;
         Ok(head(mz, [adduct.as_deref(), formula, tree.as_deref()]) + &peaks.text)

@@ -1,6 +1,6 @@
 //! Facts that all predicted molecules of a search have.
 
-use dsokr_molecule::{Fact, Molecule};
+use dsokr_molecule::{Fact, Formula, Molecule, formula};
 
 use crate::config::BeyondConfig;
 use crate::error::Error;
@@ -24,12 +24,29 @@ impl Keep {
         self.formula.is_some() || self.mass.is_some() || self.part.is_some()
     }
 
+    /// Whether a SMILES may write a molecule that passes, as far as its atoms say, which are read in a fraction of the time
+    /// of the molecule.
+    pub fn may_hold(&self, smiles: &str) -> bool {
+        if self.formula.is_none() && self.mass.is_none() {
+            return true;
+        }
+        Formula::parse(smiles).is_ok_and(|read| {
+            // a charge may follow the atoms
+            let atoms = formula(&read.atoms);
+            self.formula.as_ref().is_none_or(|required| required.starts_with(&atoms))
+                && self.has_mass(read.molar_mass)
+        })
+    }
+
+    fn has_mass(&self, mass: f64) -> bool {
+        self.mass.is_none_or(|[low, high]| (low..=high).contains(&mass))
+    }
+
     pub fn holds(&self, molecule: &Molecule, formula: &str) -> bool {
-        let within = |[low, high]: [f64; 2]| (low..=high).contains(&molecule.molar_mass());
         let has =
             |part: &Fact| Fact::which(std::slice::from_ref(part), molecule.clone()) == [Some(true)];
         self.formula.as_ref().is_none_or(|required| required == formula)
-            && self.mass.is_none_or(within)
+            && self.has_mass(molecule.molar_mass())
             && self.part.as_ref().is_none_or(has)
     }
 }

@@ -13,13 +13,13 @@ mod pool;
 
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use dsokr_core::{Cancellation, Processes};
 use dsokr_data::{FittedFeatures, Outputs};
 use dsokr_decode::{
-    CandidateBlocks, Candidates, Combination, Ensemble, Hit, OutOfPoolScores,
+    CandidateBlocks, Candidates, Combination, Ensemble, Hit, OutOfPoolScores, PerQuery,
     Pool as CandidatePool, Queries, RowHit, top_rows,
 };
 use dsokr_molecule::{Element, Molecule, Moves, Palette};
@@ -44,11 +44,8 @@ const MEMORY: usize = 1 << 29;
 /// The most queries of a block, which make their moves together.
 const BLOCK: usize = 32;
 
-/// The best candidates that are looked through for starts with what molecules must keep.
-const LOOKED_THROUGH: usize = 4096;
-
-/// Labels of these that are read at once.
-const READ_TOGETHER: usize = 256;
+/// Labels of candidates that are read at once.
+const READ_TOGETHER: usize = 4096;
 
 /// Time of work without a line in the log.
 const SILENCE: Duration = Duration::from_secs(2);
@@ -60,6 +57,8 @@ const COMPARED: usize = 4;
 pub struct BeyondSearch {
     settings: BeyondConfig,
     keep: Keep,
+    /// The candidates that have what is to be kept, ascending, once a query has asked for them.
+    holders: OnceLock<Vec<u32>>,
     /// The placer of each model.
     placers: Vec<Placer>,
     palette: Palette,
@@ -209,7 +208,8 @@ impl BeyondSearch {
         }
         let dims: Vec<usize> = models.iter().map(|(_, candidates)| candidates.dim()).collect();
         let molecules = Mutex::new(MoleculePool::new(&dims));
-        Ok(Self { settings, keep, placers, palette, molecules })
+        let holders = OnceLock::new();
+        Ok(Self { settings, keep, holders, placers, palette, molecules })
     }
 
     /// The search of a model in training, whose outputs have these features, and with held-out predictions `answers`.
@@ -240,14 +240,12 @@ impl BeyondSearch {
         count: usize,
     ) -> Result<Vec<Vec<FoundMolecule>>, Error> {
         let candidates = models[0].candidates;
-        let mut ranked = self.settings.starts;
-        if self.keep.is_restricted() {
-            ranked = ranked.max(LOOKED_THROUGH);
-        }
-        let ranked = ranked.min(candidates.len());
-        let (further, ranked) = ensemble.out_of_pool_scores(pool, rule, ranked)?;
+        let start_count = self.settings.starts.min(candidates.len());
+        let (further, ranked) = ensemble.out_of_pool_scores(pool, rule, start_count)?;
+        let holders = self.ranked_holders(candidates, ensemble, rule, pool)?;
+        let both = ranked.iter().zip(&holders);
         let starts: Vec<Vec<&str>> =
-            ranked.iter().map(|hits| self.starts(candidates, hits)).collect();
+            both.map(|(best, holders)| self.starts(candidates, best, holders)).collect();
         let further = &further;
         // one search at a time: a later one gains from what the first one evaluates
         let pool = &mut *self.molecules.lock().unwrap_or_else(PoisonError::into_inner);
@@ -265,34 +263,74 @@ impl BeyondSearch {
         Ok(all)
     }
 
-    /// The labels of the candidates that a search starts with, of the best candidates of its query: the first one, then
-    /// those that have what is to be kept, then others. A search from other molecules seldom reaches those that have it.
-    fn starts<'c>(&self, candidates: &'c Candidates, hits: &[Hit]) -> Vec<&'c str> {
-        let labels: Vec<&str> = hits.iter().map(|hit| candidates.label(hit.candidate)).collect();
-        let count = self.settings.starts.min(labels.len());
-        if !self.keep.is_restricted() {
-            return labels[..count].to_vec();
+    /// The best candidates of each query that have what is to be kept, as many as it starts with; none where nothing is.
+    fn ranked_holders(
+        &self,
+        candidates: &Candidates,
+        ensemble: &Ensemble,
+        rule: &Combination,
+        pool: CandidatePool,
+    ) -> Result<Vec<Vec<Hit>>, Error> {
+        let queries = ensemble.queries();
+        let holders = if self.keep.is_restricted() { self.holders(candidates)? } else { &[] };
+        if holders.is_empty() {
+            return Ok(vec![Vec::new(); queries]);
         }
-        let has_it = |label: &str| {
-            let molecule = Molecule::parse(label);
-            let molecule = molecule.map(|molecule| as_searched(molecule, &self.palette));
-            molecule.is_ok_and(|molecule| self.keep.holds(&molecule, &molecule.formula()))
-        };
-        let mut chosen: Vec<usize> = (0..count.min(1)).collect();
-        for (part, first) in labels.chunks(READ_TOGETHER).zip((0..).step_by(READ_TOGETHER)) {
-            let room = count - chosen.len();
-            if room == 0 {
-                break;
+        let lists = match pool {
+            CandidatePool::Shared => PerQuery::repeated(holders.to_vec(), queries, candidates)?,
+            CandidatePool::PerQuery(lists) => {
+                let has_it = |candidate: &u32| holders.binary_search(candidate).is_ok();
+                let of_query =
+                    |query| lists.list(query).iter().copied().filter(has_it).collect::<Vec<u32>>();
+                let lists: Vec<Vec<u32>> = (0..queries).map(of_query).collect();
+                PerQuery::new(&lists, candidates)?
             }
-            let have_it: Vec<bool> = part.par_iter().map(|label| has_it(label)).collect();
-            let have_it = (first..).zip(have_it).filter(|&(at, has_it)| has_it && at > 0);
-            chosen.extend(have_it.map(|(at, _)| at).take(room));
+        };
+        let count = self.settings.starts.min(candidates.len());
+        Ok(ensemble.top_k(CandidatePool::PerQuery(&lists), rule, count)?)
+    }
+
+    /// The candidates that have what is to be kept, ascending.
+    ///
+    /// # Errors
+    /// A search that is cancelled.
+    fn holders(&self, candidates: &Candidates) -> Result<&[u32], Error> {
+        if let Some(holders) = self.holders.get() {
+            return Ok(holders);
         }
-        let kept: BTreeSet<usize> = chosen.iter().copied().collect();
-        let others = (0..labels.len()).filter(|at| !kept.contains(at));
-        let room = count - chosen.len();
-        chosen.extend(others.take(room));
-        chosen.into_iter().map(|at| labels[at]).collect()
+        let cancellation = Cancellation::current();
+        let has_it = |candidate: &u32| {
+            let label = candidates.label(*candidate as usize);
+            let molecule =
+                if self.keep.may_hold(label) { Molecule::parse(label).ok() } else { None };
+            let molecule = molecule.map(|molecule| as_searched(molecule, &self.palette));
+            molecule.is_some_and(|molecule| self.keep.holds(&molecule, &molecule.formula()))
+        };
+        let mut found: Vec<u32> = Vec::new();
+        for first in (0..candidates.len()).step_by(READ_TOGETHER) {
+            cancellation.check()?;
+            let end = candidates.len().min(first + READ_TOGETHER);
+            found.par_extend((first as u32..end as u32).into_par_iter().filter(has_it));
+        }
+        Ok(self.holders.get_or_init(|| found))
+    }
+
+    /// The labels of the candidates that the search for a query starts with, of its best candidates and the best of those
+    /// that have what is to be kept: the best one, then those that have it, then others. A search from other molecules
+    /// seldom reaches those that have it, so that a single start is one of them.
+    fn starts<'c>(
+        &self,
+        candidates: &'c Candidates,
+        best: &[Hit],
+        holders: &[Hit],
+    ) -> Vec<&'c str> {
+        let count = self.settings.starts;
+        let has_room = count > 1 || self.settings.keeps_first_formula();
+        let first = best.iter().take(usize::from(has_room));
+        let mut seen = BTreeSet::new();
+        let all = first.chain(holders).chain(best).map(|hit| hit.candidate);
+        let chosen = all.filter(|&candidate| seen.insert(candidate)).take(count);
+        chosen.map(|candidate| candidates.label(candidate)).collect()
     }
 }
 

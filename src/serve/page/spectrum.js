@@ -113,7 +113,9 @@ function jsonFields(value) {
   // What is read as peaks, or as their number, stands behind the fields.
   const isField = (name) => /^[a-z][^:\n]*$/.test(name) && !/^num[ _]*peaks$/.test(name) && ![...PAIRS, ...MZS, ...INTENSITIES].includes(name);
   const all = [...Object.entries(value), ...listed].map(([name, field]) => [String(name).trim().toLowerCase(), field]);
-  const fields = all.filter(([name, field]) => isField(name) && isValue(field));
+  // pyteomics has a list of the precursor's m/z and its intensity.
+  const single = ([name, field]) => [name, ["pepmass", "precursor_mz"].includes(name) && Array.isArray(field) ? field[0] : field];
+  const fields = all.map(single).filter(([name, field]) => isField(name) && isValue(field));
   return fields.map(([name, field]) => `${name}: ${String(field).replace(/\s+/g, " ").trim()}`);
 }
 
@@ -185,12 +187,12 @@ function hasDecimalCommas(text) {
   const lines = text.split("\n").map((line) => line.split(/[\s;]+/).filter(Boolean));
   const words = lines.flat().filter((word) => word.includes(","));
   const haveZero = (numbers) => numbers.some((digits) => /^0\d/.test(digits));
-  const areLong = (numbers) => numbers.every(({ length }) => length >= 4 && length === numbers[0].length);
+  const areLong = (numbers, least) => numbers.every(({ length }) => length >= least && length === numbers[0].length);
   // Of columns the first two may be one number, as its decimals look. On a single line an even number may be pairs.
   if (words.length && words.every((word) => /^\d+(,\d+){2,},*$/.test(word))) {
     const columns = words.map((word) => word.split(",").filter(Boolean));
     const second = columns.map((numbers) => numbers[1]);
-    return haveZero(second) || (areLong(second) && columns.every(({ length }) => length === 3));
+    return haveZero(second) || (areLong(second, 3) && columns.every(({ length }) => length === 3));
   }
   // Points before three digits may divide thousands.
   const mayBe = words.some((word) => /^\d+,\d+(:|,*$)/.test(word)) && words.every((word) => /^\d+(\.\d{3})*,\d+(:|,*$)/.test(word));
@@ -198,7 +200,7 @@ function hasDecimalCommas(text) {
   if (!mayBe || lines.some(isPeak)) return mayBe;
   // One number a line is no peak, so that commas divide two, unless what is behind them looks like decimals of m/z.
   const behind = words.map((word) => /,(\d+)/.exec(word)[1]);
-  return haveZero(behind) || areLong(behind);
+  return haveZero(behind) || areLong(behind, 4);
 }
 
 /** The words of each peak of a line: what semicolons divide, where that is several words each time; else the whole line. */
@@ -261,8 +263,8 @@ function peakList(text, given) {
 
 /** What an entry is called in the list of several. */
 function nameOf(entry, place) {
-  const name = /^\s*(?:title|name|ch\$name)\s*[=:]\s*(.+)$/im.exec(entry)?.[1]?.trim();
-  const mz = /^\s*(?:pepmass|precursor_?mz|ms\$focused_ion: precursor_m\/z)\s*[=:]?\s*([\d.]+)/im.exec(entry)?.[1];
+  const name = /^\s*(?:title|identifier|(?:compound_)?name|ch\$name)\s*[=:]\s*(.+)$/im.exec(entry)?.[1]?.trim();
+  const mz = /^\s*(?:pepmass|(?:ms\$focused_ion:\s*)?precursor[ _]?m\/?z)\s*[=:]?\s*([\d.]+)/im.exec(entry)?.[1];
   return `${place + 1}: ${name ?? "without a name"}${mz ? ` (m/z ${mz})` : ""}`.slice(0, 120);
 }
 

@@ -282,6 +282,27 @@ fn the_page_reads_spectra_of_json_and_lists_with_names_of_columns() {
                 ]),
             ),
             // annotations may be missing
+            // as a list with the intensity
+            (
+                r#"spectraOf('[{"pepmass": [301.07, null], "peaks_json": [[50, 1]]}, {"Precursor_MZ": [302], "peaks": [[50, 1]]}]')"#,
+                json!([
+                    "pepmass: 301.07\nNum Peaks: 1\n50 1",
+                    "precursor_mz: 302\nNum Peaks: 1\n50 1"
+                ]),
+            ),
+            // of GNPS, MassSpecGym and MoNA, in the list of several
+            (
+                r#"spectraOf('[{"Compound_Name": "Mellein", "Precursor_MZ": "179.0", "peaks": [[50, 1]]}, {"identifier": "MassSpecGymID1", "precursor_mz": 288.1, "mzs": "50", "intensities": "1"}, {"id": "x", "metaData": [{"name": "precursor m/z", "value": 179.05}], "spectrum": "50:1"}]').map(nameOf)"#,
+                json!([
+                    "1: Mellein (m/z 179.0)",
+                    "2: MassSpecGymID1 (m/z 288.1)",
+                    "3: without a name (m/z 179.05)"
+                ]),
+            ),
+            (
+                r#"["BEGIN IONS\nTITLE=a\nPEPMASS=150.5 7", "ACCESSION: x\nCH$NAME: b\nMS$FOCUSED_ION: PRECURSOR_M/Z 63.04"].map(nameOf)"#,
+                json!(["1: a (m/z 150.5)", "2: b (m/z 63.04)"]),
+            ),
             (
                 r#"spectraOf('{"peaks": [[49.0076, 120, null], [50.0142, 99.5, "x"]], "precursor_mz": 150}')"#,
                 json!([entry]),
@@ -357,8 +378,8 @@ fn the_page_reads_no_list_of_peaks_wrongly() {
             ),
             // with a column more
             (
-                r#"["85,0284,10\n127,0390,5", "85,1284,10\n127,1390,5", "85,0284,10,0"].map(readList)"#,
-                json!([commas, commas, commas]),
+                r#"["85,0284,10\n127,0390,5", "85,1284,10\n127,1390,5", "85,0284,10,0", "85,128,10\n99,290,8"].map(readList)"#,
+                json!([commas, commas, commas, commas]),
             ),
             // one number a line would be no peak
             (

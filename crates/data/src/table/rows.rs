@@ -74,12 +74,22 @@ pub(crate) struct Rows<R> {
     opens: bool,
     /// What a file of spectra says about all of them.
     context: FileContext,
-    /// The line and the text of spectra that follow one without its end.
-    rest: Option<(usize, String)>,
+    /// What follows a spectrum without its end.
+    rest: Option<Rest>,
     /// Whether lines of JSON may lack keys, which are then empty.
     optional_keys: bool,
     /// The separator of labels, of each column; none of columns that are no sets of labels.
     separators: Vec<Option<char>>,
+}
+
+/// Spectra that follow one without its end.
+struct Rest {
+    /// A text with all of them, which is kept whole: as many may follow as a file has.
+    text: String,
+    /// Number of its bytes that have been read.
+    start: usize,
+    /// The line on which the next spectrum starts.
+    line: usize,
 }
 
 /// How rows are read.
@@ -311,22 +321,26 @@ impl<R: Read> Rows<R> {
         format: SpectrumFormat,
     ) -> Result<Option<(usize, SpectrumRecord)>, Error> {
         loop {
-            let (line, text) = match self.rest.take() {
-                Some((line, rest)) => (line, Cow::Owned(rest)),
+            let (line, text, start) = match self.rest.take() {
+                Some(Rest { text, start, line }) => (line, Cow::Owned(text), start),
                 None => match self.lines.next(|line| format.ends(line))? {
-                    Some((line, text)) => (line, Cow::Borrowed(text)),
+                    Some((line, text)) => (line, Cow::Borrowed(text), 0),
                     None => return Ok(None),
                 },
             };
-            let mut one = &*text;
-            // the first lacks its end, which the error about it says
-            if let Some([bytes, lines]) = format.second_start(one) {
-                let (first, others) = one.split_at(bytes);
-                self.rest = Some((line + lines, others.to_owned()));
-                one = first;
+            let mut one = &text[start..];
+            let second = format.second_start(one);
+            if let Some([bytes, _]) = second {
+                // the first lacks its end, which the error about it says
+                one = &one[..bytes];
             }
             let wrong = |(at, reason): (usize, String)| Error::line(&self.path, line + at, reason);
-            if let Some(record) = format.record(one, &mut self.context).map_err(wrong)? {
+            let record = format.record(one, &mut self.context).map_err(wrong);
+            if let Some([bytes, lines]) = second {
+                let text = text.into_owned();
+                self.rest = Some(Rest { text, start: start + bytes, line: line + lines });
+            }
+            if let Some(record) = record? {
                 return Ok(Some((line, record)));
             }
         }
