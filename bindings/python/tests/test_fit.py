@@ -3,6 +3,8 @@
 import importlib
 import json
 import logging
+import pickle
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -213,3 +215,39 @@ def test_queries_are_what_inputs_are(tmp_path):
     expected = model.encode(numbers[:, None])
     for queries in [numbers, numbers.tolist(), *frames({"a": numbers})]:
         assert np.array_equal(model.encode(queries), expected), type(queries)
+
+
+def test_numbers_of_queries_are_found_by_the_names_of_their_columns(tmp_path):
+    """As scikit-learn does, other names are refused; the order may be another."""
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(X[:, :2], columns=["logP", "mass"])
+    y = X[:, 0] - 3 * X[:, 1]
+    model = dsokr.fit(frame, y, tmp_path / "fit", seed=0, progress=False)
+    expected = model.encode(frame)
+    moved = tmp_path / "moved"
+    shutil.copytree(model.path, moved)
+    for each in (model, dsokr.Model.load(moved), dsokr.Ensemble.load(model.path), pickle.loads(pickle.dumps(model))):
+        right, turned = (each.search(queries, k=1) for queries in (frame, frame[["mass", "logP"]]))
+        assert [hits.quantiles for hits in right] == [hits.quantiles for hits in turned]
+    rows = frame.to_dict("records")
+    for queries in [frame[["mass", "logP"]], X[:, :2], rows, *frames({"mass": X[:, 1], "logP": X[:, 0]})]:
+        assert np.array_equal(model.encode(queries), expected), type(queries)
+    # a name that a dictionary lacks is 0 there, as in a fit
+    assert np.array_equal(model.encode([{"mass": 0.5}]), model.encode([[0.0, 0.5]]))
+    for queries, message in [
+        (frame.rename(columns={"mass": "a"}), "queries: no column 'mass', expected the columns that the model was fitted on: logP, mass"),
+        (frame.assign(extra=1.0), "queries: 'extra' is none of the columns that the model was fitted on: logP, mass"),
+        (pandas.DataFrame(X[:, :2], columns=["a", "a"]), "two columns 'a'"),
+        ([{"mass": 1.0, "charge": 2.0}], "queries: 'charge' is none of the columns"),
+    ]:
+        with pytest.raises(dsokr.ConfigError, match=message):
+            model.encode(queries)
+    # a training that goes on, or starts again, keeps them
+    again = dsokr.train(tmp_path / "fit" / "pairs.toml", out=tmp_path / "again")
+    assert np.array_equal(again.encode(frame[["mass", "logP"]]), again.encode(frame))
+    by_name = dsokr.fit(rows, y, tmp_path / "rows", seed=0, progress=False)
+    assert np.array_equal(by_name.encode(frame[["mass", "logP"]]), expected)
+    plain = dsokr.fit(X[:, :2], y, tmp_path / "plain", seed=0, progress=False)
+    assert np.array_equal(plain.encode(frame), expected)
+    with pytest.raises(dsokr.ConfigError, match="fitted on inputs without names"):
+        plain.encode(rows)

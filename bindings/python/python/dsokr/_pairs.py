@@ -21,8 +21,9 @@ from ._rows import as_array, is_missing, listed, texts
 Cell = str | bool | int | float | list[str] | list[int] | list[float] | None
 
 
-def paired(inputs: Any, outputs: Any) -> tuple[list[Cell], list[Cell]]:
-    """The cells of both columns, as many in each; where both are dictionaries, by their keys."""
+def paired(inputs: Any, outputs: Any) -> tuple[list[Cell], list[Cell], list[str] | None]:
+    """The cells of both columns, as many in each; where both are dictionaries, by their keys. The last are the names of the
+    numbers of each input, where a frame or dictionaries name them."""
     mappings = [isinstance(values, Mapping) for values in (inputs, outputs)]
     if all(mappings):
         unpaired = [key for key in outputs if key not in inputs] + [key for key in inputs if key not in outputs]
@@ -32,10 +33,10 @@ def paired(inputs: Any, outputs: Any) -> tuple[list[Cell], list[Cell]]:
     elif any(mappings):
         name = "inputs" if mappings[0] else "outputs"
         raise ConfigError(f"{name}: a dictionary, expected a list, or dictionaries for both with the same keys")
-    read, wanted = _input_cells(inputs), _output_cells(outputs)
+    (read, names), wanted = _input_cells(inputs), _output_cells(outputs)
     if len(read) != len(wanted):
         raise ConfigError(f"outputs: {len(wanted)}, expected {len(read)}, one for each input")
-    return read, wanted
+    return read, wanted, names
 
 
 def lines(read: list[Cell], wanted: list[Cell]) -> Iterable[str]:
@@ -45,24 +46,64 @@ def lines(read: list[Cell], wanted: list[Cell]) -> Iterable[str]:
             yield json.dumps({"input": text, "output": output}, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def _input_cells(values: Any) -> list[Cell]:
-    """Texts as they are, and numbers as vectors."""
+def _input_cells(values: Any) -> tuple[list[Cell], list[str] | None]:
+    """Texts as they are, and numbers as vectors; and the names of the numbers of each vector, where they have some."""
     columns = frame_columns(values)
     if columns is not None:
-        return _matrix_cells(_numeric(columns, "inputs"), "inputs") if len(columns) > 1 else _input_cells(only_column(columns))
+        if len(columns) == 1:
+            return _input_cells(only_column(columns))
+        return _matrix_cells(_numeric(columns, "inputs"), "inputs"), list(columns)
     matrix = _matrix(values, "inputs")
     if matrix is not None:
-        return _matrix_cells(matrix, "inputs")
+        return _matrix_cells(matrix, "inputs"), None
     cells = [_plain(cell) for cell in listed(values, "inputs")]
     if any(isinstance(cell, Mapping) for cell in cells):
-        return _matrix_cells(_of_dictionaries(cells, "inputs")[0], "inputs")
+        numbers, names = _of_dictionaries(cells, "inputs")
+        return _matrix_cells(numbers, "inputs"), names
     read = [_input_cell(cell, at) for at, cell in enumerate(cells)]
     are_rows = {isinstance(cell, list) for cell in read if cell is not None}
     if len(are_rows) > 1:
         raise ConfigError("inputs: texts and numbers, expected one kind of input")
     if True in are_rows:
         _shared_width(read, "inputs")
-    return read
+    return read, None
+
+
+def query_frame(columns: dict[str, list[Any]], fitted: list[str] | None) -> np.ndarray:
+    """The numbers of a frame of queries, in the order of the columns that the model was fitted on, where it knows these."""
+    numbers = _numeric(columns, "queries")
+    if fitted is None:
+        return numbers
+    lacking = next((name for name in fitted if name not in columns), None)
+    if lacking is not None:
+        raise ConfigError(f"queries: no column {lacking!r}, expected the columns that the model was fitted on: {_list(fitted)}")
+    names = list(columns)
+    _refuse_unknown(names, fitted)
+    return numbers[:, [names.index(name) for name in fitted]]
+
+
+def query_dictionaries(cells: list[Any], fitted: list[str] | None) -> np.ndarray:
+    """The numbers of dictionaries as queries, in the order of the names that the model was fitted on. A name that a row lacks is
+    0 there."""
+    if fitted is None:
+        raise ConfigError("queries: dictionaries, and the model was fitted on inputs without names: expected what it was fitted on")
+    numbers, names = _of_dictionaries(cells, "queries")
+    _refuse_unknown(names, fitted)
+    ordered = np.zeros((len(cells), len(fitted)))
+    ordered[:, [fitted.index(name) for name in names]] = numbers
+    return ordered
+
+
+def _refuse_unknown(names: list[str], fitted: list[str]) -> None:
+    unknown = next((name for name in names if name not in fitted), None)
+    if unknown is not None:
+        raise ConfigError(f"queries: {unknown!r} is none of the columns that the model was fitted on: {_list(fitted)}")
+
+
+def _list(names: list[str]) -> str:
+    """The first names of a list, and how many there are more."""
+    more = len(names) - 10
+    return ", ".join(names[:10]) + (f" and {more} more" if more > 0 else "")
 
 
 def _plain(cell: Any) -> Any:

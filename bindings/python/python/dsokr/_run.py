@@ -23,7 +23,7 @@ from ._evaluation import Evaluation
 from ._event import Event
 from ._hits import Hit, Hits
 from ._module import Encoder, as_encoder
-from ._pairs import Cell, frame_columns, lines, only_column, paired
+from ._pairs import Cell, frame_columns, lines, only_column, paired, query_dictionaries, query_frame
 from ._progress import LOGGER, shown
 from ._dsokr import Rows
 from ._rows import as_matrix, as_rows, is_missing, listed, texts, whole
@@ -31,6 +31,11 @@ from ._tables import Device, Missing, Rule, Split, to_json, to_toml
 from .metrics import Ranks
 
 PathLike = str | os.PathLike[str]
+
+# the configuration that a fit writes
+_PAIRS_CONFIG = "pairs.toml"
+# of a run directory, as the trainer writes it for inputs in several columns, and beside the pairs of a fit
+_INPUT_COLUMNS = "input-columns.json"
 
 
 def train(
@@ -100,6 +105,7 @@ def train(
         on_step is not None,
         encoder,
     )
+    _keep_columns(Path(config), path)
     kind = Ensemble if (path / "members").is_dir() else Model
     run = kind.load(path, device=device, encoder=encoder)
     run.advice = advice
@@ -130,7 +136,10 @@ def fit(
     lists are paired by their keys. Lists of numbers have one length. Pairs that lack a value (None, NaN, NA) are left out, with
     a warning. A tenth of the pairs is for validation, and a tenth for the test.
 
-    ``folder`` gets pairs.jsonl, the configuration pairs.toml and the run directory run; default: the first free one of
+    The names of a frame's columns, or of dictionaries, are kept: queries of the model that have names are read by these, in any
+    order, and other names are refused.
+
+    ``folder`` gets pairs.jsonl, the configuration pairs.toml, names of columns as input-columns.json, and the run directory run; default: the first free one of
     runs/fit, runs/fit-2, …. Where the training ends before it has a state to go on from, nothing is left there. ``set``,
     ``seed``, ``device``, ``force``, ``callback``, ``on_step`` and ``encoder`` are those of ``train``. With ``progress`` the
     lines of the logger ``dsokr`` are printed on standard error, unless the program handles them.
@@ -139,13 +148,13 @@ def fit(
     a rate of 1e-3 for at most 40 epochs, and the parameters that are best on the validation pairs are kept; ``set`` changes
     that: ``set={"training.learning_rate": 2e-5}``. It reads texts, or vectors where the inputs are.
     """
-    cells = paired(inputs, outputs)
-    encoder = as_encoder(encoder, vectors=any(isinstance(cell, list) for cell in cells[0]))
+    read, wanted, names = paired(inputs, outputs)
+    encoder = as_encoder(encoder, vectors=any(isinstance(cell, list) for cell in read))
     if folder is None:
-        names = (Path("runs") / ("fit" if at == 1 else f"fit-{at}") for at in itertools.count(1))
-        folder = next(path for path in names if not path.exists())
+        places = (Path("runs") / ("fit" if at == 1 else f"fit-{at}") for at in itertools.count(1))
+        folder = next(path for path in places if not path.exists())
     folder = Path(folder)
-    table, config = folder / "pairs.jsonl", folder / "pairs.toml"
+    table, config, columns = folder / "pairs.jsonl", folder / _PAIRS_CONFIG, folder / _INPUT_COLUMNS
     if table.exists():
         remedy = f"dsokr.train({str(config)!r}) trains on it, or name a different folder"
         raise file_error(f"{table} exists: {remedy}", str(table), errno.EEXIST)
@@ -155,9 +164,15 @@ def fit(
     is_new, has_run = not folder.exists(), run.exists()
     try:
         with shown(progress):
-            _warn_of_lacking(*cells)
+            _warn_of_lacking(read, wanted)
+            written = _dsokr.write_pairs(folder, list(lines(read, wanted)), encoder)
+            if names is None:
+                # those of a fit before, whose pairs were deleted
+                columns.unlink(missing_ok=True)
+            else:
+                columns.write_text(json.dumps({"named": names}) + "\n", encoding="utf-8")
             return train(
-                _dsokr.write_pairs(folder, list(lines(*cells)), encoder),
+                written,
                 out=run,
                 set=set,
                 seed=seed,
@@ -173,9 +188,44 @@ def fit(
             shutil.rmtree(run, ignore_errors=True)
             table.unlink(missing_ok=True)
             config.unlink(missing_ok=True)
+            columns.unlink(missing_ok=True)
             if is_new and folder.exists():
                 folder.rmdir()
         raise
+
+
+def _keep_columns(config: Path, run: Path) -> None:
+    """Copies the names of the input columns that a fit has written beside its configuration into the run directory, of an ensemble
+    into those of its members."""
+    if config.name != _PAIRS_CONFIG:
+        return
+    names = config.with_name(_INPUT_COLUMNS)
+    if not names.exists():
+        return
+    for folder in _members(run):
+        shutil.copyfile(names, folder / _INPUT_COLUMNS)
+
+
+def _members(run: Path) -> list[Path]:
+    """The run directories of the members of an ensemble's directory, or a model's own."""
+    members = run / "members"
+    return sorted(path for path in members.iterdir() if path.is_dir()) if members.is_dir() else [run]
+
+
+def _fitted_columns(runs: Iterable[Path]) -> list[str] | None:
+    """The names of the input columns that models were fitted on; None where they keep none.
+
+    Raises ``ConfigError`` where they differ: members of an ensemble answer the same queries.
+    """
+    found: list[str] | None = None
+    for path in (member for run in runs for member in _members(run)):
+        file = path / _INPUT_COLUMNS
+        # numbered columns have no names
+        names = _json(file).get("named") if file.exists() else None
+        if found is not None and names is not None and names != found:
+            raise ConfigError(f"paths: {path} was fitted on the columns {names}, expected {found}, as the runs before")
+        found = found if names is None else names
+    return found
 
 
 def _warn_of_lacking(inputs: list[Cell], outputs: list[Cell]) -> None:
@@ -232,6 +282,8 @@ class _Runs:
     """What a model and an ensemble share."""
 
     _inner: _dsokr.Runs
+    _columns: list[str] | None
+    """The names of the input columns that the model was fitted on, where it keeps them."""
 
     @overload
     def search(
@@ -265,7 +317,8 @@ class _Runs:
         filter: str | None = None,
     ) -> Hits | list[Hits]:
         """The ``k`` best candidates for a text, or for each of several texts; for a model that reads vectors, of rows. Columns
-        and frames are those of ``fit``.
+        and frames are those of ``fit``: where a model was fitted on a frame, or on dictionaries, numbers are found by the names
+        that it had, in any order, and other names are refused.
 
         With ``coverage``, such as 0.9, in their place the smallest set that holds a right output with this probability;
         ``calibration`` says what it is calibrated on. The ``candidates`` of each spectrum are those with the precursor's
@@ -277,7 +330,7 @@ class _Runs:
         those among all candidates.
         """
         coverage = None if coverage is None else float(coverage)
-        answers = self._inner.search(_queries(query), whole(k, "k", 0), coverage, candidates, filter)
+        answers = self._inner.search(_queries(query, self._columns), whole(k, "k", 0), coverage, candidates, filter)
         found = []
         for hits, cells, best, quantiles, beyond, cautions in answers:
             each = [Hit(*hit, one) for hit, one in zip(hits, json.loads(cells), strict=True)]
@@ -395,11 +448,12 @@ class Model(_Runs):
         self._beyond = beyond
         self._encoder = as_encoder(encoder)
         self._inner = _dsokr.Runs.open([self.path], self._device, None, False, None, _search(beyond), self._encoder)
+        self._columns = _fitted_columns([self.path])
         return self
 
     def encode(self, queries: str | Iterable[str] | Any) -> np.ndarray:
         """Predicted coordinates: (p,) of a text, (n, p) float32 of several, or of rows where the model reads vectors."""
-        found = self._inner.embed(_queries(queries), False)
+        found = self._inner.embed(_queries(queries, self._columns), False)
         return found[0] if isinstance(queries, str) else found
 
     def rank(
@@ -413,7 +467,7 @@ class Model(_Runs):
         """Ranks the gold candidate, by id, of each text, or of each row where the model reads vectors; scores are those of
         ``search``, with the reranker of the model. ``lists`` and ``missing`` are those of ``Candidates.rank``.
         """
-        given = _queries(queries)
+        given = _queries(queries, self._columns)
         _refuse_dictionary(gold, "gold", "ids")
         names = [str(at) for at in range(len(given))]
         return Ranks(
@@ -496,6 +550,7 @@ class Ensemble(_Runs):
             _search(beyond),
             self._options["encoder"],
         )
+        self._columns = _fitted_columns(self.paths)
         return self
 
     @property
@@ -563,22 +618,25 @@ def _refuse_dictionary(values: Any, name: str, of: str) -> None:
         raise ConfigError(f"{name}: {type(values).__name__}, expected a list of {of}")
 
 
-def _queries(queries: Any) -> Any:
-    """Texts as a list, anything else as rows; a single column of a frame is a list of its values."""
+def _queries(queries: Any, fitted: list[str] | None) -> Any:
+    """Texts as a list, anything else as rows; a single column of a frame is a list of its values. ``fitted`` are the names of
+    the columns that the model was fitted on."""
     if isinstance(queries, str):
         return [queries]
     _refuse_dictionary(queries, "queries", "texts, or rows of numbers")
-    if len(getattr(queries, "columns", ())) > 1:
-        return as_rows(queries, "queries")
     columns = frame_columns(queries)
     if columns:
-        return _queries(only_column(columns))
+        if len(columns) == 1:
+            return _queries(only_column(columns), fitted)
+        return as_rows(query_frame(columns, fitted), "queries")
     if isinstance(queries, Rows) or hasattr(queries, "tocsr") or getattr(queries, "ndim", 1) != 1:
         return as_rows(queries, "queries")
     found = listed(queries, "queries", "texts, or rows of numbers")
     lacking = next((at for at, query in enumerate(found) if is_missing(query)), None)
     if lacking is not None:
         raise ConfigError(f"queries: {found[lacking]!r} at {lacking}, expected a text or a number")
+    if any(isinstance(query, Mapping) for query in found):
+        return as_rows(query_dictionaries(found, fitted), "queries")
     if all(isinstance(query, str) for query in found):
         return found
     if all(isinstance(query, (bool, int, float)) for query in found):
