@@ -1,5 +1,6 @@
 """Training and trained models give what the command gives, to the last digit."""
 
+import copy
 import itertools
 import json
 import logging
@@ -92,12 +93,12 @@ def test_pairs_are_fitted_in_one_line(tmp_path, monkeypatch):
     pairs = [(f"an {name} with {n} carbons", "C" * n + end) for n in range(1, 21) for name, end in kinds]
     texts, smiles = zip(*pairs, strict=True)
     model = dsokr.fit(texts, smiles, callback=lines.append)
-    assert model.path == Path("runs/fit/run") and model.metrics["mrr"] > 2 * model.metrics["chance"]["mrr"]
+    assert model.path == tmp_path / "runs/fit/run" and model.metrics["mrr"] > 2 * model.metrics["chance"]["mrr"]
     assert [hit.label for hit in model.search("an amine with 3 carbons", k=60)].count("CCCN") == 1
     # a kernel machine has one line
     assert len(lines) == 1 and lines[0]["metrics"]["mrr"] > 0
     labels = dsokr.fit(texts, [{name, str(n % 3)} for n in range(20) for name, _ in kinds])
-    assert labels.path == Path("runs/fit-2/run") and labels.metrics["f1"] > 0
+    assert labels.path == tmp_path / "runs/fit-2/run" and labels.metrics["f1"] > 0
     numbers = dsokr.fit(np.array(texts), np.arange(60.0) % 20, tmp_path / "numbers", seed=3)
     assert numbers.config["seed"] == 3 and "pinball" in numbers.metrics
     with pytest.raises(dsokr.FileError, match="pairs.jsonl exists"):
@@ -202,8 +203,22 @@ def test_a_model_is_read_from_its_folder(model):
     assert np.array_equal(again.encode(TEXTS), model.encode(TEXTS))
     assert again.evaluate("validation").metrics == model.evaluate("validation").metrics
     assert again.evaluate("validation").metrics == model.log[-1]["metrics"] or not model.log[-1]["best"]
-    copy = pickle.loads(pickle.dumps(model))
-    assert copy.search(TEXTS[0]) == model.search(TEXTS[0])
+    copied = pickle.loads(pickle.dumps(model))
+    assert copied.search(TEXTS[0]) == model.search(TEXTS[0])
+
+
+def test_a_model_is_the_same_in_another_working_directory(model, tmp_path, monkeypatch):
+    """The place of a run is that at the time of loading, also where another run lies at the same relative path."""
+    monkeypatch.chdir(model.path.parent)
+    loaded = dsokr.Model.load(model.path.name), dsokr.Ensemble.load([Path(model.path.name)], data="..")
+    sent = [pickle.dumps(run) for run in loaded]
+    (tmp_path / model.path.name).mkdir()
+    monkeypatch.chdir(tmp_path)
+    for run in (*loaded, *map(pickle.loads, sent), *map(copy.deepcopy, loaded)):
+        assert run.search(TEXTS[0]) == model.search(TEXTS[0])
+    assert loaded[0].path == model.path and loaded[1].paths == (model.path,)
+    assert loaded[0].metrics == loaded[1].metrics == model.metrics
+    assert loaded[0].basis.rank == model.basis.rank and loaded[0].log == model.log
 
 
 def test_encode_search_and_rank(model):

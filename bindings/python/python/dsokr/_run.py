@@ -423,7 +423,7 @@ class Model(_Runs):
     """A trained model: the run directory that ``train`` or the command has written."""
 
     path: Path
-    """The run directory."""
+    """The run directory, absolute."""
     advice: Sequence[str] = ()
     """After ``train``: advice on the configuration and the data."""
     _device: str
@@ -441,7 +441,8 @@ class Model(_Runs):
         with ``True`` by their defaults: the attribute ``beyond`` of ``Hits``, and of the metrics of an evaluation.
         """
         self = cls.__new__(cls)
-        self.path = Path(path)
+        # a later change of the working directory must not make a different run of it
+        self.path = Path(path).absolute()
         self._device = str(device)
         if (self.path / "members").is_dir():
             raise FileError(f"{path}: an ensemble, which dsokr.Ensemble.load reads", str(path))
@@ -512,7 +513,7 @@ class Ensemble(_Runs):
     """Trained models whose scores or ranks are combined."""
 
     paths: tuple[Path, ...]
-    """The run directories."""
+    """The run directories, absolute."""
     advice: Sequence[str] = ()
     _options: dict[str, Any]
 
@@ -538,15 +539,17 @@ class Ensemble(_Runs):
         if not given:
             raise ConfigError("paths: none, at least 1 is needed")
         self = cls.__new__(cls)
-        self.paths = tuple(Path(path) for path in given)
-        self._options = {"rule": rule, "fit_weights": bool(fit_weights), "data": data, "device": str(device)}
+        # a later change of the working directory must not make different runs of them
+        self.paths = tuple(Path(path).absolute() for path in given)
+        root = None if data is None else Path(data).absolute()
+        self._options = {"rule": rule, "fit_weights": bool(fit_weights), "data": root, "device": str(device)}
         self._options |= {"beyond": beyond, "encoder": as_encoder(encoder)}
         self._inner = _dsokr.Runs.open(
             list(self.paths),
             str(device),
             None if rule is None else to_json(rule, "rule"),
             bool(fit_weights),
-            None if data is None else Path(data),
+            root,
             _search(beyond),
             self._options["encoder"],
         )
