@@ -124,6 +124,8 @@ def test_dictionaries(tmp_path):
         (dict(enumerate(TEXTS)), SMILES, "inputs: a dictionary"),
         ({"a": "b"}, {"c": "C"}, "is a key of only one"),
         (TEXTS, np.zeros((60, 2, 2)), "outputs: shape"),
+        ([{1: 0.5, "1": 2.5}] * 60, SMILES, "inputs: a dictionary at 0 with two keys '1'"),
+        (TEXTS, [{1: 1, 2: 0}] * 7 + [{1: 0, "1": 1}] * 53, "outputs: a dictionary at 7 with two keys '1'"),
         ("abc", SMILES, "inputs: str"),
         (TEXTS, [object()] * 60, "outputs: object at 0"),
     ],
@@ -131,6 +133,17 @@ def test_dictionaries(tmp_path):
 def test_wrong_pairs(tmp_path, inputs, outputs, message):
     with pytest.raises(dsokr.ConfigError, match=message):
         dsokr.fit(inputs, outputs, tmp_path / "new")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_columns_with_one_name_are_refused(tmp_path):
+    """A number and its text are one name."""
+    pandas = pytest.importorskip("pandas")
+    for names in ([1, "1"], ["a", "a"]):
+        frame = pandas.DataFrame(X[:, :2], columns=names)
+        for inputs, outputs in ((frame, SMILES), (TEXTS, frame)):
+            with pytest.raises(dsokr.ConfigError, match=f"two columns '{names[1]}'"):
+                dsokr.fit(inputs, outputs, tmp_path / "new")
     assert list(tmp_path.iterdir()) == []
 
 

@@ -255,8 +255,9 @@ def frame_columns(values: Any) -> dict[str, list[Any]] | None:
     if not hasattr(values, "columns"):
         return None
     names = list(getattr(values, "column_names", None) or values.columns)
-    repeated = next((name for name in names if names.count(name) > 1), None)
-    if repeated is not None:
+    # 1 and "1" are one name where the columns are kept
+    repeated, count = Counter(map(str, names)).most_common(1)[0] if names else ("", 0)
+    if count > 1:
         raise ConfigError(f"a frame with two columns {repeated!r}, expected different names")
     try:
         return {str(name): listed(values[name], str(name)) for name in names}
@@ -289,8 +290,13 @@ def _of_dictionaries(cells: list[Any], name: str) -> tuple[np.ndarray, list[str]
     for at, cell in enumerate(cells):
         if not is_missing(cell) and not isinstance(cell, Mapping):
             raise ConfigError(f"{name}: {type(cell).__name__} at {at} among dictionaries, expected a dictionary")
-        for key in cell if isinstance(cell, Mapping) else ():
-            names.setdefault(str(key), len(names))
+        own = [str(key) for key in cell] if isinstance(cell, Mapping) else []
+        for key in own:
+            names.setdefault(key, len(names))
+        # 1 and "1" are one name
+        if len({*own}) < len(own):
+            repeated = next(key for key, count in Counter(own).items() if count > 1)
+            raise ConfigError(f"{name}: a dictionary at {at} with two keys {repeated!r} as texts, expected different names")
     matrix = np.zeros((len(cells), len(names)))
     for at, cell in enumerate(cells):
         if is_missing(cell):
