@@ -126,6 +126,8 @@ def test_dictionaries(tmp_path):
         (TEXTS, np.zeros((60, 2, 2)), "outputs: shape"),
         ([{1: 0.5, "1": 2.5}] * 60, SMILES, "inputs: a dictionary at 0 with two keys '1'"),
         (TEXTS, [{1: 1, 2: 0}] * 7 + [{1: 0, "1": 1}] * 53, "outputs: a dictionary at 7 with two keys '1'"),
+        (set(TEXTS), SMILES, "inputs: set, which has no order"),
+        (TEXTS, frozenset(SMILES), "outputs: frozenset, which has no order"),
         ("abc", SMILES, "inputs: str"),
         (TEXTS, [object()] * 60, "outputs: object at 0"),
     ],

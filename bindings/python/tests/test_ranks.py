@@ -153,7 +153,9 @@ def test_lists_of_candidates(problem):
     points, z, gold = problem
     rng = np.random.default_rng(5)
     lists = [np.unique(np.append(rng.integers(0, 300, 12), own)) for own in gold]
-    found = dsokr.Candidates.from_points(points).rank(z, gold, lists=lists)
+    pool = dsokr.Candidates.from_points(points)
+    found = pool.rank(z, gold, lists=lists)
+    assert np.array_equal(pool.rank(z, gold, lists=[set(own.tolist()) for own in lists]).ranks, found.ranks)
     for at, own in enumerate(lists):
         scores = z[at] @ points[own].T
         bar = z[at] @ points[gold[at]]
@@ -222,6 +224,7 @@ def test_ensembles(problem):
         (lambda pool, z, gold: pool.rank(z, gold[:5]), "gold: 5 entries, expected 60"),
         (lambda pool, z, gold: pool.rank(z, "gold"), "gold: str"),
         (lambda pool, z, gold: pool.rank(z, 5), "gold: int"),
+        (lambda pool, z, gold: pool.rank(z, {*gold.tolist()}), "gold: set, which has no order"),
         (lambda pool, z, gold: pool.rank(z, gold, queries=["a"]), "queries: 1 entries"),
         (lambda pool, z, gold: pool.rank(z, gold, missing="ignore"), "missing: 'ignore'"),
         (lambda pool, z, gold: pool.rank(z, gold, lists=[[0]] * 3), "3 candidate lists|lists"),

@@ -148,7 +148,7 @@ def _output_cells(values: Any) -> list[Cell]:
 def _labels_or_plain(cell: Any, at: int) -> Any:
     """The names of the labels of a set, where numbers are names too; other cells as numbers of Python."""
     if isinstance(cell, (set, frozenset)):
-        return sorted(texts(cell, f"outputs[{at}]"))
+        return sorted(texts(list(cell), f"outputs[{at}]"))
     return _plain(cell)
 
 

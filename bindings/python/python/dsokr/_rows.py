@@ -161,9 +161,11 @@ def join_rows(parts: Iterable[Any]) -> Rows:
 
 def listed(values: Any, name: str, of: str = "texts or numbers") -> list[Any]:
     """The values of a list, an array, a tensor or a column of a frame as objects of Python; None where there is none. Those
-    of a dictionary are its keys."""
+    of a dictionary are its keys. A set has no order, and is refused."""
     if isinstance(values, (str, bytes)) or not hasattr(values, "__iter__"):
         raise ConfigError(f"{name}: {type(values).__name__}, expected a list of {of}")
+    if isinstance(values, (set, frozenset)):
+        raise ConfigError(f"{name}: {type(values).__name__}, which has no order: expected a list of {of}")
     for method in ("tolist", "to_list", "to_pylist"):
         if hasattr(values, method):
             found = getattr(values, method)()
