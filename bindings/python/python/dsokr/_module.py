@@ -24,7 +24,8 @@ class Encoder:
     ``requires_grad`` stay as they are. They and the buffers of the module's ``state_dict``, such as the running statistics of
     batch normalisation, are kept in checkpoints and in the run. Numbers of the run are 32-bit floats.
 
-    It computes on the device of its first parameter, to which vectors are moved; texts come as a list. Dropout is drawn from
+    It computes on the device of its first parameter, to which vectors are moved, in the type of its first floating one; texts come
+    as a list. Dropout is drawn from
     the seed and the step. ``Model.load(path, encoder=…)`` takes the same module; the command does not read such runs.
     """
 
@@ -71,6 +72,8 @@ class _Opened:
         self._device = self._parameters[0].device
         self.parameters = _described(parameters) if start is None else start.parameters
         self.buffers = _described(buffers) if start is None else start.buffers
+        # one is trained, and complex ones are refused above
+        self._dtype = next(each.dtype for each in self._parameters if each.is_floating_point())
 
     def forward(
         self,
@@ -98,7 +101,7 @@ class _Opened:
             for buffer, array in zip(self._buffers, buffers, strict=True):
                 _fill(buffer, torch.from_numpy(array))
         self._module.train(training)
-        inputs = torch.from_numpy(inputs).to(self._device) if isinstance(inputs, np.ndarray) else inputs
+        inputs = torch.from_numpy(inputs).to(self._device, self._dtype) if isinstance(inputs, np.ndarray) else inputs
         drawn = [self._device] if self._device.type == "cuda" else []
         with torch.random.fork_rng(devices=drawn), torch.set_grad_enabled(training):
             if training:
