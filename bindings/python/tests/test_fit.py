@@ -87,6 +87,12 @@ def test_tensors(tmp_path):
     torch = pytest.importorskip("torch")
     model = dsokr.fit(torch.tensor(X), torch.tensor([len(smiles) for smiles in SMILES]), tmp_path / "run")
     assert written(model)[1] == {"input": X[1].tolist(), "output": len(SMILES[1])}
+    # quarters are exact in bfloat16
+    quarters = torch.tensor((4 * X).round() / 4)
+    for at, tensor in enumerate((quarters.bfloat16(), quarters.clone().requires_grad_(), quarters.to_sparse())):
+        model = dsokr.fit(tensor, SMILES, tmp_path / str(at), seed=0, progress=False)
+        assert written(model)[1] == {"input": quarters[1].tolist(), "output": SMILES[1]}
+        assert np.array_equal(model.encode(tensor), model.encode(quarters))
 
 
 def test_missing_values_are_left_out(tmp_path, caplog):

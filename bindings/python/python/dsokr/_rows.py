@@ -16,7 +16,7 @@ from ._errors import ConfigError
 
 def as_array(values: Any, name: str) -> np.ndarray:
     """A NumPy array of numbers, without a copy where there is one already."""
-    values = _unmasked(values, name)
+    values = _detached(_unmasked(values, name))
     # Arrow exports columns of plain numbers only
     if not isinstance(values, np.ndarray) and hasattr(values, "__dlpack__") and not hasattr(values, "to_pylist"):
         try:
@@ -51,6 +51,19 @@ def _unboxed(array: np.ndarray, name: str) -> np.ndarray:
         return np.array(cells)
     except (TypeError, ValueError) as error:
         raise ConfigError(f"{name}: not an array of numbers: {error}") from error
+
+
+def _detached(values: Any) -> Any:
+    """A tensor of PyTorch as NumPy reads it: without gradients, dense, and of a type that NumPy has. Other values as they are."""
+    if not hasattr(values, "detach") or not hasattr(values, "is_floating_point"):
+        return values
+    values = values.detach()
+    if str(values.layout) != "torch.strided":
+        values = values.to_dense()
+    if values.is_floating_point() and str(values.dtype) not in ("torch.float16", "torch.float32", "torch.float64"):
+        # bfloat16, and floats of 8 bits; a float32 holds all of them
+        values = values.float()
+    return values
 
 
 def _unmasked(values: Any, name: str) -> Any:
@@ -112,7 +125,8 @@ def as_rows(values: Any, name: str = "Y") -> Rows:
     """Rows from what the functions of this package take.
 
     - ``Rows``: themselves.
-    - A matrix of numbers, as NumPy or by DLPack: copied once, as float32. Whole numbers that a float32 rounds are refused.
+    - A matrix of numbers, as NumPy or by DLPack: copied once, as float32. Whole numbers that a float32 rounds are refused. Tensors
+      of PyTorch may require gradients, be sparse, or hold bfloat16.
     - A matrix of bool: packed into bits.
     - A sparse matrix or array of SciPy: its non-zeros are copied.
     """
@@ -166,6 +180,7 @@ def listed(values: Any, name: str, of: str = "texts or numbers") -> list[Any]:
         raise ConfigError(f"{name}: {type(values).__name__}, expected a list of {of}")
     if isinstance(values, (set, frozenset)):
         raise ConfigError(f"{name}: {type(values).__name__}, which has no order: expected a list of {of}")
+    values = _detached(values)
     for method in ("tolist", "to_list", "to_pylist"):
         if hasattr(values, method):
             found = getattr(values, method)()
