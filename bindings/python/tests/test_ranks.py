@@ -232,6 +232,7 @@ def test_ensembles(problem):
         (lambda pool, z, gold: pool.rank(z, gold, lists=[[]] * 60), "gold: .*not among its candidates"),
         (lambda pool, z, gold: pool.rank(z[:0], []).metrics(), "no queries"),
         (lambda pool, z, gold: pool.rank(z, gold).metrics(k=[0]), "k: 0"),
+        (lambda pool, z, gold: pool.rank(z, gold).metrics(k=5), "k: 5, expected a list"),
         (lambda pool, z, gold: pool.rank(z, gold).metrics(ci=0.9), "ci: 0.9"),
         (lambda pool, z, gold: pool.rank(z, gold).metrics(ci=0.95, resamples=3), "3 bootstrap resamples"),
         (lambda pool, z, gold: pool.top_k(z, 0), "0"),

@@ -170,6 +170,9 @@ def test_trackers_hear_the_log(lines, model, tmp_path, monkeypatch):
     # an evaluation within an epoch has no whole number of epochs
     dsokr.log_to(tracker)({**lines[-1], "step": 7, "epoch": 0.14})
     assert tracker.logged[-1][0] == 7 and all(isinstance(step, int) for step, _ in tracker.logged)
+    # on_step has no metrics
+    dsokr.log_to(tracker)({"step": 8, "epoch": 0.2, "loss": 0.5, "learning_rate": 0.1})
+    assert tracker.logged[-1] == (8, {"step": 8, "epoch": 0.2, "loss": 0.5, "learning_rate": 0.1})
     assert last["validation/hits_10"] == lines[-1]["metrics"]["hits@10"]
     mlflow = pytest.importorskip("mlflow")
     monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
@@ -585,6 +588,7 @@ def test_a_fork_after_members_trained_at_once(tmp_path):
         ({"set": {"training.epoch": 1}}, dsokr.ConfigError, "with set: .*epoch"),
         ({"set": {"training.epochs": None}}, dsokr.ConfigError, r"set\['training.epochs'\]: None"),
         ({"set": {"": 1}}, dsokr.ConfigError, "set: "),
+        ({"set": {"training.epochs": np.array([1, 2])}}, dsokr.ConfigError, "training.epochs"),
         ({"set": {"encoder.hidden": [10**12]}}, dsokr.ConfigError, "encoder.hidden.* or force=True"),
         ({"seed": -1}, dsokr.ConfigError, "seed: -1"),
         ({"device": "gpu"}, dsokr.ConfigError, "device: .*not a device"),
@@ -623,6 +627,18 @@ def test_wrong_models(model, folder):
         model.evaluate(queries=folder / "q.tsv")
     with pytest.raises(dsokr.ConfigError, match="coordinates"):
         model.evaluate(coordinates=np.ones((3, 3)))
+    for call, message in [
+        (lambda: model.search("a\udc80", k=1), r"queries: the text at 0 holds '\\udc80' at its position 1, a surrogate"),
+        (lambda: model.encode([TEXTS[0], "a\udc80"]), "queries: the text at 1 holds .*, a surrogate"),
+        (lambda: model.score("a\udc80", ["CCO"]), "texts: the text at 0 holds .*, a surrogate"),
+        (lambda: model.score([TEXTS[0]], "C\udc80"), "molecules: the text at 0 holds .*, a surrogate"),
+        (lambda: model.search(TEXTS[0], coverage="x"), "coverage: 'x', expected a number"),
+        (lambda: model.calibration("x"), "coverage: 'x', expected a number"),
+        (lambda: model.evaluate(least_candidates="x"), "least_candidates: 'x', expected a whole number"),
+        (lambda: dsokr.compare([model]), "evaluations: list, expected a dict"),
+    ]:
+        with pytest.raises(dsokr.ConfigError, match=message):
+            call()
     assert model.search([]) == [] and model.encode([]).shape == (0, model.candidates.dim)
 
 

@@ -107,6 +107,8 @@ class _Opened:
             if training:
                 torch.manual_seed(key)
             z = self._module(inputs)
+        if not isinstance(z, torch.Tensor):
+            raise ConfigError(f"encoder: the module returns {type(z).__name__}, expected a tensor ({len(inputs)}, {self._p})")
         if tuple(z.shape) != (len(inputs), self._p):
             raise ConfigError(f"encoder: coordinates of shape {tuple(z.shape)}, expected ({len(inputs)}, {self._p})")
         changed = [_array(each).ravel() for each in self._buffers] if training else []

@@ -179,7 +179,7 @@ def _output_cell(cell: Any, at: int) -> Cell:
     if isinstance(cell, (list, tuple)):
         parts = [_plain(part) for part in cell]
         if all(isinstance(part, str) for part in parts):
-            return [*parts]
+            return listed(parts, f"outputs[{at}]")
         if all(isinstance(part, (int, float)) and not isinstance(part, bool) for part in parts):
             return [part if isinstance(part, int) else _finite(part, "outputs", at) for part in parts]
         raise ConfigError(f"outputs: {cell!r} at {at}, expected a list of texts or of numbers")

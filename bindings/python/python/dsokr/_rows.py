@@ -181,12 +181,27 @@ def listed(values: Any, name: str, of: str = "texts or numbers") -> list[Any]:
     if isinstance(values, (set, frozenset)):
         raise ConfigError(f"{name}: {type(values).__name__}, which has no order: expected a list of {of}")
     values = _detached(values)
-    for method in ("tolist", "to_list", "to_pylist"):
-        if hasattr(values, method):
-            found = getattr(values, method)()
-            # of an array without dimensions
-            return found if isinstance(found, list) else [found]
-    return [value.tolist() if hasattr(value, "tolist") else value for value in values]
+    method = next((method for method in ("tolist", "to_list", "to_pylist") if hasattr(values, method)), None)
+    if method is None:
+        found = [value.tolist() if hasattr(value, "tolist") else value for value in values]
+    else:
+        found = getattr(values, method)()
+        # of an array without dimensions
+        found = found if isinstance(found, list) else [found]
+    for at, value in enumerate(found):
+        if isinstance(value, str) and not value.isascii():
+            _refuse_surrogates(value, name, at)
+    return found
+
+
+def _refuse_surrogates(value: str, name: str, at: int) -> None:
+    """Refuses a text that is no Unicode: a part of it was read as bytes, or cut within a character."""
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        remedy = "read the text with its own encoding, or replace the character"
+        message = f"{value[error.start]!r} at its position {error.start}, a surrogate, which no text in UTF-8 has: {remedy}"
+        raise ConfigError(f"{name}: the text at {at} holds {message}") from None
 
 
 def is_missing(value: Any) -> bool:

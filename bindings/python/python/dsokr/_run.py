@@ -26,7 +26,7 @@ from ._module import Encoder, as_encoder
 from ._pairs import Cell, frame_columns, lines, only_column, paired, query_dictionaries, query_frame
 from ._progress import LOGGER, shown
 from ._dsokr import Rows
-from ._rows import as_matrix, as_rows, is_missing, listed, texts, whole
+from ._rows import as_matrix, as_rows, is_missing, listed, real, texts, whole
 from ._tables import Device, Missing, Rule, Split, to_json, to_toml
 from .metrics import Ranks
 
@@ -247,7 +247,7 @@ def demo() -> Model:
 
 
 def log_to(tracker: Any) -> Callable[[dict[str, Any]], None]:
-    """A callback of ``train`` that sends the numbers of each line to a tracker.
+    """A callback of ``train`` that sends the numbers of each line to a tracker; as ``on_step`` those of each step.
 
     ``tracker`` has ``log_metrics(numbers, step=…)``, as MLflow and its client, or ``log(numbers, step=…)``, as the modules
     and runs of Weights & Biases and trackio. Names have "_" in the place of "@", which MLflow refuses; steps are those of the training, whole numbers.
@@ -264,7 +264,8 @@ def log_to(tracker: Any) -> Callable[[dict[str, Any]], None]:
 
     def log(line: dict[str, Any]) -> None:
         line = dict(line)
-        metrics = line.pop("metrics")
+        # a step has none
+        metrics = line.pop("metrics", {})
         send({**dict(numbers(line)), **dict(numbers(metrics, "validation/"))}, step=line["step"])
 
     return log
@@ -329,7 +330,7 @@ class _Runs:
         compares columns of the candidates, and of molecules mass, formula, group and similarity("SMILES"). Ranks stay
         those among all candidates.
         """
-        coverage = None if coverage is None else float(coverage)
+        coverage = None if coverage is None else real(coverage, "coverage")
         answers = self._inner.search(_queries(query, self._columns), whole(k, "k", 0), coverage, candidates, filter)
         found = []
         for hits, cells, best, quantiles, beyond, cautions in answers:
@@ -362,7 +363,7 @@ class _Runs:
     def calibration(self, coverage: float, *, candidates: str | None = None) -> dict[str, Any]:
         """What sets of candidates with this coverage are calibrated on: ``on`` the validation split or held-out predictions,
         the number of ``queries``, and a ``caution`` where λ, checkpoints or the like were chosen on these too."""
-        return json.loads(self._inner.calibration(float(coverage), candidates))
+        return json.loads(self._inner.calibration(real(coverage, "coverage"), candidates))
 
     def evaluate(
         self,
@@ -400,7 +401,7 @@ class _Runs:
                 query_id,
                 bool(filter_known),
                 None if candidates is None else os.fspath(candidates),
-                None if least_candidates is None else int(least_candidates),
+                None if least_candidates is None else whole(least_candidates, "least_candidates", 0),
                 None if missing_gold is None else missing_rule(missing_gold, "missing_gold"),
                 bool(mces),
                 None if data is None else Path(data),
@@ -595,13 +596,13 @@ def _search(beyond: bool | Mapping[str, Any]) -> str | None:
 def _paired(texts: str | Iterable[str], molecules: str | Iterable[str]) -> tuple[list[str], list[str]]:
     """Texts and molecules of equal number, where one may stand for all."""
     if isinstance(texts, str) and isinstance(molecules, str):
-        return [texts], [molecules]
+        return _strings([texts], "texts"), _strings([molecules], "molecules")
     if isinstance(molecules, str):
         texts = _strings(texts, "texts")
-        return texts, [molecules] * len(texts)
+        return texts, _strings([molecules], "molecules") * len(texts)
     molecules = _strings(molecules, "molecules")
     if isinstance(texts, str):
-        return [texts] * len(molecules), molecules
+        return _strings([texts], "texts") * len(molecules), molecules
     return _strings(texts, "texts"), molecules
 
 
@@ -625,7 +626,7 @@ def _queries(queries: Any, fitted: list[str] | None) -> Any:
     """Texts as a list, anything else as rows; a single column of a frame is a list of its values. ``fitted`` are the names of
     the columns that the model was fitted on."""
     if isinstance(queries, str):
-        return [queries]
+        return listed([queries], "queries")
     _refuse_dictionary(queries, "queries", "texts, or rows of numbers")
     columns = frame_columns(queries)
     if columns:

@@ -64,6 +64,8 @@ class Ranks:
         """
         if ci not in (None, 0.95):
             raise ConfigError(f"ci: {ci!r}, allowed: None and 0.95")
+        if isinstance(k, str) or not hasattr(k, "__iter__"):
+            raise ConfigError(f"k: {k!r}, expected a list of whole numbers, such as (1, 10)")
         ks = [whole(each, "k", 1) for each in k]
         count = whole(resamples, "resamples", 0) if ci is not None else None
         return self._inner.metrics(ks, count, whole(seed, "seed", 0, 2**64 - 1))
