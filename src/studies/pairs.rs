@@ -55,7 +55,8 @@ pub fn fit_pairs(
 /// Writes pairs and the recommended configuration for them into a folder, which is made if it does not exist: a table, of
 /// which each line is a JSON object with `input` and `output`, and a configuration that names it. With an `encoder` the
 /// configuration trains that by gradient descent, in the place of a kernel machine. Returns the path of the configuration.
-/// Where this fails, nothing is left there.
+/// Where this fails, nothing is left there. Pairs that are left out, since their input or output is of another kind than the
+/// others or says that there is none, are a warning.
 ///
 /// # Errors
 /// A folder that has pairs already; lines that cannot be read; fewer than ten pairs; what the file system reports.
@@ -80,18 +81,41 @@ pub fn write_pairs(
         encoder,
         ..Choices::default()
     };
-    let written = write_text(&table, &text)
-        .and_then(|()| Survey::read(&table, &choices)?.write(&config, false));
-    if let Err(error) = written {
-        for file in [&table, &config] {
-            let _ = fs::remove_file(file);
+    let written = write_text(&table, &text).and_then(|()| {
+        let survey = Survey::read(&table, &choices)?;
+        survey.write(&config, false)?;
+        Ok(survey)
+    });
+    match written {
+        Ok(survey) => {
+            warn_of_skipped(&survey);
+            Ok(config)
         }
-        if is_new {
-            let _ = fs::remove_dir(folder);
+        Err(error) => {
+            for file in [&table, &config] {
+                let _ = fs::remove_file(file);
+            }
+            if is_new {
+                let _ = fs::remove_dir(folder);
+            }
+            Err(error)
         }
-        return Err(error);
     }
-    Ok(config)
+}
+
+/// Warns of pairs that the training leaves out. The configuration expects them, so the training itself only informs of them.
+fn warn_of_skipped(survey: &Survey) {
+    let skipped = survey.skipped();
+    if skipped > 0 {
+        tracing::warn!(
+            "{}: {skipped} of {} pairs are left out: their input is not {}, or their output not {}, as \"NA\" is not; \
+             the training names the first ones at the level of information",
+            survey.table.display(),
+            survey.rows,
+            survey.input.kind.one(),
+            survey.output.kind.one(),
+        );
+    }
 }
 
 /// Returns the kind of outputs that are lists of texts: sets of labels, which the cells that a table makes of them need not

@@ -105,6 +105,18 @@ def test_missing_values_are_left_out(tmp_path, caplog):
     assert "4 of 60 pairs lack an input or an output and are left out, the first one at 0" in caplog.text
 
 
+def test_outputs_that_say_nothing_are_left_out_with_a_warning(tmp_path, caplog):
+    """Also where the program has not set the level of information."""
+    with caplog.at_level(logging.WARNING, logger="dsokr"):
+        model = dsokr.fit(TEXTS, ["NA", "US", "DE"] * 20, tmp_path / "run", progress=False)
+    assert "20 of 60 pairs are left out" in caplog.text
+    assert model.config["data"]["bad_rows"] == 20
+    caplog.clear()
+    with caplog.at_level(logging.WARNING, logger="dsokr"):
+        dsokr.fit(TEXTS, ["FR", "US", "DE"] * 20, tmp_path / "whole", progress=False)
+    assert "left out" not in caplog.text
+
+
 def test_dictionaries(tmp_path):
     sets = [{"red": int("red" in text), "box": "box" in text} for text in TEXTS]
     model = dsokr.fit(TEXTS, sets, tmp_path / "labels")
