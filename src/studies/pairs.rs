@@ -1,5 +1,6 @@
 //! The recommended model for pairs of an input and an output, which nobody has described: what `dsokr.fit` is in Python.
 
+use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -11,7 +12,7 @@ use crate::config::{Config, EncoderTable};
 use crate::error::{Error, ensure, ensure_run};
 use crate::fit::{Request, Trained};
 use crate::run_dir::write_text;
-use crate::studies::init::{Choices, KindName, StatedKind, Survey};
+use crate::studies::init::{CLASSES, Choices, KindName, ROWS_OF_A_CLASS, StatedKind, Survey};
 
 /// The files of a folder of pairs.
 const TABLE: &str = "pairs.jsonl";
@@ -44,7 +45,8 @@ pub fn fit_pairs(
     let lines = pairs.map(|(input, output)| {
         json!({ "input": input.as_ref(), "output": output.as_ref() }).to_string() + "\n"
     });
-    let config = write_pairs(scratch.path(), lines, None)?;
+    // all outputs are texts here, also numbers
+    let config = write_table(scratch.path(), &lines.collect::<String>(), None, None)?;
     let config = Config::load(config)?;
     let out = Some(scratch.path().join("run"));
     let mut trained = Request { out, ..Request::new(&config)? }.run(&mut ())?;
@@ -56,13 +58,26 @@ pub fn fit_pairs(
 /// which each line is a JSON object with `input` and `output`, and a configuration that names it. With an `encoder` the
 /// configuration trains that by gradient descent, in the place of a kernel machine. Returns the path of the configuration.
 /// Where this fails, nothing is left there. Pairs that are left out, since their input or output is of another kind than the
-/// others or says that there is none, are a warning.
+/// others or says that there is none, are a warning. Texts of whole numbers that recur, such as `"1"`, are names of classes.
 ///
 /// # Errors
 /// A folder that has pairs already; lines that cannot be read; fewer than ten pairs; what the file system reports.
 pub fn write_pairs(
     folder: &Path,
     lines: impl IntoIterator<Item = impl AsRef<str>>,
+    encoder: Option<EncoderTable>,
+) -> Result<PathBuf, Error> {
+    let text: String = lines.into_iter().map(|line| line.as_ref().to_owned()).collect();
+    let kind = kind_of_lists(&text).or_else(|| kind_of_texts(&text));
+    write_table(folder, &text, kind, encoder)
+}
+
+/// Writes a table of pairs and the recommended configuration for them, as [`write_pairs`] does; outputs are of this `kind`, where
+/// it is known.
+fn write_table(
+    folder: &Path,
+    text: &str,
+    kind: Option<KindName>,
     encoder: Option<EncoderTable>,
 ) -> Result<PathBuf, Error> {
     let table = folder.join(TABLE);
@@ -72,8 +87,7 @@ pub fn write_pairs(
     }
     let is_new = !folder.exists();
     create_folder(folder).map_err(Error::io(folder))?;
-    let text: String = lines.into_iter().map(|line| line.as_ref().to_owned()).collect();
-    let stated = kind_of_lists(&text).map(|kind| StatedKind { column: OUTPUT.into(), kind });
+    let stated = kind.map(|kind| StatedKind { column: OUTPUT.into(), kind });
     let choices = Choices {
         input: Some("input".into()),
         outputs: vec![OUTPUT.into()],
@@ -81,7 +95,7 @@ pub fn write_pairs(
         encoder,
         ..Choices::default()
     };
-    let written = write_text(&table, &text).and_then(|()| {
+    let written = write_text(&table, text).and_then(|()| {
         let survey = Survey::read(&table, &choices)?;
         survey.write(&config, false)?;
         Ok(survey)
@@ -146,9 +160,48 @@ fn kind_of_lists(lines: &str) -> Option<KindName> {
     }
 }
 
+/// Returns classes for outputs that are texts of whole numbers of which a few recur: names such as `01` and `1`, which the cells
+/// of a table could not tell from numbers. None elsewhere.
+fn kind_of_texts(lines: &str) -> Option<KindName> {
+    #[derive(Deserialize)]
+    struct Pair {
+        output: Option<String>,
+    }
+    let mut counts: HashMap<String, usize> = HashMap::new();
+    for line in lines.lines() {
+        let Pair { output } = serde_json::from_str(line).ok()?;
+        let Some(name) = output else { continue };
+        name.parse::<i64>().ok()?;
+        *counts.entry(name).or_default() += 1;
+    }
+    let rows: usize = counts.values().sum();
+    let classes = counts.len();
+    let recur = (2..=CLASSES).contains(&classes) && ROWS_OF_A_CLASS * classes <= rows;
+    recur.then_some(KindName::Classes)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn texts_of_whole_numbers_that_recur_are_names_of_classes() {
+        let rows = |output: fn(usize) -> serde_json::Value| -> String {
+            let row = |at| json!({ "input": at, "output": output(at) }).to_string() + "\n";
+            (0..100).map(row).collect()
+        };
+        let classes = Some(KindName::Classes);
+        assert_eq!(kind_of_texts(&rows(|at| json!((at % 3).to_string()))), classes);
+        assert_eq!(kind_of_texts(&rows(|at| json!(["01", "1", "2"][at % 3]))), classes);
+        assert_eq!(kind_of_texts(&rows(|at| json!(["-1", "1", "2"].get(at % 4)))), classes);
+        // numbers, texts of real numbers, of ages, and of one number
+        assert_eq!(kind_of_texts(&rows(|at| json!(at % 3))), None);
+        assert_eq!(kind_of_texts(&rows(|at| json!(["0.53", "1", "2"][at % 3]))), None);
+        assert_eq!(kind_of_texts(&rows(|at| json!((at % 40).to_string()))), None);
+        assert_eq!(kind_of_texts(&rows(|_| json!("1"))), None);
+        assert_eq!(kind_of_texts(&rows(|_| json!(["1"]))), None);
+        assert_eq!(kind_of_texts(""), None);
+    }
 
     #[test]
     fn lists_of_texts_are_label_sets_or_classes_whatever_their_labels() {

@@ -114,7 +114,18 @@ def test_outputs_that_say_nothing_are_left_out_with_a_warning(tmp_path, caplog):
     caplog.clear()
     with caplog.at_level(logging.WARNING, logger="dsokr"):
         dsokr.fit(TEXTS, ["FR", "US", "DE"] * 20, tmp_path / "whole", progress=False)
-    assert "left out" not in caplog.text
+    assert "pairs are left out" not in caplog.text
+
+
+def test_texts_of_whole_numbers_that_recur_are_names(tmp_path):
+    """The texts "01" and "1" are two classes; texts of real numbers are numbers, as numbers are."""
+    for at, outputs in enumerate((["1", "2", "3"], ["01", "1", "2"])):
+        model = dsokr.fit(TEXTS, outputs * 20, tmp_path / str(at), progress=False)
+        assert model.config["output"]["features"]["kind"] == "classes", outputs
+        assert {hits[0].label for hits in model.search(TEXTS, k=1)} <= {*outputs}
+    for at, outputs in enumerate((["0.53", "1.25", "2.5"], [1, 2, 3])):
+        model = dsokr.fit(TEXTS, outputs * 20, tmp_path / f"numbers-{at}", progress=False)
+        assert model.config["output"]["features"]["kind"] == "numbers", outputs
 
 
 def test_dictionaries(tmp_path):

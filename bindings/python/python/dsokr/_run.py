@@ -130,8 +130,8 @@ def fit(
 
     Both are lists, arrays, tensors, or columns and frames of pandas, polars and Arrow. Inputs are texts, or vectors: the rows
     of a matrix, also a sparse one, or of a frame with several columns of numbers. Outputs are SMILES, label sets (sets, lists
-    of texts, or a matrix or frame of 0 and 1), classes (two values, or a few names that recur; three or more whole numbers are
-    numbers: give names such as "c0"), rankings (lists of the ranks 1 to m), numbers, several numbers (a matrix), or texts;
+    of texts, or a matrix or frame of 0 and 1), classes (two values, or a few names that recur, also texts such as "1"; three or
+    more whole numbers are numbers), rankings (lists of the ranks 1 to m), numbers, several numbers (a matrix), or texts;
     which of these is found out, as ``dsokr init`` does. Dictionaries are rows by name; two dictionaries in the place of
     lists are paired by their keys. Lists of numbers have one length. Pairs that lack a value (None, NaN, NA) are left out, with
     a warning. A tenth of the pairs is for validation, and a tenth for the test.
