@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Callable
 from typing import Any
@@ -16,7 +17,7 @@ class Encoder:
 
     ``module`` is a ``torch.nn.Module``, or a function or class that makes one for a number of coordinates p. It maps a list of n
     texts, or with ``vectors`` a tensor (n, d), to a tensor (n, p), each row from its own input; the mean of the targets is
-    added to it. Optimiser, schedule, losses, early stop, checkpoints and ``resume`` are the configuration's.
+    added to it. Without ``vectors`` it reads what the pairs of a fit, the configuration's own encoder or the run read. Optimiser, schedule, losses, early stop, checkpoints and ``resume`` are the configuration's.
 
     Its parameters are parameters of the trainer with their names behind ``encoder.module.``, which the patterns of
     ``training.groups`` find: ``{"parameters": "embedding", "learning_rate": 1e-4}``. Vectors are not decayed, and
@@ -29,11 +30,19 @@ class Encoder:
     the seed and the step. ``Model.load(path, encoder=…)`` takes the same module; the command does not read such runs.
     """
 
-    def __init__(self, module: Any, *, vectors: bool = False) -> None:
-        self.vectors = bool(vectors)
+    def __init__(self, module: Any, *, vectors: bool | None = None) -> None:
+        self.vectors = None if vectors is None else bool(vectors)
         self._module = module
         # later trainings start from these values too
         self._start = None if _is_factory(module) else _Opened(module, None)
+
+    def reading(self, vectors: bool) -> Encoder:
+        """The encoder for inputs that are vectors, or texts, unless it says itself which it reads."""
+        if self.vectors is not None:
+            return self
+        found = copy.copy(self)
+        found.vectors = vectors
+        return found
 
     def open(self, p: int, seed: int) -> _Opened:
         """The module for p coordinates, for the trainer."""
@@ -160,6 +169,9 @@ def _described(tensors: dict[str, Any]) -> list[tuple[str, list[int], np.ndarray
     return found
 
 
-def as_encoder(encoder: Encoder | Callable[[int], Any] | Any | None, *, vectors: bool = False) -> Encoder | None:
+def as_encoder(encoder: Encoder | Callable[[int], Any] | Any | None, vectors: Callable[[], bool]) -> Encoder | None:
     """An encoder of the trainer from a module, or a function that makes one, which reads texts or ``vectors``."""
-    return encoder if encoder is None or isinstance(encoder, Encoder) else Encoder(encoder, vectors=vectors)
+    if encoder is None:
+        return None
+    encoder = encoder if isinstance(encoder, Encoder) else Encoder(encoder)
+    return encoder.reading(vectors()) if encoder.vectors is None else encoder

@@ -78,13 +78,16 @@ def train(
     changes = dict(set or {})
     if seed is not None:
         changes["seed"] = whole(seed, "seed", 0, 2**63 - 1)
-    encoder = as_encoder(encoder)
-    if encoder is not None:
-        changes = {"encoder": {"kind": "module", "vectors": encoder.vectors}, **changes}
     text = None
     if isinstance(config, Mapping):
         text = "".join(f"{key} = {to_toml(value, key)}\n" for key, value in config.items())
         config = ""
+    file = Path(config)
+    overrides = [f"{key}={to_toml(value, f'set[{key!r}]')}" for key, value in changes.items()]
+    encoder = as_encoder(encoder, lambda: _dsokr.reads_vectors(file, text, overrides))
+    if encoder is not None:
+        table = {"kind": "module", "vectors": encoder.vectors}
+        overrides = [f"encoder={to_toml(table, 'encoder')}", *overrides]
 
     def tell(line: str, control: _dsokr.Control) -> None:
         event = Event(json.loads(line), control)
@@ -93,9 +96,9 @@ def train(
             function(event)
 
     path, advice = _dsokr.train(
-        Path(config),
+        file,
         text,
-        [f"{key}={to_toml(value, f'set[{key!r}]')}" for key, value in changes.items()],
+        overrides,
         None if out is None else Path(out),
         bool(resume),
         None if data is None else Path(data),
@@ -105,7 +108,7 @@ def train(
         on_step is not None,
         encoder,
     )
-    _keep_columns(Path(config), path)
+    _keep_columns(file, path)
     kind = Ensemble if (path / "members").is_dir() else Model
     run = kind.load(path, device=device, encoder=encoder)
     run.advice = advice
@@ -149,7 +152,7 @@ def fit(
     that: ``set={"training.learning_rate": 2e-5}``. It reads texts, or vectors where the inputs are.
     """
     read, wanted, names = paired(inputs, outputs)
-    encoder = as_encoder(encoder, vectors=any(isinstance(cell, list) for cell in read))
+    encoder = as_encoder(encoder, lambda: any(isinstance(cell, list) for cell in read))
     if folder is None:
         places = (Path("runs") / ("fit" if at == 1 else f"fit-{at}") for at in itertools.count(1))
         folder = next(path for path in places if not path.exists())
@@ -448,7 +451,7 @@ class Model(_Runs):
         if (self.path / "members").is_dir():
             raise FileError(f"{path}: an ensemble, which dsokr.Ensemble.load reads", str(path))
         self._beyond = beyond
-        self._encoder = as_encoder(encoder)
+        self._encoder = _encoder_of(encoder, self.path)
         self._inner = _dsokr.Runs.open([self.path], self._device, None, False, None, _search(beyond), self._encoder)
         self._columns = _fitted_columns([self.path])
         return self
@@ -544,7 +547,7 @@ class Ensemble(_Runs):
         self.paths = tuple(Path(path).absolute() for path in given)
         root = None if data is None else Path(data).absolute()
         self._options = {"rule": rule, "fit_weights": bool(fit_weights), "data": root, "device": str(device)}
-        self._options |= {"beyond": beyond, "encoder": as_encoder(encoder)}
+        self._options |= {"beyond": beyond, "encoder": _encoder_of(encoder, self.paths[0])}
         self._inner = _dsokr.Runs.open(
             list(self.paths),
             str(device),
@@ -582,6 +585,11 @@ class Ensemble(_Runs):
 
     def __repr__(self) -> str:
         return f"Ensemble({self.names})"
+
+
+def _encoder_of(encoder: Any, run: Path) -> Encoder | None:
+    """The encoder of a run, which reads what that was trained on."""
+    return as_encoder(encoder, lambda: _dsokr.reads_vectors(run / "config.toml", None, []))
 
 
 def _loaded(kind: Any, paths: Any, options: dict[str, Any]) -> Any:
