@@ -160,6 +160,8 @@ def test_dictionaries(tmp_path):
         ([*TEXTS[:-1], "a\udc80"], SMILES, "inputs: the text at 59 holds .*, a surrogate"),
         (TEXTS, [*SMILES[:-1], "a\udc80"], "outputs: the text at 59 holds .*, a surrogate"),
         (TEXTS, [["red", "a\udc80"]] * 60, r"outputs\[0\]: the text at 1 holds .*, a surrogate"),
+        ([], [], "inputs and outputs: no pairs, expected at least 10"),
+        (TEXTS, [None] * 60, "inputs and outputs: 60 pairs, of which none has an input and an output"),
         ("abc", SMILES, "inputs: str"),
         (TEXTS, [object()] * 60, "outputs: object at 0"),
     ],

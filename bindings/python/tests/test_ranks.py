@@ -102,6 +102,7 @@ def test_comparison():
     one, two = rank_scores(better, np.zeros(200, int)), rank_scores(scores, np.zeros(200, int))
     found = one.compare(two)
     assert found["queries"] == 200
+    assert set(found) == {"queries", "mrr", "hits@1", "hits@5", "hits@10", "hits@20"}
     difference = one.reciprocals.mean() - two.reciprocals.mean()
     assert found["mrr"]["difference"] == pytest.approx(difference)
     assert found["mrr"]["ci95"][0] < difference < found["mrr"]["ci95"][1]
@@ -253,6 +254,7 @@ def test_ensembles(problem):
         (lambda pool, z, gold: rank_scores(z, gold), "gold: .*allowed: 0 to 4"),
         (lambda pool, z, gold: rank_scores(z, gold[:3] % 5), "gold: 3 entries for 60 rows"),
         (lambda pool, z, gold: rank_scores(z, gold % 5 - 1), "gold: -1"),
+        (lambda pool, z, gold: rank_scores(z, np.full(60, 2**63 + 1, np.uint64)), "gold: 9223372036854775809 at 0, allowed"),
         (lambda pool, z, gold: rank_scores(z, gold * 0.5), "gold: dtype float64"),
         (lambda pool, z, gold: rank_scores(z * np.nan, gold % 5), "scores: row 0, column 0: NaN"),
         (lambda pool, z, gold: rank_scores(z[:, :0], gold), "scores: 0 columns"),

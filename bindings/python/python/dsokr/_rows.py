@@ -92,6 +92,11 @@ def as_vector(values: Any, name: str, dtype: Any) -> np.ndarray:
         raise ConfigError(f"{name}: shape {array.shape}, expected a vector")
     if np.dtype(dtype).kind == "i" and array.dtype.kind not in "iu" and array.size:
         raise ConfigError(f"{name}: dtype {array.dtype}, allowed: whole numbers")
+    if np.dtype(dtype).kind == "i" and array.dtype.kind == "u" and array.size:
+        most = np.iinfo(dtype).max
+        at = int(array.argmax())
+        if int(array[at]) > most:
+            raise ConfigError(f"{name}: {array[at]} at {at}, allowed: whole numbers up to {most}")
     return _converted(array, name, dtype)
 
 

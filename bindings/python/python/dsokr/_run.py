@@ -152,6 +152,9 @@ def fit(
     that: ``set={"training.learning_rate": 2e-5}``. It reads texts, or vectors where the inputs are.
     """
     read, wanted, names = paired(inputs, outputs)
+    if not any(None not in pair for pair in zip(read, wanted, strict=True)):
+        found = f"{len(read)} pairs, of which none has an input and an output" if read else "no pairs"
+        raise ConfigError(f"inputs and outputs: {found}, expected at least 10 to have training, validation and test pairs")
     encoder = as_encoder(encoder, lambda: any(isinstance(cell, list) for cell in read))
     if folder is None:
         places = (Path("runs") / ("fit" if at == 1 else f"fit-{at}") for at in itertools.count(1))

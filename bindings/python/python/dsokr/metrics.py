@@ -77,7 +77,7 @@ class Ranks:
     def compare(self, other: Ranks, *, resamples: int = 1000, seed: int = 0) -> dict[str, Any]:
         """A paired bootstrap against a second model on the same queries.
 
-        For mrr, hits@1 and hits@10: ``first``, ``second``, ``difference``, its 95 % interval ``ci95``, and
+        For mrr, hits@1, hits@5, hits@10 and hits@20: ``first``, ``second``, ``difference``, its 95 % interval ``ci95``, and
         ``first_better``, the share of the resamples in which this model is better.
         """
         if not isinstance(other, Ranks):
