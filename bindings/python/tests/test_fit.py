@@ -155,6 +155,8 @@ def test_dictionaries(tmp_path):
         (TEXTS, np.zeros((60, 2, 2)), "outputs: shape"),
         ([{1: 0.5, "1": 2.5}] * 60, SMILES, "inputs: a dictionary at 0 with two keys '1'"),
         (TEXTS, [{1: 1, 2: 0}] * 7 + [{1: 0, "1": 1}] * 53, "outputs: a dictionary at 7 with two keys '1'"),
+        ([{"a\udc80": 0.5}] * 60, SMILES, "inputs: names: the text at 0 holds .*, a surrogate"),
+        (TEXTS, [{"a\udc80": 1, "b": 0}] * 60, "outputs: names: the text at 0 holds .*, a surrogate"),
         (set(TEXTS), SMILES, "inputs: set, which has no order"),
         (TEXTS, frozenset(SMILES), "outputs: frozenset, which has no order"),
         ([*TEXTS[:-1], "a\udc80"], SMILES, "inputs: the text at 59 holds .*, a surrogate"),
@@ -296,6 +298,10 @@ def test_numbers_of_queries_are_found_by_the_names_of_their_columns(tmp_path):
     assert np.array_equal(again.encode(frame[["mass", "logP"]]), again.encode(frame))
     by_name = dsokr.fit(rows, y, tmp_path / "rows", seed=0, progress=False)
     assert np.array_equal(by_name.encode(frame[["mass", "logP"]]), expected)
+    turned = dsokr.fit(frame[["mass", "logP"]], y, tmp_path / "turned", seed=0, progress=False)
+    both = dsokr.Ensemble.load([model.path, turned.path])
+    with pytest.raises(dsokr.ConfigError, match="members were fitted on different columns"):
+        both.search(frame)
     plain = dsokr.fit(X[:, :2], y, tmp_path / "plain", seed=0, progress=False)
     assert np.array_equal(plain.encode(frame), expected)
     with pytest.raises(dsokr.ConfigError, match="fitted on inputs without names"):

@@ -17,7 +17,8 @@ class Encoder:
 
     ``module`` is a ``torch.nn.Module``, or a function or class that makes one for a number of coordinates p. It maps a list of n
     texts, or with ``vectors`` a tensor (n, d), to a tensor (n, p), each row from its own input; the mean of the targets is
-    added to it. Without ``vectors`` it reads what the pairs of a fit, the configuration's own encoder or the run read. Optimiser, schedule, losses, early stop, checkpoints and ``resume`` are the configuration's.
+    added to it. Where ``vectors`` is None, it reads what the pairs of a fit, the configuration's own encoder or the run read.
+    Optimiser, schedule, losses, early stop, checkpoints and ``resume`` are the configuration's.
 
     Its parameters are parameters of the trainer with their names behind ``encoder.module.``, which the patterns of
     ``training.groups`` find: ``{"parameters": "embedding", "learning_rate": 1e-4}``. Vectors are not decayed, and
@@ -26,8 +27,7 @@ class Encoder:
     batch normalisation, are kept in checkpoints and in the run. Numbers of the run are 32-bit floats.
 
     It computes on the device of its first parameter, to which vectors are moved, in the type of its first floating one; texts come
-    as a list. Dropout is drawn from
-    the seed and the step. ``Model.load(path, encoder=…)`` takes the same module; the command does not read such runs.
+    as a list. Dropout is drawn from the seed and the step. ``Model.load(path, encoder=…)`` takes the same module; the command does not read such runs.
     """
 
     def __init__(self, module: Any, *, vectors: bool | None = None) -> None:

@@ -36,7 +36,7 @@ def paired(inputs: Any, outputs: Any) -> tuple[list[Cell], list[Cell], list[str]
     (read, names), wanted = _input_cells(inputs), _output_cells(outputs)
     if len(read) != len(wanted):
         raise ConfigError(f"outputs: {len(wanted)}, expected {len(read)}, one for each input")
-    return read, wanted, names
+    return read, wanted, None if names is None else listed(names, "inputs: names")
 
 
 def lines(read: list[Cell], wanted: list[Cell]) -> Iterable[str]:
@@ -77,9 +77,9 @@ def query_frame(columns: dict[str, list[Any]], fitted: list[str] | None) -> np.n
     lacking = next((name for name in fitted if name not in columns), None)
     if lacking is not None:
         raise ConfigError(f"queries: no column {lacking!r}, expected the columns that the model was fitted on: {_list(fitted)}")
-    names = list(columns)
-    _refuse_unknown(names, fitted)
-    return numbers[:, [names.index(name) for name in fitted]]
+    _refuse_unknown(columns, fitted)
+    places = {name: at for at, name in enumerate(columns)}
+    return numbers[:, [places[name] for name in fitted]]
 
 
 def query_dictionaries(cells: list[Any], fitted: list[str] | None) -> np.ndarray:
@@ -90,12 +90,14 @@ def query_dictionaries(cells: list[Any], fitted: list[str] | None) -> np.ndarray
     numbers, names = _of_dictionaries(cells, "queries")
     _refuse_unknown(names, fitted)
     ordered = np.zeros((len(cells), len(fitted)))
-    ordered[:, [fitted.index(name) for name in names]] = numbers
+    places = {name: at for at, name in enumerate(fitted)}
+    ordered[:, [places[name] for name in names]] = numbers
     return ordered
 
 
-def _refuse_unknown(names: list[str], fitted: list[str]) -> None:
-    unknown = next((name for name in names if name not in fitted), None)
+def _refuse_unknown(names: Iterable[str], fitted: list[str]) -> None:
+    known = {*fitted}
+    unknown = next((name for name in names if name not in known), None)
     if unknown is not None:
         raise ConfigError(f"queries: {unknown!r} is none of the columns that the model was fitted on: {_list(fitted)}")
 
@@ -194,6 +196,7 @@ def _output_cell(cell: Any, at: int) -> Cell:
 
 def _several(matrix: np.ndarray, names: list[str]) -> list[Cell]:
     """Label sets of a matrix of 0 and 1, a number of a single column, rankings, and else several numbers a row."""
+    names = listed(names, "outputs: names")
     missing = np.isnan(matrix).any(1)
     filled = matrix[~missing]
     if matrix.shape[1] == 1:

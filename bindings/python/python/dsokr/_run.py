@@ -218,19 +218,15 @@ def _members(run: Path) -> list[Path]:
     return sorted(path for path in members.iterdir() if path.is_dir()) if members.is_dir() else [run]
 
 
-def _fitted_columns(runs: Iterable[Path]) -> list[str] | None:
-    """The names of the input columns that models were fitted on; None where they keep none.
-
-    Raises ``ConfigError`` where they differ: members of an ensemble answer the same queries.
-    """
-    found: list[str] | None = None
+def _fitted_columns(runs: Iterable[Path]) -> list[list[str]]:
+    """The names of the input columns that models were fitted on, each list of names once."""
+    found: list[list[str]] = []
     for path in (member for run in runs for member in _members(run)):
         file = path / _INPUT_COLUMNS
         # numbered columns have no names
         names = _json(file).get("named") if file.exists() else None
-        if found is not None and names is not None and names != found:
-            raise ConfigError(f"paths: {path} was fitted on the columns {names}, expected {found}, as the runs before")
-        found = found if names is None else names
+        if names is not None and names not in found:
+            found.append(names)
     return found
 
 
@@ -289,8 +285,15 @@ class _Runs:
     """What a model and an ensemble share."""
 
     _inner: _dsokr.Runs
-    _columns: list[str] | None
-    """The names of the input columns that the model was fitted on, where it keeps them."""
+    _columns: list[list[str]]
+    """The names of the input columns that the models were fitted on, where they keep them; of members several that differ."""
+
+    def _fitted(self) -> list[str] | None:
+        """The names of the columns of queries, where the models know them."""
+        if len(self._columns) > 1:
+            one, other, *_ = self._columns
+            raise ConfigError(f"queries: members were fitted on different columns, {one} and {other}: ask each of them by itself")
+        return self._columns[0] if self._columns else None
 
     @overload
     def search(
@@ -337,7 +340,7 @@ class _Runs:
         those among all candidates.
         """
         coverage = None if coverage is None else real(coverage, "coverage")
-        answers = self._inner.search(_queries(query, self._columns), whole(k, "k", 0), coverage, candidates, filter)
+        answers = self._inner.search(_queries(query, self._fitted()), whole(k, "k", 0), coverage, candidates, filter)
         found = []
         for hits, cells, best, quantiles, beyond, cautions in answers:
             each = [Hit(*hit, one) for hit, one in zip(hits, json.loads(cells), strict=True)]
@@ -461,7 +464,7 @@ class Model(_Runs):
 
     def encode(self, queries: str | Iterable[str] | Any) -> np.ndarray:
         """Predicted coordinates: (p,) of a text, (n, p) float32 of several, or of rows where the model reads vectors."""
-        found = self._inner.embed(_queries(queries, self._columns), False)
+        found = self._inner.embed(_queries(queries, self._fitted()), False)
         return found[0] if isinstance(queries, str) else found
 
     def rank(
@@ -475,7 +478,7 @@ class Model(_Runs):
         """Ranks the gold candidate, by id, of each text, or of each row where the model reads vectors; scores are those of
         ``search``, with the reranker of the model. ``lists`` and ``missing`` are those of ``Candidates.rank``.
         """
-        given = _queries(queries, self._columns)
+        given = _queries(queries, self._fitted())
         _refuse_dictionary(gold, "gold", "ids")
         names = [str(at) for at in range(len(given))]
         return Ranks(
