@@ -142,10 +142,10 @@ def fit(
     The names of a frame's columns, or of dictionaries, are kept: queries of the model that have names are read by these, in any
     order, and other names are refused.
 
-    ``folder`` gets pairs.jsonl, the configuration pairs.toml, names of columns as input-columns.json, and the run directory run; default: the first free one of
-    runs/fit, runs/fit-2, …. Where the training ends before it has a state to go on from, nothing is left there. ``set``,
-    ``seed``, ``device``, ``force``, ``callback``, ``on_step`` and ``encoder`` are those of ``train``. With ``progress`` the
-    lines of the logger ``dsokr`` are printed on standard error, unless the program handles them.
+    ``folder`` gets pairs.jsonl, the configuration pairs.toml, names of columns as input-columns.json, and the run directory run;
+    default: the first free one of runs/fit, runs/fit-2, …. Where the training ends before it has a state to go on from, nothing
+    is left there. ``set``, ``seed``, ``device``, ``force``, ``callback``, ``on_step`` and ``encoder`` are those of ``train``. With
+    ``progress`` the lines of the logger ``dsokr`` are printed on standard error, unless the program handles them.
 
     With an ``encoder``, a ``torch.nn.Module`` or a function that makes one for p coordinates, the module learns by AdamW at
     a rate of 1e-3 for at most 40 epochs, and the parameters that are best on the validation pairs are kept; ``set`` changes
