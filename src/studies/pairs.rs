@@ -1,5 +1,6 @@
 //! The recommended model for pairs of an input and an output, which nobody has described: what `dsokr.fit` is in Python.
 
+use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -11,7 +12,7 @@ use crate::config::{Config, EncoderTable};
 use crate::error::{Error, ensure, ensure_run};
 use crate::fit::{Request, Trained};
 use crate::run_dir::write_text;
-use crate::studies::init::{Choices, KindName, StatedKind, Survey};
+use crate::studies::init::{CLASSES, Choices, KindName, ROWS_OF_A_CLASS, StatedKind, Survey};
 
 /// The files of a folder of pairs.
 const TABLE: &str = "pairs.jsonl";
@@ -44,7 +45,8 @@ pub fn fit_pairs(
     let lines = pairs.map(|(input, output)| {
         json!({ "input": input.as_ref(), "output": output.as_ref() }).to_string() + "\n"
     });
-    let config = write_pairs(scratch.path(), lines, None)?;
+    // all outputs are texts here, also numbers
+    let config = write_table(scratch.path(), &lines.collect::<String>(), None, None)?;
     let config = Config::load(config)?;
     let out = Some(scratch.path().join("run"));
     let mut trained = Request { out, ..Request::new(&config)? }.run(&mut ())?;
@@ -55,13 +57,27 @@ pub fn fit_pairs(
 /// Writes pairs and the recommended configuration for them into a folder, which is made if it does not exist: a table, of
 /// which each line is a JSON object with `input` and `output`, and a configuration that names it. With an `encoder` the
 /// configuration trains that by gradient descent, in the place of a kernel machine. Returns the path of the configuration.
-/// Where this fails, nothing is left there.
+/// Where this fails, nothing is left there. Pairs that are left out, since their input or output is of another kind than the
+/// others or says that there is none, are a warning. Texts of whole numbers that recur, such as `"1"`, are names of classes.
 ///
 /// # Errors
 /// A folder that has pairs already; lines that cannot be read; fewer than ten pairs; what the file system reports.
 pub fn write_pairs(
     folder: &Path,
     lines: impl IntoIterator<Item = impl AsRef<str>>,
+    encoder: Option<EncoderTable>,
+) -> Result<PathBuf, Error> {
+    let text: String = lines.into_iter().map(|line| line.as_ref().to_owned()).collect();
+    let kind = kind_of_lists(&text).or_else(|| kind_of_texts(&text));
+    write_table(folder, &text, kind, encoder)
+}
+
+/// Writes a table of pairs and the recommended configuration for them, as [`write_pairs`] does; outputs are of this `kind`, where
+/// it is known.
+fn write_table(
+    folder: &Path,
+    text: &str,
+    kind: Option<KindName>,
     encoder: Option<EncoderTable>,
 ) -> Result<PathBuf, Error> {
     let table = folder.join(TABLE);
@@ -71,8 +87,7 @@ pub fn write_pairs(
     }
     let is_new = !folder.exists();
     create_folder(folder).map_err(Error::io(folder))?;
-    let text: String = lines.into_iter().map(|line| line.as_ref().to_owned()).collect();
-    let stated = kind_of_lists(&text).map(|kind| StatedKind { column: OUTPUT.into(), kind });
+    let stated = kind.map(|kind| StatedKind { column: OUTPUT.into(), kind });
     let choices = Choices {
         input: Some("input".into()),
         outputs: vec![OUTPUT.into()],
@@ -80,18 +95,41 @@ pub fn write_pairs(
         encoder,
         ..Choices::default()
     };
-    let written = write_text(&table, &text)
-        .and_then(|()| Survey::read(&table, &choices)?.write(&config, false));
-    if let Err(error) = written {
-        for file in [&table, &config] {
-            let _ = fs::remove_file(file);
+    let written = write_text(&table, text).and_then(|()| {
+        let survey = Survey::read(&table, &choices)?;
+        survey.write(&config, false)?;
+        Ok(survey)
+    });
+    match written {
+        Ok(survey) => {
+            warn_of_skipped(&survey);
+            Ok(config)
         }
-        if is_new {
-            let _ = fs::remove_dir(folder);
+        Err(error) => {
+            for file in [&table, &config] {
+                let _ = fs::remove_file(file);
+            }
+            if is_new {
+                let _ = fs::remove_dir(folder);
+            }
+            Err(error)
         }
-        return Err(error);
     }
-    Ok(config)
+}
+
+/// Warns of pairs that the training leaves out. The configuration expects them, so the training itself only informs of them.
+fn warn_of_skipped(survey: &Survey) {
+    let skipped = survey.skipped();
+    if skipped > 0 {
+        tracing::warn!(
+            "{}: {skipped} of {} pairs are left out: their input is not {}, or their output not {}, as \"NA\" is not; \
+             the training names the first ones at the level of information",
+            survey.table.display(),
+            survey.rows,
+            survey.input.kind.one(),
+            survey.output.kind.one(),
+        );
+    }
 }
 
 /// Returns the kind of outputs that are lists of texts: sets of labels, which the cells that a table makes of them need not
@@ -122,9 +160,48 @@ fn kind_of_lists(lines: &str) -> Option<KindName> {
     }
 }
 
+/// Returns classes for outputs that are texts of whole numbers of which a few recur: names such as `01` and `1`, which the cells
+/// of a table could not tell from numbers. None elsewhere.
+fn kind_of_texts(lines: &str) -> Option<KindName> {
+    #[derive(Deserialize)]
+    struct Pair {
+        output: Option<String>,
+    }
+    let mut counts: HashMap<String, usize> = HashMap::new();
+    for line in lines.lines() {
+        let Pair { output } = serde_json::from_str(line).ok()?;
+        let Some(name) = output else { continue };
+        name.parse::<i64>().ok()?;
+        *counts.entry(name).or_default() += 1;
+    }
+    let rows: usize = counts.values().sum();
+    let classes = counts.len();
+    let recur = (2..=CLASSES).contains(&classes) && ROWS_OF_A_CLASS * classes <= rows;
+    recur.then_some(KindName::Classes)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn texts_of_whole_numbers_that_recur_are_names_of_classes() {
+        let rows = |output: fn(usize) -> serde_json::Value| -> String {
+            let row = |at| json!({ "input": at, "output": output(at) }).to_string() + "\n";
+            (0..100).map(row).collect()
+        };
+        let classes = Some(KindName::Classes);
+        assert_eq!(kind_of_texts(&rows(|at| json!((at % 3).to_string()))), classes);
+        assert_eq!(kind_of_texts(&rows(|at| json!(["01", "1", "2"][at % 3]))), classes);
+        assert_eq!(kind_of_texts(&rows(|at| json!(["-1", "1", "2"].get(at % 4)))), classes);
+        // numbers, texts of real numbers, of ages, and of one number
+        assert_eq!(kind_of_texts(&rows(|at| json!(at % 3))), None);
+        assert_eq!(kind_of_texts(&rows(|at| json!(["0.53", "1", "2"][at % 3]))), None);
+        assert_eq!(kind_of_texts(&rows(|at| json!((at % 40).to_string()))), None);
+        assert_eq!(kind_of_texts(&rows(|_| json!("1"))), None);
+        assert_eq!(kind_of_texts(&rows(|_| json!(["1"]))), None);
+        assert_eq!(kind_of_texts(""), None);
+    }
 
     #[test]
     fn lists_of_texts_are_label_sets_or_classes_whatever_their_labels() {

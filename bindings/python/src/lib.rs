@@ -43,7 +43,8 @@ mod _dsokr {
     #[cfg(feature = "run")]
     #[pymodule_export]
     use crate::run::{
-        Control, Evaluation, Runs, compare_runs, demo, quickstart, train, write_pairs,
+        Control, Evaluation, Runs, compare_runs, demo, quickstart, reads_vectors, train,
+        write_pairs,
     };
 
     #[pymodule_init]

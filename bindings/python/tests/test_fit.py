@@ -3,6 +3,8 @@
 import importlib
 import json
 import logging
+import pickle
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -85,6 +87,12 @@ def test_tensors(tmp_path):
     torch = pytest.importorskip("torch")
     model = dsokr.fit(torch.tensor(X), torch.tensor([len(smiles) for smiles in SMILES]), tmp_path / "run")
     assert written(model)[1] == {"input": X[1].tolist(), "output": len(SMILES[1])}
+    # quarters are exact in bfloat16
+    quarters = torch.tensor((4 * X).round() / 4)
+    for at, tensor in enumerate((quarters.bfloat16(), quarters.clone().requires_grad_(), quarters.to_sparse())):
+        model = dsokr.fit(tensor, SMILES, tmp_path / str(at), seed=0, progress=False)
+        assert written(model)[1] == {"input": quarters[1].tolist(), "output": SMILES[1]}
+        assert np.array_equal(model.encode(tensor), model.encode(quarters))
 
 
 def test_missing_values_are_left_out(tmp_path, caplog):
@@ -95,6 +103,29 @@ def test_missing_values_are_left_out(tmp_path, caplog):
         model = dsokr.fit(texts, smiles, tmp_path / "run")
     assert written(model) == [{"input": text, "output": own} for text, own in zip(TEXTS[2:-2], SMILES[2:-2])]
     assert "4 of 60 pairs lack an input or an output and are left out, the first one at 0" in caplog.text
+
+
+def test_outputs_that_say_nothing_are_left_out_with_a_warning(tmp_path, caplog):
+    """Also where the program has not set the level of information."""
+    with caplog.at_level(logging.WARNING, logger="dsokr"):
+        model = dsokr.fit(TEXTS, ["NA", "US", "DE"] * 20, tmp_path / "run", progress=False)
+    assert "20 of 60 pairs are left out" in caplog.text
+    assert model.config["data"]["bad_rows"] == 20
+    caplog.clear()
+    with caplog.at_level(logging.WARNING, logger="dsokr"):
+        dsokr.fit(TEXTS, ["FR", "US", "DE"] * 20, tmp_path / "whole", progress=False)
+    assert "pairs are left out" not in caplog.text
+
+
+def test_texts_of_whole_numbers_that_recur_are_names(tmp_path):
+    """The texts "01" and "1" are two classes; texts of real numbers are numbers, as numbers are."""
+    for at, outputs in enumerate((["1", "2", "3"], ["01", "1", "2"])):
+        model = dsokr.fit(TEXTS, outputs * 20, tmp_path / str(at), progress=False)
+        assert model.config["output"]["features"]["kind"] == "classes", outputs
+        assert {hits[0].label for hits in model.search(TEXTS, k=1)} <= {*outputs}
+    for at, outputs in enumerate((["0.53", "1.25", "2.5"], [1, 2, 3])):
+        model = dsokr.fit(TEXTS, outputs * 20, tmp_path / f"numbers-{at}", progress=False)
+        assert model.config["output"]["features"]["kind"] == "numbers", outputs
 
 
 def test_dictionaries(tmp_path):
@@ -122,6 +153,17 @@ def test_dictionaries(tmp_path):
         (dict(enumerate(TEXTS)), SMILES, "inputs: a dictionary"),
         ({"a": "b"}, {"c": "C"}, "is a key of only one"),
         (TEXTS, np.zeros((60, 2, 2)), "outputs: shape"),
+        ([{1: 0.5, "1": 2.5}] * 60, SMILES, "inputs: a dictionary at 0 with two keys '1'"),
+        (TEXTS, [{1: 1, 2: 0}] * 7 + [{1: 0, "1": 1}] * 53, "outputs: a dictionary at 7 with two keys '1'"),
+        ([{"a\udc80": 0.5}] * 60, SMILES, "inputs: names: the text at 0 holds .*, a surrogate"),
+        (TEXTS, [{"a\udc80": 1, "b": 0}] * 60, "outputs: names: the text at 0 holds .*, a surrogate"),
+        (set(TEXTS), SMILES, "inputs: set, which has no order"),
+        (TEXTS, frozenset(SMILES), "outputs: frozenset, which has no order"),
+        ([*TEXTS[:-1], "a\udc80"], SMILES, "inputs: the text at 59 holds .*, a surrogate"),
+        (TEXTS, [*SMILES[:-1], "a\udc80"], "outputs: the text at 59 holds .*, a surrogate"),
+        (TEXTS, [["red", "a\udc80"]] * 60, r"outputs\[0\]: the text at 1 holds .*, a surrogate"),
+        ([], [], "inputs and outputs: no pairs, expected at least 10"),
+        (TEXTS, [None] * 60, "inputs and outputs: 60 pairs, of which none has an input and an output"),
         ("abc", SMILES, "inputs: str"),
         (TEXTS, [object()] * 60, "outputs: object at 0"),
     ],
@@ -129,6 +171,17 @@ def test_dictionaries(tmp_path):
 def test_wrong_pairs(tmp_path, inputs, outputs, message):
     with pytest.raises(dsokr.ConfigError, match=message):
         dsokr.fit(inputs, outputs, tmp_path / "new")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_columns_with_one_name_are_refused(tmp_path):
+    """A number and its text are one name."""
+    pandas = pytest.importorskip("pandas")
+    for names in ([1, "1"], ["a", "a"]):
+        frame = pandas.DataFrame(X[:, :2], columns=names)
+        for inputs, outputs in ((frame, SMILES), (TEXTS, frame)):
+            with pytest.raises(dsokr.ConfigError, match=f"two columns '{names[1]}'"):
+                dsokr.fit(inputs, outputs, tmp_path / "new")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -213,3 +266,43 @@ def test_queries_are_what_inputs_are(tmp_path):
     expected = model.encode(numbers[:, None])
     for queries in [numbers, numbers.tolist(), *frames({"a": numbers})]:
         assert np.array_equal(model.encode(queries), expected), type(queries)
+
+
+def test_numbers_of_queries_are_found_by_the_names_of_their_columns(tmp_path):
+    """As scikit-learn does, other names are refused; the order may be another."""
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(X[:, :2], columns=["logP", "mass"])
+    y = X[:, 0] - 3 * X[:, 1]
+    model = dsokr.fit(frame, y, tmp_path / "fit", seed=0, progress=False)
+    expected = model.encode(frame)
+    moved = tmp_path / "moved"
+    shutil.copytree(model.path, moved)
+    for each in (model, dsokr.Model.load(moved), dsokr.Ensemble.load(model.path), pickle.loads(pickle.dumps(model))):
+        right, turned = (each.search(queries, k=1) for queries in (frame, frame[["mass", "logP"]]))
+        assert [hits.quantiles for hits in right] == [hits.quantiles for hits in turned]
+    rows = frame.to_dict("records")
+    for queries in [frame[["mass", "logP"]], X[:, :2], rows, *frames({"mass": X[:, 1], "logP": X[:, 0]})]:
+        assert np.array_equal(model.encode(queries), expected), type(queries)
+    # a name that a dictionary lacks is 0 there, as in a fit
+    assert np.array_equal(model.encode([{"mass": 0.5}]), model.encode([[0.0, 0.5]]))
+    for queries, message in [
+        (frame.rename(columns={"mass": "a"}), "queries: no column 'mass', expected the columns that the model was fitted on: logP, mass"),
+        (frame.assign(extra=1.0), "queries: 'extra' is none of the columns that the model was fitted on: logP, mass"),
+        (pandas.DataFrame(X[:, :2], columns=["a", "a"]), "two columns 'a'"),
+        ([{"mass": 1.0, "charge": 2.0}], "queries: 'charge' is none of the columns"),
+    ]:
+        with pytest.raises(dsokr.ConfigError, match=message):
+            model.encode(queries)
+    # a training that goes on, or starts again, keeps them
+    again = dsokr.train(tmp_path / "fit" / "pairs.toml", out=tmp_path / "again")
+    assert np.array_equal(again.encode(frame[["mass", "logP"]]), again.encode(frame))
+    by_name = dsokr.fit(rows, y, tmp_path / "rows", seed=0, progress=False)
+    assert np.array_equal(by_name.encode(frame[["mass", "logP"]]), expected)
+    turned = dsokr.fit(frame[["mass", "logP"]], y, tmp_path / "turned", seed=0, progress=False)
+    both = dsokr.Ensemble.load([model.path, turned.path])
+    with pytest.raises(dsokr.ConfigError, match="members were fitted on different columns"):
+        both.search(frame)
+    plain = dsokr.fit(X[:, :2], y, tmp_path / "plain", seed=0, progress=False)
+    assert np.array_equal(plain.encode(frame), expected)
+    with pytest.raises(dsokr.ConfigError, match="fitted on inputs without names"):
+        plain.encode(rows)

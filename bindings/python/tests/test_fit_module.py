@@ -66,6 +66,21 @@ def test_every_kind_of_output_is_fitted_at_once(tmp_path, kind):
 def test_vectors_are_read_without_being_named(tmp_path):
     model = dsokr.fit(X, SMILES, tmp_path / "run", encoder=lambda p: torch.nn.Linear(4, p), seed=1, progress=False)
     assert model.config["encoder"]["vectors"] and model.encode(X[:2]).shape[0] == 2
+    # nor when the model is read again, or its training goes on
+    linear = torch.nn.Linear(4, model.candidates.dim)
+    for encoder in (linear, dsokr.Encoder(linear), dsokr.Encoder(linear, vectors=True)):
+        assert np.array_equal(dsokr.Model.load(model.path, encoder=encoder).encode(X), model.encode(X))
+        assert dsokr.Ensemble.load(model.path, encoder=encoder).search(X[:2], k=3) == model.search(X[:2], k=3)
+    config = tmp_path / "run" / "pairs.toml"
+    more = dsokr.train(config, out=model.path, resume=True, encoder=linear, seed=1, set={"training.epochs": 41})
+    assert more.encode(X).shape == model.encode(X).shape
+    with pytest.raises(dsokr.ConfigError, match="the module that was trained, which reads vectors"):
+        dsokr.Model.load(model.path, encoder=dsokr.Encoder(linear, vectors=False))
+    # of a configuration with an encoder of its own
+    plain = dsokr.fit(X, SMILES, tmp_path / "plain", seed=1, progress=False)
+    assert plain.config["encoder"]["kind"] != "module"
+    other = dsokr.train(tmp_path / "plain" / "pairs.toml", out=tmp_path / "other", encoder=lambda p: torch.nn.Linear(4, p))
+    assert other.config["encoder"]["vectors"]
 
 
 class Broken(Bag):

@@ -281,6 +281,17 @@ def test_buffers_that_are_not_of_the_state_are_not_kept(config, tmp_path):
     assert np.array_equal(model.encode(["a steroid"]), plain.encode(["a steroid"]))
 
 
+class Returning(Words):
+    """What a function makes of the coordinates."""
+
+    def __init__(self, p, function):
+        super().__init__(p)
+        self.function = function
+
+    def forward(self, texts):
+        return self.function(super().forward(texts))
+
+
 @pytest.mark.parametrize(
     ("encoder", "error", "message"),
     [
@@ -291,6 +302,8 @@ def test_buffers_that_are_not_of_the_state_are_not_kept(config, tmp_path):
         (lambda p: Words(p).requires_grad_(False), dsokr.ConfigError, "without parameters"),
         (lambda p: Words(p + 1), dsokr.ConfigError, r"shape \(.*, 201\), expected \(.*, 200\)"),
         (lambda p: torch.nn.Identity(), dsokr.ConfigError, "without parameters"),
+        (lambda p: Returning(p, lambda z: (z, None)), dsokr.ConfigError, r"the module returns tuple, expected a tensor \(.*, 200\)"),
+        (lambda p: Returning(p, lambda z: None), dsokr.ConfigError, "the module returns NoneType"),
         (3, dsokr.ConfigError, "encoder: int"),
         (dsokr.Encoder(Words, vectors=True), dsokr.ConfigError, "vectors"),
     ],

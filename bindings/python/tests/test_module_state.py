@@ -227,6 +227,20 @@ def test_modules_of_other_types(problem, dtype):
     assert np.array_equal(again.encode(texts), model.encode(texts))
 
 
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float16, torch.bfloat16])
+def test_modules_of_other_types_read_vectors(tmp_path, dtype):
+    """As a loop of PyTorch would give them vectors: in the type of the module."""
+    x = np.random.default_rng(0).standard_normal((60, 4)).round(3)
+
+    def linear(p):
+        return torch.nn.Linear(4, p).to(dtype)
+
+    options = {"encoder": linear, "seed": 1, "progress": False, "set": {"training.epochs": 2}}
+    model = dsokr.fit(x, x @ [1.0, -2.0, 0.5, 0.0], tmp_path / "run", **options)
+    coordinates = model.encode(x[:5])
+    assert coordinates.shape[0] == 5 and np.isfinite(coordinates).all()
+
+
 def test_a_module_learns_twice_from_its_first_values(problem):
     """The second training does not go on from what the first one has left in the module."""
     _, texts, _ = problem

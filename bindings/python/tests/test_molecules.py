@@ -47,6 +47,7 @@ def test_canonical_and_drawing():
         (lambda: molecules.features("CCO"), "smiles: str"),
         (lambda: molecules.features(["CCO", 3]), "smiles: int at 1"),
         (lambda: molecules.features(["CCO", None]), "smiles: None, a missing value, at 1"),
+        (lambda: molecules.canonical(["CCO", "C\udc80"]), "smiles: the text at 1 holds .*, a surrogate"),
         (lambda: molecules.features(["CCO"], "morgana"), "kind: .*morgana"),
         (lambda: molecules.features(["CCO"], radios=2), "kind: .*radios"),
         (lambda: molecules.features(["CCO"], width=0), "width"),

@@ -102,6 +102,7 @@ def test_comparison():
     one, two = rank_scores(better, np.zeros(200, int)), rank_scores(scores, np.zeros(200, int))
     found = one.compare(two)
     assert found["queries"] == 200
+    assert set(found) == {"queries", "mrr", "hits@1", "hits@5", "hits@10", "hits@20"}
     difference = one.reciprocals.mean() - two.reciprocals.mean()
     assert found["mrr"]["difference"] == pytest.approx(difference)
     assert found["mrr"]["ci95"][0] < difference < found["mrr"]["ci95"][1]
@@ -153,7 +154,9 @@ def test_lists_of_candidates(problem):
     points, z, gold = problem
     rng = np.random.default_rng(5)
     lists = [np.unique(np.append(rng.integers(0, 300, 12), own)) for own in gold]
-    found = dsokr.Candidates.from_points(points).rank(z, gold, lists=lists)
+    pool = dsokr.Candidates.from_points(points)
+    found = pool.rank(z, gold, lists=lists)
+    assert np.array_equal(pool.rank(z, gold, lists=[set(own.tolist()) for own in lists]).ranks, found.ranks)
     for at, own in enumerate(lists):
         scores = z[at] @ points[own].T
         bar = z[at] @ points[gold[at]]
@@ -222,6 +225,7 @@ def test_ensembles(problem):
         (lambda pool, z, gold: pool.rank(z, gold[:5]), "gold: 5 entries, expected 60"),
         (lambda pool, z, gold: pool.rank(z, "gold"), "gold: str"),
         (lambda pool, z, gold: pool.rank(z, 5), "gold: int"),
+        (lambda pool, z, gold: pool.rank(z, {*gold.tolist()}), "gold: set, which has no order"),
         (lambda pool, z, gold: pool.rank(z, gold, queries=["a"]), "queries: 1 entries"),
         (lambda pool, z, gold: pool.rank(z, gold, missing="ignore"), "missing: 'ignore'"),
         (lambda pool, z, gold: pool.rank(z, gold, lists=[[0]] * 3), "3 candidate lists|lists"),
@@ -229,6 +233,7 @@ def test_ensembles(problem):
         (lambda pool, z, gold: pool.rank(z, gold, lists=[[]] * 60), "gold: .*not among its candidates"),
         (lambda pool, z, gold: pool.rank(z[:0], []).metrics(), "no queries"),
         (lambda pool, z, gold: pool.rank(z, gold).metrics(k=[0]), "k: 0"),
+        (lambda pool, z, gold: pool.rank(z, gold).metrics(k=5), "k: 5, expected a list"),
         (lambda pool, z, gold: pool.rank(z, gold).metrics(ci=0.9), "ci: 0.9"),
         (lambda pool, z, gold: pool.rank(z, gold).metrics(ci=0.95, resamples=3), "3 bootstrap resamples"),
         (lambda pool, z, gold: pool.top_k(z, 0), "0"),
@@ -249,6 +254,7 @@ def test_ensembles(problem):
         (lambda pool, z, gold: rank_scores(z, gold), "gold: .*allowed: 0 to 4"),
         (lambda pool, z, gold: rank_scores(z, gold[:3] % 5), "gold: 3 entries for 60 rows"),
         (lambda pool, z, gold: rank_scores(z, gold % 5 - 1), "gold: -1"),
+        (lambda pool, z, gold: rank_scores(z, np.full(60, 2**63 + 1, np.uint64)), "gold: 9223372036854775809 at 0, allowed"),
         (lambda pool, z, gold: rank_scores(z, gold * 0.5), "gold: dtype float64"),
         (lambda pool, z, gold: rank_scores(z * np.nan, gold % 5), "scores: row 0, column 0: NaN"),
         (lambda pool, z, gold: rank_scores(z[:, :0], gold), "scores: 0 columns"),

@@ -114,6 +114,21 @@ def test_lists_and_dlpack():
     assert np.array_equal(dsokr.as_rows(Tensor(array)).toarray(), array)
 
 
+def test_tensors_that_numpy_has_no_form_for():
+    """Tensors that require gradients, sparse ones, and those of bfloat16, which NumPy lacks, have the numbers that PyTorch prints."""
+    torch = pytest.importorskip("torch")
+    dense = torch.tensor([[0.5, 0.0], [0.0, -3.0], [1.25, 2.0]])
+    same = [dense.clone().requires_grad_(), dense.bfloat16(), dense.bfloat16().requires_grad_(), dense.half()]
+    same += [dense.to_sparse(), dense.to_sparse_csr(), dense.double().to_sparse()]
+    for tensor in same:
+        assert np.array_equal(dsokr.as_rows(tensor).toarray(), dense.numpy()), (tensor.dtype, tensor.layout)
+    points = dsokr.Candidates.from_points(dense)
+    for tensor in same:
+        assert np.array_equal(points.rank(tensor, [0, 1, 2]).ranks, points.rank(dense, [0, 1, 2]).ranks)
+        expected = dsokr.metrics.rank_scores(dense, [0, 1, 1]).ranks
+        assert np.array_equal(dsokr.metrics.rank_scores(tensor, [0, 1, 1]).ranks, expected)
+
+
 def test_scipy():
     sparse = pytest.importorskip("scipy.sparse")
     dense = np.random.default_rng(0).integers(0, 3, (20, 30)) * (np.random.default_rng(1).random((20, 30)) < 0.2)

@@ -1,5 +1,6 @@
 """Training and trained models give what the command gives, to the last digit."""
 
+import copy
 import itertools
 import json
 import logging
@@ -92,12 +93,12 @@ def test_pairs_are_fitted_in_one_line(tmp_path, monkeypatch):
     pairs = [(f"an {name} with {n} carbons", "C" * n + end) for n in range(1, 21) for name, end in kinds]
     texts, smiles = zip(*pairs, strict=True)
     model = dsokr.fit(texts, smiles, callback=lines.append)
-    assert model.path == Path("runs/fit/run") and model.metrics["mrr"] > 2 * model.metrics["chance"]["mrr"]
+    assert model.path == tmp_path / "runs/fit/run" and model.metrics["mrr"] > 2 * model.metrics["chance"]["mrr"]
     assert [hit.label for hit in model.search("an amine with 3 carbons", k=60)].count("CCCN") == 1
     # a kernel machine has one line
     assert len(lines) == 1 and lines[0]["metrics"]["mrr"] > 0
     labels = dsokr.fit(texts, [{name, str(n % 3)} for n in range(20) for name, _ in kinds])
-    assert labels.path == Path("runs/fit-2/run") and labels.metrics["f1"] > 0
+    assert labels.path == tmp_path / "runs/fit-2/run" and labels.metrics["f1"] > 0
     numbers = dsokr.fit(np.array(texts), np.arange(60.0) % 20, tmp_path / "numbers", seed=3)
     assert numbers.config["seed"] == 3 and "pinball" in numbers.metrics
     with pytest.raises(dsokr.FileError, match="pairs.jsonl exists"):
@@ -169,6 +170,9 @@ def test_trackers_hear_the_log(lines, model, tmp_path, monkeypatch):
     # an evaluation within an epoch has no whole number of epochs
     dsokr.log_to(tracker)({**lines[-1], "step": 7, "epoch": 0.14})
     assert tracker.logged[-1][0] == 7 and all(isinstance(step, int) for step, _ in tracker.logged)
+    # on_step has no metrics
+    dsokr.log_to(tracker)({"step": 8, "epoch": 0.2, "loss": 0.5, "learning_rate": 0.1})
+    assert tracker.logged[-1] == (8, {"step": 8, "epoch": 0.2, "loss": 0.5, "learning_rate": 0.1})
     assert last["validation/hits_10"] == lines[-1]["metrics"]["hits@10"]
     mlflow = pytest.importorskip("mlflow")
     monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
@@ -202,8 +206,22 @@ def test_a_model_is_read_from_its_folder(model):
     assert np.array_equal(again.encode(TEXTS), model.encode(TEXTS))
     assert again.evaluate("validation").metrics == model.evaluate("validation").metrics
     assert again.evaluate("validation").metrics == model.log[-1]["metrics"] or not model.log[-1]["best"]
-    copy = pickle.loads(pickle.dumps(model))
-    assert copy.search(TEXTS[0]) == model.search(TEXTS[0])
+    copied = pickle.loads(pickle.dumps(model))
+    assert copied.search(TEXTS[0]) == model.search(TEXTS[0])
+
+
+def test_a_model_is_the_same_in_another_working_directory(model, tmp_path, monkeypatch):
+    """The place of a run is that at the time of loading, also where another run lies at the same relative path."""
+    monkeypatch.chdir(model.path.parent)
+    loaded = dsokr.Model.load(model.path.name), dsokr.Ensemble.load([Path(model.path.name)], data="..")
+    sent = [pickle.dumps(run) for run in loaded]
+    (tmp_path / model.path.name).mkdir()
+    monkeypatch.chdir(tmp_path)
+    for run in (*loaded, *map(pickle.loads, sent), *map(copy.deepcopy, loaded)):
+        assert run.search(TEXTS[0]) == model.search(TEXTS[0])
+    assert loaded[0].path == model.path and loaded[1].paths == (model.path,)
+    assert loaded[0].metrics == loaded[1].metrics == model.metrics
+    assert loaded[0].basis.rank == model.basis.rank and loaded[0].log == model.log
 
 
 def test_encode_search_and_rank(model):
@@ -570,6 +588,7 @@ def test_a_fork_after_members_trained_at_once(tmp_path):
         ({"set": {"training.epoch": 1}}, dsokr.ConfigError, "with set: .*epoch"),
         ({"set": {"training.epochs": None}}, dsokr.ConfigError, r"set\['training.epochs'\]: None"),
         ({"set": {"": 1}}, dsokr.ConfigError, "set: "),
+        ({"set": {"training.epochs": np.array([1, 2])}}, dsokr.ConfigError, "training.epochs"),
         ({"set": {"encoder.hidden": [10**12]}}, dsokr.ConfigError, "encoder.hidden.* or force=True"),
         ({"seed": -1}, dsokr.ConfigError, "seed: -1"),
         ({"device": "gpu"}, dsokr.ConfigError, "device: .*not a device"),
@@ -608,6 +627,18 @@ def test_wrong_models(model, folder):
         model.evaluate(queries=folder / "q.tsv")
     with pytest.raises(dsokr.ConfigError, match="coordinates"):
         model.evaluate(coordinates=np.ones((3, 3)))
+    for call, message in [
+        (lambda: model.search("a\udc80", k=1), r"queries: the text at 0 holds '\\udc80' at its position 1, a surrogate"),
+        (lambda: model.encode([TEXTS[0], "a\udc80"]), "queries: the text at 1 holds .*, a surrogate"),
+        (lambda: model.score("a\udc80", ["CCO"]), "texts: the text at 0 holds .*, a surrogate"),
+        (lambda: model.score([TEXTS[0]], "C\udc80"), "molecules: the text at 0 holds .*, a surrogate"),
+        (lambda: model.search(TEXTS[0], coverage="x"), "coverage: 'x', expected a number"),
+        (lambda: model.calibration("x"), "coverage: 'x', expected a number"),
+        (lambda: model.evaluate(least_candidates="x"), "least_candidates: 'x', expected a whole number"),
+        (lambda: dsokr.compare([model]), "evaluations: list, expected a dict"),
+    ]:
+        with pytest.raises(dsokr.ConfigError, match=message):
+            call()
     assert model.search([]) == [] and model.encode([]).shape == (0, model.candidates.dim)
 
 

@@ -91,6 +91,12 @@ def test_a_loss_is_trained_after_it_was_measured(problem):
     assert trained.item() == pytest.approx(measured.item()) and torch.isfinite(z.grad).all()
 
 
+def test_targets_of_no_index(problem):
+    """As an array of NumPy, no pairs are an empty part."""
+    _, targets, _ = problem
+    assert len(targets[[]]) == 0 and targets[[]].coordinates.shape == targets.coordinates[[]].shape
+
+
 def test_wrong_losses(problem):
     psi, targets, _ = problem
     z = torch.zeros(2, psi.rank)

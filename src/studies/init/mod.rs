@@ -28,6 +28,7 @@ use crate::run_dir::{check_not_read, write_text};
 use crate::targets::constant_kernels;
 pub use columns::{Column, Exceptions, LONGEST_EXAMPLE, Lists, PointsAndCommas};
 pub use division::Division;
+pub(crate) use guess::{CLASSES, ROWS_OF_A_CLASS};
 pub use header::{HeaderContent, HeaderLine};
 pub use join::{Joined, join};
 pub use kind::{ColumnKind, KindName, StatedKind};

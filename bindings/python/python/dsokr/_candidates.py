@@ -231,7 +231,9 @@ def lists_of_ids(lists: Sequence[Iterable[Any]] | None) -> list[list[str]] | Non
     """The candidates of each query, by id; None where all queries share all candidates."""
     if lists is None:
         return None
-    return [texts(ids, f"lists[{at}]") for at, ids in enumerate(lists)]
+    # those of a set are ranked whatever their order
+    ordered = (sorted(ids, key=str) if isinstance(ids, (set, frozenset)) else ids for ids in lists)
+    return [texts(ids, f"lists[{at}]") for at, ids in enumerate(ordered)]
 
 
 def rank_ensemble(

@@ -6,7 +6,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Final, SupportsFloat, SupportsIndex, final
 
-__all__ = ["__version__", "Basis", "Candidates", "Control", "Evaluation", "Graph", "GraphVocabulary", "KernelMachine", "Ranks", "Rows", "Runs", "canonical_smiles", "compare_runs", "demo", "drawing", "edit_distances", "kernel_matrix", "leverage_scores", "molecule_features", "molecule_graphs", "quickstart", "rank_ensemble", "rank_scores", "sketch_matrix", "train", "write_pairs"]
+__all__ = ["__version__", "Basis", "Candidates", "Control", "Evaluation", "Graph", "GraphVocabulary", "KernelMachine", "Ranks", "Rows", "Runs", "canonical_smiles", "compare_runs", "demo", "drawing", "edit_distances", "kernel_matrix", "leverage_scores", "molecule_features", "molecule_graphs", "quickstart", "rank_ensemble", "rank_scores", "reads_vectors", "sketch_matrix", "train", "write_pairs"]
 
 __version__: Final[str]
 
@@ -520,6 +520,12 @@ def rank_ensemble(members: SupportsGetItem[int, tuple[Candidates, NDArray[float3
 def rank_scores(scores: NDArray[float32] | NDArray[float64], gold: NDArray[int64]) -> Ranks:
     """
     Ranks of the gold columns of a matrix of scores, one row a query; higher is better.
+    """
+
+def reads_vectors(config: str | PathLike[str], text: str | None, overrides: SupportsGetItem[int, str]) -> bool:
+    """
+    Whether the encoder of a configuration reads vectors, of a file or, with `text`, of this TOML; false for one that cannot be
+    read, which whoever uses it refuses.
     """
 
 def sketch_matrix(sketch: str, size: SupportsIndex, n: SupportsIndex, seed: SupportsIndex, scores: SupportsGetItem[int, SupportsFloat | SupportsIndex] | None) -> NDArray[float64]:

@@ -171,6 +171,8 @@ def compare(evaluations: Mapping[str, Evaluation], *, resamples: int = 10_000) -
 
     ``evaluations`` are at least two by name, on the same queries among the same candidates.
     """
+    if not isinstance(evaluations, Mapping):
+        raise ConfigError(f"evaluations: {type(evaluations).__name__}, expected a dict of evaluations by name")
     for name, evaluation in evaluations.items():
         if not isinstance(evaluation, Evaluation):
             raise ConfigError(f"evaluations[{name!r}]: {type(evaluation).__name__}, expected a dsokr.Evaluation")

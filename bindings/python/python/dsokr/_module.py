@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Callable
 from typing import Any
@@ -16,7 +17,8 @@ class Encoder:
 
     ``module`` is a ``torch.nn.Module``, or a function or class that makes one for a number of coordinates p. It maps a list of n
     texts, or with ``vectors`` a tensor (n, d), to a tensor (n, p), each row from its own input; the mean of the targets is
-    added to it. Optimiser, schedule, losses, early stop, checkpoints and ``resume`` are the configuration's.
+    added to it. Where ``vectors`` is None, it reads what the pairs of a fit, the configuration's own encoder or the run read.
+    Optimiser, schedule, losses, early stop, checkpoints and ``resume`` are the configuration's.
 
     Its parameters are parameters of the trainer with their names behind ``encoder.module.``, which the patterns of
     ``training.groups`` find: ``{"parameters": "embedding", "learning_rate": 1e-4}``. Vectors are not decayed, and
@@ -24,15 +26,23 @@ class Encoder:
     ``requires_grad`` stay as they are. They and the buffers of the module's ``state_dict``, such as the running statistics of
     batch normalisation, are kept in checkpoints and in the run. Numbers of the run are 32-bit floats.
 
-    It computes on the device of its first parameter, to which vectors are moved; texts come as a list. Dropout is drawn from
-    the seed and the step. ``Model.load(path, encoder=…)`` takes the same module; the command does not read such runs.
+    It computes on the device of its first parameter, to which vectors are moved, in the type of its first floating one; texts come
+    as a list. Dropout is drawn from the seed and the step. ``Model.load(path, encoder=…)`` takes the same module; the command does not read such runs.
     """
 
-    def __init__(self, module: Any, *, vectors: bool = False) -> None:
-        self.vectors = bool(vectors)
+    def __init__(self, module: Any, *, vectors: bool | None = None) -> None:
+        self.vectors = None if vectors is None else bool(vectors)
         self._module = module
         # later trainings start from these values too
         self._start = None if _is_factory(module) else _Opened(module, None)
+
+    def reading(self, vectors: bool) -> Encoder:
+        """The encoder for inputs that are vectors, or texts, unless it says itself which it reads."""
+        if self.vectors is not None:
+            return self
+        found = copy.copy(self)
+        found.vectors = vectors
+        return found
 
     def open(self, p: int, seed: int) -> _Opened:
         """The module for p coordinates, for the trainer."""
@@ -71,6 +81,8 @@ class _Opened:
         self._device = self._parameters[0].device
         self.parameters = _described(parameters) if start is None else start.parameters
         self.buffers = _described(buffers) if start is None else start.buffers
+        # one is trained, and complex ones are refused above
+        self._dtype = next(each.dtype for each in self._parameters if each.is_floating_point())
 
     def forward(
         self,
@@ -98,12 +110,14 @@ class _Opened:
             for buffer, array in zip(self._buffers, buffers, strict=True):
                 _fill(buffer, torch.from_numpy(array))
         self._module.train(training)
-        inputs = torch.from_numpy(inputs).to(self._device) if isinstance(inputs, np.ndarray) else inputs
+        inputs = torch.from_numpy(inputs).to(self._device, self._dtype) if isinstance(inputs, np.ndarray) else inputs
         drawn = [self._device] if self._device.type == "cuda" else []
         with torch.random.fork_rng(devices=drawn), torch.set_grad_enabled(training):
             if training:
                 torch.manual_seed(key)
             z = self._module(inputs)
+        if not isinstance(z, torch.Tensor):
+            raise ConfigError(f"encoder: the module returns {type(z).__name__}, expected a tensor ({len(inputs)}, {self._p})")
         if tuple(z.shape) != (len(inputs), self._p):
             raise ConfigError(f"encoder: coordinates of shape {tuple(z.shape)}, expected ({len(inputs)}, {self._p})")
         changed = [_array(each).ravel() for each in self._buffers] if training else []
@@ -155,6 +169,9 @@ def _described(tensors: dict[str, Any]) -> list[tuple[str, list[int], np.ndarray
     return found
 
 
-def as_encoder(encoder: Encoder | Callable[[int], Any] | Any | None, *, vectors: bool = False) -> Encoder | None:
+def as_encoder(encoder: Encoder | Callable[[int], Any] | Any | None, vectors: Callable[[], bool]) -> Encoder | None:
     """An encoder of the trainer from a module, or a function that makes one, which reads texts or ``vectors``."""
-    return encoder if encoder is None or isinstance(encoder, Encoder) else Encoder(encoder, vectors=vectors)
+    if encoder is None:
+        return None
+    encoder = encoder if isinstance(encoder, Encoder) else Encoder(encoder)
+    return encoder.reading(vectors()) if encoder.vectors is None else encoder

@@ -21,8 +21,9 @@ from ._rows import as_array, is_missing, listed, texts
 Cell = str | bool | int | float | list[str] | list[int] | list[float] | None
 
 
-def paired(inputs: Any, outputs: Any) -> tuple[list[Cell], list[Cell]]:
-    """The cells of both columns, as many in each; where both are dictionaries, by their keys."""
+def paired(inputs: Any, outputs: Any) -> tuple[list[Cell], list[Cell], list[str] | None]:
+    """The cells of both columns, as many in each; where both are dictionaries, by their keys. The last are the names of the
+    numbers of each input, where a frame or dictionaries name them."""
     mappings = [isinstance(values, Mapping) for values in (inputs, outputs)]
     if all(mappings):
         unpaired = [key for key in outputs if key not in inputs] + [key for key in inputs if key not in outputs]
@@ -32,10 +33,10 @@ def paired(inputs: Any, outputs: Any) -> tuple[list[Cell], list[Cell]]:
     elif any(mappings):
         name = "inputs" if mappings[0] else "outputs"
         raise ConfigError(f"{name}: a dictionary, expected a list, or dictionaries for both with the same keys")
-    read, wanted = _input_cells(inputs), _output_cells(outputs)
+    (read, names), wanted = _input_cells(inputs), _output_cells(outputs)
     if len(read) != len(wanted):
         raise ConfigError(f"outputs: {len(wanted)}, expected {len(read)}, one for each input")
-    return read, wanted
+    return read, wanted, None if names is None else listed(names, "inputs: names")
 
 
 def lines(read: list[Cell], wanted: list[Cell]) -> Iterable[str]:
@@ -45,24 +46,66 @@ def lines(read: list[Cell], wanted: list[Cell]) -> Iterable[str]:
             yield json.dumps({"input": text, "output": output}, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def _input_cells(values: Any) -> list[Cell]:
-    """Texts as they are, and numbers as vectors."""
+def _input_cells(values: Any) -> tuple[list[Cell], list[str] | None]:
+    """Texts as they are, and numbers as vectors; and the names of the numbers of each vector, where they have some."""
     columns = frame_columns(values)
     if columns is not None:
-        return _matrix_cells(_numeric(columns, "inputs"), "inputs") if len(columns) > 1 else _input_cells(only_column(columns))
+        if len(columns) == 1:
+            return _input_cells(only_column(columns))
+        return _matrix_cells(_numeric(columns, "inputs"), "inputs"), list(columns)
     matrix = _matrix(values, "inputs")
     if matrix is not None:
-        return _matrix_cells(matrix, "inputs")
+        return _matrix_cells(matrix, "inputs"), None
     cells = [_plain(cell) for cell in listed(values, "inputs")]
     if any(isinstance(cell, Mapping) for cell in cells):
-        return _matrix_cells(_of_dictionaries(cells, "inputs")[0], "inputs")
+        numbers, names = _of_dictionaries(cells, "inputs")
+        return _matrix_cells(numbers, "inputs"), names
     read = [_input_cell(cell, at) for at, cell in enumerate(cells)]
     are_rows = {isinstance(cell, list) for cell in read if cell is not None}
     if len(are_rows) > 1:
         raise ConfigError("inputs: texts and numbers, expected one kind of input")
     if True in are_rows:
         _shared_width(read, "inputs")
-    return read
+    return read, None
+
+
+def query_frame(columns: dict[str, list[Any]], fitted: list[str] | None) -> np.ndarray:
+    """The numbers of a frame of queries, in the order of the columns that the model was fitted on, where it knows these."""
+    numbers = _numeric(columns, "queries")
+    if fitted is None:
+        return numbers
+    lacking = next((name for name in fitted if name not in columns), None)
+    if lacking is not None:
+        raise ConfigError(f"queries: no column {lacking!r}, expected the columns that the model was fitted on: {_list(fitted)}")
+    _refuse_unknown(columns, fitted)
+    places = {name: at for at, name in enumerate(columns)}
+    return numbers[:, [places[name] for name in fitted]]
+
+
+def query_dictionaries(cells: list[Any], fitted: list[str] | None) -> np.ndarray:
+    """The numbers of dictionaries as queries, in the order of the names that the model was fitted on. A name that a row lacks is
+    0 there."""
+    if fitted is None:
+        raise ConfigError("queries: dictionaries, and the model was fitted on inputs without names: expected what it was fitted on")
+    numbers, names = _of_dictionaries(cells, "queries")
+    _refuse_unknown(names, fitted)
+    ordered = np.zeros((len(cells), len(fitted)))
+    places = {name: at for at, name in enumerate(fitted)}
+    ordered[:, [places[name] for name in names]] = numbers
+    return ordered
+
+
+def _refuse_unknown(names: Iterable[str], fitted: list[str]) -> None:
+    known = {*fitted}
+    unknown = next((name for name in names if name not in known), None)
+    if unknown is not None:
+        raise ConfigError(f"queries: {unknown!r} is none of the columns that the model was fitted on: {_list(fitted)}")
+
+
+def _list(names: list[str]) -> str:
+    """The first names of a list, and how many there are more."""
+    more = len(names) - 10
+    return ", ".join(names[:10]) + (f" and {more} more" if more > 0 else "")
 
 
 def _plain(cell: Any) -> Any:
@@ -107,7 +150,7 @@ def _output_cells(values: Any) -> list[Cell]:
 def _labels_or_plain(cell: Any, at: int) -> Any:
     """The names of the labels of a set, where numbers are names too; other cells as numbers of Python."""
     if isinstance(cell, (set, frozenset)):
-        return sorted(texts(cell, f"outputs[{at}]"))
+        return sorted(texts(list(cell), f"outputs[{at}]"))
     return _plain(cell)
 
 
@@ -138,7 +181,7 @@ def _output_cell(cell: Any, at: int) -> Cell:
     if isinstance(cell, (list, tuple)):
         parts = [_plain(part) for part in cell]
         if all(isinstance(part, str) for part in parts):
-            return [*parts]
+            return listed(parts, f"outputs[{at}]")
         if all(isinstance(part, (int, float)) and not isinstance(part, bool) for part in parts):
             return [part if isinstance(part, int) else _finite(part, "outputs", at) for part in parts]
         raise ConfigError(f"outputs: {cell!r} at {at}, expected a list of texts or of numbers")
@@ -153,6 +196,7 @@ def _output_cell(cell: Any, at: int) -> Cell:
 
 def _several(matrix: np.ndarray, names: list[str]) -> list[Cell]:
     """Label sets of a matrix of 0 and 1, a number of a single column, rankings, and else several numbers a row."""
+    names = listed(names, "outputs: names")
     missing = np.isnan(matrix).any(1)
     filled = matrix[~missing]
     if matrix.shape[1] == 1:
@@ -214,8 +258,9 @@ def frame_columns(values: Any) -> dict[str, list[Any]] | None:
     if not hasattr(values, "columns"):
         return None
     names = list(getattr(values, "column_names", None) or values.columns)
-    repeated = next((name for name in names if names.count(name) > 1), None)
-    if repeated is not None:
+    # 1 and "1" are one name where the columns are kept
+    repeated, count = Counter(map(str, names)).most_common(1)[0] if names else ("", 0)
+    if count > 1:
         raise ConfigError(f"a frame with two columns {repeated!r}, expected different names")
     try:
         return {str(name): listed(values[name], str(name)) for name in names}
@@ -248,8 +293,13 @@ def _of_dictionaries(cells: list[Any], name: str) -> tuple[np.ndarray, list[str]
     for at, cell in enumerate(cells):
         if not is_missing(cell) and not isinstance(cell, Mapping):
             raise ConfigError(f"{name}: {type(cell).__name__} at {at} among dictionaries, expected a dictionary")
-        for key in cell if isinstance(cell, Mapping) else ():
-            names.setdefault(str(key), len(names))
+        own = [str(key) for key in cell] if isinstance(cell, Mapping) else []
+        for key in own:
+            names.setdefault(key, len(names))
+        # 1 and "1" are one name
+        if len({*own}) < len(own):
+            repeated = next(key for key, count in Counter(own).items() if count > 1)
+            raise ConfigError(f"{name}: a dictionary at {at} with two keys {repeated!r} as texts, expected different names")
     matrix = np.zeros((len(cells), len(names)))
     for at, cell in enumerate(cells):
         if is_missing(cell):

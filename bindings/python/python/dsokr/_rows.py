@@ -16,7 +16,7 @@ from ._errors import ConfigError
 
 def as_array(values: Any, name: str) -> np.ndarray:
     """A NumPy array of numbers, without a copy where there is one already."""
-    values = _unmasked(values, name)
+    values = _detached(_unmasked(values, name))
     # Arrow exports columns of plain numbers only
     if not isinstance(values, np.ndarray) and hasattr(values, "__dlpack__") and not hasattr(values, "to_pylist"):
         try:
@@ -53,6 +53,19 @@ def _unboxed(array: np.ndarray, name: str) -> np.ndarray:
         raise ConfigError(f"{name}: not an array of numbers: {error}") from error
 
 
+def _detached(values: Any) -> Any:
+    """A tensor of PyTorch as NumPy reads it: without gradients, dense, and of a type that NumPy has. Other values as they are."""
+    if not hasattr(values, "detach") or not hasattr(values, "is_floating_point"):
+        return values
+    values = values.detach()
+    if str(values.layout) != "torch.strided":
+        values = values.to_dense()
+    if values.is_floating_point() and str(values.dtype) not in ("torch.float16", "torch.float32", "torch.float64"):
+        # bfloat16, and floats of 8 bits; a float32 holds all of them
+        values = values.float()
+    return values
+
+
 def _unmasked(values: Any, name: str) -> Any:
     """The data of an array whose mask hides nothing; a mask says that there is no number, which nothing here can use."""
     if not isinstance(values, np.ma.MaskedArray):
@@ -79,6 +92,11 @@ def as_vector(values: Any, name: str, dtype: Any) -> np.ndarray:
         raise ConfigError(f"{name}: shape {array.shape}, expected a vector")
     if np.dtype(dtype).kind == "i" and array.dtype.kind not in "iu" and array.size:
         raise ConfigError(f"{name}: dtype {array.dtype}, allowed: whole numbers")
+    if np.dtype(dtype).kind == "i" and array.dtype.kind == "u" and array.size:
+        most = np.iinfo(dtype).max
+        at = int(array.argmax())
+        if int(array[at]) > most:
+            raise ConfigError(f"{name}: {array[at]} at {at}, allowed: whole numbers up to {most}")
     return _converted(array, name, dtype)
 
 
@@ -112,7 +130,8 @@ def as_rows(values: Any, name: str = "Y") -> Rows:
     """Rows from what the functions of this package take.
 
     - ``Rows``: themselves.
-    - A matrix of numbers, as NumPy or by DLPack: copied once, as float32. Whole numbers that a float32 rounds are refused.
+    - A matrix of numbers, as NumPy or by DLPack: copied once, as float32. Whole numbers that a float32 rounds are refused. Tensors
+      of PyTorch may require gradients, be sparse, or hold bfloat16.
     - A matrix of bool: packed into bits.
     - A sparse matrix or array of SciPy: its non-zeros are copied.
     """
@@ -161,15 +180,33 @@ def join_rows(parts: Iterable[Any]) -> Rows:
 
 def listed(values: Any, name: str, of: str = "texts or numbers") -> list[Any]:
     """The values of a list, an array, a tensor or a column of a frame as objects of Python; None where there is none. Those
-    of a dictionary are its keys."""
+    of a dictionary are its keys. A set has no order, and is refused."""
     if isinstance(values, (str, bytes)) or not hasattr(values, "__iter__"):
         raise ConfigError(f"{name}: {type(values).__name__}, expected a list of {of}")
-    for method in ("tolist", "to_list", "to_pylist"):
-        if hasattr(values, method):
-            found = getattr(values, method)()
-            # of an array without dimensions
-            return found if isinstance(found, list) else [found]
-    return [value.tolist() if hasattr(value, "tolist") else value for value in values]
+    if isinstance(values, (set, frozenset)):
+        raise ConfigError(f"{name}: {type(values).__name__}, which has no order: expected a list of {of}")
+    values = _detached(values)
+    method = next((method for method in ("tolist", "to_list", "to_pylist") if hasattr(values, method)), None)
+    if method is None:
+        found = [value.tolist() if hasattr(value, "tolist") else value for value in values]
+    else:
+        found = getattr(values, method)()
+        # of an array without dimensions
+        found = found if isinstance(found, list) else [found]
+    for at, value in enumerate(found):
+        if isinstance(value, str) and not value.isascii():
+            _refuse_surrogates(value, name, at)
+    return found
+
+
+def _refuse_surrogates(value: str, name: str, at: int) -> None:
+    """Refuses a text that is no Unicode: a part of it was read as bytes, or cut within a character."""
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        remedy = "read the text with its own encoding, or replace the character"
+        message = f"{value[error.start]!r} at its position {error.start}, a surrogate, which no text in UTF-8 has: {remedy}"
+        raise ConfigError(f"{name}: the text at {at} holds {message}") from None
 
 
 def is_missing(value: Any) -> bool:

@@ -23,14 +23,19 @@ from ._evaluation import Evaluation
 from ._event import Event
 from ._hits import Hit, Hits
 from ._module import Encoder, as_encoder
-from ._pairs import Cell, frame_columns, lines, only_column, paired
+from ._pairs import Cell, frame_columns, lines, only_column, paired, query_dictionaries, query_frame
 from ._progress import LOGGER, shown
 from ._dsokr import Rows
-from ._rows import as_matrix, as_rows, is_missing, listed, texts, whole
+from ._rows import as_matrix, as_rows, is_missing, listed, real, texts, whole
 from ._tables import Device, Missing, Rule, Split, to_json, to_toml
 from .metrics import Ranks
 
 PathLike = str | os.PathLike[str]
+
+# the configuration that a fit writes
+_PAIRS_CONFIG = "pairs.toml"
+# of a run directory, as the trainer writes it for inputs in several columns, and beside the pairs of a fit
+_INPUT_COLUMNS = "input-columns.json"
 
 
 def train(
@@ -73,13 +78,16 @@ def train(
     changes = dict(set or {})
     if seed is not None:
         changes["seed"] = whole(seed, "seed", 0, 2**63 - 1)
-    encoder = as_encoder(encoder)
-    if encoder is not None:
-        changes = {"encoder": {"kind": "module", "vectors": encoder.vectors}, **changes}
     text = None
     if isinstance(config, Mapping):
         text = "".join(f"{key} = {to_toml(value, key)}\n" for key, value in config.items())
         config = ""
+    file = Path(config)
+    overrides = [f"{key}={to_toml(value, f'set[{key!r}]')}" for key, value in changes.items()]
+    encoder = as_encoder(encoder, lambda: _dsokr.reads_vectors(file, text, overrides))
+    if encoder is not None:
+        table = {"kind": "module", "vectors": encoder.vectors}
+        overrides = [f"encoder={to_toml(table, 'encoder')}", *overrides]
 
     def tell(line: str, control: _dsokr.Control) -> None:
         event = Event(json.loads(line), control)
@@ -88,9 +96,9 @@ def train(
             function(event)
 
     path, advice = _dsokr.train(
-        Path(config),
+        file,
         text,
-        [f"{key}={to_toml(value, f'set[{key!r}]')}" for key, value in changes.items()],
+        overrides,
         None if out is None else Path(out),
         bool(resume),
         None if data is None else Path(data),
@@ -100,6 +108,7 @@ def train(
         on_step is not None,
         encoder,
     )
+    _keep_columns(file, path)
     kind = Ensemble if (path / "members").is_dir() else Model
     run = kind.load(path, device=device, encoder=encoder)
     run.advice = advice
@@ -124,28 +133,34 @@ def fit(
 
     Both are lists, arrays, tensors, or columns and frames of pandas, polars and Arrow. Inputs are texts, or vectors: the rows
     of a matrix, also a sparse one, or of a frame with several columns of numbers. Outputs are SMILES, label sets (sets, lists
-    of texts, or a matrix or frame of 0 and 1), classes (two values, or a few names that recur; three or more whole numbers are
-    numbers: give names such as "c0"), rankings (lists of the ranks 1 to m), numbers, several numbers (a matrix), or texts;
+    of texts, or a matrix or frame of 0 and 1), classes (two values, or a few names that recur, also texts such as "1"; three or
+    more whole numbers are numbers), rankings (lists of the ranks 1 to m), numbers, several numbers (a matrix), or texts;
     which of these is found out, as ``dsokr init`` does. Dictionaries are rows by name; two dictionaries in the place of
     lists are paired by their keys. Lists of numbers have one length. Pairs that lack a value (None, NaN, NA) are left out, with
     a warning. A tenth of the pairs is for validation, and a tenth for the test.
 
-    ``folder`` gets pairs.jsonl, the configuration pairs.toml and the run directory run; default: the first free one of
-    runs/fit, runs/fit-2, …. Where the training ends before it has a state to go on from, nothing is left there. ``set``,
-    ``seed``, ``device``, ``force``, ``callback``, ``on_step`` and ``encoder`` are those of ``train``. With ``progress`` the
-    lines of the logger ``dsokr`` are printed on standard error, unless the program handles them.
+    The names of a frame's columns, or of dictionaries, are kept: queries of the model that have names are read by these, in any
+    order, and other names are refused.
+
+    ``folder`` gets pairs.jsonl, the configuration pairs.toml, names of columns as input-columns.json, and the run directory run;
+    default: the first free one of runs/fit, runs/fit-2, …. Where the training ends before it has a state to go on from, nothing
+    is left there. ``set``, ``seed``, ``device``, ``force``, ``callback``, ``on_step`` and ``encoder`` are those of ``train``. With
+    ``progress`` the lines of the logger ``dsokr`` are printed on standard error, unless the program handles them.
 
     With an ``encoder``, a ``torch.nn.Module`` or a function that makes one for p coordinates, the module learns by AdamW at
     a rate of 1e-3 for at most 40 epochs, and the parameters that are best on the validation pairs are kept; ``set`` changes
     that: ``set={"training.learning_rate": 2e-5}``. It reads texts, or vectors where the inputs are.
     """
-    cells = paired(inputs, outputs)
-    encoder = as_encoder(encoder, vectors=any(isinstance(cell, list) for cell in cells[0]))
+    read, wanted, names = paired(inputs, outputs)
+    if not any(None not in pair for pair in zip(read, wanted, strict=True)):
+        found = f"{len(read)} pairs, of which none has an input and an output" if read else "no pairs"
+        raise ConfigError(f"inputs and outputs: {found}, expected at least 10 to have training, validation and test pairs")
+    encoder = as_encoder(encoder, lambda: any(isinstance(cell, list) for cell in read))
     if folder is None:
-        names = (Path("runs") / ("fit" if at == 1 else f"fit-{at}") for at in itertools.count(1))
-        folder = next(path for path in names if not path.exists())
+        places = (Path("runs") / ("fit" if at == 1 else f"fit-{at}") for at in itertools.count(1))
+        folder = next(path for path in places if not path.exists())
     folder = Path(folder)
-    table, config = folder / "pairs.jsonl", folder / "pairs.toml"
+    table, config, columns = folder / "pairs.jsonl", folder / _PAIRS_CONFIG, folder / _INPUT_COLUMNS
     if table.exists():
         remedy = f"dsokr.train({str(config)!r}) trains on it, or name a different folder"
         raise file_error(f"{table} exists: {remedy}", str(table), errno.EEXIST)
@@ -155,9 +170,15 @@ def fit(
     is_new, has_run = not folder.exists(), run.exists()
     try:
         with shown(progress):
-            _warn_of_lacking(*cells)
+            _warn_of_lacking(read, wanted)
+            written = _dsokr.write_pairs(folder, list(lines(read, wanted)), encoder)
+            if names is None:
+                # those of a fit before, whose pairs were deleted
+                columns.unlink(missing_ok=True)
+            else:
+                columns.write_text(json.dumps({"named": {"inputs": names}}) + "\n", encoding="utf-8")
             return train(
-                _dsokr.write_pairs(folder, list(lines(*cells)), encoder),
+                written,
                 out=run,
                 set=set,
                 seed=seed,
@@ -173,9 +194,40 @@ def fit(
             shutil.rmtree(run, ignore_errors=True)
             table.unlink(missing_ok=True)
             config.unlink(missing_ok=True)
+            columns.unlink(missing_ok=True)
             if is_new and folder.exists():
                 folder.rmdir()
         raise
+
+
+def _keep_columns(config: Path, run: Path) -> None:
+    """Copies the names of the input columns that a fit has written beside its configuration into the run directory, of an ensemble
+    into those of its members."""
+    if config.name != _PAIRS_CONFIG:
+        return
+    names = config.with_name(_INPUT_COLUMNS)
+    if not names.exists():
+        return
+    for folder in _members(run):
+        shutil.copyfile(names, folder / _INPUT_COLUMNS)
+
+
+def _members(run: Path) -> list[Path]:
+    """The run directories of the members of an ensemble's directory, or a model's own."""
+    members = run / "members"
+    return sorted(path for path in members.iterdir() if path.is_dir()) if members.is_dir() else [run]
+
+
+def _fitted_columns(runs: Iterable[Path]) -> list[list[str]]:
+    """The names of the input columns that models were fitted on, each list of names once."""
+    found: list[list[str]] = []
+    for path in (member for run in runs for member in _members(run)):
+        file = path / _INPUT_COLUMNS
+        # numbered columns have no names
+        names = _json(file).get("named", {}).get("inputs") if file.exists() else None
+        if names and names not in found:
+            found.append(names)
+    return found
 
 
 def _warn_of_lacking(inputs: list[Cell], outputs: list[Cell]) -> None:
@@ -197,7 +249,7 @@ def demo() -> Model:
 
 
 def log_to(tracker: Any) -> Callable[[dict[str, Any]], None]:
-    """A callback of ``train`` that sends the numbers of each line to a tracker.
+    """A callback of ``train`` that sends the numbers of each line to a tracker; as ``on_step`` those of each step.
 
     ``tracker`` has ``log_metrics(numbers, step=…)``, as MLflow and its client, or ``log(numbers, step=…)``, as the modules
     and runs of Weights & Biases and trackio. Names have "_" in the place of "@", which MLflow refuses; steps are those of the training, whole numbers.
@@ -214,7 +266,8 @@ def log_to(tracker: Any) -> Callable[[dict[str, Any]], None]:
 
     def log(line: dict[str, Any]) -> None:
         line = dict(line)
-        metrics = line.pop("metrics")
+        # a step has none
+        metrics = line.pop("metrics", {})
         send({**dict(numbers(line)), **dict(numbers(metrics, "validation/"))}, step=line["step"])
 
     return log
@@ -232,6 +285,15 @@ class _Runs:
     """What a model and an ensemble share."""
 
     _inner: _dsokr.Runs
+    _columns: list[list[str]]
+    """The names of the input columns that the models were fitted on, where they keep them; of members several that differ."""
+
+    def _fitted(self) -> list[str] | None:
+        """The names of the columns of queries, where the models know them."""
+        if len(self._columns) > 1:
+            one, other, *_ = self._columns
+            raise ConfigError(f"queries: members were fitted on different columns, {one} and {other}: ask each of them by itself")
+        return self._columns[0] if self._columns else None
 
     @overload
     def search(
@@ -265,7 +327,8 @@ class _Runs:
         filter: str | None = None,
     ) -> Hits | list[Hits]:
         """The ``k`` best candidates for a text, or for each of several texts; for a model that reads vectors, of rows. Columns
-        and frames are those of ``fit``.
+        and frames are those of ``fit``: where a model was fitted on a frame, or on dictionaries, numbers are found by the names
+        that it had, in any order, and other names are refused.
 
         With ``coverage``, such as 0.9, in their place the smallest set that holds a right output with this probability;
         ``calibration`` says what it is calibrated on. The ``candidates`` of each spectrum are those with the precursor's
@@ -276,8 +339,8 @@ class _Runs:
         compares columns of the candidates, and of molecules mass, formula, group and similarity("SMILES"). Ranks stay
         those among all candidates.
         """
-        coverage = None if coverage is None else float(coverage)
-        answers = self._inner.search(_queries(query), whole(k, "k", 0), coverage, candidates, filter)
+        coverage = None if coverage is None else real(coverage, "coverage")
+        answers = self._inner.search(_queries(query, self._fitted()), whole(k, "k", 0), coverage, candidates, filter)
         found = []
         for hits, cells, best, quantiles, beyond, cautions in answers:
             each = [Hit(*hit, one) for hit, one in zip(hits, json.loads(cells), strict=True)]
@@ -309,7 +372,7 @@ class _Runs:
     def calibration(self, coverage: float, *, candidates: str | None = None) -> dict[str, Any]:
         """What sets of candidates with this coverage are calibrated on: ``on`` the validation split or held-out predictions,
         the number of ``queries``, and a ``caution`` where λ, checkpoints or the like were chosen on these too."""
-        return json.loads(self._inner.calibration(float(coverage), candidates))
+        return json.loads(self._inner.calibration(real(coverage, "coverage"), candidates))
 
     def evaluate(
         self,
@@ -347,7 +410,7 @@ class _Runs:
                 query_id,
                 bool(filter_known),
                 None if candidates is None else os.fspath(candidates),
-                None if least_candidates is None else int(least_candidates),
+                None if least_candidates is None else whole(least_candidates, "least_candidates", 0),
                 None if missing_gold is None else missing_rule(missing_gold, "missing_gold"),
                 bool(mces),
                 None if data is None else Path(data),
@@ -370,7 +433,7 @@ class Model(_Runs):
     """A trained model: the run directory that ``train`` or the command has written."""
 
     path: Path
-    """The run directory."""
+    """The run directory, absolute."""
     advice: Sequence[str] = ()
     """After ``train``: advice on the configuration and the data."""
     _device: str
@@ -388,18 +451,20 @@ class Model(_Runs):
         with ``True`` by their defaults: the attribute ``beyond`` of ``Hits``, and of the metrics of an evaluation.
         """
         self = cls.__new__(cls)
-        self.path = Path(path)
+        # a later change of the working directory must not make a different run of it
+        self.path = Path(path).absolute()
         self._device = str(device)
         if (self.path / "members").is_dir():
             raise FileError(f"{path}: an ensemble, which dsokr.Ensemble.load reads", str(path))
         self._beyond = beyond
-        self._encoder = as_encoder(encoder)
+        self._encoder = _encoder_of(encoder, self.path)
         self._inner = _dsokr.Runs.open([self.path], self._device, None, False, None, _search(beyond), self._encoder)
+        self._columns = _fitted_columns([self.path])
         return self
 
     def encode(self, queries: str | Iterable[str] | Any) -> np.ndarray:
         """Predicted coordinates: (p,) of a text, (n, p) float32 of several, or of rows where the model reads vectors."""
-        found = self._inner.embed(_queries(queries), False)
+        found = self._inner.embed(_queries(queries, self._fitted()), False)
         return found[0] if isinstance(queries, str) else found
 
     def rank(
@@ -413,7 +478,7 @@ class Model(_Runs):
         """Ranks the gold candidate, by id, of each text, or of each row where the model reads vectors; scores are those of
         ``search``, with the reranker of the model. ``lists`` and ``missing`` are those of ``Candidates.rank``.
         """
-        given = _queries(queries)
+        given = _queries(queries, self._fitted())
         _refuse_dictionary(gold, "gold", "ids")
         names = [str(at) for at in range(len(given))]
         return Ranks(
@@ -458,7 +523,7 @@ class Ensemble(_Runs):
     """Trained models whose scores or ranks are combined."""
 
     paths: tuple[Path, ...]
-    """The run directories."""
+    """The run directories, absolute."""
     advice: Sequence[str] = ()
     _options: dict[str, Any]
 
@@ -484,18 +549,21 @@ class Ensemble(_Runs):
         if not given:
             raise ConfigError("paths: none, at least 1 is needed")
         self = cls.__new__(cls)
-        self.paths = tuple(Path(path) for path in given)
-        self._options = {"rule": rule, "fit_weights": bool(fit_weights), "data": data, "device": str(device)}
-        self._options |= {"beyond": beyond, "encoder": as_encoder(encoder)}
+        # a later change of the working directory must not make different runs of them
+        self.paths = tuple(Path(path).absolute() for path in given)
+        root = None if data is None else Path(data).absolute()
+        self._options = {"rule": rule, "fit_weights": bool(fit_weights), "data": root, "device": str(device)}
+        self._options |= {"beyond": beyond, "encoder": _encoder_of(encoder, self.paths[0])}
         self._inner = _dsokr.Runs.open(
             list(self.paths),
             str(device),
             None if rule is None else to_json(rule, "rule"),
             bool(fit_weights),
-            None if data is None else Path(data),
+            root,
             _search(beyond),
             self._options["encoder"],
         )
+        self._columns = _fitted_columns(self.paths)
         return self
 
     @property
@@ -525,6 +593,11 @@ class Ensemble(_Runs):
         return f"Ensemble({self.names})"
 
 
+def _encoder_of(encoder: Any, run: Path) -> Encoder | None:
+    """The encoder of a run, which reads what that was trained on."""
+    return as_encoder(encoder, lambda: _dsokr.reads_vectors(run / "config.toml", None, []))
+
+
 def _loaded(kind: Any, paths: Any, options: dict[str, Any]) -> Any:
     return kind.load(paths, **options)
 
@@ -537,13 +610,13 @@ def _search(beyond: bool | Mapping[str, Any]) -> str | None:
 def _paired(texts: str | Iterable[str], molecules: str | Iterable[str]) -> tuple[list[str], list[str]]:
     """Texts and molecules of equal number, where one may stand for all."""
     if isinstance(texts, str) and isinstance(molecules, str):
-        return [texts], [molecules]
+        return _strings([texts], "texts"), _strings([molecules], "molecules")
     if isinstance(molecules, str):
         texts = _strings(texts, "texts")
-        return texts, [molecules] * len(texts)
+        return texts, _strings([molecules], "molecules") * len(texts)
     molecules = _strings(molecules, "molecules")
     if isinstance(texts, str):
-        return [texts] * len(molecules), molecules
+        return _strings([texts], "texts") * len(molecules), molecules
     return _strings(texts, "texts"), molecules
 
 
@@ -563,22 +636,25 @@ def _refuse_dictionary(values: Any, name: str, of: str) -> None:
         raise ConfigError(f"{name}: {type(values).__name__}, expected a list of {of}")
 
 
-def _queries(queries: Any) -> Any:
-    """Texts as a list, anything else as rows; a single column of a frame is a list of its values."""
+def _queries(queries: Any, fitted: list[str] | None) -> Any:
+    """Texts as a list, anything else as rows; a single column of a frame is a list of its values. ``fitted`` are the names of
+    the columns that the model was fitted on."""
     if isinstance(queries, str):
-        return [queries]
+        return listed([queries], "queries")
     _refuse_dictionary(queries, "queries", "texts, or rows of numbers")
-    if len(getattr(queries, "columns", ())) > 1:
-        return as_rows(queries, "queries")
     columns = frame_columns(queries)
     if columns:
-        return _queries(only_column(columns))
+        if len(columns) == 1:
+            return _queries(only_column(columns), fitted)
+        return as_rows(query_frame(columns, fitted), "queries")
     if isinstance(queries, Rows) or hasattr(queries, "tocsr") or getattr(queries, "ndim", 1) != 1:
         return as_rows(queries, "queries")
     found = listed(queries, "queries", "texts, or rows of numbers")
     lacking = next((at for at, query in enumerate(found) if is_missing(query)), None)
     if lacking is not None:
         raise ConfigError(f"queries: {found[lacking]!r} at {lacking}, expected a text or a number")
+    if any(isinstance(query, Mapping) for query in found):
+        return as_rows(query_dictionaries(found, fitted), "queries")
     if all(isinstance(query, str) for query in found):
         return found
     if all(isinstance(query, (bool, int, float)) for query in found):

@@ -31,8 +31,8 @@ def to_json(value: Table, name: str, tag: str = "name") -> str:
 
 def to_toml(value: Any, name: str) -> str:
     """A value of a configuration as TOML."""
-    # numbers of NumPy
-    value = value.item() if hasattr(value, "item") else value
+    # numbers and arrays of NumPy and PyTorch
+    value = value.tolist() if hasattr(value, "tolist") else value
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, (int, float)):

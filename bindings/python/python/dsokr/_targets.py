@@ -44,6 +44,8 @@ class Targets:
 
     def __getitem__(self, index: Any) -> Targets:
         chosen = np.asarray(index) if not isinstance(index, slice) else index
+        # an empty list is no index of floats
+        chosen = chosen.astype(np.int64) if isinstance(chosen, np.ndarray) and not chosen.size else chosen
         found = Targets(self.coordinates[chosen], self.residuals[chosen], self.outputs[chosen], self.distinct)
         # the distinct outputs are sent to a device once
         found._tensors = self._tensors

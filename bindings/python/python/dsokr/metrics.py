@@ -64,6 +64,8 @@ class Ranks:
         """
         if ci not in (None, 0.95):
             raise ConfigError(f"ci: {ci!r}, allowed: None and 0.95")
+        if isinstance(k, str) or not hasattr(k, "__iter__"):
+            raise ConfigError(f"k: {k!r}, expected a list of whole numbers, such as (1, 10)")
         ks = [whole(each, "k", 1) for each in k]
         count = whole(resamples, "resamples", 0) if ci is not None else None
         return self._inner.metrics(ks, count, whole(seed, "seed", 0, 2**64 - 1))
@@ -75,7 +77,7 @@ class Ranks:
     def compare(self, other: Ranks, *, resamples: int = 1000, seed: int = 0) -> dict[str, Any]:
         """A paired bootstrap against a second model on the same queries.
 
-        For mrr, hits@1 and hits@10: ``first``, ``second``, ``difference``, its 95 % interval ``ci95``, and
+        For mrr, hits@1, hits@5, hits@10 and hits@20: ``first``, ``second``, ``difference``, its 95 % interval ``ci95``, and
         ``first_better``, the share of the resamples in which this model is better.
         """
         if not isinstance(other, Ranks):

@@ -10,6 +10,7 @@ mod weights;
 use std::path::PathBuf;
 
 use dsokr::config::{Config, Override};
+use dsokr::data::InputKind;
 use dsokr::device::Processor;
 use dsokr::train::{Control as Training, Event, LogLine, Observer};
 use dsokr::{Error, Request, Scores, SolvedLine};
@@ -71,6 +72,19 @@ pub fn train(
         request.run(&mut Progress { callback, steps })
     })?;
     Ok((trained.path().to_path_buf(), trained.advice))
+}
+
+/// Whether the encoder of a configuration reads vectors, of a file or, with `text`, of this TOML; false for one that cannot be
+/// read, which whoever uses it refuses.
+#[pyfunction]
+pub fn reads_vectors(config: PathBuf, text: Option<String>, overrides: Vec<String>) -> bool {
+    let overrides = overrides.iter().map(|text| text.parse::<Override>());
+    let Ok(overrides) = overrides.collect::<Result<Vec<_>, _>>() else { return false };
+    let config = match &text {
+        Some(text) => Config::parse(text, &overrides),
+        None => Config::load_with(&config, &overrides),
+    };
+    config.is_ok_and(|config| config.encoder.abilities().reads == InputKind::Vectors)
 }
 
 /// Writes the quickstart data and configuration into a folder, and returns the configuration's path.

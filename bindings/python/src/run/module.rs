@@ -114,7 +114,11 @@ impl Recipe for ModuleConfig {
             ));
         }
         let seed = random.next_u64() >> 1;
-        let allowed = "the module that was trained";
+        let allowed = if self.vectors {
+            "the module that was trained, which reads vectors"
+        } else {
+            "the module that was trained, which reads texts"
+        };
         let none = || Error::value(Argument::new("encoder"), "None", allowed);
         let given = self.encoder.as_ref().ok_or_else(none)?;
         let opened = Python::attach(|py| {

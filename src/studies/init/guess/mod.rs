@@ -37,8 +37,8 @@ const MOST: f64 = 0.9;
 const LOOKED_AT: usize = 10_000;
 
 /// The most classes of a column, and the fewest rows that each of them has in the mean.
-pub(super) const CLASSES: usize = 50;
-pub(super) const ROWS_OF_A_CLASS: usize = 5;
+pub(crate) const CLASSES: usize = 50;
+pub(crate) const ROWS_OF_A_CLASS: usize = 5;
 
 /// The most classes of a column whose names all have as many words, or whose name
 /// [says](names::most_classes_named) that its numbers are classes.
