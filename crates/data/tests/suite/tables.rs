@@ -415,9 +415,9 @@ fn nanoseconds_in_lists_of_parquet_are_times_and_numbers_of_16_bits_have_their_d
     // as NumPy and pandas print them
     let halves: Vec<f64> =
         table.column("half")?.iter().map(|cell| cell.parse::<f64>()).collect::<Result<_, _>>()?;
-    assert_eq!(halves, [0.1, 65500.0, -3.14, 6e-8]);
+    assert_eq!(halves, [0.1, 65500.0, -3.15, 6e-8]);
     assert_eq!(table.column("half")?[0], "0.1");
-    assert_eq!(table.column("halves")?, ["0.1 -3.14", "", "", "0.1"]);
+    assert_eq!(table.column("halves")?, ["0.1 -3.15", "", "", "0.1"]);
     Ok(())
 }
 
