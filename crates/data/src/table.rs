@@ -96,6 +96,8 @@ pub struct TableHeader {
     /// The names of columns whose values are lists of numbers in JSON lines, but for a few lines; a cell has the numbers of a list
     /// with spaces between.
     pub number_lists: Vec<String>,
+    /// The names of columns that have an empty list on some line of JSON lines.
+    pub empty_lists: Vec<String>,
     /// Number of lines before the names that are comments, which begin with `#`.
     pub comments: usize,
 }

@@ -12,11 +12,16 @@ pub(crate) fn create_parent(path: &Path) -> Result<(), Error> {
     }
 }
 
-/// Opens a file that is locked, and creates it where there is none. A lock needs no right to write: the file may be that of
-/// a different user.
+/// Opens a file that is locked, and creates it where there is none. The file may be that of a different user, so that it is
+/// opened to be read where it may not be written into; file systems of networks lock only what is opened to be written.
 fn open_lock(path: &Path) -> io::Result<File> {
-    match File::open(path) {
-        Err(error) if error.kind() == ErrorKind::NotFound => File::create(path),
+    match File::options().write(true).create(true).truncate(false).open(path) {
+        Err(error)
+            if [ErrorKind::PermissionDenied, ErrorKind::ReadOnlyFilesystem]
+                .contains(&error.kind()) =>
+        {
+            File::open(path)
+        }
         opened => opened,
     }
 }

@@ -38,6 +38,11 @@ impl Keep {
         })
     }
 
+    /// Whether [`may_hold`](Self::may_hold) says all: a mass alone is that of the atoms.
+    pub fn is_of_atoms(&self) -> bool {
+        self.formula.is_none() && self.part.is_none()
+    }
+
     fn has_mass(&self, mass: f64) -> bool {
         self.mass.is_none_or(|[low, high]| (low..=high).contains(&mass))
     }

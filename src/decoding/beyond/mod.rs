@@ -301,8 +301,13 @@ impl BeyondSearch {
         let cancellation = Cancellation::current();
         let has_it = |candidate: &u32| {
             let label = candidates.label(*candidate as usize);
-            let molecule =
-                if self.keep.may_hold(label) { Molecule::parse(label).ok() } else { None };
+            if !self.keep.may_hold(label) {
+                return false;
+            }
+            if self.keep.is_of_atoms() {
+                return true;
+            }
+            let molecule = Molecule::parse(label).ok();
             let molecule = molecule.map(|molecule| as_searched(molecule, &self.palette));
             molecule.is_some_and(|molecule| self.keep.holds(&molecule, &molecule.formula()))
         };

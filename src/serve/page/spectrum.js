@@ -263,7 +263,8 @@ function peakList(text, given) {
 
 /** What an entry is called in the list of several. */
 function nameOf(entry, place) {
-  const name = /^\s*(?:title|identifier|(?:compound_)?name|ch\$name)\s*[=:]\s*(.+)$/im.exec(entry)?.[1]?.trim();
+  const named = /^\s*(?:title|(?:compound_)?name|ch\$name)\s*[=:]\s*(.+)$/im.exec(entry);
+  const name = (named ?? /^\s*identifier\s*[=:]\s*(.+)$/im.exec(entry))?.[1]?.trim();
   const mz = /^\s*(?:pepmass|(?:ms\$focused_ion:\s*)?precursor[ _]?m\/?z)\s*[=:]?\s*([\d.]+)/im.exec(entry)?.[1];
   return `${place + 1}: ${name ?? "without a name"}${mz ? ` (m/z ${mz})` : ""}`.slice(0, 120);
 }

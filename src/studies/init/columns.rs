@@ -50,6 +50,8 @@ pub enum Lists {
     Texts,
     /// Numbers; each cell has them with spaces between.
     Numbers,
+    /// Numbers, and some lists have none.
+    NumbersOrNone,
 }
 
 /// The most characters of an example that is shown as the text of a search.
@@ -166,9 +168,8 @@ impl Column {
                 let kind = guessed(place, name, &texts);
                 let kind = match lists {
                     Some(Lists::Texts) => guessed_of_lists(kind, name, &texts),
-                    Some(Lists::Numbers) => {
-                        guessed_of_number_lists(kind, name, &texts, !empty.is_empty())
-                    }
+                    Some(Lists::Numbers) => guessed_of_number_lists(kind, name, &texts, false),
+                    Some(Lists::NumbersOrNone) => guessed_of_number_lists(kind, name, &texts, true),
                     None => kind,
                 };
                 // bounds alone are no numbers

@@ -119,8 +119,10 @@ impl JoinedColumn<'_> {
             Some(Lists::Texts) if !cells::is_no_class(cell) => {
                 Some(Value::from(parts_of_list(cell)))
             }
-            Some(Lists::Numbers) if !cell.is_empty() => numbers_of_list(cell),
-            Some(Lists::Texts | Lists::Numbers) | None => None,
+            Some(Lists::Numbers | Lists::NumbersOrNone) if !cell.is_empty() => {
+                numbers_of_list(cell)
+            }
+            Some(Lists::Texts | Lists::Numbers | Lists::NumbersOrNone) | None => None,
         };
         format!("{}: {}", self.name, list.unwrap_or_else(|| Value::from(cell)))
     }

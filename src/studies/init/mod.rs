@@ -130,7 +130,7 @@ impl Survey {
                 None => header::is_missing(path, &named.names)?,
             };
         let options = TableOptions { headless, optional_keys: true, ..TableOptions::default() };
-        let TableHeader { names, nested, lists, number_lists, comments } =
+        let TableHeader { names, nested, lists, number_lists, empty_lists, comments } =
             if headless { Table::header(path, options)? } else { named };
         let lists: HashSet<String> = lists.into_iter().collect();
         let number_lists: HashSet<String> = number_lists.into_iter().collect();
@@ -161,7 +161,8 @@ impl Survey {
             let lists = if lists.contains(*name) {
                 Some(Lists::Texts)
             } else if number_lists.contains(*name) {
-                Some(Lists::Numbers)
+                let some_empty = empty_lists.iter().any(|list| list == name);
+                Some(if some_empty { Lists::NumbersOrNone } else { Lists::Numbers })
             } else {
                 None
             };

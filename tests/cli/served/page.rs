@@ -292,7 +292,7 @@ fn the_page_reads_spectra_of_json_and_lists_with_names_of_columns() {
             ),
             // of GNPS, MassSpecGym and MoNA, in the list of several
             (
-                r#"spectraOf('[{"Compound_Name": "Mellein", "Precursor_MZ": "179.0", "peaks": [[50, 1]]}, {"identifier": "MassSpecGymID1", "precursor_mz": 288.1, "mzs": "50", "intensities": "1"}, {"id": "x", "metaData": [{"name": "precursor m/z", "value": 179.05}], "spectrum": "50:1"}]').map(nameOf)"#,
+                r#"spectraOf('[{"identifier": "X1", "Compound_Name": "Mellein", "Precursor_MZ": "179.0", "peaks": [[50, 1]]}, {"identifier": "MassSpecGymID1", "precursor_mz": 288.1, "mzs": "50", "intensities": "1"}, {"id": "x", "metaData": [{"name": "precursor m/z", "value": 179.05}], "spectrum": "50:1"}]').map(nameOf)"#,
                 json!([
                     "1: Mellein (m/z 179.0)",
                     "2: MassSpecGymID1 (m/z 288.1)",

@@ -636,6 +636,12 @@ fn labels_of_queries_may_be_any_numbers() {
         for label in ["", "0", "+1", "-1", "2", "9", "99", "0,2", "-1,5"] {
             assert_eq!(predicted(label), known, "{label}");
         }
+        sandbox.write("queries.svm", &queries("0"));
+        let evaluated = sandbox.run(&["evaluate", "runs/classes", "--queries", "queries.svm"]);
+        let errors = String::from_utf8_lossy(&evaluated.stderr);
+        let is_binary = training.contains("-1 ");
+        let warning = "queries.svm: 2 rows have other labels than +1 and -1";
+        assert_eq!(errors.contains(warning), is_binary, "{errors}");
         std::fs::remove_dir_all(sandbox.path("runs")).unwrap();
     }
 }
@@ -667,6 +673,9 @@ fn files_of_queries_may_name_other_features_than_the_training_file() {
     let errors = String::from_utf8_lossy(&wide.stderr);
     let left_out = "2 features that no training pair has are left out, the first 5 on line 1; those of the training pairs are 0 to 4";
     assert!(errors.contains(left_out), "{errors}");
+    sandbox.write("from-one.svm", "0,5 1:1 3:1\n1,5 2:1 5:1\n");
+    let says = ["from-one.svm: features count from 1, to 5", "from 0, to 4: subtract 1"];
+    sandbox.fail(&["predict", "runs/classes", "from-one.svm"], 2, &says);
     sandbox.write("within.svm", "0,5 0:1\n1,5 2:1\n");
     let within = sandbox.succeed(&["predict", "runs/classes", "within.svm"]);
     assert_eq!(String::from_utf8_lossy(&wide.stdout).replace("wide", "within"), within);

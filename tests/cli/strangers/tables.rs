@@ -777,6 +777,24 @@ fn lists_of_numbers_of_a_joined_table_are_label_sets() {
     }
 }
 
+/// An empty list is the empty set, and null is a value that is not known.
+#[test]
+fn lists_of_one_number_beside_null_are_numbers() {
+    let sandbox = Sandbox::new();
+    for (none, kind) in [("null", "numbers"), ("[]", "labels")] {
+        let mut table = String::new();
+        for at in 0..90usize {
+            let rating = if at % 9 == 4 { none.to_owned() } else { format!("[{}]", at % 7) };
+            writeln!(table, r#"{{"text": "a thing of the number {at}", "rating": {rating}}}"#)
+                .unwrap();
+        }
+        sandbox.write("ratings.jsonl", &table);
+        let shown = sandbox.succeed(&["init", "ratings.jsonl", "--output", "rating", "--force"]);
+        let line = shown.lines().find(|line| line.starts_with("rating ")).unwrap();
+        assert!(line.contains(kind), "{shown}");
+    }
+}
+
 /// The columns of the others stand behind those of the first, and those of a name that is taken get one of their own.
 #[test]
 fn columns_of_joined_tables_keep_their_order() {

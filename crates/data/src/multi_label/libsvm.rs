@@ -190,6 +190,15 @@ impl LibsvmFile {
         }
         file.check_header(path)?;
         if let Some(training) = training {
+            let last = file.unknown.last().map(|&feature| feature as usize);
+            if training.zero_based && !has_zero && last == Some(training.width) {
+                let message = format!(
+                    "features count from 1, to {}; those of the training pairs count from 0, to {}: subtract 1 from each",
+                    training.width,
+                    training.width - 1
+                );
+                return Err(Error::file(path, message));
+            }
             file.rows.width = training.width;
             file.warn_of_unknown(path, training);
         }
@@ -290,6 +299,14 @@ impl LibsvmFile {
         let Self { rows, sets, .. } = self;
         let occurring: BTreeSet<i64> = sets.iter().flatten().copied().collect();
         let occurring: Vec<i64> = occurring.into_iter().collect();
+        let is_no_class = |set: &&Vec<i64>| !matches!(set.as_slice(), [1] | [-1]);
+        let others = sets.iter().filter(is_no_class).count();
+        if binary && others > 0 {
+            tracing::warn!(
+                "{}: {others} rows have other labels than +1 and -1; an evaluation counts them as wrong",
+                path.display()
+            );
+        }
         let place = |label: &i64| occurring.partition_point(|other| other < label) as u32;
         let places = |set: &Vec<i64>| match set.as_slice() {
             [] if binary => vec![occurring.len() as u32],

@@ -86,8 +86,10 @@ fn entries<'t>(
 /// The kind of the value of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ValueKind {
-    /// Null, an empty text or an empty list, which do not say what other lines hold.
+    /// Null or an empty text, which do not say what other lines hold.
     Empty,
+    /// An empty list, which does not say what lists of other lines hold.
+    EmptyList,
     /// A list of texts, which a cell can hold.
     List,
     /// A list of numbers, which a cell can hold.
@@ -100,8 +102,11 @@ pub(super) enum ValueKind {
 
 impl ValueKind {
     fn of(raw: &str) -> Self {
-        if ["null", "\"\"", "[]"].contains(&raw) {
+        if ["null", "\"\""].contains(&raw) {
             return Self::Empty;
+        }
+        if raw == "[]" {
+            return Self::EmptyList;
         }
         if !matches!(json_cell(raw, None), Ok(Some(_))) {
             return Self::Nested;

@@ -404,8 +404,9 @@ impl<R: Read> Rows<R> {
     /// lines that have one, and the others. Lines that are no objects are left out, unless there is no other.
     fn names_of_objects(mut self) -> Result<TableHeader, Error> {
         self.bad = BadRows::new(OnBadRow::Skip, false);
-        // the numbers of lines on which the value of a key is a list of texts, one of numbers, another cell, and neither
-        let mut names: Vec<(String, [usize; 4])> = Vec::new();
+        // the numbers of lines on which the value of a key is a list of texts, one of numbers, another cell, neither, and an
+        // empty list
+        let mut names: Vec<(String, [usize; 5])> = Vec::new();
         let mut places: HashMap<String, usize> = HashMap::new();
         let mut count = 0;
         loop {
@@ -423,13 +424,18 @@ impl<R: Read> Rows<R> {
             };
             count += 1;
             for (key, kind) in keys {
-                let kinds =
-                    [ValueKind::List, ValueKind::Numbers, ValueKind::Cell, ValueKind::Nested];
+                let kinds = [
+                    ValueKind::List,
+                    ValueKind::Numbers,
+                    ValueKind::Cell,
+                    ValueKind::Nested,
+                    ValueKind::EmptyList,
+                ];
                 let lines = kinds.map(|other| usize::from(kind == other));
                 match places.get(&key) {
                     Some(&place) => {
                         let (_, seen) = &mut names[place];
-                        *seen = [0, 1, 2, 3].map(|at| seen[at] + lines[at]);
+                        *seen = [0, 1, 2, 3, 4].map(|at| seen[at] + lines[at]);
                     }
                     None => {
                         places.insert(key.clone(), names.len());
@@ -442,7 +448,7 @@ impl<R: Read> Rows<R> {
             return Err(self.no_rows());
         }
         let mut header = TableHeader::default();
-        for (key, [lists, numbers, cells, others]) in names {
+        for (key, [lists, numbers, cells, others, empty_lists]) in names {
             if LINES_OF_A_NESTED * others > lists + numbers + cells {
                 header.nested.push(key);
                 continue;
@@ -452,6 +458,9 @@ impl<R: Read> Rows<R> {
             }
             if numbers > 0 && LINES_OF_A_NESTED * (lists + cells) <= numbers {
                 header.number_lists.push(key.clone());
+            }
+            if empty_lists > 0 {
+                header.empty_lists.push(key.clone());
             }
             header.names.push(key);
         }
