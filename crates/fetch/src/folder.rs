@@ -15,15 +15,8 @@ pub(crate) fn create_parent(path: &Path) -> Result<(), Error> {
 /// Opens a file that is locked, and creates it where there is none. The file may be that of a different user, so that it is
 /// opened to be read where it may not be written into; file systems of networks lock only what is opened to be written.
 fn open_lock(path: &Path) -> io::Result<File> {
-    match File::options().write(true).create(true).truncate(false).open(path) {
-        Err(error)
-            if [ErrorKind::PermissionDenied, ErrorKind::ReadOnlyFilesystem]
-                .contains(&error.kind()) =>
-        {
-            File::open(path)
-        }
-        opened => opened,
-    }
+    let opened = File::options().write(true).create(true).truncate(false).open(path);
+    opened.or_else(|error| File::open(path).map_err(|_| error))
 }
 
 /// Creates a file where there is none and locks it until the returned one is closed; returns none where a different process, or a different
