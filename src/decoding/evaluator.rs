@@ -189,7 +189,7 @@ impl<'a> Evaluator<'a> {
         let held = self.decoder.held.filter(|_| compares);
         let decoder = Decoder { candidates, fitted, held, ..self.decoder };
         let label_scores = self.config().evaluation.metric.needs_label_scores();
-        let models = Models { label_scores, ..Models::one(decoder, None) };
+        let models = Models { label_scores, chance: false, ..Models::one(decoder, None) };
         Ok(self.evaluate_by(SplitName::Validation, z, models)?.scores)
     }
 
@@ -223,7 +223,7 @@ impl<'a> Evaluator<'a> {
                 });
             }
         }
-        let models = Models::one(self.decoder, search);
+        let models = Models { chance: false, ..Models::one(self.decoder, search) };
         Ok(Some(self.evaluate_by(name, &z, models)?.scores))
     }
 

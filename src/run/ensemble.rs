@@ -279,6 +279,7 @@ impl Run {
             missing_gold: None,
             mces: false,
             label_scores: true,
+            chance: true,
         }
     }
 

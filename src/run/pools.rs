@@ -60,6 +60,7 @@ impl Run {
         // ranks alone are wanted
         models.search = None;
         models.label_scores = false;
+        models.chance = false;
         let mut evaluations = Vec::new();
         let mut size = 0;
         for seed in 0..draws {

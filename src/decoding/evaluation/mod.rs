@@ -65,6 +65,8 @@ pub(crate) struct Models<'a> {
     pub mces: bool,
     /// Whether the scores of all labels or classes are computed, for metrics of them; it ranks the candidates once more.
     pub label_scores: bool,
+    /// Whether outputs are drawn by chance, for [`Evaluation::chance`]; it reads the labels of candidates.
+    pub chance: bool,
 }
 
 /// The queries of an evaluation with their predictions and the ranks of their right outputs.
@@ -91,6 +93,7 @@ impl<'a> Models<'a> {
             missing_gold: None,
             mces: false,
             label_scores: true,
+            chance: true,
         }
     }
 
@@ -234,7 +237,9 @@ impl<'a> Models<'a> {
                      training (output.features.decimal); write them with the same sign"
                 );
             }
-            evaluation.drawn = drawn_outputs((split, pool), ensemble, &truth, config)?;
+            if self.chance {
+                evaluation.drawn = drawn_outputs((split, pool), ensemble, &truth, config)?;
+            }
             evaluation.compare((truth, predicted))?;
         }
         Ok(())
