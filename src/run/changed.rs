@@ -8,7 +8,7 @@ use tracing::warn;
 
 use super::Member;
 use crate::error::Error;
-use crate::run_dir::learned_tables;
+use crate::run_dir::{changed_tables, learned_tables};
 
 impl Member {
     /// Refuses a split that is drawn from a table which has changed since the training: its pairs may be pairs that the run has
@@ -91,8 +91,7 @@ impl Member {
         Err(Error::run(file, message))
     }
 
-    /// The tables that the run has learned from, by their names in the folder of the data, and that are others now. A table
-    /// that is gone or cannot be read is not among them: reading it says what is wrong.
+    /// The [changed tables](changed_tables) of the run, by their names in the folder of the data.
     fn changed_tables(&self, root: &DataRoot) -> Result<Vec<String>, Error> {
         let Some(run) = &self.folder else { return Ok(Vec::new()) };
         let learned = learned_tables(run)?;
@@ -100,9 +99,7 @@ impl Member {
             return Ok(Vec::new());
         }
         let now = self.config.source().table_sums(root);
-        let is_other =
-            |(table, sum): &(String, String)| now.get(table).is_some_and(|now| now != sum);
-        Ok(learned.into_iter().filter(is_other).map(|(table, _)| table).collect())
+        Ok(changed_tables(&learned, &now).map(str::to_owned).collect())
     }
 
     /// Whether the folder of the data is the one of the training.

@@ -79,8 +79,8 @@ pub use log::SolvedLine;
 pub use metrics_table::metrics_table;
 pub use place::{OutputFolder, check_not_read, check_output};
 pub(crate) use place::{RunLock, check_link, inner, name, parent, place_of, run_of};
-pub(crate) use report::learned_tables;
 pub use report::{MeasuredOn, Record, Report, counts_line};
+pub(crate) use report::{changed_tables, learned_tables};
 
 /// A file of [`CHECKPOINTS`].
 pub(crate) const CHECKPOINT: &str = "checkpoint/last.safetensors";

@@ -122,6 +122,17 @@ pub(crate) fn learned_tables(folder: &Path) -> Result<BTreeMap<String, String>, 
     Ok(learned.map(|LearnedTables { tables }| tables).unwrap_or_default())
 }
 
+/// The tables that have another checksum `now` than those that a run has learned from. A table that is gone or cannot be read now
+/// is not among them: reading it says what is wrong.
+pub(crate) fn changed_tables<'l>(
+    learned: &'l BTreeMap<String, String>,
+    now: &BTreeMap<String, String>,
+) -> impl Iterator<Item = &'l str> {
+    let is_other =
+        |&(table, sum): &(&String, &String)| now.get(table).is_some_and(|now| now != sum);
+    learned.iter().filter(is_other).map(|(table, _)| table.as_str())
+}
+
 impl Record {
     /// The record of the run directory, of a model or an ensemble; none where it has not been evaluated.
     ///

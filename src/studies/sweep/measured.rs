@@ -9,7 +9,7 @@ use dsokr_data::{DataRoot, SplitName};
 
 use crate::config::Checked;
 use crate::error::Error;
-use crate::run_dir::{MeasuredOn, Record};
+use crate::run_dir::{MeasuredOn, Record, changed_tables};
 
 /// The complete runs, with what they are measured on as far as they say it.
 #[derive(Default)]
@@ -76,9 +76,10 @@ impl MeasuredRun {
     /// A table that this run has learned from, and that has another checksum in `tables`, which are those of `config`.
     fn other_table(&self, config: &Checked, tables: &BTreeMap<String, String>) -> Option<&str> {
         let folder = |config: &Checked| config.data.facts().folder.to_owned();
-        let mut learned = self.measured_on.tables.iter();
-        let changed = learned.find(|&(name, sum)| tables.get(name).is_some_and(|now| now != sum));
-        changed.filter(|_| folder(&self.config) == folder(config)).map(|(name, _)| name.as_str())
+        if folder(&self.config) != folder(config) {
+            return None;
+        }
+        changed_tables(&self.measured_on.tables, tables).next()
     }
 }
 
