@@ -77,10 +77,11 @@ impl Problem {
         budget.afford(&memory::of_data(config, root))?;
         // before they are read, so that a change from then on is known
         let tables = Arc::new(config.source().table_sums(root));
-        let (mut dataset, mut scaling) = read(config, root, budget)?;
+        let (mut dataset, mut scaling) = read(config, root)?;
         let adapted = adapted(config, &dataset)?;
         if adapted.output != config.output {
-            (dataset, scaling) = read(&adapted, root, budget)?;
+            budget.afford(&memory::of_data(&adapted, root))?;
+            (dataset, scaling) = read(&adapted, root)?;
         }
         let constants = Constants::fit(&dataset, adapted.encoder.abilities().levels);
         let indices = dataset.train.outputs.iter().flatten().copied().collect();
@@ -364,12 +365,7 @@ fn open_device(ranks: &Processes, config: &Checked, processor: Processor) -> Res
 }
 
 /// Reads the data, with the features of outputs standardised, and how they are.
-fn read(
-    config: &Checked,
-    root: &DataRoot,
-    budget: Budget,
-) -> Result<(Dataset, Option<Scaling>), Error> {
-    budget.afford(&memory::of_data(config, root))?;
+fn read(config: &Checked, root: &DataRoot) -> Result<(Dataset, Option<Scaling>), Error> {
     let (dataset, scaling) = config.load_data(root)?;
     info!(
         train = dataset.train.ids.len(),
