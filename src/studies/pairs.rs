@@ -184,12 +184,14 @@ fn kind_of_texts(lines: &str) -> Option<KindName> {
 mod tests {
     use super::*;
 
+    /// The lines of a hundred pairs.
+    fn rows(output: fn(usize) -> serde_json::Value) -> String {
+        let row = |at| json!({ "input": at, "output": output(at) }).to_string() + "\n";
+        (0..100).map(row).collect()
+    }
+
     #[test]
     fn texts_of_whole_numbers_that_recur_are_names_of_classes() {
-        let rows = |output: fn(usize) -> serde_json::Value| -> String {
-            let row = |at| json!({ "input": at, "output": output(at) }).to_string() + "\n";
-            (0..100).map(row).collect()
-        };
         let classes = Some(KindName::Classes);
         assert_eq!(kind_of_texts(&rows(|at| json!((at % 3).to_string()))), classes);
         assert_eq!(kind_of_texts(&rows(|at| json!(["01", "1", "2"][at % 3]))), classes);
@@ -205,10 +207,6 @@ mod tests {
 
     #[test]
     fn lists_of_texts_are_label_sets_or_classes_whatever_their_labels() {
-        let rows = |output: fn(usize) -> serde_json::Value| -> String {
-            let row = |at| json!({ "input": at, "output": output(at) }).to_string() + "\n";
-            (0..100).map(row).collect()
-        };
         let sets = Some(KindName::Labels);
         assert_eq!(kind_of_lists(&rows(|at| json!(vec![at.to_string(); 20]))), sets);
         let with_gaps = rows(|at| match at % 3 {

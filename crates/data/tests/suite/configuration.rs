@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use dsokr_data::config::{
-    DataConfig, DataSource, InputKind, OutputFeatures, OutputSource, TablesConfig, TrainingFiles,
+    DataConfig, DataSource, InputKind, OutputFeatures, TablesConfig, TrainingFiles,
 };
 use dsokr_data::{DataRoot, Source};
 
@@ -89,16 +89,7 @@ fn many_pairs_of_one_input_are_read_at_once() {
     folder.file("validation.tsv", pairs(1));
     let features: OutputFeatures =
         toml::from_str("kind = 'ngrams'\ncolumn = 'name'\nmin = 1\nmax = 1").unwrap();
-    let outputs = OutputSource {
-        table: Some("outputs.tsv"),
-        id: "id",
-        label: None,
-        further: &[],
-        candidate: None,
-        only_training: false,
-        features: &features,
-        summands: Vec::new(),
-    };
+    let outputs = crate::outputs(Some("outputs.tsv"), None, &features);
     for (files, rows) in [(&["train.tsv"][..], 300_000), (&["train.tsv", "more.tsv"], 150_000)] {
         files.iter().for_each(|file| drop(folder.file(file, pairs(rows))));
         let data = data(&format!("folder = '.'\ntrain = {files:?}")).unwrap();
@@ -153,16 +144,7 @@ fn pairs_of_a_smaller_limit_are_among_those_of_a_larger_one() {
             "source = 'pool'\nfolder = '.'\nfile = 'texts.txt'\nlimit = {limit}\n\
              splits = {{ validation = 1, order = 'file' }}"
         );
-        let outputs = OutputSource {
-            table: None,
-            id: "id",
-            label: None,
-            further: &[],
-            candidate: None,
-            only_training: false,
-            features: &features,
-            summands: Vec::new(),
-        };
+        let outputs = crate::outputs(None, None, &features);
         let source =
             Source { data: &self::data(&data).unwrap(), outputs, seed, input_columns: None };
         source.load(&DataRoot::at(folder.path("")))

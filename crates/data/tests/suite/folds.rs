@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use dsokr_data::config::{DataConfig, OutputFeatures, OutputSource};
+use dsokr_data::config::{DataConfig, OutputFeatures};
 use dsokr_data::{DataRoot, Dataset, Source, Split, SplitName};
 
 use crate::Folder;
@@ -26,16 +26,7 @@ fn load(folder: &Folder, data: &str) -> Result<(Dataset, DataConfig), String> {
 }
 
 fn source<'a>(data: &'a DataConfig, features: &'a OutputFeatures) -> Source<'a> {
-    let outputs = OutputSource {
-        table: None,
-        id: "id",
-        label: Some("number"),
-        further: &[],
-        candidate: None,
-        only_training: false,
-        features,
-        summands: Vec::new(),
-    };
+    let outputs = crate::outputs(None, Some("number"), features);
     Source { data, outputs, seed: 3, input_columns: None }
 }
 

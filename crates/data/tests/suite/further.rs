@@ -1,25 +1,16 @@
 //! Further outputs, in the columns that a training gave.
 
-use dsokr_data::config::{DataConfig, OutputFeatures, OutputSource};
+use dsokr_data::config::{DataConfig, OutputFeatures};
 use dsokr_data::{DataRoot, Source};
 
 use crate::Folder;
 
 fn source<'a>(data: &'a DataConfig, features: &'a OutputFeatures) -> Source<'a> {
-    let outputs = OutputSource {
-        table: None,
-        id: "id",
-        label: None,
-        further: &[],
-        candidate: None,
-        only_training: false,
-        features,
-        summands: Vec::new(),
-    };
+    let outputs = crate::outputs(None, None, features);
     Source { data, outputs, seed: 0, input_columns: None }
 }
 
-/// Of 40 names a message has the first 30.
+/// A message about 40 names shows the first 30.
 #[test]
 fn names_that_the_training_did_not_know_are_refused_with_those_that_it_knew() {
     let folder = Folder::new();

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use dsokr_data::config::{DataConfig, OutputFeatures, OutputSource};
+use dsokr_data::config::{DataConfig, OutputFeatures};
 use dsokr_data::{DataRoot, Dataset, Source, Split, SplitName};
 use dsokr_molecule::Molecule;
 
@@ -50,16 +50,7 @@ fn with_source<T>(
         "kind = 'substructures'\ncolumn = 'smiles'\ncount = { name = 'composition' }",
     )
     .unwrap();
-    let outputs = OutputSource {
-        table: None,
-        id: "id",
-        label: Some("smiles"),
-        further: &[],
-        candidate: None,
-        only_training: false,
-        features: &features,
-        summands: Vec::new(),
-    };
+    let outputs = crate::outputs(None, Some("smiles"), &features);
     let source = Source { data: &data, outputs, seed: 3, input_columns: None };
     read(&source, &DataRoot::at(folder.path(""))).map_err(|error| error.to_string())
 }

@@ -1,6 +1,6 @@
 //! Kernel matrices on their way to a kernel machine.
 
-use dsokr_data::config::{DataConfig, OutputFeatures, OutputSource};
+use dsokr_data::config::{DataConfig, OutputFeatures};
 use dsokr_data::{DataRoot, Dataset, Source};
 
 use crate::Folder;
@@ -24,16 +24,7 @@ fn load(descr: &str, bytes: Vec<u8>) -> Dataset {
     .unwrap();
     let features: OutputFeatures =
         toml::from_str("kind = 'ngrams'\ncolumn = 'name'\nmin = 1\nmax = 1").unwrap();
-    let outputs = OutputSource {
-        table: Some("outputs.tsv"),
-        id: "id",
-        label: None,
-        further: &[],
-        candidate: None,
-        only_training: false,
-        features: &features,
-        summands: Vec::new(),
-    };
+    let outputs = crate::outputs(Some("outputs.tsv"), None, &features);
     let source = Source { data: &data, outputs, seed: 0, input_columns: None };
     let root = DataRoot::find(".", None, Some(&folder.path(""))).unwrap();
     source.load(&root).unwrap()

@@ -18,6 +18,8 @@ mod tf_idf;
 
 use std::path::{Path, PathBuf};
 
+use dsokr_data::config::{OutputFeatures, OutputSource};
+
 /// A folder for one test's files; removed at its end.
 pub struct Folder(tempfile::TempDir);
 
@@ -42,6 +44,24 @@ impl Folder {
         let message = error.to_string();
         assert!(message.contains(&folder), "no path in: {message}");
         message.replace(&folder, "")
+    }
+}
+
+/// Returns outputs whose ids are in the column `id`, with one kernel; all of them are candidates.
+fn outputs<'a>(
+    table: Option<&'a str>,
+    label: Option<&'a str>,
+    features: &'a OutputFeatures,
+) -> OutputSource<'a> {
+    OutputSource {
+        table,
+        id: "id",
+        label,
+        further: &[],
+        candidate: None,
+        only_training: false,
+        features,
+        summands: Vec::new(),
     }
 }
 
