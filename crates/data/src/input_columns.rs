@@ -13,9 +13,9 @@ use crate::table::{Table, TableOptions};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum InputColumns {
-    /// Those of an .arff file, or of a table.
+    /// The columns of an .arff file or of a table, which have names.
     Named(NamedColumns),
-    /// Those of a .libsvm file.
+    /// The columns of a .libsvm file, which have numbers.
     Numbered(Numbering),
 }
 

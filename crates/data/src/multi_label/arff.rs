@@ -90,7 +90,7 @@ pub(crate) fn arff_labels(
 /// Returns the names of inputs and outputs in a file.
 ///
 /// # Errors
-/// Those of [`read_arff`] in what precedes the rows.
+/// The errors of [`read_arff`] for what precedes the rows.
 pub(crate) fn arff_names(path: &Path, labels: Option<usize>) -> Result<NamedColumns, Error> {
     let mut header = Header::default();
     let mut lines = Lines::new(path, open(path)?, Pieces::Lines);

@@ -129,8 +129,8 @@ struct Hasher<'g> {
     edge_labels: bool,
     /// Distances inside of a neighbourhood.
     within: Distances,
-    /// Codes of nodes in neighbourhoods that are all of a connected part, where of the root only their distance from it counts:
-    /// those of each node, for each distance up to `radius`.
+    /// Codes of nodes in neighbourhoods that are all of a connected part, where of the root only their distance from it counts.
+    /// Each node has one for each distance up to `radius`.
     in_whole: Vec<Option<u64>>,
     /// The largest distance from a root.
     radius: usize,

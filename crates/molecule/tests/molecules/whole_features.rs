@@ -40,7 +40,7 @@ fn features_do_not_depend_on_how_a_molecule_is_written() {
     same_however_written(some.filter(|text| plain(text) && text.len() < 200));
 }
 
-/// Of rings of one size that are not independent, one is chosen by the atoms around it. The second texts are RDKit's with
+/// Where rings of one size are not independent, the atoms around them decide which one counts. The second texts are RDKit's with
 /// all hydrogens as atoms, `Chem.MolToSmiles(Chem.AddHs(mol), doRandom=True)`.
 #[test]
 fn features_do_not_depend_on_hydrogens_that_are_written_as_atoms() {
