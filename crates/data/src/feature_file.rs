@@ -1,12 +1,13 @@
-//! Feature matrices from files: safetensors, memory-mapped, NumPy's npy, and SciPy's npz of sparse matrices.
+//! Feature matrices from files: safetensors, NumPy's npy, and SciPy's npz of sparse matrices.
 //!
 //! | extension | element types | rows |
 //! |---|---|---|
 //! | `.safetensors` | F32, F16, BF16, F64 | dense `f32`, memory-mapped |
 //! | `.safetensors` | U8 | packed bits, memory-mapped: column j is bit 7 − j mod 8 of byte ⌊j/8⌋ |
-//! | `.npy` | f2, f4, f8, i1 to i8, u1 to u8, bool; either order, either endianness | dense `f32`, in memory |
+//! | `.npy` | f2, f4, f8, by rows and little-endian | dense `f32`, memory-mapped |
+//! | `.npy` | the same in other orders, i1 to i8, u1 to u8, bool | dense `f32`, in memory |
+//! | `.npy`, packed | u1 as `numpy.packbits` writes it | packed bits, memory-mapped if they are written by rows |
 //! | `.npz` | a matrix in compressed sparse rows, as `scipy.sparse.save_npz` writes it; numbers as of `.npy` | sparse `f32`, in memory |
-//! | `.npy`, packed | u1 as `numpy.packbits` writes it | packed bits, in memory |
 
 use std::path::Path;
 
@@ -20,8 +21,8 @@ use crate::{npy, npz};
 /// Numbers that are held at once while a mapped file is checked: 1 MiB of `f32`.
 const CHECKED_AT_ONCE: usize = 1 << 18;
 
-/// The rows of a feature file: at least one, all finite. Rows of safetensors are read from the file block by block, so
-/// that resident memory does not grow with the file.
+/// The rows of a feature file: at least one, all finite. Rows that are memory-mapped are read from the file block by
+/// block, so that resident memory does not grow with the file, which must not be changed meanwhile.
 pub type FeatureFile = Box<dyn RowSource>;
 
 /// Opens a matrix of features, one row per object; the extension, in any case, says the format. `packed` says that
@@ -58,29 +59,38 @@ pub type FeatureFile = Box<dyn RowSource>;
 /// matrix, or has a zero side; an element type not in the table above; NaN or an infinity, with
 /// row and column.
 pub fn read_features(path: &Path, key: Option<&str>, packed: bool) -> Result<FeatureFile, Error> {
-    let rows: Features = match (extension_of(path).as_str(), key) {
-        ("safetensors", _) => return map(path, key, packed),
+    match (extension_of(path).as_str(), key) {
+        ("safetensors", _) => map_tensor(path, key, packed),
         ("npy", Some(key)) => {
             let has = "a .npy file holds one array without a name; leave the key out";
-            return Err(Error::file(path, format!("key {key:?} given, but {has}")));
+            Err(Error::file(path, format!("key {key:?} given, but {has}")))
         }
-        ("npy", None) if packed => {
-            let (_, width, values) = npy::read_bytes(path)?;
-            let bits = BitRows::from_packed(width.saturating_mul(8), &values);
-            bits.map_err(|reason| Error::rows(path, reason))?.into()
-        }
-        ("npy", None) => {
-            let (_, width, values) = npy::read_numbers(path)?;
-            DenseRows::new(width, values).map_err(|reason| Error::rows(path, reason))?.into()
-        }
-        ("npz", None) if !packed => npz::read_sparse(path)?.into(),
+        ("npy", None) => match npy::rows_in_file(path, packed)? {
+            Some(array) => {
+                let mapped = MappedRows::of_array(path, array);
+                checked(path, mapped.map_err(|reason| Error::rows(path, reason))?)
+            }
+            None => Ok(Box::new(read_npy(path, packed)?)),
+        },
+        ("npz", None) if !packed => Ok(Box::new(Features::from(npz::read_sparse(path)?))),
         ("npz", _) => {
             let message = "a .npz file holds one sparse matrix; leave key and packed out";
-            return Err(Error::file(path, message));
+            Err(Error::file(path, message))
         }
-        _ => return Err(Error::extension(path, ".safetensors, .npy, .npz")),
-    };
-    Ok(Box::new(rows))
+        _ => Err(Error::extension(path, ".safetensors, .npy, .npz")),
+    }
+}
+
+/// Reads the features of a .npy file into memory.
+fn read_npy(path: &Path, packed: bool) -> Result<Features, Error> {
+    if packed {
+        let (_, width, values) = npy::read_bytes(path)?;
+        let bits = BitRows::from_packed(width.saturating_mul(8), &values);
+        return Ok(bits.map_err(|reason| Error::rows(path, reason))?.into());
+    }
+    let (_, width, values) = npy::read_numbers(path)?;
+    let rows = DenseRows::new(width, values);
+    Ok(rows.map_err(|reason| Error::rows(path, reason))?.into())
 }
 
 /// Refuses rows of the file `path` that are not one for each row of a table.
@@ -92,7 +102,7 @@ pub(crate) fn check_row_count(rows: &FeatureFile, path: &Path, table: &Table) ->
 }
 
 /// Maps a tensor of a safetensors file and checks every row.
-fn map(path: &Path, given: Option<&str>, packed: bool) -> Result<FeatureFile, Error> {
+fn map_tensor(path: &Path, given: Option<&str>, packed: bool) -> Result<FeatureFile, Error> {
     open(path)?;
     let keys = MappedRows::tensors(path)?;
     let key = match (given, keys.as_slice()) {
@@ -121,9 +131,18 @@ fn map(path: &Path, given: Option<&str>, packed: bool) -> Result<FeatureFile, Er
             format!("{tensor} has elements of type number ({rows} rows); allowed: {allowed}");
         return Err(Error::file(path, message));
     }
+    checked(path, mapped)
+}
+
+/// Reads all rows once.
+///
+/// # Errors
+/// A number that is not finite.
+fn checked(path: &Path, mapped: MappedRows) -> Result<FeatureFile, Error> {
     // Bits are always finite; only the columns of dense rows can hold anything wrong.
     if mapped.kind() != RowKind::Bits {
-        let step = (CHECKED_AT_ONCE / width).max(1);
+        let len = mapped.len();
+        let step = (CHECKED_AT_ONCE / mapped.width()).max(1);
         for start in (0..len).step_by(step) {
             let end = start.saturating_add(step).min(len);
             mapped.block(start..end).map_err(|reason| Error::rows(path, reason))?;

@@ -5,9 +5,10 @@ use std::io::{self, BufReader, Cursor, Read};
 use std::path::Path;
 
 use dsokr_core::message::shorten;
-use dsokr_core::store::write_atomically;
+use dsokr_core::store::{Entry, write_atomically};
 use faer::Mat;
 use half::f16;
+use safetensors::Dtype;
 
 use crate::error::{Error, open};
 
@@ -50,6 +51,27 @@ pub(crate) fn read_numbers(path: &Path) -> Result<Matrix<f32>, Error> {
 pub(crate) fn elements(path: &Path) -> Option<f64> {
     let npy = Npy::open(path, NUMBERS).ok()?;
     Some(npy.shape.iter().map(|&size| size as f64).product())
+}
+
+/// Returns the place of the features of a file that can be read from it piece by piece: floating-point numbers, or
+/// `packed` bytes, which are little-endian and written by rows.
+pub(crate) fn rows_in_file(path: &Path, packed: bool) -> Result<Option<Entry>, Error> {
+    let npy = Npy::open(path, if packed { BYTES } else { NUMBERS })?;
+    let dtype = match npy.element.name {
+        "f2" => Dtype::F16,
+        "f4" => Dtype::F32,
+        "f8" => Dtype::F64,
+        BYTE if packed => Dtype::U8,
+        _ => return Ok(None),
+    };
+    if npy.big_endian || npy.by_columns {
+        return Ok(None);
+    }
+    // the length of the file has been compared
+    let shape: Vec<usize> = npy.shape.iter().map(|&size| size as usize).collect();
+    let start = npy.start as usize;
+    let bytes = start..start + shape.iter().product::<usize>() * npy.element.size;
+    Ok(Some(Entry { dtype, shape, bytes }))
 }
 
 /// Reads packed bytes.

@@ -14,16 +14,17 @@ use super::{BitBlock, Block, DenseBlock, Features, RowKind, RowSource, check_wid
 /// Rows that are selected before their pages are given back.
 const SELECTED: usize = 4096;
 
-/// Feature rows in a memory-mapped safetensors file, which may be larger than memory.
+/// Feature rows in a memory-mapped file, which may be larger than memory.
 ///
-/// A two-dimensional tensor F32, F16, BF16 or F64 gives dense rows (`f32`); U8 gives packed bits,
+/// A two-dimensional array F32, F16, BF16 or F64 gives dense rows (`f32`); U8 gives packed bits,
 /// the most significant first, eight columns a byte. A block is converted and checked as it is
 /// read, and the pages it came from are given back at once, so resident memory holds the blocks in
 /// use and does not grow with the file. The file must not be truncated while it is open.
 #[derive(Debug)]
 pub struct MappedRows {
     mapping: Arc<Mapping>,
-    key: String,
+    /// The name of the tensor, of a safetensors file.
+    key: Option<String>,
     entry: Entry,
     len: usize,
     width: usize,
@@ -36,7 +37,18 @@ impl MappedRows {
     /// [`Error::Io`] for a file that cannot be read; [`Error::File`] for one that is missing or not
     /// a safetensors file; otherwise as [`from_stored`](Self::from_stored).
     pub fn open(path: &Path, key: &str) -> Result<Self, Error> {
-        Self::from_mapping(Arc::new(Mapping::open(path)?), key)
+        Self::of_tensor(Arc::new(Mapping::open(path)?), key)
+    }
+
+    /// Maps the rows of a file of another format, which lie in it as `array` says: little-endian, one after the other.
+    ///
+    /// # Errors
+    /// [`Error::Io`] for a file that cannot be read; [`Error::File`] for one that is missing or shorter; otherwise as
+    /// [`from_stored`](Self::from_stored).
+    pub fn of_array(path: &Path, array: Entry) -> Result<Self, Error> {
+        let name = "array";
+        let mapping = Arc::new(Mapping::of_array(path, name, array)?);
+        Ok(Self { key: None, ..Self::of_tensor(mapping, name)? })
     }
 
     /// Returns the names of the tensors of any safetensors file, sorted.
@@ -53,10 +65,10 @@ impl MappedRows {
     /// [`Error::File`] for a missing tensor, and one of a type or a shape that holds no rows;
     /// [`Error::Shape`] for rows of width 0, or wider than 32-bit indices address.
     pub fn from_stored(stored: &Stored, name: &str) -> Result<Self, Error> {
-        Self::from_mapping(stored.mapping(), name)
+        Self::of_tensor(stored.mapping(), name)
     }
 
-    fn from_mapping(mapping: Arc<Mapping>, key: &str) -> Result<Self, Error> {
+    fn of_tensor(mapping: Arc<Mapping>, key: &str) -> Result<Self, Error> {
         let entry = mapping.entry(key)?.clone();
         let columns = match entry.dtype {
             Dtype::F32 | Dtype::F16 | Dtype::BF16 | Dtype::F64 => 1,
@@ -71,7 +83,7 @@ impl MappedRows {
         };
         let width = width.saturating_mul(columns);
         check_width(width)?;
-        Ok(Self { mapping, key: key.to_owned(), entry, len, width })
+        Ok(Self { mapping, key: Some(key.to_owned()), entry, len, width })
     }
 
     /// Returns the place of some rows in the file.
@@ -98,19 +110,20 @@ impl MappedRows {
             Dtype::F64 => elements::<f64>(bytes).iter().map(|&value| value as f32).collect(),
             _ => elements::<f32>(bytes).into_owned(),
         };
-        match first_not_finite(&values) {
-            Some(at) => {
-                let row = start + at / self.width;
-                let column = at % self.width;
-                let key = &self.key;
-                let value = values[at];
-                Err(Error::file(
-                    self.mapping.path(),
-                    format!("{key:?}, row {row}, column {column}: {value} is not a finite number"),
-                ))
-            }
-            None => Ok(DenseBlock { width: self.width, values: values.into() }.into()),
-        }
+        let Some(at) = first_not_finite(&values) else {
+            return Ok(DenseBlock { width: self.width, values: values.into() }.into());
+        };
+        let row = start + at / self.width;
+        let column = at % self.width;
+        let value = match self.entry.dtype {
+            Dtype::F64 => elements::<f64>(bytes)[at],
+            _ => values[at].into(),
+        };
+        let tensor = self.key.as_ref().map_or(String::new(), |key| format!("{key:?}, "));
+        let message = format!(
+            "{tensor}row {row}, column {column} is {value}; features must be finite 32-bit numbers"
+        );
+        Err(Error::file(self.mapping.path(), message))
     }
 }
 

@@ -10,8 +10,8 @@ use safetensors::{Dtype, SafeTensors};
 
 use crate::error::Error;
 
-/// A memory-mapped safetensors file whose header has been parsed; nothing else is verified. The file must not be
-/// changed while it is open.
+/// A memory-mapped file of arrays, whose places have been read from its header; nothing else is verified. The file must
+/// not be changed while it is open.
 #[derive(Debug)]
 pub struct Mapping {
     pub(super) path: PathBuf,
@@ -42,23 +42,12 @@ enum Advice {
 }
 
 impl Mapping {
-    /// Maps a file, any file: no dsokr header is needed.
+    /// Maps a safetensors file, any file: no dsokr header is needed.
     ///
     /// # Errors
     /// A file that cannot be read, or whose header is damaged.
     pub fn open(path: &Path) -> Result<Self, Error> {
-        let failed = |source: std::io::Error| match source.kind() {
-            std::io::ErrorKind::NotFound => Error::Missing { path: path.to_owned() },
-            std::io::ErrorKind::InvalidInput => Error::file(path, source),
-            std::io::ErrorKind::IsADirectory => Error::file(path, "a folder, expected a file"),
-            _ => Error::Io { path: path.to_owned(), source },
-        };
-        let file = super::open_input(path).map_err(failed)?;
-        // SAFETY: nothing here can enforce that no process writes to or truncates the file while
-        // it is mapped; `Stored` and `MappedRows` ask their callers for that. Files that this
-        // crate writes are replaced by renaming, which leaves the mapped file as it is, and
-        // elements are plain numbers, for which every bit pattern is valid.
-        let map = unsafe { memmap2::Mmap::map(&file) }.map_err(failed)?;
+        let map = map(path)?;
         let (header, parsed) = SafeTensors::read_metadata(&map).map_err(|error| {
             let message = format!("not a safetensors file, or a truncated one: {error}");
             Error::file(path, message)
@@ -76,6 +65,22 @@ impl Mapping {
         let metadata = parsed.metadata().iter().flatten();
         let metadata = metadata.map(|(key, value)| (key.clone(), value.clone())).collect();
         Ok(Self { path: path.to_owned(), map, metadata, entries })
+    }
+
+    /// Maps a file of another format that holds one array, which is named `name` here. Its elements are little-endian
+    /// and in row-major order.
+    ///
+    /// # Errors
+    /// A file that cannot be read, or that ends before the array does.
+    pub fn of_array(path: &Path, name: &str, array: Entry) -> Result<Self, Error> {
+        let map = map(path)?;
+        let end = array.bytes.end;
+        if end > map.len() {
+            let message = format!("{} bytes; the array ends at {end}", map.len());
+            return Err(Error::file(path, message));
+        }
+        let entries = BTreeMap::from([(name.to_owned(), array)]);
+        Ok(Self { path: path.to_owned(), map, metadata: BTreeMap::new(), entries })
     }
 
     /// Returns the path of the file.
@@ -100,13 +105,11 @@ impl Mapping {
     }
 
     /// Returns the error for a tensor of an element type that is not read.
-    /// The error for a tensor whose elements are of a different type.
     pub fn bad_dtype(&self, name: &str, found: Dtype, allowed: &str) -> Error {
         Error::file(&self.path, format!("tensor {name:?} is {found}, allowed: {allowed}"))
     }
 
     /// Returns the error for a tensor whose shape contradicts the rest of the file.
-    /// The error for a tensor whose shape contradicts the rest of the file.
     pub fn bad_shape(&self, name: &str, found: &[usize], expected: &str) -> Error {
         let message = format!("tensor {name:?} has shape {found:?}, expected {expected}");
         Error::file(&self.path, message)
@@ -157,6 +160,22 @@ impl Mapping {
         #[cfg(not(unix))]
         let _ = range;
     }
+}
+
+/// Maps a file.
+fn map(path: &Path) -> Result<memmap2::Mmap, Error> {
+    let failed = |source: std::io::Error| match source.kind() {
+        std::io::ErrorKind::NotFound => Error::Missing { path: path.to_owned() },
+        std::io::ErrorKind::InvalidInput => Error::file(path, source),
+        std::io::ErrorKind::IsADirectory => Error::file(path, "a folder, expected a file"),
+        _ => Error::Io { path: path.to_owned(), source },
+    };
+    let file = super::open_input(path).map_err(failed)?;
+    // SAFETY: nothing here can enforce that no process writes to or truncates the file while
+    // it is mapped; `Stored` and `MappedRows` ask their callers for that. Files that this
+    // crate writes are replaced by renaming, which leaves the mapped file as it is, and
+    // elements are plain numbers, for which every bit pattern is valid.
+    unsafe { memmap2::Mmap::map(&file) }.map_err(failed)
 }
 
 /// Returns bytes as elements: in place when they are aligned, copied otherwise.

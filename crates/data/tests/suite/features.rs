@@ -141,30 +141,31 @@ fn vectors_of_a_mapped_file_stay_there() -> Outcome {
     let bits: Vec<u8> = (0..2 * count).map(|at| (at % 251) as u8).collect();
     let file = safetensors(&[("x", "F32", &[count, 3], &numbers), ("y", "U8", &[count, 2], &bits)]);
     let path = folder.file("a.safetensors", file);
+    let by_rows = folder.file("a.npy", npy("'<f4'", false, "(5000, 3)", &numbers));
     // more rows than are read at once, some of them twice
     let rows: Vec<usize> = (0..count).map(|at| (at * 7) % (count - 3)).collect();
     let checksum = |vectors: &Vectors| -> Result<String, dsokr_data::Error> {
         let tensors: Vec<Tensor> = vectors.tensors("vectors")?;
         Ok(Contents::new("any", 1, &BTreeMap::new(), &tensors).checksum())
     };
-    for key in ["x", "y"] {
-        let source: Arc<dyn RowSource> = read_features(&path, Some(key))?.into();
+    for (path, key) in [(&path, Some("x")), (&path, Some("y")), (&by_rows, None)] {
+        let source: Arc<dyn RowSource> = read_features(path, key)?.into();
         let in_file = Vectors::of_rows(&source, rows.clone())?;
         let held = Vectors::from(source.select(&rows)?);
-        assert!(in_file.in_file() && !held.in_file(), "{key}");
-        assert!(in_file == held && in_file.features()? == held.features()?, "{key}");
+        assert!(in_file.in_file() && !held.in_file(), "{key:?}");
+        assert!(in_file == held && in_file.features()? == held.features()?, "{key:?}");
         assert_eq!((in_file.len(), in_file.width()), (held.len(), held.width()));
-        assert_eq!(checksum(&in_file)?, checksum(&held)?, "{key}");
-        assert!(in_file.block(7..4200)? == held.block(7..4200)?, "{key}");
+        assert_eq!(checksum(&in_file)?, checksum(&held)?, "{key:?}");
+        assert!(in_file.block(7..4200)? == held.block(7..4200)?, "{key:?}");
         let some = [4999, 0, 0, 17];
-        assert!(in_file.select(&some)? == held.select(&some)?, "{key}");
+        assert!(in_file.select(&some)? == held.select(&some)?, "{key:?}");
         let chosen = Inputs::Vectors(in_file).select(&some)?;
-        assert!(chosen == Inputs::Vectors(held).select(&some)?, "{key}");
-        assert!(matches!(&chosen, Inputs::Vectors(rows) if rows.in_file()), "{key}");
+        assert!(chosen == Inputs::Vectors(held).select(&some)?, "{key:?}");
+        assert!(matches!(&chosen, Inputs::Vectors(rows) if rows.in_file()), "{key:?}");
         assert!(chosen.select(&[4]).is_err() && Vectors::of_rows(&source, vec![count]).is_err());
     }
-    // those of other files are in memory
-    let path = folder.file("a.npy", npy("'<f4'", false, "(1, 1)", &1.5f32.to_le_bytes()));
+    // numbers that are written in another way are in memory
+    let path = folder.file("a.npy", npy("'>f4'", false, "(1, 1)", &1.5f32.to_be_bytes()));
     let source: Arc<dyn RowSource> = read_features(&path, None)?.into();
     assert!(!Vectors::of_rows(&source, vec![0, 0])?.in_file());
     Ok(())
@@ -210,6 +211,7 @@ fn numbers_of_every_type_in_npy() -> Outcome {
         let path = folder.file("a.npy", npy(descr, false, "(2, 3)", &data));
         let features = read_features(&path, None)?;
         assert_eq!(dense(&*features)?, expected, "{descr}");
+        assert_eq!(features.in_file(), descr.starts_with("'<f"), "{descr}");
     }
 
     let path = folder.file("a.npy", npy("'|b1'", false, "(2, 2)", &[1, 0, 0, 1]));
@@ -251,6 +253,7 @@ fn bytes_in_npy_are_numbers_unless_packed() -> Outcome {
     let path = folder.file("a.npy", npy("'|u1'", false, "(2, 1)", &[0b1000_0010, 1]));
     assert_eq!(dense(&*read_features(&path, None)?)?, [vec![130.0], vec![1.0]]);
     let packed = read_packed(&path, None)?;
+    assert!(packed.in_file());
     assert_eq!((packed.len(), packed.width()), (2, 8));
     assert_eq!(ones(&*packed)?, [vec![0, 6], vec![7]]);
     Ok(())

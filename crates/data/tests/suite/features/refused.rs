@@ -34,7 +34,7 @@ fn bad_safetensors_are_refused() {
                 NAME,
                 None,
                 safetensors(&[("x", "F64", &[1, 2], &too_large)]),
-                &["row 0", "column 1", "inf"],
+                &["row 0, column 1 is 1000", "finite 32-bit numbers"],
             ),
             (
                 NAME,
