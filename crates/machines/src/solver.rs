@@ -262,10 +262,13 @@ impl Solver {
             }
             Self::Sketched(_) => Cost { bytes, multiplications },
             Self::ConjugateGradients(options) => {
-                // in half of the iterations: coordinates that have converged take part in no further one
-                let steps = DOUBLE * options.iterations as f64 * n * m * p;
+                let (sample, iterations) = options.expected(pairs, options.sketch.size);
+                // the preconditioner has the sample's rows in the place of all, and factors of its system and of the kernel's
+                let pass = DOUBLE * 0.5 * (sample - n) * m * m;
+                let factor = DOUBLE * m.powi(3) / 3.0;
+                let steps = DOUBLE * 2.0 * iterations * n * m * p;
                 let kept = (8.0 * n * m).min(options.memory as f64);
-                let multiplications = fits * (multiplications + steps);
+                let multiplications = fits * (multiplications + pass + factor + steps);
                 Cost { bytes: bytes + kept + 48.0 * m * p, multiplications }
             }
             Self::DivideAndConquer(_) => {

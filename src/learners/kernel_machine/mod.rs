@@ -22,8 +22,8 @@ use dsokr_core::Processes;
 use dsokr_core::processes::Held;
 use dsokr_data::{Dataset, Inputs};
 use dsokr_machines::{
-    Cost, Coupling, FitSize, KernelModel, KernelWeighting, LastSystem, OutputSpace, Targets,
-    TrainingInputs,
+    Cost, Coupling, FitSize, KernelModel, KernelWeighting, LastSystem, OutputSpace, Solver,
+    Targets, TrainingInputs,
 };
 use dsokr_train::{Event, Observer, check_basis};
 use inputs::{FittedInputs, MachineInputs};
@@ -253,8 +253,15 @@ impl<'a> PreparedMachine<'a> {
         let of_value =
             if features.kind() == RowKind::Sparse { SPARSE_VALUE } else { features.width() as f64 };
         let kernels = settings.summands().count().max(1);
-        // several λ are compared in a pass of their own
-        let passes = if lambdas > 1 { 2 } else { 1 };
+        let passes = match &settings.solver {
+            // several λ are compared in a pass of their own
+            Solver::Sketched(_) => lambdas.min(2),
+            // each λ has a fit of its own
+            Solver::ConjugateGradients(_) | Solver::DivideAndConquer(_) | Solver::Lipschitz(_) => {
+                lambdas
+            }
+            Solver::ClosedForm(_) => 1,
+        };
         let values = rows.len() as f64 * sketch.size as f64 * (kernels * passes) as f64;
         values * of_value
     }

@@ -77,6 +77,28 @@ impl ConjugateGradients {
         Error::ensure(holds, "tolerance", self.tolerance, "numbers above 0 and below 1")?;
         Error::check_count("number of iterations", self.iterations)
     }
+
+    /// Returns the rows that the preconditioner of so many `unknowns` is made of, of `n`.
+    fn sample_rows(&self, n: usize, unknowns: usize) -> usize {
+        self.sample.unwrap_or_else(|| n.min(SAMPLE.saturating_mul(unknowns)))
+    }
+
+    /// Returns the rows of the sample for `m` unknowns, of `n`, and about how many iterations a coordinate takes.
+    ///
+    /// A sample of all rows is the system itself, so one iteration solves it. That of s others leaves eigenvalues within
+    /// `(1 ± √(m/s))²`, so that an iteration multiplies the error by about `√(m/s)`. Coordinates that have converged take
+    /// part in no further iteration, and many are easier than the bound: half of them are counted.
+    pub(crate) fn expected(&self, n: usize, m: usize) -> (f64, f64) {
+        let sample = self.sample_rows(n, m);
+        if sample >= n {
+            return (n as f64, 1.0);
+        }
+        let most = self.iterations as f64;
+        let reduction = (m as f64 / sample as f64).sqrt();
+        let iterations =
+            if reduction < 1.0 { (self.tolerance / 2.0).ln() / reduction.ln() } else { most };
+        (sample as f64, 0.5 * iterations.min(most))
+    }
 }
 
 /// Fits the model of [`fit_sketched`](crate::fit_sketched) without forming its system: conjugate
@@ -127,7 +149,7 @@ pub fn fit_conjugate_gradients(
     let features = AnchorFeatures::sketched(processes, kernel, rows, &settings.sketch, seed)?;
     let unknowns = features.len();
     let width = targets.width();
-    let sample = settings.sample.unwrap_or_else(|| n.min(SAMPLE.saturating_mul(unknowns)));
+    let sample = settings.sample_rows(n, unknowns);
     let mut random = generator(seed, "conjugate gradients/sample", 0);
     let uniform = SketchKind::Subsampling { replacement: false };
     let sample = Sketch::draw(&uniform, sample, n, random.next_u64())?.anchors();

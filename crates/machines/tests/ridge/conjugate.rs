@@ -2,7 +2,9 @@
 
 use dsokr_basis::{Block, Kernel, Mat, OutputKernel, RowSource, Sketch, SketchKind};
 use dsokr_core::Error;
-use dsokr_machines::{ConjugateGradients, InputSketch, KernelModel, OutputSpace, Targets};
+use dsokr_machines::{
+    ConjugateGradients, FitSize, InputSketch, KernelModel, OutputSpace, Solver, Targets,
+};
 
 use crate::naive::*;
 use crate::streams::Circle;
@@ -100,6 +102,24 @@ fn iterations_do_not_grow_with_the_number_of_rows() {
         convergence.iterations
     });
     assert!(iterations.iter().all(|&count| count <= 25), "{iterations:?}");
+}
+
+/// Where the sample is all rows one iteration solves the system; with eight rows for each unknown the iterations are those
+/// that the tolerance needs, whatever is allowed.
+#[test]
+fn the_cost_counts_the_iterations_that_are_needed() {
+    let cost = |pairs: usize, iterations: usize| {
+        let sketch = InputSketch::subsampling(100);
+        let settings = ConjugateGradients { iterations, ..ConjugateGradients::new(sketch) };
+        let size = FitSize { pairs, targets: pairs, coordinates: 50, lambdas: 1, threads: 2 };
+        Solver::ConjugateGradients(settings).cost(&size).multiplications
+    };
+    assert_eq!(cost(800, 1), cost(800, 500));
+    assert_eq!(cost(8000, 50), cost(8000, 500));
+    assert!(cost(8000, 5) < cost(8000, 50));
+    // a coordinate takes at most 19 iterations of 2 n m p multiplications in double precision
+    let product = (8000 * 100 * 50) as f64;
+    assert!(cost(8000, 500) - cost(8000, 1) < 19.0 * 2.0 * 2.0 * product);
 }
 
 #[test]
