@@ -30,21 +30,19 @@ pub fn read_matrix(path: &Path) -> Result<Mat<f64>, Error> {
 
 /// Reads a matrix like [`read_matrix`], with the relative rounding of its numbers: 0 of those that are whole or have 64 bits.
 pub(crate) fn read_rounded(path: &Path) -> Result<(Mat<f64>, f64), Error> {
-    let allowed = "matrices must hold finite numbers";
     let npy = Npy::open(path, NUMBERS)?;
     let rounding = match npy.element.name {
         "f2" => f16::EPSILON.into(),
         "f4" => f32::EPSILON.into(),
         _ => 0.0,
     };
-    let (rows, width, values) = npy.numbers(allowed, |value| value)?;
+    let (rows, width, values) = npy.numbers("finite number", |value| value)?;
     Ok((Mat::from_fn(rows, width, |row, column| values[row * width + column]), rounding))
 }
 
 /// Reads numbers of any type as `f32`; each must be finite in `f32`.
 pub(crate) fn read_numbers(path: &Path) -> Result<Matrix<f32>, Error> {
-    let allowed = "features must be finite 32-bit numbers";
-    Npy::open(path, NUMBERS)?.numbers(allowed, |value| value as f32)
+    Npy::open(path, NUMBERS)?.numbers("finite 32-bit number", |value| value as f32)
 }
 
 /// Returns the number of elements of a file that can be read.
@@ -215,14 +213,14 @@ impl<'p, R: Read> Npy<'p, R> {
             let value = self.number()?;
             let number = narrow(value);
             let allowed = match self.element.name {
-                BOOL if value > 1.0 => "truth values are 0 and 1",
+                BOOL if value > 1.0 => "truth value, 0 or 1",
                 _ if !number.into().is_finite() => allowed,
                 _ => {
                     values[row * width + column] = number;
                     continue;
                 }
             };
-            let message = format!("row {row}, column {column} is {value}; {allowed}");
+            let message = format!("row {row}, column {column}: {value} is not a {allowed}");
             return Err(Error::file(self.path, message));
         }
         Ok((rows, width, values))

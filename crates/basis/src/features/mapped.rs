@@ -120,9 +120,8 @@ impl MappedRows {
             _ => values[at].into(),
         };
         let tensor = self.key.as_ref().map_or(String::new(), |key| format!("{key:?}, "));
-        let message = format!(
-            "{tensor}row {row}, column {column} is {value}; features must be finite 32-bit numbers"
-        );
+        let message =
+            format!("{tensor}row {row}, column {column}: {value} is not a finite 32-bit number");
         Err(Error::file(self.mapping.path(), message))
     }
 }

@@ -95,13 +95,13 @@ fn a_number_that_is_not_finite_is_named_with_its_file() {
         Basis::fit(Kernel::Linear, &rows, &SketchOptions::new(SketchKind::Gaussian, 2))
             .unwrap_err(),
     ] {
-        let place = format!("{}: \"rows\", row 1234, column 2 is NaN;", path.display());
+        let place = format!("{}: \"rows\", row 1234, column 2: NaN ", path.display());
         assert!(error.to_string().starts_with(&place), "{error}");
     }
     // A double that no f32 can hold.
     write(&path, Dtype::F64, &[1, 1], bytemuck::bytes_of(&1e300f64));
     let error = MappedRows::open(&path, "rows").unwrap().block(0..1).unwrap_err();
-    assert!(error.to_string().contains("row 0, column 0 is 1000"), "{error}");
+    assert!(error.to_string().contains("row 0, column 0: 1000"), "{error}");
 }
 
 #[test]

@@ -34,7 +34,7 @@ fn bad_safetensors_are_refused() {
                 NAME,
                 None,
                 safetensors(&[("x", "F64", &[1, 2], &too_large)]),
-                &["row 0, column 1 is 1000", "finite 32-bit numbers"],
+                &["row 0, column 1: 1000", "finite 32-bit number"],
             ),
             (
                 NAME,
@@ -120,13 +120,13 @@ fn bad_npy_is_refused() {
     refuse(
         read_features,
         &[
-            (NAME, None, npy("'<f4'", false, "(3, 2)", &nan), &["row 1, column 0 is NaN"]),
-            (NAME, None, npy("'<f4'", true, "(3, 2)", &nan), &["row 2, column 0 is NaN"]),
+            (NAME, None, npy("'<f4'", false, "(3, 2)", &nan), &["row 1, column 0: NaN"]),
+            (NAME, None, npy("'<f4'", true, "(3, 2)", &nan), &["row 2, column 0: NaN"]),
             (
                 NAME,
                 None,
                 npy("'<f8'", false, "(2, 1)", &too_large),
-                &["row 1, column 0 is -1", "finite 32-bit"],
+                &["row 1, column 0: -1", "finite 32-bit"],
             ),
             (
                 NAME,
@@ -180,7 +180,7 @@ fn bad_npy_is_refused() {
                 NAME,
                 None,
                 npy("'|b1'", false, "(1, 1)", &[2]),
-                &["row 0, column 0 is 2; truth values"],
+                &["row 0, column 0: 2 is not a truth value, 0 or 1"],
             ),
             (NAME, None, npy("nonsense", false, "(1, 1)", &[0]), &["elements of type nonsense"]),
             (NAME, None, npy("'<f4'", false, "'2'", &[0]), &["sizes in parentheses"]),
