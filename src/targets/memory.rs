@@ -98,8 +98,12 @@ pub(crate) fn coordinates(config: &Checked, dataset: &Dataset) -> usize {
     match (config.encoder.abilities().levels, config.sketch.full) {
         (Some(levels), _) => levels.len(),
         (None, false) => config.sketch.size.min(dataset.train.ids.len()),
-        // an encoder learns the rows themselves; a kernel machine's predictions are weights of the outputs
-        (None, true) if config.encoder.abilities().weighs_outputs => dataset.train.ids.len(),
+        // an encoder learns the rows themselves; a kernel machine's predictions are weights of the outputs, of which equal
+        // ones are one
+        (None, true) if config.encoder.abilities().weighs_outputs => {
+            let trained: Vec<usize> = dataset.train.outputs.iter().flatten().copied().collect();
+            distinct_rows(outputs, &trained)
+        }
         (None, true) => outputs.width(),
     }
 }

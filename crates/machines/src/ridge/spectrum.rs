@@ -241,11 +241,12 @@ impl Spectrum {
         Error::check_count("number of lambdas to choose from", grid.len())?;
         let stage = Cancellation::current().stage("leave-one-out errors", grid.len());
         let error = |&lambda: &f64| {
-            stage.advance(1)?;
             let sum = match self.residuals(lambda, self.whole())? {
                 Some(residuals) => space.squared_lengths(residuals.transpose())?.iter().sum(),
                 None => f64::INFINITY,
             };
+            // a λ may take most of a minute, so that it counts when it is done
+            stage.advance(1)?;
             self.mean(sum)
         };
         grid.iter().map(error).collect()
