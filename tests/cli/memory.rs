@@ -46,7 +46,8 @@ fn sizes_beyond_the_memory_are_refused_by_their_keys() {
     sandbox.fail(&sketch, 2, &["--draws", "1 to 10000"]);
 }
 
-/// Files without blocks on the disk stand for ones that are too large for the memory.
+/// Files without blocks on the disk stand for ones that are too large for the memory. Numbers that are big-endian do not
+/// stay in their file.
 #[cfg(target_os = "linux")]
 #[test]
 fn files_beyond_the_memory_are_refused_before_they_are_read() {
@@ -58,7 +59,7 @@ fn files_beyond_the_memory_are_refused_before_they_are_read() {
     let rows: u64 = 1 << 20;
     let header = format!(
         "{:<117}\n",
-        format!("{{'descr': '<f4', 'fortran_order': False, 'shape': ({rows}, {rows}), }}")
+        format!("{{'descr': '>f4', 'fortran_order': False, 'shape': ({rows}, {rows}), }}")
     );
     let start = [b"\x93NUMPY\x01\x00\x76\x00", header.as_bytes()].concat();
     fs::write(sandbox.path("data/small/rows.npy"), &start).unwrap();
@@ -162,6 +163,43 @@ fn a_plan_counts_further_fits() {
     let none = "decoding.reranker={neighbours=7, folds=4, words={lexicon=\"none.tsv\"}}";
     let plan = ["train", "ridge.toml", "--plan", "--set", none];
     sandbox.fail(&plan, 2, &["none.tsv: not found, which decoding.reranker.words.lexicon names"]);
+}
+
+/// Without a sketch predictions are weights of the training outputs, of which equal ones are one.
+#[test]
+fn a_plan_counts_equal_outputs_once() {
+    let sandbox = Sandbox::new();
+    let row = |row: usize| format!("{row}\tnumber {}\t{}\n", row % 7, row % 5);
+    let rows: String = (0..400).map(row).collect();
+    sandbox.write("numbers.tsv", &format!("id\ttext\tvalue\n{rows}"));
+    let config = r#"
+        [data]
+        source = "pool"
+        folder = "./"
+        file = "numbers.tsv"
+        id = "id"
+        inputs = { column = "text" }
+        splits = { validation = 50, test = 50 }
+
+        [output]
+        label = "value"
+        features = { kind = "numbers", column = "value" }
+        kernel = { name = "linear" }
+
+        [sketch]
+        full = true
+
+        [encoder]
+        kind = "kernel-machine"
+        inputs = { kind = "ngrams", blocks = [{ kind = "words", min = 1, max = 1, min_texts = 1 }] }
+        solver = { name = "closed-form" }
+        lambda = 1e-3
+    "#;
+    sandbox.write("numbers.toml", config);
+    let plan = json(&sandbox.succeed(&["train", "numbers.toml", "--plan", "--quiet", "--json"]));
+    let needs = plan[0]["needs"].as_array().unwrap();
+    let candidates = needs.iter().find(|need| need["what"] == "candidates").unwrap();
+    assert_eq!(number(candidates, "bytes"), 12.0 * 5.0 * 5.0);
 }
 
 #[test]

@@ -75,8 +75,17 @@ impl DataRoot {
         size(&self.file(name))
     }
 
-    /// Returns bytes of a matrix that is held in memory, with so many an element; other matrices are mapped. 0 for one
+    /// Returns bytes of features, packed or not, that are held in memory; 0 for those that stay in their file, and for ones
     /// that cannot be read.
+    pub(crate) fn features(&self, name: &str, packed: bool) -> f64 {
+        let path = self.file(name);
+        let in_file = extension_of(&path) == "npy"
+            && npy::rows_in_file(&path, packed).is_ok_and(|rows| rows.is_some());
+        if in_file { 0.0 } else { self.matrix(name, if packed { 2.0 } else { 4.0 }) }
+    }
+
+    /// Returns bytes of a matrix that is held in memory, with so many an element; those of .safetensors files are mapped. 0
+    /// for one that cannot be read.
     pub(crate) fn matrix(&self, name: &str, an_element: f64) -> f64 {
         let path = self.file(name);
         match extension_of(&path).as_str() {

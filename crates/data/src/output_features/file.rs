@@ -32,7 +32,7 @@ impl OutputKind for FeatureFileConfig {
     }
 
     fn memory(&self, root: &DataRoot) -> f64 {
-        root.matrix(&self.file, if self.packed { 2.0 } else { 4.0 })
+        root.features(&self.file, self.packed)
     }
 
     fn read(&self, from: &mut OutputTable) -> Result<FittedRows, Error> {

@@ -103,17 +103,15 @@ pub struct KernelInputsConfig {
 }
 
 impl InputsConfig {
-    /// Returns the table, the files that follow it with their key, and the bytes that an element of them takes in
-    /// memory; none of texts.
-    fn files(&self) -> Option<(&str, &'static str, &[String], f64)> {
+    /// Returns the table, and the files that follow it with their key; none of texts.
+    fn files(&self) -> Option<(&str, &'static str, &[String])> {
         match self {
             Self::Text(_) | Self::Graphs(_) => None,
             Self::Features(FeatureInputsConfig { table, file, .. }) => {
-                Some((table, "data.inputs.file", std::slice::from_ref(file), 4.0))
+                Some((table, "data.inputs.file", std::slice::from_ref(file)))
             }
-            // the matrix, and its rows and columns of the pairs
             Self::Kernels(KernelInputsConfig { table, files, .. }) => {
-                Some((table, "data.inputs.files", files, 16.0))
+                Some((table, "data.inputs.files", files))
             }
         }
     }
@@ -122,7 +120,7 @@ impl InputsConfig {
         if let Self::Graphs(GraphInputsConfig { file, .. }) = self {
             check_inside("data.inputs.file", file)?;
         }
-        let Some((table, key, files, _)) = self.files() else { return Ok(()) };
+        let Some((table, key, files)) = self.files() else { return Ok(()) };
         check_inside("data.inputs.table", table)?;
         if let Self::Kernels(KernelInputsConfig { anchors: Some(anchors), .. }) = self {
             check_inside("data.inputs.anchors", anchors)?;
@@ -133,11 +131,20 @@ impl InputsConfig {
 
     /// Returns bytes that reading the files takes, by the keys that determine them.
     pub(super) fn memory(&self, root: &DataRoot) -> Vec<(&'static str, f64)> {
-        if let Self::Graphs(GraphInputsConfig { file, .. }) = self {
-            return vec![("data.inputs.file", graphs_memory(&root.file(file)))];
-        }
-        let Some((table, key, files, an_element)) = self.files() else { return Vec::new() };
-        let bytes = files.iter().map(|name| root.matrix(name, an_element)).sum();
+        let bytes = match self {
+            Self::Text(_) => return Vec::new(),
+            Self::Graphs(GraphInputsConfig { file, .. }) => {
+                return vec![("data.inputs.file", graphs_memory(&root.file(file)))];
+            }
+            Self::Features(FeatureInputsConfig { file, packed, .. }) => {
+                root.features(file, *packed)
+            }
+            // the matrix, and its rows and columns of the pairs
+            Self::Kernels(KernelInputsConfig { files, .. }) => {
+                files.iter().map(|name| root.matrix(name, 16.0)).sum()
+            }
+        };
+        let Some((table, key, _)) = self.files() else { return Vec::new() };
         vec![("data.inputs.table", root.size(table)), (key, bytes)]
     }
 
