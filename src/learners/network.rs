@@ -87,6 +87,9 @@ impl<R: Recipe> Learner for R {
             formulas: self.needs_formulas(),
             words: self.words_read(),
             shares_training: true,
+            trains_in_steps: true,
+            needs_validation: true,
+            chosen_on_validation: Some("checkpoints are"),
             weighs_pairs: true,
             ..Abilities::default()
         }

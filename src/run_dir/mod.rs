@@ -97,7 +97,8 @@ macro_rules! files {
     };
 }
 
-// the files and folders of a run directory; all others hold the preparation of inputs
+// the files and folders of a run directory; all others hold the preparation of inputs, or the model of a
+// program's learner
 files! {
     "basis.safetensors" => BASIS;
     "candidates.safetensors" => CANDIDATES;
