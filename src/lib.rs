@@ -153,7 +153,7 @@ pub use learners::network::Network;
 pub use metrics::classes::ClassScores;
 pub use metrics::evaluation::{EvaluatedPool, Evaluation, SharedCandidates};
 pub use metrics::labels::LabelScores;
-pub use metrics::metric::{Metric, RESAMPLES, intervals};
+pub use metrics::metric::{Metric, Needs, RESAMPLES, intervals};
 pub use metrics::molecules::{EXAMPLES, drawing};
 pub use metrics::quantiles::{Coverage, QuantileScores};
 pub use metrics::rankings::RankingScores;

@@ -51,6 +51,7 @@ pub struct Request<'a> {
 }
 
 /// A trained run and its final report.
+#[derive(Debug)]
 pub struct Trained {
     /// The run: it searches, and evaluates other queries.
     pub run: Run,

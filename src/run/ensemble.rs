@@ -1,6 +1,7 @@
 //! Ensembles of runs.
 
 use std::borrow::Cow;
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
@@ -53,6 +54,16 @@ pub struct Run {
     pub(super) reranker_of: Option<String>,
     /// The last calibrations of candidate sets.
     pub(super) calibrations: Calibrations,
+}
+
+impl fmt::Debug for Run {
+    fn fmt(&self, out: &mut fmt::Formatter) -> fmt::Result {
+        let members = &self.members;
+        out.debug_struct("Run")
+            .field("members", members)
+            .field("rule", &self.rule)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Run {

@@ -276,6 +276,12 @@ pub enum Event<'a> {
     },
 }
 
+impl fmt::Debug for Event<'_> {
+    fn fmt(&self, out: &mut fmt::Formatter) -> fmt::Result {
+        fmt::Display::fmt(self, out)
+    }
+}
+
 impl fmt::Display for Event<'_> {
     fn fmt(&self, out: &mut fmt::Formatter) -> fmt::Result {
         match self {
