@@ -10,7 +10,6 @@ use dsokr_core::Argument;
 use dsokr_decode::report::{HitsPoint, RankHistogram, ReliabilityBin};
 
 use self::axis::Axis;
-pub use self::panel::escape;
 use self::panel::{Panel, Series, Style, Value, save};
 use crate::error::{Error, ensure};
 use crate::metrics::compare::RunComparison;

@@ -119,7 +119,7 @@ const OF_OUTPUTS: [Definition; 21] = [
         "squared_error",
         "squared error",
         Needs::FeatureSpace,
-        "Mean squared distance of answers from the outputs in the kernel's feature space",
+        "Mean squared distance of predictions from the outputs in the kernel's feature space",
     )
     .places(6)
     .width(14),

@@ -9,6 +9,8 @@ mod wedges;
 
 use std::fmt::Write;
 
+use dsokr_core::message::xml;
+
 /// A place in pixels, to the right and down.
 type Point = [f64; 2];
 
@@ -58,7 +60,7 @@ pub fn svg_pair(left: (&str, &str), right: (&str, &str)) -> String {
         content += &format!(
             "\n<text x=\"{middle}\" y=\"{base}\" text-anchor=\"middle\" font-family=\"sans-serif\" \
              font-size=\"14\">{}</text>\n",
-            escape(caption)
+            xml(caption)
         );
         x += cell;
     }
@@ -95,7 +97,7 @@ pub fn svg_text(text: &str) -> String {
         svg.push_str(&format!(
             "<text x=\"{LETTER}\" y=\"{}\" font-family=\"sans-serif\" font-size=\"14\">{}</text>\n",
             at * LINE_HEIGHT,
-            escape(line)
+            xml(line)
         ));
     }
     svg + "</svg>\n"
@@ -180,7 +182,7 @@ fn text(svg: &mut String, [x, y]: Point, size: f64, attributes: &str, text: &str
         svg,
         "  <text x=\"{x:.2}\" y=\"{y:.2}\" font-family=\"sans-serif\" font-size=\"{size}\" \
          text-anchor=\"middle\"{attributes}>{}</text>",
-        escape(text)
+        xml(text)
     );
 }
 
@@ -190,20 +192,4 @@ fn length(svg: &str, attribute: &str) -> f64 {
     let value = element.split(&format!(" {attribute}=\"")).nth(1);
     let value = value.and_then(|rest| rest.split('"').next()).map(|t| t.trim_end_matches("px"));
     value.and_then(|text| text.parse().ok()).unwrap_or(300.0)
-}
-
-/// Returns the text as XML holds it; characters that XML cannot hold become U+FFFD.
-fn escape(text: &str) -> String {
-    let mut escaped = String::new();
-    for character in text.chars() {
-        match character {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '\t' | '\n' | '\r' => escaped.push(' '),
-            '\0'..='\u{1f}' | '\u{fffe}' | '\u{ffff}' => escaped.push('\u{fffd}'),
-            other => escaped.push(other),
-        }
-    }
-    escaped
 }
