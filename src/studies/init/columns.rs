@@ -12,8 +12,8 @@ use super::guess::codes::first_code;
 use super::guess::labels::{are_measures, odd_separator, reordered, unread_list};
 use super::guess::numbers::{are_times, first_measure, first_thousand, mixed_signs};
 use super::guess::{
-    are_unspaced, guessed, guessed_of_lists, guessed_of_number_lists, is_class, is_formula, most,
-    stated,
+    are_unspaced, case_means_something, guessed, guessed_of_lists, guessed_of_number_lists,
+    is_class, is_formula, most, share_no_words, stated,
 };
 use super::kind::{ColumnKind, KindName, Reading};
 use crate::error::Error;
@@ -86,6 +86,10 @@ pub struct Column {
     pub are_single_words: bool,
     /// Whether most letters are of a script that has no spaces between words, as Chinese and Thai, and the words have none.
     pub are_unspaced: bool,
+    /// Whether more than half of different texts have no word in common with another one, so that nothing is learned from words.
+    pub share_no_words: bool,
+    /// Whether cells are single words in which the case of letters means something, as in compositions (`Co`, `CO`) and reactions.
+    pub case_means_something: bool,
     /// Standard deviation of the numbers; 0 of other columns.
     pub deviation: f64,
     /// Whether cells that are read as texts are formulas of molecules.
@@ -249,6 +253,9 @@ impl Column {
         } else {
             Vec::new()
         };
+        let are_unspaced = are_unspaced(&texts);
+        let are_single_words = most(&texts, |cell| !cell.contains(char::is_whitespace));
+        let have_words = matches!(kind, ColumnKind::Texts | ColumnKind::Ids) && !are_unspaced;
         let code = if is_guessed { first_code((place, name), &kind, &texts) } else { None };
         Ok(Self {
             name: name.to_owned(),
@@ -256,8 +263,10 @@ impl Column {
             filled: filled.len(),
             distinct: texts.iter().collect::<HashSet<_>>().len(),
             positive: positive_of(&kind, &texts),
-            are_unspaced: are_unspaced(&texts),
-            are_single_words: most(&texts, |cell| !cell.contains(char::is_whitespace)),
+            are_unspaced,
+            share_no_words: have_words && !are_single_words && share_no_words(&texts),
+            case_means_something: have_words && are_single_words && case_means_something(&texts),
+            are_single_words,
             empty: empty.len(),
             are_formulas: are_texts && most(&texts, is_formula),
             are_measures: are_texts && have_measures,

@@ -114,6 +114,92 @@ fn single_words_that_are_all_different_are_compared_by_their_letters() {
     sandbox.fail(&["init", "nested.jsonl"], 2, &said);
 }
 
+/// In reactions and compositions `c` is not `C`, and `Co` not `CO`; sequences of one case and names stay as they are.
+#[test]
+fn the_case_of_letters_is_kept_where_it_means_something() {
+    let aromatic = ["c1ccccc1", "Cc1ccccc1", "Oc1ccccc1", "c1ccncc1", "COc1ccccc1", "c1ccoc1"];
+    let solvents = ["CO", "CCO", "C1CCOC1", "O", "CC(=O)O"];
+    let mut table = "rxn_smiles,kind\n".to_owned();
+    for at in 0..180 {
+        let from = aromatic[at / 2 % 6];
+        let to = from.to_uppercase();
+        let solvent = solvents[at / 12 % 5];
+        let catalyst = ["[Pd]", "[Pt]", "[Ni]"][at / 60];
+        let row = match at % 2 {
+            0 => format!("{from}>{solvent}.{catalyst}>{to},hydrogenation\n"),
+            _ => format!("{to}>{solvent}.{catalyst}>{from},dehydrogenation\n"),
+        };
+        table += &row;
+    }
+    let sandbox = Sandbox::new();
+    let stranger = Stranger {
+        file: "hydro.csv",
+        content: table.into_bytes(),
+        arguments: &["--input", "rxn_smiles"],
+        columns: ["rxn_smiles", "kind"],
+        holds: "2 classes",
+        skipped: 0,
+        floor: ("accuracy", Bound::AtLeast(0.9)),
+    };
+    stranger.trains(&sandbox);
+    assert!(sandbox.read("hydro.toml").contains("lowercase = false"));
+    let letters = |at: usize| ["ACDE", "FGHI", "KLMN"][at % 3].repeat(2 + at / 3);
+    let masked = |at: usize| letters(at) + &letters(at + 1).to_lowercase() + "ACDEFGHIKLMN";
+    let fruit = |at: usize| format!("Apfel-{}{at}", ["Saft", "Mus", "Baum"][at % 3]);
+    let tables: [(&str, &dyn Fn(usize) -> String); 3] =
+        [("proteins.csv", &letters), ("masked.csv", &masked), ("names.csv", &fruit)];
+    for (file, cell) in tables {
+        let rows: String = (0..40).map(|at| format!("{},{}.5\n", cell(at), at % 7)).collect();
+        sandbox.write(file, &format!("x,value\n{rows}"));
+        sandbox.succeed(&["init", file, "--input", "x"]);
+        let config = sandbox.read(&file.replace(".csv", ".toml"));
+        let is_plain = config.contains("across-words") && !config.contains("lowercase");
+        assert!(is_plain, "{file}\n{config}");
+    }
+}
+
+/// Blanks of modifications divide no words, and no peptide has a word of another one.
+#[test]
+fn peptides_with_modifications_are_compared_by_their_letters() {
+    let mut table = "peptide,minutes\n".to_owned();
+    for row in 0..240usize {
+        let mut peptide = String::new();
+        let mut minutes = 0.0;
+        for at in 0..8usize {
+            let kinds = [
+                ("A", 1.0),
+                ("C", 2.0),
+                ("D", 0.5),
+                ("E", 0.25),
+                ("G", 0.0),
+                ("H", 1.5),
+                ("L", 6.0),
+                ("V", 4.0),
+            ];
+            let (letter, adds) = kinds[(row * (2 * at + 7) * 31 / (at + 3) + row / 8 * at) % 8];
+            if at == 4 {
+                peptide += if row % 4 == 0 { "M(Oxidation (M))" } else { "M" };
+            }
+            peptide += letter;
+            minutes += adds;
+        }
+        writeln!(table, "_{peptide}_,{minutes:.2}").unwrap();
+    }
+    let sandbox = Sandbox::new();
+    let stranger = Stranger {
+        file: "modified.csv",
+        content: table.into_bytes(),
+        arguments: &[],
+        columns: ["peptide", "minutes"],
+        holds: "numbers",
+        skipped: 0,
+        // by words it is that of constants, 3.1
+        floor: ("pinball", Bound::AtMost(2.0)),
+    };
+    stranger.trains(&sandbox);
+    assert!(sandbox.read("modified.toml").contains("across-words"));
+}
+
 /// Texts in Chinese are no ids, and beside a longer clause behind a blank their letters are compared too, but not where blanks divide
 /// words. Names in Chinese are ids.
 #[test]
