@@ -129,6 +129,8 @@ pub struct Column {
     pub(super) are_times: bool,
     /// Whether most cells have a digit.
     pub(super) have_digits: bool,
+    /// Whether most cells have digits, and neither letters nor decimals.
+    pub(super) have_digits_alone: bool,
     /// The rows whose cells are empty, and those whose cells are not what the column holds.
     pub(super) bad_rows: Vec<usize>,
 }
@@ -253,6 +255,7 @@ impl Column {
         } else {
             Vec::new()
         };
+        let has_digit = |cell: &str| cell.contains(|c: char| c.is_ascii_digit());
         let are_unspaced = are_unspaced(&texts);
         let are_single_words = most(&texts, |cell| !cell.contains(char::is_whitespace));
         let have_words = matches!(kind, ColumnKind::Texts | ColumnKind::Ids) && !are_unspaced;
@@ -283,7 +286,10 @@ impl Column {
             unitless,
             are_shares,
             are_times: are_times(&kind, name, &texts),
-            have_digits: most(&texts, |cell| cell.contains(|c: char| c.is_ascii_digit())),
+            have_digits: most(&texts, has_digit),
+            have_digits_alone: most(&texts, |cell| {
+                has_digit(cell) && !cell.contains(|c: char| c.is_alphabetic() || c == '.')
+            }),
             bad_rows,
             invalid,
             repaired,

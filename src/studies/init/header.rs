@@ -32,6 +32,10 @@ pub(super) fn is_missing(path: &Path, first: &[String]) -> Result<bool, Error> {
 /// What begins a cell by which Qualtrics names a column again.
 const IMPORT_ID: &str = "{\"ImportId\"";
 
+/// What begins the lines of PubChem BioAssay that say what columns are, and the first of these lines.
+const RESULT: &str = "RESULT_";
+const RESULT_TYPE: &str = "RESULT_TYPE";
+
 /// Words for the types of columns.
 const TYPES: [&str; 20] = [
     "string",
@@ -77,6 +81,8 @@ pub enum HeaderContent {
     Types,
     /// Their types, and the next line what they are for, as the second line of Orange does.
     TypesAndPurposes,
+    /// Their types, and the next lines descriptions and units, as the second line of PubChem BioAssay does.
+    TypesAndUnits,
 }
 
 impl fmt::Display for HeaderLine {
@@ -96,6 +102,11 @@ impl fmt::Display for HeaderLine {
                 f,
                 "line {line} has the types of the columns, and the next one what they are for, as files of Orange do; both are \
                  read as rows: remove them"
+            ),
+            HeaderContent::TypesAndUnits => write!(
+                f,
+                "line {line} has the types of the columns, and the next ones that begin with {RESULT} their descriptions and units, \
+                 as tables of PubChem BioAssay do; all are read as rows: remove them"
             ),
         }
     }
@@ -128,6 +139,9 @@ pub(super) fn further_line(table: &Table, names: &[&str]) -> Result<Option<Heade
     let has_type = first.iter().any(|cell| is_one_of(&TYPES, cell));
     if has_type && are_all_of(&PURPOSES, second, 1) {
         return Ok(content(0, HeaderContent::TypesAndPurposes));
+    }
+    if first.first() == Some(&RESULT_TYPE) {
+        return Ok(content(0, HeaderContent::TypesAndUnits));
     }
     let are_types = are_all_of(&TYPES, first, 2);
     Ok(if are_types { content(0, HeaderContent::Types) } else { None })

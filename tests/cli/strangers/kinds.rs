@@ -815,6 +815,49 @@ fn descriptions_of_a_few_assays_are_no_inputs_beside_molecules() {
     assert_eq!(json(&sandbox.succeed(&stated))["input"], "Assay Description");
 }
 
+/// A few remarks, a vector that is the same in all rows and the bonds of PubChem, beside molecules and what is measured.
+#[test]
+fn columns_that_say_little_are_no_inputs_beside_molecules() {
+    let sandbox = Sandbox::new();
+    let names = ["smiles,Comment,outcome", "smiles,cell,logP", "smiles,bonds,logP"];
+    let mut tables = names.map(|names| names.to_owned() + "\n");
+    let mut described = "smiles,description,logP\n".to_owned();
+    for (at, pair) in pairs(120).iter().enumerate() {
+        let comment = match at {
+            0..3 => format!("the compound {at} is fluorescent and was left out"),
+            _ => String::new(),
+        };
+        let smiles = &pair.smiles;
+        let value = pair.atoms as f64 / 4.0;
+        let outcome = ["Inactive", "Active"][usize::from(pair.smiles.contains('N'))];
+        let bond = |count: usize| {
+            format!("{}  {}  8", (at * 13 + count * 5) % 29, (at * 7 + count * 3) % 31)
+        };
+        let bonds: Vec<String> = (0..5 + at % 3).map(bond).collect();
+        let rows = [
+            format!("{smiles},{comment},{outcome}"),
+            format!("{smiles},90.0 90.0 90.0,{value}"),
+            format!("{smiles},{},{value}", bonds.join(" ")),
+        ];
+        tables.iter_mut().zip(rows).for_each(|(table, row)| *table += &(row + "\n"));
+        let text =
+            if at % 3 == 0 { format!("the compound {at} is a solid") } else { String::new() };
+        writeln!(described, "{smiles},{text},{value}").unwrap();
+    }
+    let outputs = ["outcome", "logP", "logP"];
+    let files = ["comments.csv", "cell.csv", "bonds.csv"];
+    for ((file, table), output) in files.into_iter().zip(&tables).zip(outputs) {
+        sandbox.write(file, table);
+        let found = json(&sandbox.succeed(&["init", file, "--json"]));
+        assert_eq!([&found["input"], &found["output"]], ["smiles", output], "{found}");
+        super::train(&sandbox, &file.replace(".csv", ".toml"));
+    }
+    // a column with the name of one of texts may have gaps
+    sandbox.write("described.csv", &described);
+    let found = json(&sandbox.succeed(&["init", "described.csv", "--json"]));
+    assert_eq!([&found["input"], &found["output"]], ["description", "smiles"], "{found}");
+}
+
 /// A second SMILES of each molecule is no output, unless it is asked for.
 #[test]
 fn molecules_that_are_written_twice_are_not_learned_from_themselves() {
@@ -1019,6 +1062,11 @@ fn further_lines_of_a_header_are_skipped_or_named() {
             "orange.csv",
             "string,bad good\nmeta,class",
             "line 2 has the types of the columns, and the next one what they are for",
+        ),
+        (
+            "assay.csv",
+            "RESULT_TYPE,STRING\nRESULT_DESCR,how it was\nRESULT_UNIT,",
+            "line 2 has the types of the columns, and the next ones that begin with RESULT_ their descriptions",
         ),
         (
             "survey.csv",
