@@ -179,8 +179,12 @@ impl Survey {
         let roles = Roles::choose(&learned, &table, input, &choices.outputs, &left_out);
         let Roles { input, output, further, copies, id } = match (roles, repeated.first()) {
             (Err(_), Some(name)) => {
-                let message =
+                let mut message =
                     format!("several columns are named {name:?}; give them different names");
+                if has_fields && !headless {
+                    let switch = Argument::switch("no-header");
+                    message += &format!(", or {switch} where the first line is a row");
+                }
                 return Err(Error::run(path, message));
             }
             (roles, _) => roles?,

@@ -1033,6 +1033,54 @@ fn a_line_of_questions_has_the_names_of_columns() {
     assert!(shown.contains("line 3 names the columns again"), "{shown}");
 }
 
+/// A class or relation that recurs in the lines below is no name, though no cell looks like one of a row.
+#[test]
+fn a_first_line_of_short_cells_that_recur_is_a_row() {
+    let sandbox = Sandbox::new();
+    let feelings = |at: usize| {
+        let (feeling, words) = [("positive", "love it"), ("negative", "hate it")][at % 2];
+        format!("{feeling}\t{words} {at}\n")
+    };
+    let triples = |at: usize| {
+        let (relation, place) = [("capital_of", "france"), ("born_in", "spain")][at % 2];
+        format!("paris_{}\t{relation}\t{place}\n", at % 30)
+    };
+    let rows = |row: &dyn Fn(usize) -> String| (0..60).map(row).collect::<String>();
+    for (file, table, columns) in [
+        ("short.tsv", rows(&feelings), ["column_2", "column_1"]),
+        ("triples.tsv", rows(&triples), ["column_1", "column_2"]),
+    ] {
+        sandbox.write(file, &table);
+        let [input, output] = columns;
+        let init = ["init", file, "--json", "--input", input, "--output", output];
+        let found = json(&sandbox.succeed(&init));
+        assert_eq!((&found["rows"], &found["skipped"]), (&60.into(), &0.into()), "{found}");
+    }
+    // names that some cells are too: those of files behind one another, and of a class above what has it
+    let tagged =
+        |at: usize| format!("{at},a thing of the number {at},{}\n", ["old", "new"][at % 2]);
+    let words =
+        |at: usize| format!("the thing of the number {at},{}\n", ["active", "idle"][at % 2]);
+    let letters = |at: usize| {
+        format!("{}K,{}\n", ["ACD", "EFG"][at % 2].repeat(1 + at), ["active", "idle"][at % 2])
+    };
+    let of_names = |names: &str, row: &dyn Fn(usize) -> String| names.to_owned() + &rows(row);
+    for (file, table, name) in [
+        ("tags.csv", of_names("number,what,label\n", &tagged).repeat(2), "what"),
+        ("behind.csv", of_names("what,state\n", &words).repeat(2), "what"),
+        ("active.csv", of_names("what,active\n", &words), "active"),
+        ("letters.csv", of_names("protein,active\n", &letters), "active"),
+    ] {
+        sandbox.write(file, &table);
+        let shown = sandbox.succeed(&["init", file, "--force"]);
+        assert!(shown.contains(&format!("\n{name} ")), "{shown}");
+    }
+    // names that are equal may be cells of a row
+    let flags: String = (0..20).map(|at| format!("{at},a film of {at},0,1,0\n")).collect();
+    sandbox.write("flags.csv", &flags);
+    sandbox.fail(&["init", "flags.csv"], 2, &["several columns are named \"0\"", "--no-header"]);
+}
+
 /// Lines of a header below the first are no rows, or are named.
 #[test]
 fn further_lines_of_a_header_are_skipped_or_named() {
