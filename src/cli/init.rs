@@ -500,6 +500,12 @@ fn doubts(column: &Column) -> String {
              as {kind} (--as {name}=numbers reads numbers)\n"
         );
     }
+    if let Some(cell) = &column.zero_in_front {
+        text += &format!(
+            "{name}: cells such as {cell:?} begin with 0 and are read as numbers, since not all have as many digits (--as \
+             {name}=classes reads codes)\n"
+        );
+    }
     let are_labels = matches!(kind, ColumnKind::Labels(_));
     let what = if are_labels { "labels" } else { "classes" };
     for remark in remarks_on_spellings(what, &column.spellings) {

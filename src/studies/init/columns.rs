@@ -8,7 +8,7 @@ use dsokr_data::config::LabelFeatures;
 use dsokr_data::table::Table;
 use rayon::prelude::*;
 
-use super::guess::codes::first_code;
+use super::guess::codes::{first_code, first_number_with_zero};
 use super::guess::labels::{are_measures, odd_separator, reordered, unread_list};
 use super::guess::numbers::{are_times, first_measure, first_thousand, mixed_signs};
 use super::guess::{
@@ -116,6 +116,8 @@ pub struct Column {
     pub thousand: Option<String>,
     /// Of codes, the first cell with a 0 before it, for which they are no numbers.
     pub code: Option<String>,
+    /// Of numbers that are found to be such, the first cell of digits that begins with 0, as codes do.
+    pub zero_in_front: Option<String>,
     /// Of numbers with a unit, those without it that are not 0, which are read as of that unit.
     pub unitless: Exceptions,
     /// Whether these, beside percentages, are most likely shares: none is above 1, and some have decimals.
@@ -260,6 +262,7 @@ impl Column {
         let are_single_words = most(&texts, |cell| !cell.contains(char::is_whitespace));
         let have_words = matches!(kind, ColumnKind::Texts | ColumnKind::Ids) && !are_unspaced;
         let code = if is_guessed { first_code((place, name), &kind, &texts) } else { None };
+        let zero_in_front = if is_guessed { first_number_with_zero(&kind, &texts) } else { None };
         Ok(Self {
             name: name.to_owned(),
             deviation,
@@ -280,6 +283,7 @@ impl Column {
             unread_list: may_be_lists.then(|| unread_list(&texts)).flatten().map(str::to_owned),
             odd_separator: odd_separator(&kind, !is_guessed, &texts),
             code: code.map(str::to_owned),
+            zero_in_front: zero_in_front.map(str::to_owned),
             thousand: first_thousand(&kind, &texts).filter(|_| mixed.is_none()).map(str::to_owned),
             mixed,
             below,

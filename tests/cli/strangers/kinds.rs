@@ -954,6 +954,9 @@ fn codes_that_begin_with_0_are_no_numbers() {
     assert!(shown.contains(said) && shown.contains("4 classes"), "{shown}");
     let shown = sandbox.succeed(&["init", "codes.csv", "--force", "--as", "diagnosis=numbers"]);
     assert!(!shown.contains(said), "{shown}");
+    sandbox.write("icd.csv", &table.replace("4019", "401").replace("2500", "25000"));
+    let shown = sandbox.succeed(&["init", "icd.csv"]);
+    assert!(shown.contains("diagnosis: cells such as \"0222\" begin with 0"), "{shown}");
     let mut priced = "text,month,price\n".to_owned();
     for at in 0..60 {
         let month = at % 12 + 1;

@@ -121,6 +121,7 @@ pub(super) fn guessed(place: usize, name: &str, cells: &[&str]) -> ColumnKind {
         let are_named = names_ids(name) || is_unnamed(name);
         // a name that only ends as those of ids do, as `fluid` does, is no reason to take numbers such as 2.0 for them
         let are_ids = (are_named && are_whole(&counts))
+            || (names_ids(name) && distinct == present.len() && are_codes_with_points(&present))
             || (differ && is_id(name) && are_whole(&present))
             || are_row_numbers(place, cells)
             || (place == 0 && are_shuffled_row_numbers(cells));
@@ -353,6 +354,19 @@ pub(super) fn share_no_words(cells: &[&str]) -> bool {
     }
     let is_alone = |text: &&String| words(text).iter().all(|word| counts[word] == 1);
     2 * texts.iter().filter(is_alone).count() > texts.len()
+}
+
+/// Whether cells are digits with a point between, as many in all cells before the point or behind it, as ids of arXiv are:
+/// `0704.0001`.
+fn are_codes_with_points(cells: &[&str]) -> bool {
+    let is_digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    let lengths = |cell: &&str| {
+        let (before, behind) = cell.split_once('.')?;
+        (is_digits(before) && is_digits(behind)).then_some([before.len(), behind.len()])
+    };
+    let lengths: Option<Vec<[usize; 2]>> = cells.iter().map(lengths).collect();
+    let Some(lengths) = lengths else { return false };
+    (0..2).any(|side| lengths.windows(2).all(|pair| pair[0][side] == pair[1][side]))
 }
 
 /// The share of cells in which the case of letters must mean something, as a divisor.
