@@ -368,10 +368,16 @@ fn remarks(survey: &Survey) -> String {
         );
     }
     if !survey.further_learned.is_empty() {
+        let are_molecules = output.kind == ColumnKind::Smiles;
+        let reason = if are_molecules { ", since molecules are the output" } else { "" };
+        let from = if are_molecules && input.kind != ColumnKind::Smiles {
+            format!(", also from molecules by --input {}", output.name)
+        } else {
+            String::new()
+        };
         text += &format!(
-            "left out, since molecules are the output: {} (--output COLUMN learns one of them, also from molecules by --input {})\n",
-            list(&survey.further_learned),
-            output.name
+            "left out{reason}: {} (--output COLUMN learns one of them{from})\n",
+            list(&survey.further_learned)
         );
     }
     if survey.further_texts > 0 {

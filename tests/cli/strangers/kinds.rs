@@ -433,6 +433,44 @@ fn formulas_are_no_inputs_beside_molecules_and_measures_beside_names_are_named()
     }
 }
 
+/// As tables of reactions have them, whose few reagents are the output that is found.
+#[test]
+fn columns_that_could_be_learned_are_named_and_rows_of_one_input_stay_together() {
+    let sandbox = Sandbox::new();
+    let reagents = ["CN(C)C=O", "CO", "CCO", "CC#N", "ClCCl", "C1CCOC1", "CS(C)=O", "O=S(=O)(O)O"];
+    let mut reactions = "reaction_id,reactants,reagents,product,yield\n".to_owned();
+    let mut papers = "title,subjects,tags,pages\n".to_owned();
+    for at in 0..120usize {
+        let chain = "C".repeat(1 + at / 2);
+        writeln!(
+            reactions,
+            "ord-{at:04}x,{chain}C(=O)O,{},{chain}C(=O)OC,{}.5",
+            reagents[at % 8],
+            at % 71
+        )
+        .unwrap();
+        let subjects = ["acid;base", "acid", "base;salt", "salt;acid;base"][at % 4];
+        let tags = ["red;blue", "blue", "red"][at % 3];
+        writeln!(papers, "a paper of the number {at},{subjects},{tags},{}.5", at % 17).unwrap();
+    }
+    sandbox.write("reactions.csv", &reactions);
+    sandbox.write("papers.csv", &papers);
+    let shown = sandbox.succeed(&["init", "reactions.csv"]);
+    let said = "left out, since molecules are the output: \"product\", \"yield\" (--output COLUMN learns one of them)\n";
+    assert!(shown.contains(said), "{shown}");
+    let config = sandbox.read("reactions.toml");
+    assert!(config.contains("group = \"reactants\""), "{config}");
+    let trained = sandbox.run(&["train", "reactions.toml"]);
+    let errors = String::from_utf8_lossy(&trained.stderr);
+    assert!(trained.status.success(), "{errors}");
+    assert!(!errors.contains("are training texts too"), "{errors}");
+    let shown = sandbox.succeed(&["init", "papers.csv"]);
+    let said = "left out: \"tags\", \"pages\" (--output COLUMN learns one of them)\n";
+    assert!(shown.contains(said), "{shown}");
+    let shown = sandbox.succeed(&["init", "papers.csv", "--force", "--output", "tags"]);
+    assert!(!shown.contains("left out"), "{shown}");
+}
+
 /// As of pairs of sentences, one of which is the input.
 #[test]
 fn further_columns_of_texts_are_named() {
