@@ -7,7 +7,7 @@ use dsokr_data::table::all_extensions;
 use serde_json::{Value, json};
 
 use crate::cli::meant::check_table;
-use crate::cli::output::{print, print_json};
+use crate::cli::output::{print, print_json, quoted};
 use crate::error::{Error, ensure};
 use crate::metrics::table::Table;
 use crate::studies::init::{
@@ -175,12 +175,13 @@ fn summary(table: &Path, survey: &Survey, config: &Path) -> String {
     let ask = if survey.reads_vectors() {
         format!("  dsokr predict runs/{name} {table}\n")
     } else if let Some(example) = &input.short_example {
-        format!("  dsokr search runs/{name} {example:?}\n")
+        format!("  dsokr search runs/{name} {}\n", quoted(example))
     } else if input.kind == ColumnKind::Smiles {
         // the first part of a SMILES is none
         String::new()
     } else {
-        format!("  dsokr search runs/{name} {:?}\n", shortened(&input.example, LONGEST_EXAMPLE))
+        let example = shortened(&input.example, LONGEST_EXAMPLE);
+        format!("  dsokr search runs/{name} {}\n", quoted(&example))
     };
     let config = config.display();
     format!(

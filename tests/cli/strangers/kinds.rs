@@ -1190,6 +1190,17 @@ fn the_next_command_has_a_whole_molecule() {
     );
     let shown = sandbox.succeed(&["init", "none.csv"]);
     assert!(shown.ends_with("  dsokr train none.toml\n"), "{shown}");
+    // a text of several lines is one line, which a shell reads as it is
+    let row = |at: usize| {
+        let (word, rate) = [("apples", "good"), ("pears", "bad")][at % 2];
+        format!("{{\"text\": \"for ${at} a box\\nwith {word}\", \"rate\": \"{rate}\"}}\n")
+    };
+    sandbox.write("lines.jsonl", &(0..40).map(row).collect::<String>());
+    let shown = sandbox.succeed(&["init", "lines.jsonl"]);
+    assert!(shown.ends_with("  dsokr search runs/lines 'for $0 a box with apples'\n"), "{shown}");
+    let shown = sandbox.succeed(&["train", "lines.toml"]);
+    let command = shown.lines().find(|line| line.starts_with("try: ")).unwrap();
+    assert!(command.contains(" search runs/lines 'for $"), "{command}");
 }
 
 /// Chains have no marks of SMILES but the name of their column. Where nothing is an output, `--as` says that one is.
