@@ -197,7 +197,15 @@ fn peptides_with_modifications_are_compared_by_their_letters() {
         floor: ("pinball", Bound::AtMost(2.0)),
     };
     stranger.trains(&sandbox);
-    assert!(sandbox.read("modified.toml").contains("across-words"));
+    // by words three in four have nothing in common, which a training says
+    let config = sandbox.read("modified.toml");
+    let characters = "kind = \"across-words\", min = 1, max = 4";
+    assert!(config.contains(characters), "{config}");
+    sandbox.write("words.toml", &config.replace(characters, "kind = \"words\", min = 1, max = 2"));
+    let trained = sandbox.run(&["train", "words.toml"]);
+    let errors = String::from_utf8_lossy(&trained.stderr);
+    assert!(trained.status.success(), "{errors}");
+    assert!(errors.contains("of 192 training texts have no n-gram that is compared"), "{errors}");
 }
 
 /// Texts in Chinese are no ids, and beside a longer clause behind a blank their letters are compared too, but not where blanks divide
