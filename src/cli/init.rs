@@ -7,7 +7,7 @@ use dsokr_data::table::all_extensions;
 use serde_json::{Value, json};
 
 use crate::cli::meant::check_table;
-use crate::cli::output::{print, print_json};
+use crate::cli::output::{print, print_json, quoted};
 use crate::error::{Error, ensure};
 use crate::metrics::table::Table;
 use crate::studies::init::{
@@ -175,12 +175,13 @@ fn summary(table: &Path, survey: &Survey, config: &Path) -> String {
     let ask = if survey.reads_vectors() {
         format!("  dsokr predict runs/{name} {table}\n")
     } else if let Some(example) = &input.short_example {
-        format!("  dsokr search runs/{name} {example:?}\n")
+        format!("  dsokr search runs/{name} {}\n", quoted(example))
     } else if input.kind == ColumnKind::Smiles {
         // the first part of a SMILES is none
         String::new()
     } else {
-        format!("  dsokr search runs/{name} {:?}\n", shortened(&input.example, LONGEST_EXAMPLE))
+        let example = shortened(&input.example, LONGEST_EXAMPLE);
+        format!("  dsokr search runs/{name} {}\n", quoted(&example))
     };
     let config = config.display();
     format!(
@@ -368,10 +369,16 @@ fn remarks(survey: &Survey) -> String {
         );
     }
     if !survey.further_learned.is_empty() {
+        let are_molecules = output.kind == ColumnKind::Smiles;
+        let reason = if are_molecules { ", since molecules are the output" } else { "" };
+        let from = if are_molecules && input.kind != ColumnKind::Smiles {
+            format!(", also from molecules by --input {}", output.name)
+        } else {
+            String::new()
+        };
         text += &format!(
-            "left out, since molecules are the output: {} (--output COLUMN learns one of them, also from molecules by --input {})\n",
-            list(&survey.further_learned),
-            output.name
+            "left out{reason}: {} (--output COLUMN learns one of them{from})\n",
+            list(&survey.further_learned)
         );
     }
     if survey.further_texts > 0 {
@@ -498,6 +505,12 @@ fn doubts(column: &Column) -> String {
         text += &format!(
             "{name}: cells such as {cell:?} are codes and no numbers, since all have as many digits and some begin with 0, and read \
              as {kind} (--as {name}=numbers reads numbers)\n"
+        );
+    }
+    if let Some(cell) = &column.zero_in_front {
+        text += &format!(
+            "{name}: cells such as {cell:?} begin with 0 and are read as numbers, since not all have as many digits (--as \
+             {name}=classes reads codes)\n"
         );
     }
     let are_labels = matches!(kind, ColumnKind::Labels(_));

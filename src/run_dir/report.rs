@@ -17,7 +17,7 @@ use crate::config::Checked;
 use crate::error::Error;
 use crate::metrics::evaluation::SharedCandidates;
 use crate::metrics::metric::Metric;
-use crate::metrics::scores::Scores;
+use crate::metrics::scores::{OutputScores, Scores};
 use crate::metrics::table::Table;
 
 /// The metrics of a split, of chance, and of perfect h.
@@ -192,7 +192,17 @@ pub fn counts_line(split: &str, m: &Scores) -> String {
     let tied = m.tied_queries;
     let mut line =
         format!("{split}: {} queries against {candidates}, {tied} queries tied", m.queries);
-    if m.missing_gold > 0 {
+    // other outputs are compared as what they are, without ranks
+    let is_ranked = match &m.outputs {
+        Some(
+            OutputScores::Labels(_)
+            | OutputScores::Rankings(_)
+            | OutputScores::Numbers(_)
+            | OutputScores::Classes(_),
+        ) => m.has_ranks(),
+        Some(OutputScores::Molecules(_)) | None => true,
+    };
+    if m.missing_gold > 0 && is_ranked {
         let _ = write!(line, ", {} counted with rank infinity", m.missing_gold);
     }
     line + "\n"

@@ -303,6 +303,10 @@ fn numbers_of_a_new_table_with_ids_are_compared() {
     let new = ["evaluate", "runs/weights", "--queries", "new.csv", "--json"];
     let report = json(&sandbox.succeed(&new));
     assert!(number(&report, "r2") > 0.5, "{report}");
+    assert_eq!(number(&report, "missing_gold"), 40.0, "{report}");
+    // nothing is ranked
+    let shown = sandbox.succeed(&new[..4]);
+    assert!(!shown.contains("rank infinity"), "{shown}");
 }
 
 /// Lines of JSON some of which lack a key that is not needed.

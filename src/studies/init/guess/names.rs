@@ -3,7 +3,7 @@
 use super::{CLASSES, MANY_CLASSES};
 
 /// Names of columns whose whole numbers are classes.
-pub(super) const CLASS_NAMES: [&str; 12] = [
+pub(crate) const CLASS_NAMES: [&str; 12] = [
     "class",
     "classes",
     "label",
@@ -63,7 +63,7 @@ pub(super) fn words_of(name: &str) -> Vec<String> {
 }
 
 /// Whether a column has the name of one with ids, where all of its cells differ.
-pub(super) fn is_id(name: &str) -> bool {
+pub(crate) fn is_id(name: &str) -> bool {
     let name = name.to_lowercase();
     let names = ["key", "index", "number", "no", "no.", "nr", "nr.", "#", "idx", "row", "cas"];
     name.ends_with("id") || names.contains(&name.as_str())
@@ -108,6 +108,6 @@ pub(crate) fn is_name_of_texts(name: &str) -> bool {
 }
 
 /// Whether a column has the name of one with texts, also of one where they may be short.
-pub(super) fn is_name_of_any_texts(name: &str) -> bool {
+pub(crate) fn is_name_of_any_texts(name: &str) -> bool {
     is_name_of_texts(name) || NAMES_OF_SHORT_TEXTS.contains(&name.to_lowercase().as_str())
 }

@@ -1,4 +1,4 @@
-use super::codes::first_code;
+use super::codes::{first_code, first_number_with_zero};
 use super::labels::{are_measures, odd_separator, unread_list};
 use super::numbers::{are_times, first_thousand, unit_of_cell};
 use super::*;
@@ -604,6 +604,30 @@ fn digits_that_begin_with_0_are_codes_where_all_are_as_long() {
         assert_eq!(guessed(1, "value", &other.repeat(5)), numbers, "{other:?}");
         assert_eq!(first_code((1, "value"), &numbers, &other), None);
     }
+    // as ICD-9 has them, and numbers that count something
+    let codes = ["401", "0389", "25000", "NA"].repeat(5);
+    assert_eq!(first_number_with_zero(&numbers, &codes), Some("0389"));
+    let others: [&[&str]; 4] =
+        [&counts, &["0", "10", "200"], &["0.5", "0.25", "10"], &["0000", "1998"]];
+    for other in others {
+        assert_eq!(first_number_with_zero(&numbers, other), None, "{other:?}");
+    }
+    assert_eq!(first_number_with_zero(&ColumnKind::Ids, &codes), None);
+}
+
+#[test]
+fn digits_with_points_are_ids_where_the_name_says_so() {
+    let numbers = ColumnKind::Numbers(NumberNotation::default());
+    let arxiv = ["0704.0001", "0704.0010", "1501.00001"];
+    assert_eq!(guessed(0, "id", &arxiv), ColumnKind::Ids);
+    assert_eq!(guessed(1, "paper_id", &arxiv), ColumnKind::Ids);
+    assert_eq!(guessed(1, "value", &arxiv), numbers);
+    for name in ["fluid", "humid"] {
+        assert_eq!(guessed(1, name, &["2.5", "3.5", "14.5"]), numbers, "{name}");
+    }
+    // numbers that recur, and numbers of different lengths
+    assert_eq!(guessed(1, "tid", &["2.5", "3.5", "2.5"]), numbers);
+    assert_eq!(guessed(1, "tid", &["2.5", "13.75", "114.1255"]), numbers);
 }
 
 #[test]
