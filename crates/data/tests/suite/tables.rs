@@ -273,6 +273,82 @@ fn values_of_json_are_cells() -> Outcome {
     Ok(())
 }
 
+/// Returns the command that an error ends with.
+fn remedy(message: &str) -> &str {
+    message.split_once("convert it: ").expect("a command").1
+}
+
+/// Codes keep their zeros, small numbers their digits and dates their form.
+#[cfg(unix)]
+#[test]
+fn the_command_that_converts_json_changes_no_value() -> Outcome {
+    let python = |program: &str| {
+        let mut command = std::process::Command::new("python3");
+        command.args(["-c", program]);
+        command
+    };
+    if !python("").status().is_ok_and(|status| status.success()) {
+        println!("skipped: the_command_that_converts_json_changes_no_value: there is no python3");
+        return Ok(());
+    }
+    let folder = Folder::new();
+    let rows = r#"[{"icd": "0389", "ref": "0704.0010", "created_at": "2024-05-11", "kd": 1.491e-11, "n": 7},
+        {"icd": "4019", "ref": "00000", "created_at": "2024-07-13", "kd": 2e-300, "n": 12345678901234567890}]"#;
+    let columns = r#"{"icd": {"0": "0389", "1": "4019"}, "ref": {"0": "0704.0010", "1": "00000"},
+        "created_at": {"0": "2024-05-11", "1": "2024-07-13"}, "kd": {"0": 1.491e-11, "1": 2e-300},
+        "n": {"0": 7, "1": 12345678901234567890}}"#;
+    let mut contents = vec![("Anna's rows.json", rows)];
+    if python("import pandas").output()?.status.success() {
+        contents.push(("columns.json", columns));
+    }
+    for (name, content) in contents {
+        let path = folder.file(name, content);
+        let error = Table::read(&path, &["icd"]).expect_err(name).to_string();
+        let status = std::process::Command::new("sh").args(["-c", remedy(&error)]).status()?;
+        assert!(status.success(), "{error}");
+        let names = ["icd", "ref", "created_at", "kd", "n"];
+        let table = Table::read(&path.with_extension("jsonl"), &names)?;
+        let expected = [
+            ["0389", "4019"],
+            ["0704.0010", "00000"],
+            ["2024-05-11", "2024-07-13"],
+            ["1.491e-11", "2e-300"],
+            ["7", "12345678901234567890"],
+        ];
+        for (column, cells) in names.iter().zip(expected) {
+            assert_eq!(table.column(column)?, cells, "{name}: {column}");
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn json_lines_that_are_named_json_need_another_name() {
+    let folder = Folder::new();
+    let lines = "\u{feff}{\"id\": 1}\r\n{\"id\": 2}\r\n";
+    let mut compressed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    std::io::Write::write_all(&mut compressed, lines.as_bytes()).expect("bytes in memory");
+    let compressed = compressed.finish().expect("bytes in memory");
+    for (name, content, needed) in [
+        ("a.json", lines.as_bytes(), "a.jsonl"),
+        ("A.JSON", lines.as_bytes(), "A.jsonl"),
+        ("a.json.gz", &compressed[..], "a.jsonl.gz"),
+    ] {
+        let error = Table::read(&folder.file(name, content), &["id"]).expect_err(name);
+        let expected = format!("{name}: the lines are JSON objects: name it {needed}");
+        assert_eq!(folder.message(error), expected);
+    }
+    for (name, content, program) in [
+        ("a.json", "[\n{\"id\": 1},\n{\"id\": 2}]", "rows = json.load("),
+        ("a.json", "{\n\"id\": [1, 2]\n}", "rows = pandas.DataFrame(json.load("),
+        ("a.feather", "", "pandas.read_feather(sys.argv[1]).to_parquet("),
+    ] {
+        let error = Table::read(&folder.file(name, content), &["id"]).expect_err(name);
+        let message = folder.message(error);
+        assert!(message.contains(program), "{message}");
+    }
+}
+
 /// A set is the same whatever the separator, and other columns are as they are without one.
 #[test]
 fn lists_of_json_have_the_separator_of_sets_of_labels_between() -> Outcome {
