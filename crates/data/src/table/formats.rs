@@ -19,7 +19,8 @@ pub enum TextFormat {
     /// One text a line.
     Lines,
     /// Fields separated by tabs; the first line has the names of the columns. Where it has quotation marks around all of
-    /// them, as R writes them, fields are quoted as in RFC 4180.
+    /// them, as R writes them, fields are quoted as in RFC 4180. Else a field is quoted that stands between two marks and has
+    /// doubled ones within, no others, as pandas writes it.
     Tabs,
     /// Fields separated by commas, or by semicolons, tabs or vertical bars where the first lines say so, quoted as in
     /// RFC 4180; the first record has the names of the columns. A line such as `sep=;` before it is not one.

@@ -265,7 +265,7 @@ impl<R: Read> Rows<R> {
         let fields: Vec<Cow<str>> = if is_quoted {
             record.fields(path, line, text)?.into_iter().map(Cow::Owned).collect()
         } else {
-            text.split('\t').map(Cow::Borrowed).collect()
+            text.split('\t').map(unquoted).collect()
         };
         if self.header.is_empty() {
             // the header itself
@@ -509,6 +509,18 @@ impl<R: Read> Rows<R> {
 /// Returns whether a field begins with a quotation mark without a partner in it.
 fn has_open_quotation(field: &str) -> bool {
     field.starts_with('"') && field.matches('"').count() % 2 == 1
+}
+
+/// Returns a field of [`TextFormat::Tabs`] without the quotation marks that a program put around it, as pandas does where it has some: it
+/// begins and ends with a mark, and those between, two at least, are all doubled, which they are in no text.
+fn unquoted(field: &str) -> Cow<'_, str> {
+    let inner = field.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
+    match inner {
+        Some(inner) if inner.contains("\"\"") && !inner.replace("\"\"", "").contains('"') => {
+            Cow::Owned(inner.replace("\"\"", "\""))
+        }
+        Some(_) | None => Cow::Borrowed(field),
+    }
 }
 
 /// A text of a stream.

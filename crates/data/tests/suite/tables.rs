@@ -39,6 +39,22 @@ fn good_tables_are_read_as_written() -> Outcome {
             "id\ttext\n1\t\"a\n2\t5\" b\n",
             &[("1", "\"a", 2), ("2", "5\" b", 3)],
         ),
+        (
+            "fields that pandas quotes",
+            "a.tsv",
+            "id\ttext\na\t\"[\"\"b\"\", \"\"c d\"\"]\"\n\"the \"\"e\"\"\"\t\"\"\"f\"\"\"\n",
+            &[("a", "[\"b\", \"c d\"]", 2), ("the \"e\"", "\"f\"", 3)],
+        ),
+        (
+            "quotations at the ends of a text",
+            "a.tsv",
+            "id\ttext\n\"\"\t\"I bought a\" drill\n\"\"a\"\"\t\"a\" or \"b\"\n\"\t\"one\"\n",
+            &[
+                ("\"\"", "\"I bought a\" drill", 2),
+                ("\"\"a\"\"", "\"a\" or \"b\"", 3),
+                ("\"", "\"one\"", 4),
+            ],
+        ),
         ("empty fields", "a.tsv", "id\ttext\n\t\n", &[("", "", 2)]),
         ("byte-order mark", "a.tsv", "\u{feff}id\ttext\n1\ta\n", &[("1", "a", 2)]),
         (
