@@ -223,8 +223,8 @@ fn recur_in_different_cells(cells: &[&str], separator: char) -> bool {
     all >= 2 * labels.len() && 2 * once <= labels.len()
 }
 
-/// Whether some cells are lists of several labels, and others are names of one, as Label Studio writes them: none has a sign
-/// between labels, and labels recur.
+/// Whether some cells are lists of several labels, and others are names of one, as Label Studio writes them, or R, which puts them
+/// between quotation marks: no other one has a sign between labels, and labels recur.
 fn are_lists_and_names(cells: &[&str]) -> bool {
     let lists: Vec<Vec<String>> = cells.iter().filter_map(|cell| cells::list(cell)).collect();
     let has_several = lists.iter().any(|parts| parts.len() > 1);
@@ -233,10 +233,16 @@ fn are_lists_and_names(cells: &[&str]) -> bool {
     }
     let is_name = |cell: &&str| cells::list(cell).is_none();
     let names: Vec<&str> = cells.iter().copied().filter(is_name).collect();
-    let are_names = names.iter().all(|name| !name.contains([';', '|', ',']));
+    let is_one = |name: &&str| in_marks(name).is_some() || !name.contains([';', '|', ',']);
+    let are_names = names.iter().all(is_one);
     let mut labels: Vec<&str> = lists.iter().flatten().map(String::as_str).collect();
-    labels.extend(names);
+    labels.extend(names.iter().map(|name| in_marks(name).unwrap_or(name)));
     are_names && labels.len() >= 2 * labels.iter().collect::<HashSet<_>>().len()
+}
+
+/// The name that stands between the quotation marks of a cell.
+fn in_marks(cell: &str) -> Option<&str> {
+    cell.strip_prefix('"')?.strip_suffix('"')
 }
 
 /// The first list of several parts among cells that are lists in a notation that is not read: nearly all cells with several parts

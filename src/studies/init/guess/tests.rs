@@ -339,6 +339,10 @@ fn lists_are_label_sets_also_of_one_label_each() {
     assert_eq!(stated(KindName::Labels, &choices), labels);
     choices.push("War, Crime");
     assert_ne!(guessed(1, "topics", &choices), labels);
+    // of R, which writes vectors of one text and of none in other ways
+    let vectors = [r#"c("italian", "low, fat")"#, r#""low, fat""#, r#""italian""#, "character(0)"];
+    assert_eq!(guessed(1, "keywords", &vectors.repeat(5)), labels);
+    assert_eq!(stated(KindName::Labels, &vectors.repeat(5)), labels);
 }
 
 #[test]
