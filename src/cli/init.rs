@@ -338,7 +338,8 @@ fn remarks(survey: &Survey) -> String {
     if !survey.nested.is_empty() {
         let names = survey.nested.join(", ");
         text += &format!(
-            "left out, since their values are objects or lists of several kinds: {names}\n"
+            "left out, since their values are objects, or lists that are not of texts alone or numbers \
+             alone: {names}\n"
         );
     }
     if !survey.repeated.is_empty() {

@@ -289,11 +289,6 @@ fn values_of_json_are_cells() -> Outcome {
     Ok(())
 }
 
-/// Returns the command that an error ends with.
-fn remedy(message: &str) -> &str {
-    message.split_once("convert it: ").expect("a command").1
-}
-
 /// Codes keep their zeros, small numbers their digits and dates their form.
 #[cfg(unix)]
 #[test]
@@ -320,7 +315,8 @@ fn the_command_that_converts_json_changes_no_value() -> Outcome {
     for (name, content) in contents {
         let path = folder.file(name, content);
         let error = Table::read(&path, &["icd"]).expect_err(name).to_string();
-        let status = std::process::Command::new("sh").args(["-c", remedy(&error)]).status()?;
+        let (_, remedy) = error.split_once("convert it: ").expect("a command");
+        let status = std::process::Command::new("sh").args(["-c", remedy]).status()?;
         assert!(status.success(), "{error}");
         let names = ["icd", "ref", "created_at", "kd", "n"];
         let table = Table::read(&path.with_extension("jsonl"), &names)?;
@@ -409,6 +405,16 @@ fn keys_of_all_lines_of_json_are_columns() -> Outcome {
         (header.names, header.lists, header.number_lists),
         (["a", "b", "c"].map(String::from).to_vec(), vec!["a".to_owned()], vec!["b".to_owned()])
     );
+    // Label Studio writes a list of several choices in an object
+    let choices = "{\"a\":{\"choices\": [\"x\", \"y\"]},\"b\":{\"choices\":[\"x\",1]},\"c\":{\"choices\":[],\"d\":1}}\n\
+        {\"a\":\"x\"}\n{\"a\":{\"choices\":[]}}\n{\"a\":{\"choices\":[\"x;y\"]}}\n{\"a\":null}\n";
+    let path = folder.file("choices.jsonl", choices);
+    let header = Table::header(&path, TableOptions::default())?;
+    assert_eq!(header.names, ["a"]);
+    assert_eq!(header.nested, ["b", "c"]);
+    let options = TableOptions { optional_keys: true, ..TableOptions::default() };
+    let table = Table::read_with(&path, &["a"], options)?;
+    assert_eq!(table.column("a")?, ["x;y", "x", "", "[\"x;y\"]", ""]);
     let bad = folder.file("b.jsonl", "[1]\n2\n");
     let message = folder.message(Table::header(&bad, TableOptions::default()).expect_err("none"));
     assert!(message.starts_with("b.jsonl:1: found [1]; each line"), "{message}");
