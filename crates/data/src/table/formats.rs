@@ -149,6 +149,7 @@ pub(super) fn named_format(path: &Path) -> Result<TextFormat, Error> {
         "arff" | "libsvm" | "svm" => {
             "data.source = \"multi-label\" reads it, as configs/bibtex-best.toml does".into()
         }
+        _ if begins_with_double_colons(path) => remedy_of_double_colons(path),
         _ => "if it is a table, name it .tsv or .csv; if its lines are labels with numbered features, name it .svm, which \
               data.source = \"multi-label\" reads"
             .into(),
@@ -158,9 +159,31 @@ pub(super) fn named_format(path: &Path) -> Result<TextFormat, Error> {
 
 /// Returns the line of a shell by which a program of Python makes a file with the extension `to` of one that is not read.
 fn conversion(path: &Path, program: &str, to: &str) -> String {
-    let converted = uncompressed(path).with_extension(to);
+    let mut converted = uncompressed(path).with_extension(to);
+    if converted == path {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        converted.set_file_name(format!("new-{name}"));
+    }
     let [from, to] = [path, &converted].map(|path| shell_word(&path.display().to_string()));
     format!("convert it: python3 -c \"{program}\" {from} {to}")
+}
+
+/// The sign between the fields of a file of MovieLens, which no format has.
+pub(super) const DOUBLE_COLON: &str = "::";
+
+/// Returns whether `::` divides the first line of a file.
+fn begins_with_double_colons(path: &Path) -> bool {
+    let start = first_bytes(path);
+    let first = String::from_utf8_lossy(filled_lines(&start).next().unwrap_or_default());
+    first.matches(DOUBLE_COLON).count() > 1
+}
+
+/// Returns what makes a table of a file whose fields `::` divides.
+pub(super) fn remedy_of_double_colons(path: &Path) -> String {
+    let program = "import sys; rows = open(sys.argv[1], 'rb').read(); open(sys.argv[2], \
+                   'wb').write(rows.replace(b'::', b'\\t'))";
+    let convert = conversion(path, program, "tsv");
+    format!("fields with {DOUBLE_COLON} between, as MovieLens writes them, are not read; {convert}")
 }
 
 /// Returns the name that a .json file needs, compressed or not, whose lines are objects; none of other files.
