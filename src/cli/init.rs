@@ -507,10 +507,18 @@ fn doubts(column: &Column) -> String {
         text += &format!("{name}: {remark}\n");
     }
     if let Some(parts) = &column.reordered {
-        text += &format!(
-            "{name}: cells are the same parts in different orders, {example:?} and others; rankings are written {}\n",
-            rankings(parts)
-        );
+        text += &if matches!(kind, ColumnKind::Rankings(_)) {
+            format!(
+                "{name}: cells such as {example:?} are read as the rank of each item; where they are orders of items, the best \
+                 first, write > between ({})\n",
+                shortened(&parts.join(">"), 40)
+            )
+        } else {
+            format!(
+                "{name}: cells are the same parts in different orders, {example:?} and others; rankings are written {}\n",
+                rankings(parts)
+            )
+        };
     }
     text
 }

@@ -77,9 +77,15 @@ fn orders_of_items_are_rankings() {
         "rankings are written as orders of items, the best first, with > between (tea>milk>water)";
     assert!(shown.contains(said) && shown.contains("3 classes"), "{shown}");
     // what the remedy says is read
-    assert!(init("spaces.csv", ["1 2 3", "2 1 3", "3 1 2"]).contains("rankings of 3 items"));
+    let shown = init("spaces.csv", ["3 1 2", "2 1 3", "1 2 3"]);
+    assert!(shown.contains("rankings of 3 items"), "{shown}");
+    // an order of items may be written so too, which is another ranking
+    let said = "ranking: cells such as \"3 1 2\" are read as the rank of each item; where they are orders of items, the best first, \
+                write > between (3>1>2)";
+    assert!(shown.contains(said), "{shown}");
     let shown = init("signs.csv", ["1>2>3", "2>1>3", "3>1>2"]);
     assert!(shown.contains("rankings of 3 items, as orders"), "{shown}");
+    assert!(!shown.contains("read as the rank of each item"), "{shown}");
     let stated = ["init", "commas.csv", "--force", "--as", "ranking=rankings"];
     sandbox.fail(&stated, 2, &["none is a ranking", "2 1 3", "tea>milk>water"]);
 }
