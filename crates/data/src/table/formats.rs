@@ -216,10 +216,12 @@ fn program_of_json(path: &Path) -> &'static str {
 /// The most bytes at the start of a file that tell how to convert it.
 const FIRST_BYTES: u64 = 1 << 20;
 
-/// Returns the first bytes of a file, decompressed; none of one that cannot be read, which the caller refuses for its name.
+/// Returns the first bytes of a file, decompressed; none of a stream, and of what cannot be read, which the caller refuses for its
+/// name.
 fn first_bytes(path: &Path) -> Vec<u8> {
     let mut start = Vec::new();
-    if let Ok(text) = open_text(path)
+    if path.is_file()
+        && let Ok(text) = open_text(path)
         && text.take(FIRST_BYTES).read_to_end(&mut start).is_err()
     {
         start.clear();
