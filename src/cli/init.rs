@@ -339,7 +339,8 @@ fn remarks(survey: &Survey) -> String {
     if !survey.nested.is_empty() {
         let names = survey.nested.join(", ");
         text += &format!(
-            "left out, since their values are objects or lists of several kinds: {names}\n"
+            "left out, since their values are objects, or lists that are not of texts alone or numbers \
+             alone: {names}\n"
         );
     }
     if !survey.repeated.is_empty() {
@@ -519,10 +520,18 @@ fn doubts(column: &Column) -> String {
         text += &format!("{name}: {remark}\n");
     }
     if let Some(parts) = &column.reordered {
-        text += &format!(
-            "{name}: cells are the same parts in different orders, {example:?} and others; rankings are written {}\n",
-            rankings(parts)
-        );
+        text += &if matches!(kind, ColumnKind::Rankings(_)) {
+            format!(
+                "{name}: cells such as {example:?} are read as the rank of each item; where they are orders of items, the best \
+                 first, write > between ({})\n",
+                shortened(&parts.join(">"), 40)
+            )
+        } else {
+            format!(
+                "{name}: cells are the same parts in different orders, {example:?} and others; rankings are written {}\n",
+                rankings(parts)
+            )
+        };
     }
     text
 }

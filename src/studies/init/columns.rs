@@ -98,8 +98,8 @@ pub struct Column {
     pub are_measures: bool,
     /// Of measures, the first cell that is not one number.
     pub measure: Option<String>,
-    /// The parts of the first cell, in its order, where cells that are read as texts or classes are all the same parts in
-    /// different orders.
+    /// The parts of the first cell, in its order, where cells that are read as texts or classes, or are found to be ranks of items, are
+    /// all the same parts in different orders.
     pub reordered: Option<Vec<String>>,
     /// Classes and labels whose names differ only in the case of letters or in what is hardly seen: all
     /// [ways](cells::spellings) in which each is written, with their numbers of cells. None of labels that are found to have spaces
@@ -241,6 +241,9 @@ impl Column {
             others: line_and_cell(others),
         });
         let are_texts = kind == ColumnKind::Texts;
+        // whole ranks of items look as orders of items do
+        let are_ranks = is_guessed && matches!(kind, ColumnKind::Rankings(_));
+        let may_be_rankings = are_texts || are_classes || are_ranks;
         let may_be_names = are_texts || are_classes || kind == ColumnKind::Ids;
         let have_measures = may_be_names && are_measures(&texts);
         let measure = if are_texts && have_measures { first_measure(&texts) } else { None };
@@ -277,7 +280,7 @@ impl Column {
             are_formulas: are_texts && most(&texts, is_formula),
             are_measures: are_texts && have_measures,
             measure: measure.map(str::to_owned),
-            reordered: if are_texts || are_classes { reordered(&texts) } else { None },
+            reordered: if may_be_rankings { reordered(&texts) } else { None },
             spellings,
             alone_in_front: is_alone_in_front.then(|| table.line(0)),
             unread_list: may_be_lists.then(|| unread_list(&texts)).flatten().map(str::to_owned),

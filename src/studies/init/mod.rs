@@ -153,6 +153,10 @@ impl Survey {
         ensure(rows >= LEAST, "rows of the table", rows, allowed)?;
         let header_line = header::further_line(&table, &names)?;
         for StatedKind { column, .. } in &choices.kinds {
+            if nested.contains(column) {
+                let message = format!("no column {column:?}{}", left_out(&nested, None));
+                return Err(Error::run(path, message));
+            }
             // the error names the columns that are there
             table.column(column)?;
         }
@@ -363,7 +367,8 @@ fn left_out(nested: &[String], nameless: Option<&Nameless>) -> String {
     if !nested.is_empty() {
         let names = list(nested);
         text += &format!(
-            "; left out, since their values are objects or lists of several kinds: {names}"
+            "; left out, since their values are objects, or lists that are not of texts alone or numbers \
+             alone: {names}"
         );
     }
     if let Some(nameless) = nameless {

@@ -75,6 +75,11 @@ fn the_page_reads_tables_whole_or_refuses_them() {
                 cells(&[["\"a", "1"], ["\"b\"", "2"]]),
             ),
             (r#"readTable("a.tsv", '"text"\t"n"\n"a"\t"1"\n')"#, cells(&[["a", "1"]])),
+            // or a cell has doubled ones within, as pandas writes it
+            (
+                r#"readTable("a.tsv", 'text\tn\n"[""a"", ""b""]"\t"I ""b" a""\n')"#,
+                cells(&[["[\"a\", \"b\"]", "\"I \"\"b\" a\"\""]]),
+            ),
             (r#"readTable("a.tsv", '"text"\t"n"\n"a \\"b"\t"1"\n')"#, unpaired),
         ],
     );

@@ -77,9 +77,15 @@ fn orders_of_items_are_rankings() {
         "rankings are written as orders of items, the best first, with > between (tea>milk>water)";
     assert!(shown.contains(said) && shown.contains("3 classes"), "{shown}");
     // what the remedy says is read
-    assert!(init("spaces.csv", ["1 2 3", "2 1 3", "3 1 2"]).contains("rankings of 3 items"));
+    let shown = init("spaces.csv", ["3 1 2", "2 1 3", "1 2 3"]);
+    assert!(shown.contains("rankings of 3 items"), "{shown}");
+    // an order of items may be written so too, which is another ranking
+    let said = "ranking: cells such as \"3 1 2\" are read as the rank of each item; where they are orders of items, the best first, \
+                write > between (3>1>2)";
+    assert!(shown.contains(said), "{shown}");
     let shown = init("signs.csv", ["1>2>3", "2>1>3", "3>1>2"]);
     assert!(shown.contains("rankings of 3 items, as orders"), "{shown}");
+    assert!(!shown.contains("read as the rank of each item"), "{shown}");
     let stated = ["init", "commas.csv", "--force", "--as", "ranking=rankings"];
     sandbox.fail(&stated, 2, &["none is a ranking", "2 1 3", "tea>milk>water"]);
 }
@@ -110,7 +116,7 @@ fn single_words_that_are_all_different_are_compared_by_their_letters() {
     assert!(sandbox.read("peptides.toml").contains("across-words"));
     let lines: String = (0..12).map(|at| format!("{{\"made\": {{\"at\": {at}}}}}\n")).collect();
     sandbox.write("nested.jsonl", &lines);
-    let said = ["no column of texts", "left out", "several kinds: \"made\""];
+    let said = ["no column of texts", "left out", "numbers alone: \"made\""];
     sandbox.fail(&["init", "nested.jsonl"], 2, &said);
 }
 
@@ -957,6 +963,25 @@ fn lists_in_a_notation_that_is_not_read_are_named() {
     sandbox.write("choices.csv", &objects);
     let shown = sandbox.succeed(&["init", "choices.csv"]);
     assert!(shown.contains("labels, with ';' between"), "{shown}");
+    // in JSON lines a list of several choices is in an object
+    let mut lines = String::new();
+    for at in 0..40 {
+        let tags = [
+            serde_json::json!("salt"),
+            serde_json::json!("base"),
+            serde_json::json!({ "choices": ["base", "salt"] }),
+            serde_json::json!({ "choices": ["acid", "salt"] }),
+        ];
+        let text = format!("the bottle with the number {at}");
+        let row = serde_json::json!({ "text": text, "tags": tags[at % 4], "made": { "at": at } });
+        writeln!(lines, "{row}").unwrap();
+    }
+    sandbox.write("lines.jsonl", &lines);
+    let shown = sandbox.succeed(&["init", "lines.jsonl"]);
+    assert!(shown.contains("labels, with ';' between"), "{shown}");
+    assert!(shown.contains("left out, since their values are objects"), "{shown}");
+    let stated = ["init", "lines.jsonl", "--force", "--as", "made=labels"];
+    sandbox.fail(&stated, 2, &["no column \"made\"; left out, since their values are objects"]);
 }
 
 /// As Doccano writes them in a .csv file.

@@ -90,7 +90,7 @@ pub(super) enum ValueKind {
     Empty,
     /// An empty list, which does not say what lists of other lines hold.
     EmptyList,
-    /// A list of texts, which a cell can hold.
+    /// A list of texts, also in an object of Label Studio, which a cell can hold.
     List,
     /// A list of numbers, which a cell can hold.
     Numbers,
@@ -114,6 +114,8 @@ impl ValueKind {
         match raw.strip_prefix('[').map(str::trim_start) {
             Some(rest) if rest.starts_with('"') => Self::List,
             Some(_) => Self::Numbers,
+            // the list of an object
+            None if raw.starts_with('{') => Self::List,
             None => Self::Cell,
         }
     }
@@ -183,9 +185,16 @@ pub(super) fn json_row(
     Ok(values)
 }
 
+/// The object in which Label Studio writes a list of texts: `{"choices": ["ester", "ketone"]}`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Choices {
+    choices: Vec<String>,
+}
+
 /// Returns the text of a value: a string's characters, a number's digits, nothing for null, and the parts of a list with the
 /// `separator` between, which is ";" of strings and a space of numbers if there is none. A list that would be read as another is one
-/// of JSON, as [`cells::of_labels`] writes it. `None` for other values.
+/// of JSON, as [`cells::of_labels`] writes it. The texts of an object of Label Studio are those of its list. `None` for other values.
 fn json_cell(raw: &str, separator: Option<char>) -> Result<Option<String>, serde_json::Error> {
     Ok(match raw.as_bytes().first() {
         Some(b'"') => Some(serde_json::from_str(raw)?),
@@ -204,6 +213,10 @@ fn json_cell(raw: &str, separator: Option<char>) -> Result<Option<String>, serde
                     None => numbers.join(" "),
                 }),
             }
+        }
+        Some(b'{') => {
+            let object: Option<Choices> = serde_json::from_str(raw).ok();
+            object.map(|object| cells::of_labels(&object.choices, separator.unwrap_or(';')))
         }
         _ => None,
     })

@@ -10,7 +10,7 @@ use dsokr_spectra::{FileContext, Record as SpectrumRecord, SpectrumFormat};
 
 use super::bad_rows::{BadRows, OnBadRow};
 use super::fields::{Cell, positions, values};
-use super::formats::TextFormat;
+use super::formats::{DOUBLE_COLON, TextFormat, remedy_of_double_colons};
 use super::json::{ValueKind, json_names, json_row};
 use super::lines::{
     Dialect, Lines, Pieces, Record, blanks_follow, have_names_of_rows, separator,
@@ -218,6 +218,9 @@ impl<R: Read> Rows<R> {
             first => first?,
         };
         let (line, first) = first.ok_or_else(|| Error::empty(&self.path))?;
+        if has_double_colons(&first) {
+            return Err(Error::line(&self.path, line, remedy_of_double_colons(&self.path)));
+        }
         let mut names: Vec<String> = match layout.header {
             Header::Places => (1..=first.len()).map(|at| format!("column_{at}")).collect(),
             Header::FirstRecord | Header::Columns => first.clone(),
@@ -265,7 +268,7 @@ impl<R: Read> Rows<R> {
         let fields: Vec<Cow<str>> = if is_quoted {
             record.fields(path, line, text)?.into_iter().map(Cow::Owned).collect()
         } else {
-            text.split('\t').map(Cow::Borrowed).collect()
+            text.split('\t').map(unquoted).collect()
         };
         if self.header.is_empty() {
             // the header itself
@@ -506,9 +509,29 @@ impl<R: Read> Rows<R> {
     }
 }
 
+/// Returns whether `::` divides what a record has as its first field: the only one, or, where a title or genres behind it have signs
+/// that separate fields too, one that begins with a number.
+fn has_double_colons(fields: &[String]) -> bool {
+    let Some((first, others)) = fields.split_first() else { return false };
+    let begins_with_number = first.starts_with(|c: char| c.is_ascii_digit());
+    first.matches(DOUBLE_COLON).count() > 1 && (others.is_empty() || begins_with_number)
+}
+
 /// Returns whether a field begins with a quotation mark without a partner in it.
 fn has_open_quotation(field: &str) -> bool {
     field.starts_with('"') && field.matches('"').count() % 2 == 1
+}
+
+/// Returns a field of [`TextFormat::Tabs`] without the quotation marks that a program put around it, as pandas does where it has some: it
+/// begins and ends with a mark, and those between, two at least, are all doubled, which they are in no text.
+fn unquoted(field: &str) -> Cow<'_, str> {
+    let inner = field.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
+    match inner {
+        Some(inner) if inner.contains("\"\"") && !inner.replace("\"\"", "").contains('"') => {
+            Cow::Owned(inner.replace("\"\"", "\""))
+        }
+        Some(_) | None => Cow::Borrowed(field),
+    }
 }
 
 /// A text of a stream.

@@ -280,6 +280,20 @@ fn rare_signs_separate_labels_that_recur_in_different_cells() {
 }
 
 #[test]
+fn commas_stand_in_names_of_classes_where_their_parts_are_in_one_of_these_alone() {
+    let cities = ["Paris, France", "Lyon, France", "Berlin, Germany", "Rome, Italy"];
+    assert_eq!(guessed(1, "city", &cities.repeat(5)), ColumnKind::Classes(4));
+    let topics = ["App", "Fees", "Phone, chat", "Delivery, returns"];
+    assert_eq!(guessed(1, "topic", &topics.repeat(5)), ColumnKind::Classes(4));
+    // sets, and names that do not recur
+    for sets in [&["a,b", "a", "b,c"][..], &["italian, vegan", "italian", "indian"]] {
+        assert_eq!(guessed(1, "tags", &sets.repeat(10)), ColumnKind::Labels(','), "{sets:?}");
+    }
+    assert_eq!(guessed(1, "city", &cities.repeat(4)), ColumnKind::Labels(','));
+    assert_eq!(stated(KindName::Labels, &cities.repeat(5)), ColumnKind::Labels(','));
+}
+
+#[test]
 fn cells_that_order_the_same_parts_are_rankings_and_no_labels() {
     let orders = ["tea > milk > water", "milk > tea=water", "water>tea", "milk>water>tea"];
     let items = ["tea", "milk", "water"].map(str::to_owned).to_vec();
@@ -339,6 +353,10 @@ fn lists_are_label_sets_also_of_one_label_each() {
     assert_eq!(stated(KindName::Labels, &choices), labels);
     choices.push("War, Crime");
     assert_ne!(guessed(1, "topics", &choices), labels);
+    // of R, which writes vectors of one text and of none in other ways
+    let vectors = [r#"c("italian", "low, fat")"#, r#""low, fat""#, r#""italian""#, "character(0)"];
+    assert_eq!(guessed(1, "keywords", &vectors.repeat(5)), labels);
+    assert_eq!(stated(KindName::Labels, &vectors.repeat(5)), labels);
 }
 
 #[test]
