@@ -4,6 +4,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use dsokr_core::Argument;
+use dsokr_core::random::hash;
 use dsokr_core::store::create_folder;
 use dsokr_fetch::{DataSet, Fetch, FetchedFile, Network, Progress, RemoteFile, Table};
 use indicatif::ProgressBar;
@@ -13,7 +14,7 @@ use crate::cli::output::{self, PROGRAM, print, print_json};
 use crate::cli::signals;
 use crate::error::Error;
 use crate::run::check_output;
-use crate::run_dir::{archive, parent, place_of};
+use crate::run_dir::{RunLock, archive, parent, place_of};
 
 /// Downloads a data set to the data root, where the published configurations find it, or a trained model.
 ///
@@ -161,12 +162,15 @@ fn fetch_model(arguments: &Arguments, archive: &str) -> Result<(), Error> {
     ))
 }
 
-/// An archive that is downloaded, beside the run.
+/// An archive that is downloaded, beside the run. One process at a time downloads and unpacks it.
 struct Download {
     remote: RemoteFile,
     /// The folder of the download, which a later call continues.
     folder: PathBuf,
+    /// Archives of two addresses are two files, whatever their names are.
     file: PathBuf,
+    /// None where the file system has no locks, and when the download is dropped.
+    lock: Option<RunLock>,
 }
 
 impl Download {
@@ -178,16 +182,25 @@ impl Download {
         let name = path.rsplit('/').next().filter(plain).unwrap_or(MODEL);
         let folder = beside.join(".fetch");
         create_folder(&folder).map_err(Error::io(&folder))?;
-        let file = folder.join(name);
+        let file = folder.join(format!("{:016x}-{name}", hash(url.as_bytes())));
+        let lock = RunLock::take_of_download(&file)?;
         let most_bytes = MOST_BYTES;
         let (name, url) = (name.to_owned(), url.to_owned());
         let remote = RemoteFile { name, url, sha256, most_bytes, ..RemoteFile::default() };
-        Ok(Self { remote, folder, file })
+        Ok(Self { remote, folder, file, lock })
     }
 
-    /// Removes the download, and its folder if nothing else is in it.
+    /// Removes the file.
     fn remove(&self) {
-        let _ = fs::remove_file(&self.file).and_then(|()| fs::remove_dir(&self.folder));
+        let _ = fs::remove_file(&self.file);
+    }
+}
+
+impl Drop for Download {
+    /// Removes the folder if nothing is in it. The lock is a file in it.
+    fn drop(&mut self) {
+        drop(self.lock.take());
+        let _ = fs::remove_dir(&self.folder);
     }
 }
 

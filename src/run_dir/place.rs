@@ -205,7 +205,7 @@ fn create_parent(path: &Path) -> Result<(), Error> {
         .map_err(|e| Error::run(parent, format!("no run directory can be made there: {e}")))
 }
 
-/// The right to write a run directory, or the folder of a sweep, which one process has at a time.
+/// The right to write a run directory, the folder of a sweep, or a download, which one process has at a time.
 ///
 /// It is an advisory lock on the file `.NAME.lock` next to the run, which holds the number of the process.
 /// The system releases the lock of a process that ends, however it ends.
@@ -235,6 +235,16 @@ impl RunLock {
     pub(crate) fn take_of_sweep(folder: &Path) -> Result<Option<Self>, Error> {
         create_parent(folder)?;
         Self::take_of("sweep", folder)
+    }
+
+    /// Takes the lock of the download of an archive to `file`, from its first byte until it is unpacked: two processes would
+    /// mix its bytes.
+    ///
+    /// # Errors
+    /// As [`take`](Self::take).
+    #[cfg(all(feature = "command", feature = "fetch"))]
+    pub(crate) fn take_of_download(file: &Path) -> Result<Option<Self>, Error> {
+        Self::take_of("download", file)
     }
 
     fn take_of(kind: &str, run: &Path) -> Result<Option<Self>, Error> {

@@ -3,10 +3,14 @@
 use std::fs;
 use std::io::Write;
 use std::process::Output;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
 
 use serde_json::json;
 
-use super::{Server, send_part, sha256};
+use super::{Server, send, send_part, sha256};
 use crate::ensembles;
 use crate::sandbox::Sandbox;
 use crate::served::Served;
@@ -238,4 +242,93 @@ fn an_archive_is_fetched_from_an_address() {
     let output = fetch(&sandbox, &address, &["--out", "copy"]);
     assert_eq!(output.status.code(), Some(2), "{}", String::from_utf8_lossy(&output.stderr));
     assert_eq!(server.asked().len(), before);
+}
+
+#[test]
+fn archives_of_one_file_name_do_not_mix() {
+    let sandbox = archived();
+    sandbox.train("small.toml", &["name=other", "seed=7"]);
+    sandbox.succeed(&["export", "runs/other", "--archive", "other.tar.zst"]);
+    let originals = ["runs/small", "runs/other"].map(|run| search(&sandbox, run));
+    assert_ne!(originals[0], originals[1]);
+    let bodies =
+        ["model.tar.zst", "other.tar.zst"].map(|name| fs::read(sandbox.path(name)).unwrap());
+    let sums = bodies.each_ref().map(|body| sha256(body));
+
+    let server = Server::new(move |asked, before, stream| {
+        let (address, body) =
+            if asked.path.starts_with("/a/") { ("/a/", &bodies[0]) } else { ("/b/", &bodies[1]) };
+        match (address, before) {
+            // both arrive slowly
+            (_, 0) => {
+                let length = format!("Content-Length: {}\r\n", body.len());
+                send(stream, "200 OK", &length, b"");
+                for part in body.chunks(body.len().div_ceil(8)) {
+                    let _ = stream.write_all(part);
+                    thread::sleep(Duration::from_millis(100));
+                }
+            }
+            // the first one is cut off, and then away for a while
+            ("/a/", 1) => send_part(stream, asked, "\"1\"", body, body.len() / 2),
+            ("/a/", 2) => send(stream, "503 Service Unavailable", "Content-Length: 0\r\n", b""),
+            _ => send_part(stream, asked, "\"1\"", body, body.len()),
+        }
+    });
+    let addresses = ["a", "b"].map(|name| format!("{}/{name}/model.tar.zst", server.address));
+    let fetched = |number: usize, out: &str| {
+        let output =
+            fetch(&sandbox, &addresses[number], &["--out", out, "--sha256", &sums[number]]);
+        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{errors}");
+        assert_eq!(search(&sandbox, out), originals[number], "{out}");
+    };
+    thread::scope(|scope| {
+        let first = scope.spawn(|| fetched(0, "there/a"));
+        thread::sleep(Duration::from_millis(200));
+        fetched(1, "there/b");
+        first.join().unwrap();
+    });
+    assert!(!sandbox.path("there/.fetch").exists(), "a download is left");
+
+    // one that was cut off goes on after one of the same file name
+    let cut = fetch(&sandbox, &addresses[0], &["--out", "there/a2"]);
+    assert!(!cut.status.success());
+    fetched(1, "there/b2");
+    fetched(0, "there/a2");
+    let asked = server.asked();
+    let last = asked.iter().rfind(|line| line.contains("/a/")).unwrap();
+    assert!(last.starts_with("GET /a/model.tar.zst bytes="), "{asked:?}");
+}
+
+#[test]
+fn one_process_at_a_time_downloads_an_archive() {
+    let sandbox = archived();
+    let body = fs::read(sandbox.path("model.tar.zst")).unwrap();
+    let was_refused = Arc::new(AtomicBool::new(false));
+    let may_end = was_refused.clone();
+    let server = Server::new(move |_, _, stream| {
+        let length = format!("Content-Length: {}\r\n", body.len());
+        send(stream, "200 OK", &length, b"");
+        let mut sent = 0;
+        while !may_end.load(Ordering::Relaxed) && sent + 1 < body.len() {
+            let _ = stream.write_all(&body[sent..=sent]);
+            sent += 1;
+            thread::sleep(Duration::from_millis(50));
+        }
+        let _ = stream.write_all(&body[sent..]);
+    });
+    let address = format!("{}/model.tar.zst", server.address);
+    thread::scope(|scope| {
+        let first = scope.spawn(|| fetch(&sandbox, &address, &["--out", "there/a"]));
+        while server.asked().is_empty() {
+            thread::sleep(Duration::from_millis(10));
+        }
+        let second = fetch(&sandbox, &address, &["--out", "there/b"]);
+        was_refused.store(true, Ordering::Relaxed);
+        let errors = String::from_utf8_lossy(&second.stderr).into_owned();
+        assert_eq!(second.status.code(), Some(2), "{errors}");
+        assert!(errors.contains("is writing this download"), "{errors}");
+        assert!(first.join().unwrap().status.success());
+    });
+    assert_eq!(search(&sandbox, "there/a"), search(&sandbox, "runs/small"));
 }
