@@ -132,6 +132,9 @@ pub struct OutputFolder<'a> {
     pub holds: &'a str,
     /// Whether a file or a folder of this name is one of these.
     pub is_own: fn(&str) -> bool,
+    /// Files that every earlier one has. People give the names of these files too: a folder without one of them is a
+    /// folder of the user.
+    pub always: &'a [&'a str],
 }
 
 impl OutputFolder<'_> {
@@ -145,7 +148,7 @@ impl OutputFolder<'_> {
     }
 
     fn check_contents(&self, folder: &Path) -> Result<(), Error> {
-        let Self { argument, holds, is_own } = *self;
+        let Self { argument, holds, is_own, always } = *self;
         let key = || Argument::new(argument);
         check_link(argument, folder)?;
         let entries = match fs::read_dir(folder) {
@@ -158,12 +161,15 @@ impl OutputFolder<'_> {
             here.is_ok_and(|here| folder.canonicalize().is_ok_and(|folder| folder == here));
         let allowed = "a folder other than the current one, since it is replaced as a whole";
         ensure(!is_here, key(), folder.display(), allowed)?;
+        let missing = always.iter().find(|name| !folder.join(name).exists());
+        let lacks = missing.map(|name| format!(" and no {name}")).unwrap_or_default();
         for entry in entries {
             let name = entry.map_err(Error::io(folder))?.file_name();
             let name = name.to_string_lossy();
-            let found = format_args!("{}, which holds {name}", folder.display());
+            let is_earlier = is_own(&name) && missing.is_none();
+            let found = format_args!("{}, which holds {name}{lacks}", folder.display());
             let allowed = format_args!("a folder that does not exist, is empty, or holds {holds}");
-            ensure(is_own(&name), key(), found, allowed)?;
+            ensure(is_earlier, key(), found, allowed)?;
         }
         Ok(())
     }
