@@ -13,8 +13,8 @@ use serde_json::json;
 use crate::cli::output::{self, PROGRAM, print, print_json};
 use crate::cli::signals;
 use crate::error::Error;
-use crate::run::check_output;
-use crate::run_dir::{RunLock, archive, parent, place_of};
+use crate::run::{archive, check_output};
+use crate::run_dir::{RunLock, parent, place_of};
 
 /// Downloads a data set to the data root, where the published configurations find it, or a trained model.
 ///

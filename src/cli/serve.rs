@@ -10,7 +10,7 @@ use crate::cli::output::print;
 use crate::cli::signals;
 use crate::cli::signals::Response;
 use crate::error::Error;
-use crate::run_dir::archive;
+use crate::run::archive;
 use crate::serve::{Limits, Model, Server, block_on};
 
 /// Serves trained runs: a page to search them, and a JSON API, which GET /api describes.

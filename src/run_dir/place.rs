@@ -191,7 +191,7 @@ impl OutputFolder<'_> {
 
 /// Creates the folder of a run, complete or not at all: `fill` fills it under a temporary name next to
 /// its place, and it is renamed. Returns the right to write it.
-pub(super) fn create_whole(
+pub(crate) fn create_whole(
     path: &Path,
     fill: impl FnOnce(&Path) -> Result<(), Error>,
 ) -> Result<Option<RunLock>, Error> {

@@ -201,6 +201,38 @@ fn an_incomplete_run_and_a_path_in_a_run_are_refused() {
     );
 }
 
+/// Whoever publishes an archive of a damaged run and deletes the run would have nothing.
+#[test]
+fn a_damaged_run_becomes_no_archive_and_is_not_unpacked() {
+    let sandbox = archived();
+    for name in ["encoder", "candidates", "basis", "features"] {
+        let name = format!("{name}.safetensors");
+        let file = sandbox.path("runs/small").join(&name);
+        let whole = fs::read(&file).unwrap();
+        let flipped = |at: usize| {
+            let mut bytes = whole.clone();
+            bytes[at] ^= 1;
+            Some(bytes)
+        };
+        let cut = Some(whole[..whole.len() - 1].to_vec());
+        for broken in [flipped(whole.len() / 2), flipped(whole.len() - 1), cut, None] {
+            match &broken {
+                Some(bytes) => fs::write(&file, bytes).unwrap(),
+                None => fs::remove_file(&file).unwrap(),
+            }
+            sandbox.fail(&["export", "runs/small", "--archive", "new.tar.zst"], 2, &[&name]);
+            assert!(!sandbox.path("new.tar.zst").exists());
+            let mut tar = tar::Builder::new(Vec::new());
+            tar.append_dir_all("small", sandbox.path("runs/small")).unwrap();
+            let tar = tar.into_inner().unwrap();
+            fs::write(sandbox.path("odd.tar.zst"), compressed(&tar)).unwrap();
+            refused(&sandbox, "odd.tar.zst", &["odd.tar.zst: it holds no complete run", &name]);
+        }
+        fs::write(&file, whole).unwrap();
+    }
+    sandbox.succeed(&["export", "runs/small", "--archive", "new.tar.zst"]);
+}
+
 /// Fetches from an address, without a proxy.
 fn fetch(sandbox: &Sandbox, address: &str, more: &[&str]) -> Output {
     let common = ["fetch", "model", address, "--timeout", "0.5", "--retries", "1"];

@@ -8,13 +8,14 @@ use std::fs::{self, File};
 use std::io::{self, BufReader, Read, Write};
 use std::path::{Component, Path, PathBuf};
 
-use dsokr_core::store::{check_inside, open_input, sync_file, write_atomically};
+use dsokr_core::store::{Stored, check_inside, open_input, sync_file, write_atomically};
 
-use super::place::{RunLock, create_whole};
-use super::{
-    CHECKPOINTS, DATA, NEXT_CANDIDATES, RunDir, SHARDS, TENSORBOARD, candidates, inner, name,
-};
+use super::Run;
 use crate::error::{Error, ensure_run};
+use crate::run_dir::{
+    ALL, CHECKPOINTS, DATA, NEXT_CANDIDATES, RunDir, RunLock, SHARDS, TENSORBOARD, candidates,
+    create_whole, inner, name,
+};
 
 /// Files and folders of a run that an archive leaves out.
 const LEFT_OUT: [&str; 5] = [CHECKPOINTS, DATA, NEXT_CANDIDATES, SHARDS, TENSORBOARD];
@@ -44,7 +45,7 @@ pub fn is_archive(path: &Path) -> bool {
 /// Writes the complete run at `run`, of a model or of an ensemble, as the archive `archive`, whole or not at all.
 ///
 /// # Errors
-/// A folder that is no run, is damaged or not trained to its end; errors of the file system.
+/// A folder that is no run, is damaged, cannot be opened or is not trained to its end; errors of the file system.
 pub fn pack(run: &Path, archive: &Path) -> Result<(), Error> {
     check_complete(run)?;
     let _lock = RunLock::take(run)?;
@@ -196,13 +197,32 @@ fn write_new(archive: &Path, entry: &mut tar::Entry<Unpacked>, path: &Path) -> R
     sync_file(&file).map_err(&failed)
 }
 
-/// Refuses a folder that is no run, is damaged, or is not trained to its end.
+/// Refuses a folder that is no run, is damaged, is not trained to its end, or cannot be opened, as one without its model.
 fn check_complete(run: &Path) -> Result<(), Error> {
+    check_files(run)?;
+    Run::open(run).map(drop)
+}
+
+/// Refuses a run that is not trained to its end, and one with a damaged file: readers verify some files in part, and
+/// others never.
+fn check_files(run: &Path) -> Result<(), Error> {
     let folder = RunDir::at(run);
     let config = folder.config()?;
     let message = "not trained to its end: only a complete run becomes an archive";
     ensure_run(folder.report()?.is_some(), run, message)?;
-    inner(run, &config)?.iter().try_for_each(|member| check_complete(member))
+    for name in ALL.iter().filter(|name| name.ends_with(".safetensors") && !is_left_out(name)) {
+        let file = run.join(name);
+        if file.exists() {
+            Stored::verify(&file)?;
+        }
+    }
+    inner(run, &config)?.iter().try_for_each(|member| check_files(member))
+}
+
+/// Whether an archive leaves out a file or a folder of this name. A hidden file is one that another process is about to
+/// put into its place.
+fn is_left_out(name: &str) -> bool {
+    name.starts_with('.') || LEFT_OUT.contains(&name)
 }
 
 /// The files of the folder of a run, by their paths in it, in order.
@@ -215,8 +235,7 @@ fn files_of(run: &Path, within: &Path) -> Result<Vec<PathBuf>, Error> {
     let mut files = Vec::new();
     for name in names {
         let text = name.to_string_lossy();
-        // a hidden file is one that another process is about to put into its place
-        if text.starts_with('.') || LEFT_OUT.contains(&&*text) {
+        if is_left_out(&text) {
             continue;
         }
         let path = within.join(&name);
