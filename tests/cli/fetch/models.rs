@@ -142,6 +142,20 @@ fn what_is_no_whole_archive_of_a_run_leaves_nothing() {
     refused(&sandbox, "odd.tar.zst", &["it holds no complete run"]);
 }
 
+/// The table of a linear bag with many buckets is zeros but for those that the training has seen.
+#[test]
+fn a_run_that_is_nearly_all_zeros_is_packed_and_unpacked() {
+    let sandbox = archived();
+    let zeros = fs::File::create_new(sandbox.path("runs/small/zeros.bin")).unwrap();
+    zeros.set_len(100 << 20).unwrap();
+    sandbox.succeed(&["export", "runs/small", "--archive", "zeros.tar.zst"]);
+    let packed = fs::metadata(sandbox.path("zeros.tar.zst")).unwrap().len();
+    assert!(packed < 1 << 20, "{packed}");
+    sandbox.succeed(&["fetch", "model", "zeros.tar.zst", "--out", "copy"]);
+    assert_eq!(fs::metadata(sandbox.path("copy/zeros.bin")).unwrap().len(), 100 << 20);
+    assert_eq!(search(&sandbox, "copy"), search(&sandbox, "runs/small"));
+}
+
 #[test]
 fn a_bomb_stops_before_it_fills_the_disk() {
     let sandbox = Sandbox::new();
