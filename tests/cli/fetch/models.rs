@@ -291,6 +291,51 @@ fn an_archive_is_fetched_from_an_address() {
 }
 
 #[test]
+fn what_is_wrong_with_a_download_is_said_of_its_address() {
+    let sandbox = archived();
+    let body = fs::read(sandbox.path("model.tar.zst")).unwrap();
+    let sum = sha256(&body);
+    let server = Server::new(move |asked, _, stream| match asked.path.as_str() {
+        "/page" => send(stream, "200 OK", "", b"\n<!DOCTYPE html><title>Log in</title>"),
+        // servers that say no length can cut a file off in silence
+        "/cut" => send(stream, "200 OK", "", &body[..body.len() / 2]),
+        "/coded" => send(stream, "200 OK", "Content-Encoding: gzip\r\n", &body),
+        "/gone" => send(stream, "404 Not Found", "Content-Length: 0\r\n", b""),
+        _ => send_part(stream, asked, "\"1\"", &body, body.len()),
+    });
+    let refused = |path: &str, more: &[&str], code: i32, expected: &[&str]| {
+        let address = format!("{}{path}", server.address);
+        let output = fetch(&sandbox, &address, &[&["--out", "there/copy"], more].concat());
+        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(code), "{errors}");
+        for part in expected {
+            assert!(errors.contains(part), "no {part:?} in: {errors}");
+        }
+        assert!(!sandbox.path("there/.fetch").exists(), "{path}: a folder is left");
+        assert!(!sandbox.path("there/copy").exists());
+    };
+    refused("/page", &[], 2, &["/page: a web page (HTML), not the archive of a run"]);
+    refused("/cut", &[], 2, &["/cut: damaged, or not an archive of a run"]);
+    refused("/coded", &[], 1, &["/coded: ", "Content-Encoding: gzip", "--sha256"]);
+    refused("/gone", &[], 1, &["/gone: ", "404"]);
+    // digits that cannot be right are refused before anything is downloaded
+    let before = server.asked().len();
+    refused("/whole", &["--sha256", &sum[1..]], 2, &["--sha256", "64 hexadecimal digits"]);
+    fs::create_dir(sandbox.path("empty")).unwrap();
+    let address = format!("{}/whole", server.address);
+    let output = fetch(&sandbox, &address, &["--out", "empty"]);
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2), "{errors}");
+    assert!(errors.contains("--out = empty, which exists: expected a new path"), "{errors}");
+    assert!(!errors.contains("--resume"), "{errors}");
+    assert_eq!(server.asked().len(), before);
+    // as registries print it
+    let named = format!("sha256:{sum}");
+    let output = fetch(&sandbox, &address, &["--out", "there/copy", "--sha256", &named]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
 fn archives_of_one_file_name_do_not_mix() {
     let sandbox = archived();
     sandbox.train("small.toml", &["name=other", "seed=7"]);
