@@ -89,6 +89,43 @@ fn archives_of_ensembles_are_searched_and_served() {
 }
 
 #[test]
+fn archives_of_runs_of_one_name_are_served_by_the_names_of_their_files() {
+    let sandbox = archived();
+    sandbox.succeed(&["train", "small.toml", "--quiet", "--out", "other/small", "--set", "seed=7"]);
+    sandbox.succeed(&["export", "other/small", "--archive", "new.tar.zst"]);
+    let served = Served::start(&sandbox, &["model.tar.zst", "new.tar.zst"]);
+    let scores = ["model", "new"].map(|model| {
+        let body = json!({"texts": [QUERY], "top": 3, "model": model});
+        served.ask("/api/search", &body)["answers"][0]["hits"].clone()
+    });
+    assert_ne!(scores[0], scores[1]);
+    // those of one file name cannot be told apart
+    fs::create_dir(sandbox.path("second")).unwrap();
+    fs::copy(sandbox.path("new.tar.zst"), sandbox.path("second/model.tar.zst")).unwrap();
+    let twice = ["serve", "--port", "0", "model.tar.zst", "second/model.tar.zst"];
+    sandbox.fail(&twice, 2, &["\"model\", twice", "rename the folder, or the archive"]);
+}
+
+#[test]
+fn a_server_of_run_directories_needs_no_folder_for_temporary_files() {
+    let sandbox = archived();
+    let serve = |run: &str| {
+        let mut command = sandbox.command(&["serve", "--port", "0", run]);
+        ["TMPDIR", "TMP", "TEMP"].iter().for_each(|key| {
+            command.env(key, sandbox.path("nowhere"));
+        });
+        command
+    };
+    let served = Served::spawn(&sandbox, serve("runs/small"), "serve.log");
+    let answer = served.ask("/api/search", &json!({"texts": [QUERY], "top": 3}));
+    assert_eq!(answer["answers"][0]["hits"].as_array().unwrap().len(), 3);
+    let output = serve("model.tar.zst").output().unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{errors}");
+    assert!(errors.contains("nowhere") && errors.contains("TMPDIR"), "{errors}");
+}
+
+#[test]
 fn what_is_no_whole_archive_of_a_run_leaves_nothing() {
     let sandbox = archived();
     let whole = fs::read(sandbox.path("model.tar.zst")).unwrap();
