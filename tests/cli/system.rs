@@ -224,7 +224,16 @@ fn results_do_not_replace_pipes_and_devices_and_go_where_links_lead() {
 #[test]
 fn a_figure_that_cannot_be_written_takes_no_results_with_it() {
     let sandbox = Sandbox::new();
-    let sketch = ["sketch", "small.toml", "--sizes", "4,8,16,32", "--plot", "place/sketch.svg"];
+    let sketch = [
+        "sketch",
+        "small.toml",
+        "--sizes",
+        "4,20,30,40,50,60",
+        "--draws",
+        "20",
+        "--plot",
+        "place/sketch.svg",
+    ];
     sandbox.fail(&sketch, 2, &["--plot = place/sketch.svg", "create place"]);
     std::fs::create_dir(sandbox.path("place")).unwrap();
     let mut command = sandbox.command(&sketch);
