@@ -342,7 +342,7 @@ fn what_is_wrong_with_a_download_is_said_of_its_address() {
     });
     let refused = |path: &str, more: &[&str], code: i32, expected: &[&str]| {
         let address = format!("{}{path}", server.address);
-        let output = fetch(&sandbox, &address, &[&["--out", "there/copy"], more].concat());
+        let output = fetch(&sandbox, &address, &[&["--out", "there/copy"][..], more].concat());
         let errors = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(code), "{errors}");
         for part in expected {
