@@ -1,5 +1,6 @@
 //! Trained runs, and what they answer.
 
+pub mod archive;
 pub(crate) mod beyond;
 mod calibrated;
 mod candidates;

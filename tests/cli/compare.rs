@@ -82,6 +82,8 @@ fn runs_are_compared_with_the_first() {
     assert!(svg.contains("MRR (95 % intervals)") && svg.contains(">2: b</text>"), "{svg}");
     assert!(heights[0] < heights[1], "the mark of the better run is not the higher one: {svg}");
     sandbox.fail(&["compare", "a", "b", "--plot", "compared.png"], 2, &["--plot", ".svg"]);
+    let nowhere = ["compare", "a", "b", "--plot", "none/compared.svg"];
+    sandbox.fail(&nowhere, 2, &["--plot = none/compared.svg", "create none"]);
     let validation =
         json(&sandbox.succeed(&["compare", "a", "b", "--split", "validation", "--json"]));
     assert_ne!(metric(&validation, "mrr"), mrr);

@@ -34,6 +34,32 @@ fn piped(sandbox: &Sandbox, arguments: &[&str], input: &[u8]) -> (Option<i32>, S
     (output.status.code(), String::from_utf8(output.stdout).unwrap(), errors)
 }
 
+/// A decompressed table with the name of a compressed one would be read as lines of text, its header as a query.
+#[test]
+fn a_compressed_table_is_refused_with_a_command_whose_file_is_read_as_the_table() {
+    let (sandbox, texts) = trained();
+    let table = sandbox.read("data/small/test.tsv");
+    let packed = zstd::encode_all(table.as_bytes(), 3).unwrap();
+    std::fs::write(sandbox.path("t.tsv.zst"), packed).unwrap();
+    let command = "decompress it first: zstd -dc t.tsv.zst > new-t.tsv";
+    sandbox.fail(&["predict", "runs/small", "t.tsv.zst"], 2, &["t.tsv.zst", command]);
+    sandbox.fail(&["embed", "runs/small", "t.tsv.zst", "--out", "z.npy"], 2, &[command]);
+    sandbox.write("new-t.tsv", &table);
+    let answers = json_lines(&sandbox.succeed(&["predict", "runs/small", "new-t.tsv"]));
+    let queries: Vec<&str> =
+        answers.iter().map(|answer| answer["query"].as_str().unwrap()).collect();
+    assert_eq!(queries, texts);
+    // no table is taken for lines of text by its name
+    sandbox.write("new-t.tsv.zst", &table);
+    sandbox.fail(&["predict", "runs/small", "new-t.tsv.zst"], 2, &["compressed files"]);
+    // a stream has no name that could end in another way
+    let gzip = b"\x1f\x8b\x08\0\0\0\0\0";
+    let (code, _, errors) = piped(&sandbox, &["predict", "runs/small", "-"], gzip);
+    assert_eq!(code, Some(2), "{errors}");
+    assert!(errors.contains("(gzip): decompress them before: gzip -dc"), "{errors}");
+    assert!(!errors.contains("let it end"), "{errors}");
+}
+
 #[test]
 fn predictions_are_those_of_the_search_however_texts_are_written() {
     let (sandbox, texts) = trained();

@@ -249,6 +249,11 @@ impl NumberFeatures {
         if is_ambiguous { cell(|number| format!("{number:?}")) } else { plain }
     }
 
+    /// Returns the numbers of a cell that [`cell`](Self::cell) has written, each with a decimal point.
+    pub fn numbers(&self, cell: &str) -> Vec<String> {
+        cell.split(' ').map(|number| number.replace(self.decimal, ".")).collect()
+    }
+
     /// Returns the names of the numbers that a row has, where there is a column for each; none elsewhere.
     pub fn targets(&self) -> Vec<String> {
         let names: Vec<&str> = self.column.names().collect();

@@ -240,9 +240,13 @@ fn filled_lines(start: &[u8]) -> impl Iterator<Item = &[u8]> {
 /// that are not text.
 ///
 /// # Errors
-/// The operating system's errors; a file that is not of its format, or whose format is not text behind a `.gz`.
+/// The operating system's errors; a file that is not of its format, or whose format is not text behind a `.gz`; a file whose
+/// extension says that it is compressed in another way.
 pub fn open_text(path: &Path) -> Result<Box<dyn Read>, Error> {
     let file = open(path)?;
+    if let Some(error) = Error::compressed(path).filter(|_| !is_gzip(path)) {
+        return Err(error);
+    }
     let format = TableFormat::from_path(path);
     match format.and_then(|format| Some((format.name(), format.text?))) {
         Some((name, _)) if is_gzip(path) => {

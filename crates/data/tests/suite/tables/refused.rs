@@ -165,7 +165,12 @@ fn bad_tables_are_refused_with_place_and_value() {
         ),
         ("a.csv", b"BZh,x\n1,2\n", "a.csv: no column \"id\"; the file has: \"BZh\", \"x\""),
         ("a.tsv.gz", b"id\n", "a.tsv.gz: cannot be read: unexpected end of file"),
-        ("a.tsv.xz", b"", "a.tsv.xz: compressed files (\"xz\") are not read; decompress it first"),
+        (
+            "a.tsv.xz",
+            b"",
+            "a.tsv.xz: compressed files (\"xz\") are not read; decompress it first: xz -dc a.tsv.xz > new-a.tsv",
+        ),
+        ("a.zip", b"", "a.zip: compressed files (\"zip\") are not read; decompress it first"),
         (
             "a.txt",
             b"1",
