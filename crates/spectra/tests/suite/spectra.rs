@@ -8,9 +8,11 @@ use dsokr_basis::kernel::{OutputKernel, ProbabilityProduct, contract};
 use dsokr_basis::{Features, Kernel, RowSource};
 use dsokr_core::Error::File;
 use dsokr_data::Error;
-use dsokr_data::table::{OnBadRow, Table, TableOptions};
+use dsokr_data::table::{OnBadRow, Table, TableOptions, TextFormat, TextReader};
 use dsokr_molecule::Molecule;
-use dsokr_spectra::{Adduct, FittedPeaks, POSITIONS, PeakFeatures, PeakSource, Polarity, Spectrum};
+use dsokr_spectra::{
+    Adduct, FittedPeaks, POSITIONS, PeakFeatures, PeakSource, Polarity, Spectrum, SpectrumFormat,
+};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use proptest::collection::vec;
@@ -294,6 +296,41 @@ fn a_spectrum_without_its_end_leaves_the_next_one() {
     let open = MASSBANK.replace("//\n", "");
     let expected = GLUCOSE[6].replace("181.07066", "182.07066");
     assert_eq!(spectra_of("open.massbank", &(open + &second)), [expected]);
+}
+
+#[test]
+fn a_spectrum_of_msp_without_its_blank_line_leaves_the_next_one() {
+    let entry = |at: usize, count: usize| {
+        format!("NAME: q{at}\nPRECURSORMZ: 18{at}.07\nNum Peaks: {count}\n50 1\n60 2 \"a: b\"\n")
+    };
+    // the second one has the peaks that it states, the fourth is cut off
+    let whole = [entry(0, 2) + "\n", entry(1, 2), entry(2, 2) + "\n"].concat();
+    let file = whole + &entry(3, 8) + &entry(4, 2) + &entry(5, 2);
+    let folder = Folder::new();
+    let path = folder.file("open.msp", &file);
+    let read = |on_bad_row| Table::read_rows(&path, &["name", "spectrum"], on_bad_row);
+    let table = read(OnBadRow::Skip).unwrap();
+    assert_eq!(table.column("name").unwrap(), ["q0", "q1", "q2", "q4", "q5"]);
+    assert_eq!(table.column("spectrum").unwrap()[3], "184.07 50:1 60:2");
+    assert_eq!((table.line(2), table.line(3), table.skipped()), (12, 23, 1));
+    let error = folder.message(read(OnBadRow::Stop).unwrap_err());
+    assert_eq!(error, "open.msp:18: spectrum \"q3\": 2 peaks; it states 8");
+
+    // ids are numbers among all rows
+    let texts = |format| {
+        let name = std::path::Path::new("-");
+        let skip = OnBadRow::Skip;
+        TextReader::new(name, file.as_bytes(), format, "spectrum", None, skip).unwrap().batch(10)
+    };
+    let ids = texts(TextFormat::Spectra(SpectrumFormat::Msp)).unwrap();
+    let ids: Vec<&str> = ids.iter().map(|row| row.id.as_str()).collect();
+    assert_eq!(ids, ["1", "2", "3", "5", "6"]);
+
+    // where names stand behind other fields, and with no blank line in the whole file
+    let entry = |mz: usize| format!("PRECURSORMZ: {mz}.07\nName: a\nNum Peaks: 1\n50 1\n");
+    let all = [181, 182, 183].map(entry).concat();
+    let expected = ["181.07 50:1", "182.07 50:1", "183.07 50:1"];
+    assert_eq!(spectra_of("none.msp", &all), expected);
 }
 
 #[test]
