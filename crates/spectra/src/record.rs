@@ -102,15 +102,20 @@ impl Record {
     }
 
     /// Creates the spectrum of a table's row, whose m/z and intensities are lists with commas between, by the names of
-    /// the cells.
+    /// the cells. Lists without commas have blanks between, as those of JSON lines and NumPy, or semicolons.
     pub fn of_cells<'c>(cells: impl Iterator<Item = (&'c str, &'c str)>) -> Result<Self, Wrong> {
         let mut record = Self::default();
         let mut lists = [Vec::new(), Vec::new()];
         for (name, cell) in cells {
             match PARTS[1..].iter().position(|part| *part == name) {
                 Some(at) => {
-                    let list = cell.trim().trim_start_matches('[').trim_end_matches(']').split(',');
-                    lists[at] = list.map(str::trim).filter(|cell| !cell.is_empty()).collect();
+                    let list = cell.trim().trim_start_matches('[').trim_end_matches(']');
+                    let has_commas = list.contains(',');
+                    let divides = |c: char| {
+                        if has_commas { c == ',' } else { c == ';' || c.is_whitespace() }
+                    };
+                    let numbers = list.split(divides).map(str::trim);
+                    lists[at] = numbers.filter(|number| !number.is_empty()).collect();
                 }
                 None => record.add(name, cell),
             }

@@ -331,7 +331,8 @@ impl<R: Read> Rows<R> {
     fn next_object(&mut self) -> Result<Option<(usize, Vec<String>)>, Error> {
         let Some((line, text)) = self.lines.next(|_| true)? else { return Ok(None) };
         let keys = (self.columns.as_slice(), self.separators.as_slice(), self.optional_keys);
-        Ok(Some((line, json_row(&self.path, line, text, keys)?)))
+        let holds_spectra = &mut self.bad.holds_spectra;
+        Ok(Some((line, json_row(&self.path, line, text, keys, holds_spectra)?)))
     }
 
     /// Returns the cells of the next record of an SD file.

@@ -61,6 +61,10 @@ fn one_spectrum_is_the_same_in_every_format() {
     let folder = Folder::new();
     let lists = "precursor_mz\tadduct\tformula\tsmiles\tinchikey\tcollision_energy\tmzs\tintensities\n\
         181.07066\t[M+H]+\tC6H12O6\tOC[C@H]1OC(O)C(O)C(O)C1O\tWQZGKKKJIJFFOK\t20 eV\t85.02841,127.03897\t0.25,1\n";
+    let object = "{\"precursor_mz\": 181.07066, \"adduct\": \"[M+H]+\", \"formula\": \"C6H12O6\", \"smiles\": \
+        \"OC[C@H]1OC(O)C(O)C(O)C1O\", \"inchikey\": \"WQZGKKKJIJFFOK\", \"collision_energy\": \"20 eV\", \"name\": {}, \
+        \"mzs\": [85.02841, 127.03897], \"intensities\": [0.25, 1]}\n";
+    let texts = object.replace("[85.02841, 127.03897]", "\"85.02841,127.03897\"");
     for (name, text, at) in [
         ("a.mgf", MGF.replace("END IONS\n\nBEGIN", "END IONS\nBEGIN"), 0),
         ("b.MGF", MGF.replace('\n', "\r\n"), 0),
@@ -68,6 +72,8 @@ fn one_spectrum_is_the_same_in_every_format() {
         ("b.msp", MSP.into(), 1),
         ("a.massbank", MASSBANK.repeat(2), 1),
         ("a.tsv", lists.into(), 0),
+        ("a.jsonl", object.into(), 0),
+        ("b.jsonl", texts, 0),
     ] {
         // the second spectrum of the MGF file has fewer fields
         let text = if name.ends_with("mgf") || name.ends_with("MGF") {
