@@ -53,7 +53,7 @@ impl Member {
         data: Option<&Path>,
         missing_gold: Option<MissingGold>,
     ) -> Result<Split, Error> {
-        let split = self.read_rows(file, query, data)?;
+        let split = self.read_file(query, data, |source, root| source.read_queries(file, root))?;
         if !split.foreign {
             self.check_row_numbers(file, data)?;
             return Ok(split);
@@ -73,15 +73,20 @@ impl Member {
     }
 
     /// Reads the rows of a file of queries, as [`read_queries`](Self::read_queries) does, with their own ids: nothing is said
-    /// of which candidates are right.
+    /// of which candidates are right, which a table need not have.
     ///
     /// # Errors
     /// A file that is missing or wrong.
-    pub(crate) fn read_rows(
+    pub(crate) fn read_rows(&self, file: &Path) -> Result<Split, Error> {
+        self.read_file(None, None, |source, root| source.read_inputs(file, root))
+    }
+
+    /// Reads a file of queries by what `read` does with the data and, where these are known, their folder.
+    fn read_file(
         &self,
-        file: &Path,
         query: Option<&str>,
         data: Option<&Path>,
+        read: impl FnOnce(&Source, Option<&DataRoot>) -> Result<Split, dsokr_data::Error>,
     ) -> Result<Split, Error> {
         let data_config = match query {
             Some(column) => self.config.data.with_query_ids(column)?,
@@ -89,10 +94,10 @@ impl Member {
         };
         let source = Source { data: &data_config, ..self.config.source() };
         if self.config.data.has_input_files() {
-            return self.read_data(data, |_, root| source.read_queries(file, Some(root)));
+            return self.read_data(data, |_, root| read(&source, Some(root)));
         }
         // whether the file is one of the data can be told only where these are
-        Ok(source.read_queries(file, self.config.data_root(data).as_ref().ok())?)
+        Ok(read(&source, self.config.data_root(data).as_ref().ok())?)
     }
 
     /// Refuses outputs of a file that is not the run's and that are compared as what they are, where `missing_gold` asks
