@@ -8,7 +8,7 @@ use dsokr_data::{DataRoot, Source, Split, SplitName, Truth, canonical};
 use dsokr_decode::MissingGold;
 use rayon::prelude::*;
 
-use super::Member;
+use super::{Member, SplitUse};
 use crate::config::candidate_rule::CandidateRule;
 use crate::error::Error;
 
@@ -22,9 +22,19 @@ impl Member {
     /// they may be pairs that the run has learned from. A folder that `data` names and that is not the one of the
     /// training may have others.
     pub fn read_split(&self, name: SplitName, data: Option<&Path>) -> Result<Split, Error> {
+        self.read_split_for(name, data, SplitUse::Other)
+    }
+
+    /// As [`read_split`](Self::read_split), for a use that tells what helps where the split may not be read.
+    pub(super) fn read_split_for(
+        &self,
+        name: SplitName,
+        data: Option<&Path>,
+        split_use: SplitUse,
+    ) -> Result<Split, Error> {
         let root = self.config.data_root(data)?;
         let split = self.read_under(&root, |source, root| source.read_split(name, root))?;
-        self.check_unchanged(name, data, &root)?;
+        self.check_unchanged(name, data, &root, split_use)?;
         Ok(split)
     }
 
