@@ -57,8 +57,24 @@ const CHARGE: &[&str] = &["charge", "precursor_charge", "charge_state"];
 const LEVEL: &[&str] = &["ms_level", "ms_type", "spectrum_type"];
 
 /// The texts that files write where a value is not known.
-const UNKNOWN: [&str; 9] =
-    ["n/a", "na", "nan", "none", "null", "unknown", "?", "unspecified", "not available"];
+const UNKNOWN: [&str; 16] = [
+    "n/a",
+    "n.a.",
+    "na",
+    "nan",
+    "none",
+    "null",
+    "unknown",
+    "?",
+    "--",
+    "---",
+    "—",
+    "undefined",
+    "unspecified",
+    "not applicable",
+    "not available",
+    "not specified",
+];
 
 /// Returns a name without case, and without what files write between words.
 fn plain(name: &str) -> String {
