@@ -21,7 +21,7 @@ use crate::studies::init::{
 /// the recommended configuration for them, with comments. One row in ten is for validation, and one for the test.
 ///
 /// A file of mass spectra has a row for each spectrum, which names the SMILES of its molecule. It is
-/// divided by molecule into tables beside the configuration, as is a .tsv or .csv table with the columns
+/// divided by molecule into tables beside the configuration, as is a table with the columns
 /// precursor_mz, mzs, intensities and smiles, unless --input, --output or --as says what it holds.
 #[derive(clap::Args)]
 pub struct Arguments {

@@ -10,7 +10,7 @@ use dsokr_decode::{MissingGold, RankedHits};
 
 use super::coverage::{CalibratingQueries, CalibratingQuery, CandidateSet, CandidateSets, FIRST};
 use super::held_out::Reason;
-use super::{Answer, Member, PredictedQueries, Run};
+use super::{Answer, Member, PredictedQueries, Run, SplitUse};
 use crate::config::candidate_rule::CandidateRule;
 use crate::decoding::answer::distinct;
 use crate::decoding::evaluation::Models;
@@ -82,7 +82,7 @@ impl Run {
         };
         let read = |run: &Member| match file {
             Some(file) => run.read_queries_with(file, None, data, Some(MissingGold::RankInfinity)),
-            None => run.read_split(SplitName::Validation, data),
+            None => run.read_split_for(SplitName::Validation, data, SplitUse::Calibration),
         };
         let queries = self.predict(processes, read, among)?;
         let caution = self.caution(chosen, file.is_none());

@@ -8,7 +8,7 @@ use dsokr_core::{Argument, Processes};
 use dsokr_data::{Split, SplitName};
 use dsokr_decode::{CandidateBlocks, Decoded, MissingGold, PerQuery, Pool, Reranker};
 
-use super::{Member, Run};
+use super::{Member, Run, SplitUse};
 use crate::config::candidate_rule::CandidateRule;
 use crate::decoding::evaluation::{lists_fingerprint, measured_on};
 use crate::error::{Error, ensure};
@@ -90,6 +90,8 @@ pub struct QueryRequest {
     pub file: Option<PathBuf>,
     /// The split of the run's data; by default `evaluation.split` of its configuration.
     pub split: Option<SplitName>,
+    /// What the split is read for.
+    pub split_use: SplitUse,
     /// The column of the table that names the query of each row; rows of one query are its right outputs.
     pub query_id: Option<String>,
     /// Whether outputs that training pairs give the same query, or the same text where queries have no ids, are left out
@@ -136,7 +138,7 @@ impl QueryRequest {
                     let query = self.query_id.as_deref();
                     member.read_queries_with(file, query, data, self.missing_gold)?
                 }
-                None => member.read_split(name, data)?,
+                None => member.read_split_for(name, data, self.split_use)?,
             };
             // a search may find an output that is not a candidate
             let mut labels = Vec::new();

@@ -86,7 +86,7 @@ pub struct Record {
     pub report: Report,
 }
 
-/// The fingerprints of what metrics are measured on. Runs of earlier versions lack some or all of them, which are then not
+/// The fingerprints of what metrics are measured on, and its size. Runs of earlier versions lack some or all of them, which are then not
 /// compared.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MeasuredOn {
@@ -100,6 +100,9 @@ pub struct MeasuredOn {
     /// The candidates that all queries share; none where each has a list of its own.
     #[serde(rename = "ranked_among", default, skip_serializing_if = "Option::is_none")]
     pub candidates: Option<SharedCandidates>,
+    /// Number of pairs of the queries: as many as a query has right outputs.
+    #[serde(rename = "measured_pairs", default, skip_serializing_if = "Option::is_none")]
+    pub pairs: Option<usize>,
     /// The tables that the training has learned from, by their names: CRC-32 of the files.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub tables: BTreeMap<String, String>,

@@ -203,6 +203,18 @@ fn evaluations_among_the_candidates_of_two_rules_are_not_compared() {
 }
 
 #[test]
+fn of_settings_with_equal_means_the_first_one_is_the_best() {
+    let sandbox = Sandbox::new();
+    sandbox.write("ridge.toml", &CONFIG.replace(BAG, RIDGE));
+    let grids = ["--grid", "encoder.lambda=1e-8,1e-9", "--grid", "seed=0,1"];
+    let text = sandbox.succeed(&[&["sweep", "ridge.toml", "--out", "all"][..], &grids].concat());
+    for lambda in ["1e-8", "1e-9"] {
+        assert!(text.contains(&format!("| {lambda} | mrr | 1.0000 ± 0.0000 |")), "{text}");
+    }
+    assert!(text.contains("best: encoder.lambda=1e-8, mean 1.0000 of 2 runs (0, 1)\n"), "{text}");
+}
+
+#[test]
 fn a_sweep_over_seeds_has_means_and_deviations() {
     let sandbox = Sandbox::new();
     let sweep = |seeds: &str, more: &[&str]| {

@@ -330,6 +330,22 @@ fn unusual_numbers_of_hydrogens_are_in_blocks() {
     {
         assert_eq!(valence(smiles), field, "{smiles}");
     }
+    // charged radicals too
+    let is_assumed = |block: &str| {
+        let mut fields = block.lines().filter_map(|line| line.get(48..51));
+        fields.all(|field| field.trim() == "0")
+    };
+    for smiles in ["[OH+]C", "[O+]C", "[NH+](C)C", "[NH2+]C", "[N+]C", "[CH2-]", "[CH+]C", "[SH+]C"]
+    {
+        let block = parse(smiles).mol_block("");
+        let read = Molecule::parse_mol_block(&block).unwrap();
+        assert_eq!(read.canonical_smiles(), parse(smiles).canonical_smiles(), "{block}");
+        assert!(!is_assumed(&block), "{block}");
+    }
+    for smiles in ["C[N+](=O)[O-]", "[NH4+]", "[O-]C", "[C-]#N", "C[S-]", "[Cl-]", "C[NH3+]"] {
+        let block = parse(smiles).mol_block("");
+        assert!(is_assumed(&block), "{block}");
+    }
 }
 
 #[test]
