@@ -10,7 +10,7 @@ use dsokr_decode::{MissingGold, RankedHits};
 
 use super::coverage::{CalibratingQueries, CalibratingQuery, CandidateSet, CandidateSets, FIRST};
 use super::held_out::Reason;
-use super::{Answer, Member, PredictedQueries, Run};
+use super::{Answer, Member, PredictedQueries, Run, cautions};
 use crate::config::candidate_rule::CandidateRule;
 use crate::decoding::answer::distinct;
 use crate::decoding::evaluation::Models;
@@ -184,18 +184,24 @@ impl Run {
         loop {
             // the scores of molecules beyond the candidates are not calibrated
             let answers = self.distinct_by(None, queries, 0..looked, None)?;
-            let size = |answer: &Answer| {
-                sets.size(&answer.hits.iter().map(|hit| hit.score).collect::<Vec<f32>>())
-            };
-            let sizes: Vec<usize> = answers.iter().map(size).collect();
+            let scores = |answer: &Answer| answer.hits.iter().map(|hit| hit.score).collect();
+            let scores: Vec<Vec<f32>> = answers.iter().map(scores).collect();
+            let sizes: Vec<usize> = scores.iter().map(|scores| sets.size(scores)).collect();
             let open = sizes.iter().any(|&size| size >= looked);
             if !open || looked >= all {
-                let set = |(mut answer, size): (Answer, usize)| {
+                let caution = |(scores, &size): (&Vec<f32>, &usize)| {
+                    let is_unlikely = !scores.is_empty() && sets.likely(scores) == 0;
+                    Vec::from_iter(is_unlikely.then(|| CandidateSet::unlikely_caution(size)))
+                };
+                let cautions: Vec<Vec<String>> = scores.iter().zip(&sizes).map(caution).collect();
+                cautions::log(&cautions, queries.split().names());
+                let set = |((mut answer, size), cautions): ((Answer, usize), Vec<String>)| {
                     let whole = size <= most;
                     answer.hits.truncate(size.min(most));
+                    answer.cautions.extend(cautions);
                     CandidateSet { answer, whole }
                 };
-                return Ok(answers.into_iter().zip(sizes).map(set).collect());
+                return Ok(answers.into_iter().zip(sizes).zip(cautions).map(set).collect());
             }
             looked = looked.saturating_mul(4).min(all);
         }

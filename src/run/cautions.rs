@@ -140,7 +140,7 @@ fn candidates_caution(
 }
 
 /// Logs each caution once, with the number of queries that it is about and the first of them.
-fn log(cautions: &[Vec<String>], names: &[String]) {
+pub(super) fn log(cautions: &[Vec<String>], names: &[String]) {
     let mut queries: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for (cautions, name) in cautions.iter().zip(names) {
         for caution in cautions {

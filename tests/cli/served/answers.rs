@@ -248,6 +248,11 @@ fn candidates_that_share_the_first_score_have_no_confidence() {
     let shared = answer("zzz qqq");
     assert_eq!(number(&shared["hits"][0], "tied"), 79.0, "{shared}");
     assert_eq!((&shared["confidence"], &shared["pending"]), (&Value::Null, &Value::Null));
+    // a list has all of them or none, and says that it is doubtful
+    let list = json!({"texts": ["zzz qqq"], "coverage": 0.8});
+    let list = served.ask("/api/search", &list)["answers"][0].clone();
+    assert!(list["hits"].as_array().unwrap().len() > 1, "{list}");
+    assert!(!list["cautions"].as_array().unwrap().is_empty(), "{list}");
 }
 
 #[test]

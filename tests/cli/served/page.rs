@@ -238,6 +238,15 @@ fn the_page_doubts_an_order_only_where_words_alone_are_read() {
                 r#"(state.skip = 0, sure({ words: { known: 0, unknown: ["zz"], alone: true }, hits: [{ rank: 1, tied: 9, duplicates: [] }] }, true))"#,
                 json!(["No training text has any of these words: the order below means nothing."]),
             ),
+            // of a list too
+            (
+                r#"(state.skip = 0, sure({ hits: [{ rank: 1, tied: 9, duplicates: [] }] }, false))"#,
+                json!(["10 candidates share the first score: their order means nothing."]),
+            ),
+            (
+                r#"holding({ coverage: 0.9, on: "validation", queries: 20 }, { hits: [1, 2], whole: true, cautions: ["a doubt"] })"#,
+                json!("2 candidates; the 90\u{a0}% confidence of lists, measured on 20 queries (validation), says little of this query"),
+            ),
         ],
     );
 }
