@@ -18,7 +18,7 @@ use super::coverage::Calibrations;
 use super::placement::Placement;
 use crate::config::masses::CandidateMasses;
 use crate::config::{BeyondConfig, Checked, EncoderTable, IN_ENSEMBLES};
-use crate::decoding::beyond::BeyondSearch;
+use crate::decoding::beyond::{BeyondSearch, Restrictions};
 use crate::decoding::evaluation::{Models, shared_candidates};
 use crate::decoding::filter::MoleculeFacts;
 use crate::error::{Error, ensure};
@@ -276,6 +276,7 @@ impl Run {
             shards: self.shards.as_ref(),
             processes: processes.clone(),
             search: self.search.as_ref(),
+            restrictions: Restrictions::default(),
             missing_gold: None,
             mces: false,
             label_scores: true,

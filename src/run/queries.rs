@@ -22,7 +22,7 @@ pub struct PredictedQueries {
     /// The candidates of each query, where queries do not share them.
     pub(super) lists: Option<PerQuery>,
     /// The rule that gave them; none where each query has all candidates.
-    rule: Option<CandidateRule>,
+    pub(super) rule: Option<CandidateRule>,
     /// What is doubtful about each query; empty where nothing is doubtful.
     pub(super) cautions: Vec<Vec<String>>,
     /// The predictions of each member, as they are scored.
@@ -363,6 +363,7 @@ impl Run {
         let mut models = self.models(&queries.processes);
         models.missing_gold = queries.missing_gold;
         models.mces = queries.mces;
+        models.restrictions = self.restrictions(models.search, queries, None)?;
         let decoder = &mut models.each[0].1;
         (decoder.fitted, decoder.held) = (fitted.as_ref(), held.as_deref());
         let pool = queries.pool();

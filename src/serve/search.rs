@@ -196,7 +196,7 @@ impl SearchRequest {
     ) -> Result<UnexplainedAnswers, Problem> {
         let places = self.skip..self.skip.saturating_add(self.top);
         let search = model.search(self.beyond)?;
-        let answers = model.run.distinct_by(search, queries, places, wanted.map(Wanted::each))?;
+        let answers = model.run.distinct_by(search, queries, places, wanted)?;
         Ok(UnexplainedAnswers { answers, whole: Vec::new(), calibration: None })
     }
 

@@ -43,6 +43,33 @@ fn spectra_are_searched_predicted_and_ranked_among_lists() {
 }
 
 #[test]
+fn molecules_beyond_the_candidates_have_the_precursors_mass_or_the_formula() {
+    let sandbox = sandbox();
+    sandbox.train("bins.toml", &[]);
+    let beyond = "--beyond=beam=5,starts=5,rounds=3";
+    let found = |ion: &str, rule: &str| {
+        let query = format!("{ion} 31.0184:1 45.0341:1");
+        let search = ["search", "runs/bins", &query, "--candidates", rule, "--top", "3", "--json"];
+        let answer = json(&sandbox.succeed(&[&search[..], &[beyond]].concat()));
+        answer["beyond"].as_array().unwrap().clone()
+    };
+    // no candidate has the last mass, so that nothing that is met may have it
+    for (ion, rule, formula) in [
+        ("63.04406", "mass:10", "C2H6O2"),
+        ("63.1 formula=C2H6O2", "formula", "C2H6O2"),
+        ("119.10665", "mass:10", "C6H14O2"),
+    ] {
+        let all = found(ion, rule);
+        assert!(!all.is_empty(), "{ion}");
+        for molecule in all {
+            let has = Molecule::parse(molecule["label"].as_str().unwrap()).unwrap().formula();
+            assert_eq!(molecule["kept"], has == formula, "{ion} {molecule}");
+            assert!(has == formula || formula == "C6H14O2", "{ion} {molecule}");
+        }
+    }
+}
+
+#[test]
 fn candidates_are_those_of_the_precursors_mass_or_of_the_formula() {
     let sandbox = sandbox();
     sandbox.train("bins.toml", &[]);

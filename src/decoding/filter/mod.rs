@@ -108,11 +108,40 @@ impl Filter {
             let first = wanted.len();
             let each = (0..candidates.len()).into_par_iter().map(|candidate| {
                 let molecule = molecules.and_then(|all| all.get(first + candidate));
-                test.holds(columns, candidate, molecule) == Some(true)
+                test.holds(Some((columns, candidate)), molecule) == Some(true)
             });
             wanted.extend(each.collect::<Vec<bool>>());
         }
         Ok(wanted)
+    }
+
+    /// The filter of molecules that are found beside candidates with these columns, of which each is `wanted` or not.
+    ///
+    /// # Errors
+    /// As [`wanted`](Self::wanted).
+    pub(crate) fn of_found(
+        &self,
+        columns: &Columns,
+        wanted: &[bool],
+    ) -> Result<FoundFilter, Error> {
+        let test = Test::read(&self.0, columns, true)?;
+        let wanted = (0..).zip(wanted).filter(|(_, wanted)| **wanted);
+        Ok(FoundFilter { test, wanted: wanted.map(|(candidate, _)| candidate).collect() })
+    }
+}
+
+/// A filter of molecules that are not candidates.
+pub(crate) struct FoundFilter {
+    test: Test,
+    /// The candidates that are wanted, ascending.
+    pub wanted: Vec<u32>,
+}
+
+impl FoundFilter {
+    /// Whether the filter holds of a molecule, of which no column says anything.
+    pub fn holds(&self, smiles: &str) -> bool {
+        let molecule = Properties::from_label(smiles);
+        self.test.holds(None, molecule.as_ref()) == Some(true)
     }
 }
 
@@ -181,17 +210,17 @@ impl Test {
         Err(places[0].error(&comparison.shown_name(), &allowed))
     }
 
-    /// Whether it holds of a candidate; none where that is not known, because a cell is missing or is no number.
+    /// Whether it holds of a molecule or another candidate, which has the cells of its number in the columns; none where that
+    /// is not known, because a cell is missing or is no number, or there are no cells.
     fn holds(
         &self,
-        columns: &Columns,
-        candidate: usize,
+        cells: Option<(&Columns, usize)>,
         molecule: Option<&Properties>,
     ) -> Option<bool> {
         let each = |all: &[Self], decides: bool| {
             let mut all_decided = true;
             for test in all {
-                match test.holds(columns, candidate, molecule) {
+                match test.holds(cells, molecule) {
                     Some(holds) if holds == decides => return Some(decides),
                     Some(_) => {}
                     None => all_decided = false,
@@ -200,14 +229,16 @@ impl Test {
             all_decided.then_some(!decides)
         };
         match self {
-            Self::Not(inner) => inner.holds(columns, candidate, molecule).map(|holds| !holds),
+            Self::Not(inner) => inner.holds(cells, molecule).map(|holds| !holds),
             Self::All(all) => each(all, false),
             Self::Any(all) => each(all, true),
             Self::Text { column, text, equal } => {
+                let (columns, candidate) = cells?;
                 let cell = columns.cell(*column, candidate);
                 (!is_missing(cell)).then(|| (cell.trim() == text.trim()) == *equal)
             }
             Self::Number { column, operator, number } => {
+                let (columns, candidate) = cells?;
                 let cell = read_number(columns.cell(*column, candidate))?;
                 Some(operator.holds(cell, *number))
             }

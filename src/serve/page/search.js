@@ -80,7 +80,9 @@ async function awaitConfidence(response, body, signal) {
 /** Adds what a search beyond the candidates finds. Where it fails, the candidates stay. */
 async function searchBeyond(body, signal) {
   try {
-    show(await answer({ ...body, beyond: true }, "Proposing molecules outside the library", signal));
+    const response = await answer({ ...body, beyond: true }, "Proposing molecules outside the library", signal);
+    show(response);
+    if (!response.answers[0].beyond?.length) notice("No molecule that the search outside the library met passes the filters");
   } catch (error) {
     if (!signal.aborted) fail(error);
   }

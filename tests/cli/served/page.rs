@@ -245,7 +245,9 @@ fn the_page_doubts_an_order_only_where_words_alone_are_read() {
             ),
             (
                 r#"holding({ coverage: 0.9, on: "validation", queries: 20 }, { hits: [1, 2], whole: true, cautions: ["a doubt"] })"#,
-                json!("2 candidates; the 90\u{a0}% confidence of lists, measured on 20 queries (validation), says little of this query"),
+                json!(
+                    "2 candidates; the 90\u{a0}% confidence of lists, measured on 20 queries (validation), says little of this query"
+                ),
             ),
         ],
     );
