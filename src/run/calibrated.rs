@@ -54,7 +54,7 @@ impl Run {
     /// outputs that are not candidates count as missed.
     ///
     /// # Errors
-    /// [`dsokr_core::Error::Value`] where nothing is held out; errors of reading the data; a query without a list.
+    /// [`dsokr_core::Error::Value`] where nothing is held out, and for outputs that are numbers; errors of reading the data; a query without a list.
     pub fn calibrating_queries(
         &self,
         processes: &Processes,
@@ -66,6 +66,11 @@ impl Run {
         let allowed = "absent: the predicted quantiles say it";
         let quantiles = config.encoder.abilities().levels.is_some();
         ensure(!quantiles, "coverage", "given, of a model of quantiles", allowed)?;
+        let numbers = config.output.features.are_numbers();
+        let allowed = "absent: the number of a new row is a candidate by accident only; a kernel machine whose \
+                       encoder.solver.loss is pinball predicts quantiles of a number, and a few numbers that recur can be \
+                       classes (output.features.kind)";
+        ensure(!numbers, "coverage", "given, of a model of numbers", allowed)?;
         let in_memory = matches!(config.data.source, DataSource::Memory(_));
         if file.is_none() && (in_memory || !config.data.has_validation()) {
             return self.unseen_calibration(among, data);

@@ -48,7 +48,7 @@ pub(super) struct SearchRequest {
     #[schema(value_type = Option<String>, example = "mass:10")]
     pub candidates: Option<CandidateRule>,
     /// In the place of the best `top` hits, the smallest set that holds a right output with this probability, among the
-    /// `candidates`; absent with `filter` and `skip`.
+    /// `candidates`; absent with `filter` and `skip`, and for models of numbers.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = 0.9)]
     pub coverage: Option<f64>,

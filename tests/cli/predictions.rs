@@ -250,6 +250,9 @@ fn outputs_that_are_no_candidates_have_coordinates_too() {
     sandbox.fail(&again, 2, &["data/small", "have changed"]);
 }
 
+/// Features of outputs that are numbers.
+const NUMBERS: &str = "kind = \"numbers\", column = \"number\"";
+
 #[test]
 fn sets_of_candidates_are_calibrated_on_what_is_held_out() {
     let (sandbox, texts) = trained();
@@ -305,7 +308,7 @@ fn sets_of_candidates_are_calibrated_on_what_is_held_out() {
     let (head, _) = tail.split_once("[encoder]").unwrap();
     let pool = format!(
         "[data]\nsource = \"pool\"\nfolder = \"small\"\nfile = \"pool.tsv\"\nsplits = {{ validation = 0, test = 0.1 }}\n\n\
-         [output]\nlabel = \"number\"\nfeatures = {{ kind = \"numbers\", column = \"number\" }}\nkernel = {{ name = \"gaussian\", gamma = 0.1 }}\n\n\
+         [output]\nlabel = \"number\"\nfeatures = {{ kind = \"ngrams\", column = \"number\", min = 1, max = 2 }}\nkernel = {{ name = \"ngram\" }}\n\n\
          [sketch]{head}[encoder]\n{RIDGE}\n\n[evaluation]\nsplit = \"test\"\n"
     );
     sandbox.write("pool.toml", &pool);
@@ -332,6 +335,12 @@ fn sets_of_candidates_are_calibrated_on_what_is_held_out() {
     let says = "54 queries: held-out predictions; each is predicted by a model without it, in a basis that knows its \
                 output, and λ is chosen on all of them";
     assert!(output.status.success() && errors.contains(says), "{errors}");
+    // a number of a new row is no candidate, so that no set of candidates holds it
+    let numbers = pool.replace("kind = \"ngrams\", column = \"number\", min = 1, max = 2", NUMBERS);
+    sandbox.write("numbers.toml", &numbers.replace("name = \"ngram\"", "name = \"linear\""));
+    sandbox.succeed(&["train", "numbers.toml", "--out", "numbers"]);
+    let numbers = ["predict", "numbers", "texts.txt", "--coverage", "0.8"];
+    sandbox.fail(&numbers, 2, &["coverage = given, of a model of numbers", "pinball"]);
     // there are choices, and nothing to choose on
     for (change, says) in [
         (

@@ -270,6 +270,7 @@ function describe() {
   document.querySelectorAll("#filters .molecules, #chosen-groups").forEach((fields) => { fields.hidden = !molecules; });
   at("condition-says").textContent = conditionHint(model);
   at("beyond-choice").hidden = model.beyond === undefined;
+  at("coverage").labels[0].hidden = !offersLists(model);
   at("precursor-fields").hidden = !spectra;
   for (const id of ["among", "ppm"]) at(id).labels[0].hidden = !choosesCandidates(model);
   at("table").hidden = model.inputs !== "texts";

@@ -5,6 +5,9 @@ function begin() { state.skip = 0; go(); }
 
 function go() { writeAddress(); search(); }
 
+/** Whether a list may contain the answer: the number of a new query is seldom a candidate. */
+const offersLists = ({ outputs }) => outputs !== "numbers";
+
 /** The body of a search for the query in the form. */
 function request(top, skip) {
   const text = at("query").value.trim();
@@ -24,7 +27,7 @@ function request(top, skip) {
   const wanted = filter();
   if (wanted?.error) throw wanted.error;
   if (wanted) body.filter = wanted;
-  const coverage = decimal("coverage");
+  const coverage = offersLists(state.model) ? decimal("coverage") : undefined;
   if (coverage === undefined) {
     if (state.model.beyond !== undefined) body.beyond = false;
     return body;

@@ -13,6 +13,7 @@ fn values(test: &str, expressions: &[&str]) -> Option<Vec<Value>> {
     let script = format!(
         "const state = {{ limits: {{ queries: 3, allHits: 30, text: 10, bytes: 200 }}, model: {{ outputs: 'rankings', column: 'prompt', columns: ['price'] }} }};\n\
          const plural = (count, one, many) => `${{count}} ${{count === 1 ? one : many}}`;\n\
+         const exactPercent = (share) => `${{100 * share}} %`;\n\
          const fields = {{}};\n\
          const at = (id) => (fields[id] ??= {{ value: '' }});\n\
          const OUTPUTS = {{ molecules: ['molecule', 'molecules'] }};\n\
@@ -244,9 +245,9 @@ fn the_page_doubts_an_order_only_where_words_alone_are_read() {
                 json!(["10 candidates share the first score: their order means nothing."]),
             ),
             (
-                r#"holding({ coverage: 0.9, on: "validation", queries: 20 }, { hits: [1, 2], whole: true, cautions: ["a doubt"] })"#,
+                r#"holding({ coverage: 0.5, on: "validation", queries: 20 }, { hits: [1, 2], whole: true, cautions: ["a doubt"] })"#,
                 json!(
-                    "2 candidates; the 90\u{a0}% confidence of lists, measured on 20 queries (validation), says little of this query"
+                    "2 candidates; the 50 % confidence of lists, measured on 20 queries (validation), says little of this query"
                 ),
             ),
         ],
