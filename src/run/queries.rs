@@ -25,6 +25,8 @@ pub struct PredictedQueries {
     pub(super) rule: Option<CandidateRule>,
     /// What is doubtful about each query; empty where nothing is doubtful.
     pub(super) cautions: Vec<Vec<String>>,
+    /// Whether no member knows any part of each query; empty where every query says something.
+    pub(super) unknown: Vec<bool>,
     /// The predictions of each member, as they are scored.
     pub(super) predictions: Vec<Vec<f32>>,
     /// How queries are ranked whose right output is no candidate; by default as the configuration says.
@@ -73,6 +75,7 @@ impl PredictedQueries {
             lists: None,
             rule: None,
             cautions: Vec::new(),
+            unknown: Vec::new(),
             predictions,
             missing_gold: None,
             mces: false,
@@ -200,7 +203,9 @@ impl PredictedQueries {
             predictions.push(kept.copied().collect());
         }
         let cautions = rows.iter().filter_map(|&row| self.cautions.get(row).cloned()).collect();
-        Ok(Self { splits, lists: Some(lists.select(&rows)), cautions, predictions, ..self })
+        let unknown = rows.iter().filter_map(|&row| self.unknown.get(row).copied()).collect();
+        let lists = Some(lists.select(&rows));
+        Ok(Self { splits, lists, cautions, unknown, predictions, ..self })
     }
 }
 
@@ -246,7 +251,8 @@ impl Run {
                 |rule: &CandidateRule| rule.lists(&splits[0], candidates, &self.masses, assumed);
             let rule = lists;
             let lists = rule.map(list).transpose()?.flatten();
-            let cautions = self.cautions(&splits[0], rule, lists.as_ref());
+            let unknown = self.unknown(&splits)?;
+            let cautions = self.cautions(&splits[0], &unknown, rule, lists.as_ref());
             let mut predictions = Vec::new();
             for (member, split) in self.members.iter().zip(&splits) {
                 let z = predict(member, split)?;
@@ -257,6 +263,7 @@ impl Run {
                 lists,
                 rule: rule.cloned(),
                 cautions,
+                unknown,
                 predictions,
                 missing_gold: None,
                 mces: false,

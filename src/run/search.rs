@@ -240,6 +240,10 @@ impl Models<'_> {
         for (answer, cautions) in answers.iter_mut().zip(&queries.cautions) {
             answer.cautions.clone_from(cautions);
         }
+        for (answer, &is_unknown) in answers.iter_mut().zip(&queries.unknown) {
+            // the order is that of the constants of candidates
+            answer.gap = answer.gap.filter(|_| !is_unknown);
+        }
         Ok(answers)
     }
 

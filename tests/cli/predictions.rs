@@ -6,7 +6,7 @@ use std::process::Stdio;
 use dsokr::data::read_matrix;
 use serde_json::Value;
 
-use crate::sandbox::{CONFIG, RIDGE, Sandbox, json, npy, number};
+use crate::sandbox::{BAG, CONFIG, RIDGE, Sandbox, json, npy, number};
 
 /// A sandbox with a trained run, and the texts of its test split.
 fn trained() -> (Sandbox, Vec<String>) {
@@ -248,6 +248,24 @@ fn outputs_that_are_no_candidates_have_coordinates_too() {
     sandbox.write("data/small/outputs.tsv", &outputs.replacen("methane", "aaazane", 1));
     let again = ["embed", "runs/few", "data/small/outputs.tsv", "--outputs", "--out", "no.npy"];
     sandbox.fail(&again, 2, &["data/small", "have changed"]);
+}
+
+#[test]
+fn a_text_of_which_no_model_knows_a_part_has_a_caution() {
+    let (sandbox, texts) = trained();
+    let grams = RIDGE
+        .replace("kind = \"words\", min = 1, max = 1", "kind = \"across-words\", min = 3, max = 4");
+    sandbox.write("grams.toml", &CONFIG.replace(BAG, &grams));
+    let hubs = "decoding.hubs={weights=[0.5], neighbours=[5]}";
+    sandbox.succeed(&["train", "grams.toml", "--out", "runs/grams", "--set", hubs]);
+    sandbox.write("texts.txt", &format!("東京\n{}\n", texts[0]));
+    for runs in [&["runs/small"][..], &["runs/grams"], &["runs/small", "runs/grams"]] {
+        let predict = [&["predict"][..], runs, &["texts.txt", "--top", "2"]].concat();
+        let answers = json_lines(&sandbox.succeed(&predict));
+        let says = answers[0]["cautions"][0].as_str().unwrap();
+        assert_eq!(says, "the model knows no part of this text: the order means nothing");
+        assert!(answers[1].get("cautions").is_none(), "{runs:?} {}", answers[1]);
+    }
 }
 
 /// Features of outputs that are numbers.

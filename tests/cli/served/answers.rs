@@ -247,6 +247,7 @@ fn candidates_that_share_the_first_score_have_no_confidence() {
     // without a known word every candidate has the score 0
     let shared = answer("zzz qqq");
     assert_eq!(number(&shared["hits"][0], "tied"), 79.0, "{shared}");
+    assert!(shared["cautions"][0].as_str().unwrap().contains("no part of this text"), "{shared}");
     assert_eq!((&shared["confidence"], &shared["pending"]), (&Value::Null, &Value::Null));
     // a list has all of them or none, and says that it is doubtful
     let list = json!({"texts": ["zzz qqq"], "coverage": 0.8});
