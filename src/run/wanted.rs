@@ -57,7 +57,9 @@ impl Run {
             let count = each.iter().filter(|&&wanted| wanted).count();
             return Ok(Wanted { filter: filter.clone(), each, count });
         };
-        let each = filter.wanted(shards.held(), are_molecules, molecules)?;
+        // a column may have numbers in the shards of one process only
+        let each = filter.wanted(shards.held(), are_molecules, molecules);
+        let each = processes.agree::<_, Error>(each)?;
         let count = shards.count_wanted(processes, &each)?;
         Ok(Wanted { filter: filter.clone(), each, count })
     }

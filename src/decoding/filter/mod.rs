@@ -5,12 +5,13 @@
 mod condition;
 mod expression;
 mod molecules;
+mod numbers;
 mod tokens;
 
 use std::str::FromStr;
 
 use dsokr_core::{Argument, Place};
-use dsokr_data::cells::{NumberNotation, is_missing};
+use dsokr_data::cells::is_missing;
 use dsokr_decode::{Candidates, Columns};
 use rayon::prelude::*;
 
@@ -21,6 +22,7 @@ pub(crate) use molecules::{
 
 use crate::error::Error;
 use molecules::{MoleculeTest, Properties, equality};
+use numbers::Decimals;
 
 /// Which candidates are wanted.
 ///
@@ -38,7 +40,8 @@ use molecules::{MoleculeTest, Properties, equality};
 /// ```
 ///
 /// A number is compared with cells as numbers, a text with `=` and `!=`. A candidate whose cell is missing, or no number
-/// where one is compared, is never wanted for that comparison, nor for its opposite.
+/// where one is compared, is never wanted for that comparison, nor for its opposite. Of a column most of whose cells are no
+/// numbers, a number is refused.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Filter(Condition);
 
@@ -159,6 +162,7 @@ enum Test {
     /// How the number of a column compares with a given one.
     Number {
         column: usize,
+        decimals: Decimals,
         operator: Operator,
         number: f64,
     },
@@ -187,7 +191,9 @@ impl Test {
         if let (Some(column), None) = (columns.find(name), argument) {
             return Ok(match value {
                 Value::Number(number) => {
-                    Self::Number { column, operator: *operator, number: *number }
+                    let decimals = Decimals::of_column(columns, column)
+                        .map_err(|(found, allowed)| places[2].error(&found, allowed))?;
+                    Self::Number { column, decimals, operator: *operator, number: *number }
                 }
                 Value::Text(text) => {
                     Self::Text { column, text: text.clone(), equal: equality(comparison)? }
@@ -237,22 +243,12 @@ impl Test {
                 let cell = columns.cell(*column, candidate);
                 (!is_missing(cell)).then(|| (cell.trim() == text.trim()) == *equal)
             }
-            Self::Number { column, operator, number } => {
+            Self::Number { column, decimals, operator, number } => {
                 let (columns, candidate) = cells?;
-                let cell = read_number(columns.cell(*column, candidate))?;
+                let cell = decimals.read(columns.cell(*column, candidate))?;
                 Some(operator.holds(cell, *number))
             }
             Self::Molecule(test) => molecule.map(|molecule| test.holds(molecule)),
         }
     }
-}
-
-/// The number of a cell: as a program writes it, or with commas that group thousands.
-fn read_number(cell: &str) -> Option<f64> {
-    let cell = cell.trim();
-    let number = match cell.parse::<f64>() {
-        Ok(number) => number,
-        Err(_) => NumberNotation::default().normalised(cell)?.parse().ok()?,
-    };
-    number.is_finite().then_some(number)
 }
