@@ -39,6 +39,24 @@ fn check(test: &str, cases: &[(&str, Value)]) {
     }
 }
 
+/// Drawings have black lines on white ground, which the page darkens by its ground, or turns.
+#[test]
+fn every_drawing_is_turned_in_dark_mode() {
+    let css = concat!(env!("CARGO_MANIFEST_DIR"), "/src/serve/page/page.css");
+    let css = std::fs::read_to_string(css).unwrap();
+    let selectors = |blend: &str| -> Vec<String> {
+        let rules = css.lines().filter(|line| line.contains(&format!("mix-blend-mode: {blend}")));
+        let selectors = rules.map(|rule| rule.split_once('{').unwrap().0);
+        selectors.flat_map(|all| all.split(',')).map(|one| one.trim().to_owned()).collect()
+    };
+    let turned = selectors("screen");
+    let on_white = selectors("multiply");
+    assert!(on_white.contains(&"#fragment img".to_owned()), "{on_white:?}");
+    for selector in on_white {
+        assert!(turned.contains(&selector), "{selector} is not in {turned:?}");
+    }
+}
+
 #[test]
 fn the_page_reads_tables_whole_or_refuses_them() {
     let cells = |rows: &[[&str; 2]]| json!({"names": ["text", "n"], "rows": rows});
