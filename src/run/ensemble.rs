@@ -268,7 +268,10 @@ impl Run {
 
     /// The members as models.
     pub(super) fn models<'a>(&'a self, processes: &Processes) -> Models<'a> {
-        let model = |run: &'a Member| (run.name.as_str(), run.decoder());
+        let are_several = self.members.len() > 1;
+        // messages name the members of an ensemble
+        let model =
+            |run: &'a Member| (if are_several { run.name.as_str() } else { "" }, run.decoder());
         Models {
             each: self.members.iter().map(model).collect(),
             rule: self.rule.clone(),

@@ -351,7 +351,10 @@ impl Run {
         let reads_texts = self.members[0].reranker.as_ref().is_some_and(Reranker::reads_texts);
         let allowed = "texts: the reranker of the run compares them with candidates";
         ensure(!reads_texts, key, "given", allowed)?;
-        let read = |_: &Member| Ok(Split::texts(vec![String::new(); queries]));
+        let read = |_: &Member| {
+            let ids = (0..queries).map(|query| format!("coordinates[{query}]")).collect();
+            Ok(Split { ids, ..Split::texts(vec![String::new(); queries]) })
+        };
         self.predict_with(processes, read, None, |_, _| Ok(z.to_vec()))
     }
 
