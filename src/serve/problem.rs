@@ -6,6 +6,7 @@ use std::pin::Pin;
 
 use axum::Json;
 use axum::body::HttpBody;
+use axum::extract::rejection::JsonRejection;
 use axum::extract::{FromRequest, Request};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -119,7 +120,21 @@ impl<T: DeserializeOwned> FromRequest<Server> for Body<T> {
             return Err(Problem::new(StatusCode::PAYLOAD_TOO_LARGE, error));
         }
         let read = Json::from_request(request, server).await.map(|Json(body)| Self(body));
-        read.map_err(|error| Problem::new(error.status(), in_words(error.body_text(), "an object")))
+        let wrong = |error: JsonRejection| {
+            let text = without_preface(error.body_text());
+            Problem::new(error.status(), in_words(text, "an object"))
+        };
+        read.map_err(wrong)
+    }
+}
+
+/// The message about a body without what axum puts before it, and without the key before a message that has it.
+fn without_preface(text: String) -> String {
+    const PREFACE: &str = "Failed to deserialize the JSON body into the target type: ";
+    let Some(message) = text.strip_prefix(PREFACE) else { return text };
+    match message.split_once(": ") {
+        Some((key, rest)) if rest.starts_with(&format!("{key} = ")) => rest.to_owned(),
+        Some(_) | None => message.to_owned(),
     }
 }
 

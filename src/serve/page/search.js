@@ -17,7 +17,7 @@ function request(top, skip) {
   } else if (state.model.inputs === "spectra") {
     body.texts = [spectrumQuery(text)];
     if (choosesCandidates(state.model)) {
-      body.tolerance = decimal("ppm");
+      body.tolerance = decimalWithin("ppm", 0.001, 1000);
       const among = at("among").value;
       body.candidates = among === "mass" ? `mass:${body.tolerance ?? 10}` : among;
     }

@@ -44,6 +44,7 @@ fn wrong_requests_are_refused_with_what_is_allowed() {
             "12000 hits",
         ),
         ("/api/search", json!({"texts": text, "tops": 3}), 422, "unknown field `tops`"),
+        ("/api/search", json!({"texts": text, "candidates": "mass:0"}), 422, "\"candidates = "),
         ("/api/search", json!({"texts": text, "filter": {"formula": "C6"}}), 422, "not molecules"),
         ("/api/search", json!({"texts": text, "filter": {"formula": "Xy2"}}), 422, "Xy2"),
         ("/api/search", json!({"texts": text, "filter": {"formula": "c9"}}), 422, "filter.formula"),
