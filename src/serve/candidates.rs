@@ -219,6 +219,10 @@ impl Endpoint for EmbedRequest {
         let run = match (&self.member, model.run.members()) {
             (None, [run]) => run,
             (None, _) => Err(Error::value("member", "absent", format!("one of {allowed}")))?,
+            (Some(name), [_]) => {
+                let allowed = "absent: the model is no ensemble, and has no members";
+                return Err(Problem::not_found("member", name, allowed));
+            }
             (Some(name), members) => {
                 let at = model.run.names().iter().position(|member| member == name);
                 &members[at.ok_or_else(|| Problem::not_found("member", name, &allowed))?]

@@ -211,7 +211,8 @@ impl SearchRequest {
         coverage: f64,
         most: usize,
     ) -> Result<UnexplainedAnswers, Problem> {
-        let sets = model.run.sets(processes, coverage, None, rule, None)?;
+        let data = model.data.as_deref();
+        let sets = model.run.sets(processes, coverage, None, rule, data)?;
         let candidate_sets = model.run.candidate_sets(queries, &sets, most)?;
         let whole = candidate_sets.iter().map(|set| set.whole).collect();
         let answers = candidate_sets.into_iter().map(|set| set.answer).collect();
