@@ -201,6 +201,7 @@ async fn drawing(
 /// Counters for Prometheus.
 #[utoipa::path(get, path = "/metrics", responses(
     (status = 200, body = String, content_type = "text/plain"),
+    (status = 421, description = "A request that is addressed to a name that is not allowed", body = ErrorBody),
 ))]
 async fn metrics(State(server): State<Server>) -> Response {
     let text = server.0.counters.text(server.0.workers.inside.load(Relaxed));

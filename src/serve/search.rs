@@ -50,7 +50,7 @@ pub(super) struct SearchRequest {
     /// In the place of the best `top` hits, the smallest set that holds a right output with this probability, among the
     /// `candidates`; absent with `filter` and `skip`, and for models of numbers.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(example = 0.9)]
+    #[schema(example = 0.9, exclusive_minimum = 0, exclusive_maximum = 1)]
     pub coverage: Option<f64>,
     /// Whether molecules that are not candidates are searched too, as `decoding.beyond` says, or else with its defaults;
     /// default: whether the configuration has `decoding.beyond`. Absent with `coverage`.

@@ -101,6 +101,8 @@ fn wrong_requests_are_refused_with_what_is_allowed() {
         (&b"{\"texts\": ["[..], 400),
         (b"", 400),
         (b"null", 422),
+        // a list of the values of the fields
+        (b"[\"small\", [\"a\"], null, null, 3, 0, null, null, null, null, false, 10]", 422),
         (b"{\"texts\": [\"\xff\xfe\"]}", 400),
         (b"{\"coordinates\": [[1e39]]}", 400),
         (b"{\"coordinates\": [[NaN]]}", 400),
