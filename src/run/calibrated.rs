@@ -54,7 +54,8 @@ impl Run {
     /// outputs that are not candidates count as missed.
     ///
     /// # Errors
-    /// [`dsokr_core::Error::Value`] where nothing is held out, and for outputs that are numbers; errors of reading the data; a query without a list.
+    /// [`dsokr_core::Error::Value`] where nothing is held out, and for outputs that are numbers; errors of reading the data; a
+    /// query without a list.
     pub fn calibrating_queries(
         &self,
         processes: &Processes,
