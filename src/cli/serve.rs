@@ -45,6 +45,10 @@ pub struct Arguments {
     /// several processes.
     #[arg(long, value_name = "FOLDER")]
     shards: Option<PathBuf>,
+    /// The data root of the texts that explain answers and of the queries that calibrate lists; default: the folder of the
+    /// data that each run was trained on, else the environment variable DSOKR_DATA, else data/.
+    #[arg(long)]
+    data: Option<PathBuf>,
     /// The device: cpu, wgpu, cuda or cuda:NUMBER.
     #[arg(long, default_value_t)]
     device: Processor,
@@ -59,6 +63,7 @@ impl Arguments {
             port,
             allow_host: Vec::new(),
             shards: None,
+            data: None,
             device: Processor::default(),
         }
     }
@@ -66,7 +71,7 @@ impl Arguments {
 
 pub fn run(processes: &Processes, arguments: &Arguments) -> Result<(), Error> {
     let device = arguments.device.open_for(processes)?;
-    let Arguments { runs, shards, .. } = arguments;
+    let Arguments { runs, shards, data, .. } = arguments;
     if let Some(folder) = shards
         && let [_, _, ..] = &runs[..]
     {
@@ -87,7 +92,10 @@ pub fn run(processes: &Processes, arguments: &Arguments) -> Result<(), Error> {
         None => runs.clone(),
     };
     check_runs(&runs)?;
-    let open = |run: &PathBuf| Model::open_shared(processes, run, shards.as_deref(), &device);
+    let open = |run: &PathBuf| {
+        let model = Model::open_shared(processes, run, shards.as_deref(), &device)?;
+        Ok::<_, Error>(model.with_data(data.as_deref()))
+    };
     let models = runs.iter().map(open).collect::<Result<_, _>>()?;
     let limits = Limits { hosts: arguments.allow_host.clone(), ..Limits::default() };
     let server = Server::new_shared(processes, models, limits)?;

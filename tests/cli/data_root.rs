@@ -140,6 +140,13 @@ fn pairs_that_a_run_has_learned_from_do_not_measure_it() {
     let answer = &found["answers"][0];
     assert!(answer["hits"][0].is_object() && answer["confidence"].is_null(), "{found}");
     drop(served);
+    // the data of the training may lie elsewhere
+    fs::create_dir(sandbox.path("same")).unwrap();
+    sandbox.write("same/t.tsv", &table);
+    let served = Served::start(&sandbox, &["run", "--data", "same"]);
+    let models = json(&served.get("/api/models").body);
+    assert_eq!(models["models"][0]["missing"], serde_json::json!([]), "{models}");
+    drop(served);
 
     // data in another place may be others
     fs::create_dir(sandbox.path("other")).unwrap();

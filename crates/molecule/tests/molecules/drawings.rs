@@ -189,6 +189,32 @@ fn numbers<const N: usize>(tag: &str, names: [&str; N]) -> [f64; N] {
 }
 
 #[test]
+fn labels_are_within_the_drawing() {
+    for smiles in [
+        "[NH4+].[NH4+]",
+        "[NH3+]CCC[NH3+]",
+        "Nc1ccccc1Br",
+        "O=C([O-])CC(O)(CC(=O)[O-])C(=O)O.[NH4+].[NH4+]",
+        "[18F]CC[Si+3]",
+    ] {
+        let svg = parse(smiles).svg();
+        let tag = svg.split('>').next().unwrap();
+        let view = tag.split("viewBox=\"").nth(1).unwrap().split('"').next().unwrap();
+        let view: Vec<f64> = view.split(' ').map(|number| number.parse().unwrap()).collect();
+        let [left, top, width, height] = view[..] else { panic!("{tag}") };
+        for line in svg.lines().filter(|line| line.trim_start().starts_with("<text")) {
+            let (tag, rest) = line.split_once('>').unwrap();
+            let letters = rest.split('<').next().unwrap().chars().count() as f64;
+            let [x, base, size] = numbers(tag, ["x", "y", "font-size"]);
+            // capitals are about 0.76 of their size wide, and 0.72 high
+            let half = 0.38 * letters * size;
+            assert!(x - half >= left && x + half <= left + width, "{smiles} {line}\n{tag}");
+            assert!(base - 0.72 * size >= top && base <= top + height, "{smiles} {line}");
+        }
+    }
+}
+
+#[test]
 fn bonds_end_before_labels() {
     for smiles in [
         "OC(=O)c1ccccc1",
