@@ -266,3 +266,22 @@ def test_lists_of_a_large_search_are_kept():
     pool.ids.clear()
     pool.columns["price"].clear()
     assert len(pool.ids) == len(pool.columns["price"]) == 1000
+
+
+def test_columns_that_32_bits_do_not_tell_apart_are_refused_in_fits():
+    """Times in seconds since 1970 within ten minutes, beside a constant with the rounding of 64 bits."""
+    constant = 1 + 2e-16 * (np.arange(200) % 2)
+    times = np.column_stack([constant, 1.7e9 + 3 * np.arange(200.0)])
+    fits = [
+        lambda rows: dsokr.kernel_matrix(rows, kernel="linear"),
+        lambda rows: dsokr.kernel_matrix(rows[:1], rows, kernel="linear"),
+        lambda rows: dsokr.Basis.fit(rows, "linear", dsokr.Gaussian(2)),
+        lambda rows: dsokr.leverage_scores(rows, "linear"),
+    ]
+    for fit in fits:
+        with pytest.raises(dsokr.ConfigError, match="column 1 lie between 1700000000.0 and 1700000597.0.*: subtract a constant"):
+            fit(times)
+        fit(times - [0, 1.7e9])
+    psi = dsokr.Basis.fit(times.astype(np.float32), "linear", dsokr.Gaussian(2))
+    # queries may be close to each other
+    assert len(psi.project(times[:3])) == 3

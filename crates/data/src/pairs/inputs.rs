@@ -17,7 +17,7 @@ use smart_default::SmartDefault;
 use super::{PairFacts, Wanted};
 use crate::cells::{self, NumberNotation};
 use crate::error::{Error, check};
-use crate::feature_file::{check_row_count, read_features};
+use crate::feature_file::{check_row_count, read_training_features};
 use crate::inputs::{InputKind, Inputs, KernelRows};
 use crate::joined::shown;
 use crate::kinds;
@@ -219,7 +219,7 @@ impl InputsConfig {
             Self::Features(config) => {
                 let index = RowIndex::read(&config.table, &config.id, wanted)?;
                 let path = wanted.root()?.file(&config.file);
-                let all = read_features(&path, config.key.as_deref(), config.packed)?;
+                let all = read_training_features(&path, config.key.as_deref(), config.packed)?;
                 check_row_count(&all, &path, &index.table)?;
                 let all: Arc<dyn RowSource> = all.into();
                 Box::new(move |table| {
