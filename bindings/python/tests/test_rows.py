@@ -285,3 +285,11 @@ def test_columns_that_32_bits_do_not_tell_apart_are_refused_in_fits():
     psi = dsokr.Basis.fit(times.astype(np.float32), "linear", dsokr.Gaussian(2))
     # queries may be close to each other
     assert len(psi.project(times[:3])) == 3
+
+
+def test_label_sets_are_no_rows_of_the_hamming_kernel():
+    labels = np.array([[1, 1, 0, 0], [1, 0, 0, 0], [0, 0, 0, 0]], bool)
+    with pytest.raises(dsokr.Error, match="row 1: 1 ones where another row has 2; .* take tanimoto or cosine"):
+        dsokr.kernel_matrix(labels, kernel="hamming")
+    one_hot = np.array([[1, 0, 1, 0], [1, 0, 0, 1]], bool)
+    assert np.allclose(dsokr.kernel_matrix(one_hot, kernel="hamming"), [[1, 0.5], [0.5, 1]])
