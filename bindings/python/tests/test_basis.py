@@ -262,3 +262,21 @@ def test_a_kernel_matrix_that_no_memory_holds_is_an_error():
 
 def test_version():
     assert dsokr.__version__.count(".") == 2
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-12])
+def test_perfect_predictions_are_first_or_their_outputs_are_refused(scale):
+    """Under the linear kernel scores in 32 bits lose the digits that tell outputs far from zero apart."""
+    noise = np.random.default_rng(0).standard_normal((500, 8))
+    for offset in (0, 300, 3000, 10_000):
+        y = ((offset + noise) * scale).astype(np.float32)
+        psi = dsokr.Basis.fit(y, "linear", dsokr.Gaussian(100))
+        if offset > 300:
+            with pytest.raises(dsokr.ConfigError, match=f"a mean that is {offset // 1000}.* times as far from zero"):
+                dsokr.Candidates(psi, y)
+            psi = dsokr.Basis.fit(y, "linear", dsokr.Gaussian(100), centred=True)
+        pool = dsokr.Candidates(psi, y)
+        assert pool.rank(psi.project(y), gold=range(500)).metrics(k=(1,))["mrr"] == 1.0
+    psi = dsokr.Basis.fit((noise * 1e-25).astype(np.float32), "linear", dsokr.Gaussian(100))
+    with pytest.raises(dsokr.ConfigError, match="a mean squared length of .*scale them"):
+        dsokr.Candidates(psi, (noise * 1e-25).astype(np.float32))

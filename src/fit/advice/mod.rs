@@ -5,6 +5,7 @@ mod ensemble;
 
 use std::collections::{BTreeMap, HashMap};
 
+use dsokr_basis::features::Spread;
 use dsokr_data::canonical;
 use dsokr_decode::{RANK_METRICS, Rank};
 use dsokr_train::{LogLine, TrainingConfig};
@@ -44,9 +45,10 @@ pub(crate) struct Findings<'a> {
 type Rule = fn(&Findings) -> Result<Option<String>, Error>;
 
 /// All rules, in the order of their lines.
-const RULES: [Rule; 10] = [
+const RULES: [Rule; 11] = [
     one_output_or_worse_than_chance,
     low_ceiling,
+    far_from_zero,
     edge_of_grid,
     reranker_that_loses,
     still_learning,
@@ -202,6 +204,20 @@ fn best_possible(findings: &Findings, metric: Metric) -> f64 {
     };
     let ranks: Vec<Option<Rank>> = split.outputs.iter().map(first).collect();
     if ranks.is_empty() { 1.0 } else { rank_metric.of_ranks(&ranks).unwrap_or(1.0) }
+}
+
+/// Advice where the training outputs are so far from zero that scores lose digits.
+fn far_from_zero(findings: &Findings) -> Result<Option<String>, Error> {
+    let Some(spread) = findings.problem.spread()? else { return Ok(None) };
+    let offset = spread.offset();
+    let remedy = findings.problem.far_from_zero_remedy();
+    let line = || {
+        format!(
+            "the mean of the training outputs is {offset:.0} times as far from zero as they are from it, which costs \
+             scores digits: set {remedy}"
+        )
+    };
+    Ok((offset * offset > Spread::LARGE).then(line))
 }
 
 fn edge_of_grid(findings: &Findings) -> Result<Option<String>, Error> {
