@@ -227,7 +227,7 @@ def kernel_matrix(A: Any, B: Any = None, kernel: Kernel = "cosine") -> np.ndarra
 def leverage_scores(
     Y: Any, kernel: Kernel = "cosine", *, lambda_: float = 1e-3, pilot: int = 200, seed: int = 0
 ) -> np.ndarray:
-    """Approximate ridge leverage scores, (n,) float64: (K (K + nλI)⁻¹)ᵢᵢ, exact where ``pilot`` is n.
+    """Approximate ridge leverage scores, (n,) float64: (K (K + nλI)⁻¹)ᵢᵢ, exact where ``pilot`` is n or more.
 
     Their sum is the effective dimension, a first guess of the sketch size; where ``pilot`` is less than n, it is a
     lower bound of it, and at most ``pilot``.
