@@ -281,3 +281,12 @@ def test_perfect_predictions_are_first_or_their_outputs_are_refused(scale):
     psi = dsokr.Basis.fit((noise * 1e-25).astype(np.float32), "linear", dsokr.Gaussian(100))
     with pytest.raises(dsokr.ConfigError, match="a mean squared length of .*scale them"):
         dsokr.Candidates(psi, (noise * 1e-25).astype(np.float32))
+
+
+def test_variance_that_is_lost_far_from_zero_is_refused():
+    y = (1e5 + np.random.default_rng(0).standard_normal((500, 8))).astype(np.float32)
+    for arguments in ({"power": 0.5}, {"centred": True}):
+        with pytest.raises(dsokr.Error, match="keeps .* % of the variance .*: subtract the mean of each column"):
+            dsokr.Basis.fit(y, "linear", dsokr.Gaussian(100), **arguments)
+    psi = dsokr.Basis.fit(y - np.float32(1e5), "linear", dsokr.Gaussian(100), power=0.5)
+    assert psi.rank == 8
