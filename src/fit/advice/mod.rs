@@ -88,12 +88,18 @@ fn one_output_or_worse_than_chance(findings: &Findings) -> Result<Option<String>
     }
     let split = findings.report.split.to_string();
     let predictions = findings.evaluator.predictions(findings.predictions)?;
-    Ok(one_output(&split, &predictions, !config.weighs_outputs()).or(below))
+    let trains = config.encoder.abilities().trains_in_steps;
+    Ok(one_output(&split, &predictions, trains, !config.weighs_outputs()).or(below))
 }
 
-/// Whether most predictions are one output, and most of these are wrong; `have_length` where predictions can be scaled to
-/// unit length.
-fn one_output(split: &str, predictions: &[(String, String)], have_length: bool) -> Option<String> {
+/// Whether most predictions are one output, and most of these are wrong; `trains` where the learner has epochs, and
+/// `have_length` where predictions can be scaled to unit length.
+fn one_output(
+    split: &str,
+    predictions: &[(String, String)],
+    trains: bool,
+    have_length: bool,
+) -> Option<String> {
     let mut counts: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
     for (predicted, truth) in predictions {
         let (count, right) = counts.entry(predicted).or_default();
@@ -109,9 +115,14 @@ fn one_output(split: &str, predictions: &[(String, String)], have_length: bool) 
         } else {
             ""
         };
+        let remedy = if trains {
+            "a smaller λ or more epochs"
+        } else {
+            "a smaller λ, or a kernel, γ or scaling of the inputs under which they differ and are not all unlike"
+        };
         format!(
-            "{count} of {all} {split} predictions are the same output, {name} (correct for {right}): try a \
-             smaller λ or more epochs{scaled}"
+            "{count} of {all} {split} predictions are the same output, {name} (correct for {right}): try \
+             {remedy}{scaled}"
         )
     };
     (2 * count > all && 2 * right < count && all > 1).then(line)

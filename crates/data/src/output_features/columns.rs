@@ -109,6 +109,11 @@ impl OutputKind for LabelFeatures {
             }
             Some(fitted) => self.vocabulary_of(fitted, &sets, from.table)?,
             None => {
+                if sets.iter().all(|set| set.is_empty()) {
+                    let column = &self.column;
+                    let message = format!("no row has a label in the column {column:?}");
+                    return Err(Error::file(from.table.path(), message));
+                }
                 let vocabulary = LabelVocabulary::fit(&sets)?;
                 // labels with spaces between may be words of texts; most other tables have none, whose labels need not be counted
                 if self.separator != ' ' && !cells::spellings(vocabulary.names()).is_empty() {

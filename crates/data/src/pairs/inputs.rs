@@ -249,10 +249,22 @@ impl KernelInputsConfig {
         let read = |name: &String| {
             let path = root.file(name);
             let (mut matrix, rounding) = read_rounded(&path)?;
-            for (size, table) in [matrix.nrows(), matrix.ncols()].into_iter().zip(followed) {
-                if size != table.len() {
-                    return Err(Error::row_count(&path, size, table.path(), table.len()));
-                }
+            let [of_rows, of_columns] = followed;
+            if matrix.nrows() != of_rows.len() {
+                let rows = matrix.nrows();
+                return Err(Error::row_count(&path, rows, of_rows.path(), of_rows.len()));
+            }
+            if matrix.ncols() != of_columns.len() {
+                let columns = matrix.ncols();
+                let table = of_columns.path().display();
+                let rows = of_columns.len();
+                let hint = if anchors.is_none() {
+                    "; data.inputs.anchors is the table whose rows the columns follow"
+                } else {
+                    ""
+                };
+                let message = format!("{columns} columns, but {table} has {rows} rows{hint}");
+                return Err(Error::file(&path, message));
             }
             if anchors.is_none() {
                 make_symmetric(&mut matrix, rounding);

@@ -74,6 +74,8 @@ fn labels_and_classes_that_no_training_text_has_count_in_norms() {
     for (i, j) in (0..3).flat_map(|i| (0..4).map(move |j| (i, j))) {
         assert!((tanimoto[(i, j)] - expected[i][j]).abs() < 1e-7, "{i} {j}: {}", tanimoto[(i, j)]);
     }
+    let message = TextFeatures::fit(&labels, &texts(["", "NA"])).unwrap_err().to_string();
+    assert!(message.contains("no row has a label in the column \"t\""), "{message}");
     let classes = features(r#"{"kind": "classes", "column": "t"}"#);
     let fitted = TextFeatures::fit(&classes, &texts(["red", "blue"])).unwrap();
     let trained = fitted.rows(&texts(["red"])).unwrap();
