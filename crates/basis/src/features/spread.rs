@@ -13,8 +13,8 @@ const FEWEST: usize = 3;
 
 /// How far dense rows are from zero, and how far from their mean.
 ///
-/// Scores `⟨z, ψ(c)⟩ − ½ k(c, c)` under a kernel that is linear in the rows have the size of squared distances from zero, in
-/// 32 bits, and tell candidates apart by squared distances from each other.
+/// Scores `⟨z, ψ(c)⟩ − ½ k(c, c)` under a kernel that is linear in the rows have 32 bits and the size of squared
+/// distances from zero. They tell candidates apart by squared distances from each other.
 ///
 /// ```
 /// use dsokr_basis::Features;
@@ -74,7 +74,7 @@ impl Spread {
         let count = indices.len() as f64;
         let shifts: Vec<f64> = sums.iter().map(|sum| sum / count).collect();
         let means = origin.iter().zip(&shifts).map(|(first, shift)| first + shift);
-        let squared_mean = means.map(|mean| mean * mean).sum();
+        let squared_mean: f64 = means.map(|mean| mean * mean).sum();
         let squared_shift: f64 = shifts.iter().map(|shift| shift * shift).sum();
         Ok(Some(Self { squared_mean, variance: (squares / count - squared_shift).max(0.0) }))
     }

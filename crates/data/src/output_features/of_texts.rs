@@ -112,8 +112,8 @@ impl TextFeatures {
         self.columns.width + usize::from(self.is_open() || self.counts_unknown)
     }
 
-    /// Returns whether texts may have counted features without a column. Where rare features are left out, so are these; graph
-    /// kernels have a column for them.
+    /// Returns whether texts may have counted features without a column. Where rare features are left out, so are
+    /// these; graph kernels have a column for them.
     fn is_open(&self) -> bool {
         match &self.features {
             OutputFeatures::Ngrams(ngrams) => ngrams.min_outputs == 1,

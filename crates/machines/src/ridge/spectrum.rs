@@ -254,7 +254,7 @@ impl Spectrum {
     }
 
     /// Returns whether K + nλI has a Cholesky factor: K with fewer eigenvalues than rows has others that are rounding, of
-    /// either sign, which nλ must exceed. They are those of n × n rounding errors, each of a value of K, of which the largest
+    /// either sign, which nλ must exceed: eigenvalues of n × n rounding errors of values of K, of which the largest
     /// eigenvalue is about n times. Sketched inputs have a system of their own, without them.
     fn has_factor(&self, lambda: f64) -> bool {
         let largest = self.values.first().copied().unwrap_or_default();
