@@ -282,6 +282,10 @@ def test_columns_that_32_bits_do_not_tell_apart_are_refused_in_fits():
         with pytest.raises(dsokr.ConfigError, match="column 1 lie between 1700000000.0 and 1700000597.0.*: subtract a constant"):
             fit(times)
         fit(times - [0, 1.7e9])
+    scipy = pytest.importorskip("scipy.sparse")
+    with pytest.raises(dsokr.ConfigError, match="column 1 lie between .*: subtract a constant"):
+        dsokr.Basis.fit(scipy.csr_array(times), "linear", dsokr.Gaussian(2))
+    dsokr.Basis.fit(scipy.csr_array(np.vstack([times, [0, 0]])), "linear", dsokr.Gaussian(2))
     psi = dsokr.Basis.fit(times.astype(np.float32), "linear", dsokr.Gaussian(2))
     # queries may be close to each other
     assert len(psi.project(times[:3])) == 3

@@ -96,7 +96,7 @@ fn read(
             }
             None => Ok(Box::new(read_npy(path, packed, training)?)),
         },
-        ("npz", None) if !packed => Ok(Box::new(Features::from(npz::read_sparse(path)?))),
+        ("npz", None) if !packed => Ok(Box::new(Features::from(npz::read_sparse(path, training)?))),
         ("npz", _) => {
             let message = "a .npz file holds one sparse matrix; leave key and packed out";
             Err(Error::file(path, message))

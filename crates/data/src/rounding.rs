@@ -38,6 +38,11 @@ impl Rounding {
         self.error = self.error.max((f64::from(narrow) - wide).abs());
     }
 
+    /// Returns how many numbers have been added.
+    pub(crate) fn count(&self) -> usize {
+        self.count
+    }
+
     /// Refuses numbers that 32 bits do not tell apart; `place` says where in the file they are.
     pub(crate) fn check(&self, path: &Path, place: impl Display) -> Result<(), Error> {
         let Self { count, least, most, error } = self;

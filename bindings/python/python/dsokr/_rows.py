@@ -147,7 +147,7 @@ def _rows(values: Any, name: str, is_training: bool) -> Rows:
     if isinstance(values, Rows):
         return values
     if hasattr(values, "tocsr"):
-        return _sparse(values, name)
+        return _sparse(values, name, is_training)
     array = as_array(values, name)
     if array.ndim != 2:
         raise ConfigError(f"{name}: shape {array.shape}, expected a matrix (rows, columns)")
@@ -159,8 +159,9 @@ def _rows(values: Any, name: str, is_training: bool) -> Rows:
     return Rows.dense(converted, name)
 
 
-def _check_rounding(array: np.ndarray, converted: np.ndarray, name: str) -> None:
-    """Refuses columns that a float32 does not tell apart, by the rule for tables (crates/data/src/rounding.rs)."""
+def _check_rounding(array: np.ndarray, converted: np.ndarray, name: str, first: int = 0) -> None:
+    """Refuses columns that a float32 does not tell apart, by the rule for tables (crates/data/src/rounding.rs); they are
+    counted from ``first``."""
     # whole numbers that a float32 rounds are refused before; two rows alone may be close to each other by chance
     if array.dtype.kind != "f" or array.dtype.itemsize <= converted.dtype.itemsize or len(array) < 3:
         return
@@ -178,13 +179,13 @@ def _check_rounding(array: np.ndarray, converted: np.ndarray, name: str) -> None
     if len(lost):
         column = int(lost[0])
         message = (
-            f"the numbers in column {column} lie between {least[column]} and {most[column]}, and rounding to 32 bits "
+            f"the numbers in column {first + column} lie between {least[column]} and {most[column]}, and rounding to 32 bits "
             f"changes them by up to {error[column]}: subtract a constant from all of them"
         )
         raise ConfigError(f"{name}: {message}")
 
 
-def _sparse(values: Any, name: str) -> Rows:
+def _sparse(values: Any, name: str, is_training: bool) -> Rows:
     if values.dtype.kind not in "fiub":
         raise ConfigError(f"{name}: dtype {values.dtype}, allowed: real numbers and bool")
     csr = values.tocsr()
@@ -192,6 +193,13 @@ def _sparse(values: Any, name: str) -> Rows:
         csr = csr.copy()
         csr.sum_duplicates()
     offsets, columns = (np.ascontiguousarray(part, np.int64) for part in (csr.indptr, csr.indices))
+    if is_training and len(offsets) > 1:
+        # a column with zeros reaches from zero to its numbers; one without is in the first row too
+        first = columns[offsets[0] : offsets[1]]
+        present, counts = np.unique(columns[np.isin(columns, first)], return_counts=True)
+        for column in present[counts == csr.shape[0]]:
+            full = csr.data[columns == column].reshape(-1, 1)
+            _check_rounding(full, full.astype(np.float32), name, int(column))
     return Rows.sparse(csr.shape[1], offsets, columns, _converted(csr.data, name, np.float32), name)
 
 

@@ -264,6 +264,20 @@ fn columns_that_32_bits_do_not_tell_apart_are_refused_in_training() -> Outcome {
     Ok(())
 }
 
+/// Files of `scipy.sparse.save_npz`: the second of three columns holds times, in `later.npz` beside a row without one.
+#[test]
+fn sparse_columns_that_32_bits_do_not_tell_apart_are_refused_in_training() -> Outcome {
+    let folder = Folder::new();
+    let path = folder.file("a.npz", include_bytes!("../golden/times.npz"));
+    let refused = feature_file::read_training_features(&path, None, false);
+    let message = folder.message(refused.err().ok_or("refused")?);
+    assert!(message.contains("in column 1 lie between 1700000000 and 1700000027"), "{message}");
+    assert_eq!(read_features(&path, None)?.len(), 10);
+    let path = folder.file("b.npz", include_bytes!("../golden/later.npz"));
+    assert_eq!(feature_file::read_training_features(&path, None, false)?.len(), 11);
+    Ok(())
+}
+
 #[test]
 fn fortran_order_is_transposed() -> Outcome {
     // Written by numpy.save(numpy.asfortranarray([[1, -2.5, 3], [4, 5, 6e-8]], '<f2')).
