@@ -149,8 +149,8 @@ pub(crate) struct Factor<T> {
 /// precision that it was factored in.
 pub(crate) fn not_positive(row: usize, size: usize, ridge: f64, precision: Arithmetic) -> Error {
     let remedy = match precision {
-        Arithmetic::Single => "raise lambda, or solve in double precision",
-        Arithmetic::Double => "raise lambda",
+        Arithmetic::Single => "raise lambda, scale the inputs, or solve in double precision",
+        Arithmetic::Double => "raise lambda, or scale the inputs",
     };
     Error::Numeric(format!(
         "the system of {size} unknowns is not numerically positive definite (row {row}, n·lambda = {ridge}); {remedy}"

@@ -232,7 +232,7 @@ impl Spectrum {
 
     /// Returns the mean squared distance of [leave-one-out predictions](Self::leave_one_out) from their targets
     /// in the output kernel's feature space, weighted by w, for each λ of a grid; infinite for a λ so small that a row
-    /// is predicted by itself alone.
+    /// is predicted by itself alone, or that the system of all rows has no Cholesky factor.
     ///
     /// # Errors
     /// [`Error::Value`] for a λ that is not above 0 and for an empty grid;
@@ -241,7 +241,8 @@ impl Spectrum {
         Error::check_count("number of lambdas to choose from", grid.len())?;
         let stage = Cancellation::current().stage("leave-one-out errors", grid.len());
         let error = |&lambda: &f64| {
-            let sum = match self.residuals(lambda, self.whole())? {
+            let residuals = self.residuals(lambda, self.whole())?;
+            let sum = match residuals.filter(|_| self.has_factor(lambda)) {
                 Some(residuals) => space.squared_lengths(residuals.transpose())?.iter().sum(),
                 None => f64::INFINITY,
             };
@@ -250,6 +251,16 @@ impl Spectrum {
             self.mean(sum)
         };
         grid.iter().map(error).collect()
+    }
+
+    /// Returns whether K + nλI has a Cholesky factor: K with fewer eigenvalues than rows has others that are rounding, of
+    /// either sign, which nλ must exceed: eigenvalues of n × n rounding errors of values of K, of which the largest
+    /// eigenvalue is about n times. Sketched inputs have a system of their own, without them.
+    fn has_factor(&self, lambda: f64) -> bool {
+        let largest = self.values.first().copied().unwrap_or_default();
+        let rounding = f64::EPSILON * largest / (self.rows as f64).sqrt();
+        let is_singular = self.sketched.is_none() && self.values.len() < self.rows;
+        !is_singular || self.total_weight * lambda > rounding
     }
 
     /// Returns the error of [`errors`](Self::errors) for one λ, for coordinates that an output matrix ties together.

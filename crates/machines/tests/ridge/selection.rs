@@ -329,3 +329,22 @@ fn held_out_predictions_of_a_small_lambda_are_those_of_refitting_or_refused() {
         }
     }
 }
+
+/// Equal inputs leave a matrix that rounding alone tells from a singular one: the least λ of a grid has no Cholesky factor,
+/// and its error is that of no model.
+#[test]
+fn a_lambda_without_a_factor_has_no_error() {
+    let n = 80;
+    let mut problem = Problem::new(n, 25);
+    for row in 0..n {
+        problem.x[row] = problem.x[row % 8].clone();
+        problem.y[row] = problem.y[row % 8].clone();
+    }
+    let (space, targets) = OutputSpace::training(kernel_y(), &problem.outputs()).unwrap();
+    let x = problem.inputs();
+    let inputs = TrainingInputs::rows(kernel_x(), &x);
+    let spectrum = Spectrum::full(&inputs, &targets).unwrap();
+    let errors = spectrum.errors(&[1e-20, 1e-3], &space).unwrap();
+    assert!(errors[0].is_infinite() && errors[1].is_finite(), "{errors:?}");
+    fit(&inputs, &targets, 1e-3, Arithmetic::Double).unwrap();
+}
