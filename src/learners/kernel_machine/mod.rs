@@ -22,8 +22,8 @@ use dsokr_core::Processes;
 use dsokr_core::processes::Held;
 use dsokr_data::{Dataset, Inputs};
 use dsokr_machines::{
-    Cost, Coupling, FitSize, KernelModel, KernelWeighting, LastSystem, OutputSpace, Solver,
-    Targets, TrainingInputs,
+    Cost, Coupling, FitSize, KernelModel, KernelWeighting, LastSystem, OutputSpace, RowGroups,
+    Solver, Targets, TrainingInputs,
 };
 use dsokr_train::{Event, Observer, check_basis};
 use inputs::{FittedInputs, MachineInputs};
@@ -148,6 +148,11 @@ impl KernelMachineConfig {
     }
 }
 
+/// The training pairs that held-out predictions leave out together: what a split of the data would keep together.
+fn left_out_together(problem: &Problem) -> Result<RowGroups, Error> {
+    Ok(RowGroups::new(problem.len(), &problem.dataset.training_groups())?)
+}
+
 /// A kernel machine with its training and validation inputs as rows.
 struct PreparedMachine<'a> {
     settings: &'a KernelMachineConfig,
@@ -171,6 +176,13 @@ impl<'a> PreparedMachine<'a> {
     fn new(settings: &'a KernelMachineConfig, problem: &'a Problem) -> Result<Self, Error> {
         let dataset = &problem.dataset;
         let config = &problem.config;
+        let several = settings.lambda.values().len() > 1;
+        let leaves_out = several && !settings.chooses_on_validation()
+            || config.decoding.needs_held_out()
+            || problem.lacks_weights();
+        if leaves_out && settings.solver.abilities().shared && settings.has_held_out_predictions() {
+            left_out_together(problem)?.check_parts(&problem.ranks, problem.len())?;
+        }
         let held = settings.held(problem);
         let divided = held.clone().filter(|_| settings.divides_inputs(dataset));
         let train = SplitPart::new(&dataset.train, divided, &problem.ranks)?;
@@ -312,7 +324,8 @@ impl Fit for PreparedMachine<'_> {
         if let Some(levels) = self.settings.levels() {
             return OutputTargets::numbers(levels, problem);
         }
-        let points = self.points(problem)?;
+        let (space, points) = self.points(problem)?;
+        let points = (space, points.grouped(&left_out_together(problem)?)?);
         match self.settings.embedding() {
             Some(embedding) => self.embedded(embedding, problem, points),
             None => Ok(OutputTargets::points(points)),
