@@ -42,8 +42,8 @@ pub struct KernelMachineConfig {
     /// which has no ½.
     pub lambda: Lambda,
     /// The way in which one of several λ is chosen; `leave-one-out` where that is known, if left out. Pairs that
-    /// `data.splits.group` or a fold of a cross-validation keeps together are left out together; else, if most validation
-    /// outputs are in no training pair, the pairs of one output.
+    /// `data.splits.group` keeps together are left out together; else, if most validation outputs are in no training
+    /// pair, the pairs of one output.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lambda_by: Option<LambdaChoice>,
     /// The coordinates of predictions.

@@ -127,8 +127,7 @@ impl<'a> GroupColumns<'a> {
                 .collect();
             joined.join(&molecule_keys(&texts));
         }
-        let firsts: Vec<usize> = (0..table.len()).map(|row| joined.first(row)).collect();
-        Ok(grouped(&firsts))
+        Ok(joined.sets())
     }
 
     /// Returns a key for the molecule of each row: the molecule of the output, or else that of the input.
@@ -237,11 +236,31 @@ impl Joined {
         for (row, value) in values.iter().enumerate().filter(|(_, value)| !value.trim().is_empty())
         {
             let other = *seen.entry(value.trim()).or_insert(row);
-            let ends = [self.first(other), self.first(row)];
-            let [least, most] = [ends[0].min(ends[1]), ends[0].max(ends[1])];
-            self.before[most] = least;
+            self.unite(other, row);
         }
     }
+
+    /// Joins the sets of two rows.
+    fn unite(&mut self, one: usize, other: usize) {
+        let ends = [self.first(one), self.first(other)];
+        let [least, most] = [ends[0].min(ends[1]), ends[0].max(ends[1])];
+        self.before[most] = least;
+    }
+
+    /// Returns the sets, in the order of their first rows.
+    fn sets(mut self) -> Vec<Vec<usize>> {
+        let firsts: Vec<usize> = (0..self.before.len()).map(|row| self.first(row)).collect();
+        grouped(&firsts)
+    }
+}
+
+/// Returns the groups of so many rows that are connected by groups of several kinds, in the order of their first rows.
+pub(crate) fn connected(rows: usize, kinds: &[&[Vec<usize>]]) -> Vec<Vec<usize>> {
+    let mut joined = Joined::new(rows);
+    for group in kinds.iter().copied().flatten() {
+        group.windows(2).for_each(|pair| joined.unite(pair[0], pair[1]));
+    }
+    joined.sets()
 }
 
 /// Returns the rows in the order given, but with the rows of a group together where its first row is. Then each of two

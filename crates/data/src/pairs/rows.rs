@@ -67,10 +67,11 @@ impl PairedRows<'_> {
         let split = |rows: Range<usize>| {
             let outputs = places[rows.clone()].iter().copied().map(Some).collect();
             let split = pairs(rows.clone())?;
-            let groups = if split.groups.is_empty() {
-                groups.get(rows).unwrap_or_default().to_vec()
-            } else {
-                split.groups
+            let groups = match groups.get(rows.clone()) {
+                Some(groups) => groups.to_vec(),
+                None if groups.is_empty() => Vec::new(),
+                // those of a file of their own are in no group of the table
+                None => rows.map(|row| format!("row {row}")).collect(),
             };
             Ok::<_, Error>(Split { outputs, groups, ..split })
         };
@@ -168,7 +169,7 @@ impl PairedRows<'_> {
     fn pairs(&self, rows: Range<usize>, features: &OutputFeatures) -> Result<Split, Error> {
         let mut table = self.table.select(&rows.collect::<Vec<_>>());
         let column = |name| table.column(name).map(<[_]>::to_vec);
-        let groups = self.group.map(column).transpose()?.unwrap_or_default();
+        let fold_groups = self.group.map(column).transpose()?.unwrap_or_default();
         let mut ids = column(self.id)?;
         let mut queries = None;
         if let Some(features) = features.as_classes() {
@@ -177,7 +178,8 @@ impl PairedRows<'_> {
             queries = Some(std::mem::replace(&mut ids, classes.collect::<Result<_, _>>()?));
         }
         let outputs = vec![None; table.len()];
-        Ok(Split { groups, queries, ..Split::new(ids, (self.inputs)(&mut table)?, outputs) })
+        let inputs = (self.inputs)(&mut table)?;
+        Ok(Split { fold_groups, queries, ..Split::new(ids, inputs, outputs) })
     }
 
     /// Draws the rows of each split.
