@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
+use dsokr_basis::RowSource;
 use dsokr_core::message::shorten;
 use dsokr_core::random::generator;
 use rand::seq::SliceRandom;
@@ -16,9 +17,11 @@ use crate::cells;
 use crate::dataset::{Dataset, Split, SplitName};
 use crate::error::{Error, check};
 use crate::groups::{GroupColumns, GroupRule, in_parts};
+use crate::inputs::Inputs;
 use crate::output_features::{ClassFeatures, OutputFeatures, OutputFiles};
 use crate::outputs::{Known, Outputs};
 use crate::table::{Table, row_id, skipped_rows, unique_ids};
+use crate::vectors::Vectors;
 
 /// The file: ids and outputs in a table, and what reads the inputs of its rows.
 pub(super) struct PairedRows<'a> {
@@ -221,6 +224,21 @@ impl PairedRows<'_> {
         Ok(Drawn { rows, parts, groups: Vec::new() })
     }
 
+    /// Returns the inputs of all rows, where they are vectors that the rule compares.
+    fn compared_vectors(&self, rule: GroupRule) -> Result<Option<Vectors>, Error> {
+        match rule {
+            GroupRule::Repeats if self.together.has_vectors => {}
+            GroupRule::Repeats
+            | GroupRule::Molecule
+            | GroupRule::Scaffold
+            | GroupRule::Column(_) => return Ok(None),
+        }
+        Ok(match (self.inputs)(&mut self.table.clone())? {
+            Inputs::Vectors(vectors) => Some(vectors),
+            Inputs::Texts(_) | Inputs::Kernels(_) => None,
+        })
+    }
+
     /// Returns the splits of whole groups of rows in a drawn order.
     fn draw_groups(
         &self,
@@ -230,7 +248,9 @@ impl PairedRows<'_> {
     ) -> Result<Drawn, Error> {
         let Self { table, splits, .. } = self;
         let key = "data.splits.group";
-        let groups = self.together.groups(table, rule, key)?;
+        let vectors = self.compared_vectors(rule)?;
+        let vectors = vectors.as_ref().map(|vectors| vectors as &dyn RowSource);
+        let groups = self.together.groups(table, vectors, rule, key)?;
         let [validation, test, mut rest] = in_parts(order, &groups, sizes);
         for (name, part, size) in [("validation", &validation, sizes[0]), ("test", &test, sizes[1])]
         {
