@@ -204,7 +204,7 @@ fn molecule(text: &str) -> Option<Molecule> {
 
 /// Keys of texts, equal for equal texts and for two SMILES of one molecule. A molecule that is connected as no molecule of a
 /// different text is needs no canonical SMILES, which takes far more time than to read it.
-fn molecule_keys(texts: &[&str]) -> Vec<String> {
+pub(crate) fn molecule_keys(texts: &[&str]) -> Vec<String> {
     let stage = Cancellation::current().stage("molecules of the rows", texts.len());
     let connectivity = |text: &&str| {
         stage.count(1);
