@@ -68,6 +68,12 @@ pub fn run(processes: &Processes, arguments: &Arguments) -> Result<(), Error> {
         runs.fit_weights(&validation.predict(processes, &runs, Member::coordinates)?)?;
     }
     let predicted = request.predict(processes, &runs, Member::coordinates)?;
+    if request.file.is_some()
+        && processes.is_first()
+        && let Some(caution) = runs.caution_of_learned(&predicted)?
+    {
+        tracing::warn!("{caution}");
+    }
     if let Some(others) = arguments.pools {
         let pools = runs.pools(&predicted, others as usize)?;
         return shown.show_pools(&pools);

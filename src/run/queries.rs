@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use dsokr_core::store::Tensor;
 use dsokr_core::{Argument, Processes};
-use dsokr_data::{Split, SplitName};
+use dsokr_data::{Split, SplitName, input_numbers};
 use dsokr_decode::{CandidateBlocks, Decoded, MissingGold, PerQuery, Pool, Reranker};
 
 use super::{Member, Run, SplitUse};
@@ -283,6 +283,30 @@ impl Run {
             processes.check_same("predictions' checksum", &checksum)?;
         }
         Ok(queries)
+    }
+
+    /// Returns a caution where some queries have the input of a training pair of the first member: an equal text or vector,
+    /// or another SMILES of the molecule. None where the training pairs cannot be read, since their files have gone.
+    ///
+    /// # Errors
+    /// Errors from reading vectors.
+    pub fn caution_of_learned(&self, queries: &PredictedQueries) -> Result<Option<String>, Error> {
+        let data = queries.data.as_deref();
+        let Ok(train) = self.members[0].read_split(SplitName::Train, data) else {
+            return Ok(None);
+        };
+        let numbers = input_numbers(&[&train.inputs, &queries.split().inputs])?;
+        let [learned, asked] = &numbers[..] else { return Ok(None) };
+        let learned: HashSet<u64> = learned.iter().copied().flatten().collect();
+        let is_learned = |number: &&Option<u64>| number.is_some_and(|n| learned.contains(&n));
+        let count = asked.iter().filter(is_learned).count();
+        let line = || {
+            let all = asked.len();
+            format!(
+                "{count} of {all} queries have inputs of training pairs: the metrics say less about new ones"
+            )
+        };
+        Ok((count > 0).then(line))
     }
 
     /// Refuses the training pairs of members that learn from different ones, which each draws.

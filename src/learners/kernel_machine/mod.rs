@@ -22,8 +22,8 @@ use dsokr_core::Processes;
 use dsokr_core::processes::Held;
 use dsokr_data::{Dataset, Inputs};
 use dsokr_machines::{
-    Cost, Coupling, FitSize, KernelModel, KernelWeighting, LastSystem, OutputSpace, Solver,
-    Targets, TrainingInputs,
+    Cost, Coupling, FitSize, KernelModel, KernelWeighting, LastSystem, OutputSpace, RowGroups,
+    Solver, Targets, TrainingInputs,
 };
 use dsokr_train::{Event, Observer, check_basis};
 use inputs::{FittedInputs, MachineInputs};
@@ -148,6 +148,11 @@ impl KernelMachineConfig {
     }
 }
 
+/// The training pairs that held-out predictions leave out together: what a split of the data would keep together.
+fn left_out_together(problem: &Problem) -> Result<RowGroups, Error> {
+    Ok(RowGroups::new(problem.len(), &problem.dataset.training_groups())?)
+}
+
 /// Warns where more than half of the training texts have none of the n-grams that are compared.
 fn warn_of_texts_without_ngrams(settings: &KernelMachineConfig, rows: &MachineRows) {
     let are_ngrams = matches!(settings.inputs, MachineInputsConfig::Ngrams { .. });
@@ -186,6 +191,13 @@ impl<'a> PreparedMachine<'a> {
     fn new(settings: &'a KernelMachineConfig, problem: &'a Problem) -> Result<Self, Error> {
         let dataset = &problem.dataset;
         let config = &problem.config;
+        let several = settings.lambda.values().len() > 1;
+        let leaves_out = several && !settings.chooses_on_validation()
+            || config.decoding.needs_held_out()
+            || problem.lacks_weights();
+        if leaves_out && settings.solver.abilities().shared && settings.has_held_out_predictions() {
+            left_out_together(problem)?.check_parts(&problem.ranks, problem.len())?;
+        }
         let held = settings.held(problem);
         let divided = held.clone().filter(|_| settings.divides_inputs(dataset));
         let train = SplitPart::new(&dataset.train, divided, &problem.ranks)?;
@@ -328,7 +340,8 @@ impl Fit for PreparedMachine<'_> {
         if let Some(levels) = self.settings.levels() {
             return OutputTargets::numbers(levels, problem);
         }
-        let points = self.points(problem)?;
+        let (space, points) = self.points(problem)?;
+        let points = (space, points.grouped(&left_out_together(problem)?)?);
         match self.settings.embedding() {
             Some(embedding) => self.embedded(embedding, problem, points),
             None => Ok(OutputTargets::points(points)),

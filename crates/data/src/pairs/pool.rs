@@ -113,7 +113,8 @@ impl PoolConfig {
         match inputs {
             InputsConfig::Text(text) if !text.numbers => together.input = Some(column),
             InputsConfig::Graphs(_) => together.ids.push(column),
-            InputsConfig::Text(_) | InputsConfig::Features(_) | InputsConfig::Kernels(_) => {}
+            InputsConfig::Text(_) | InputsConfig::Features(_) => together.has_vectors = true,
+            InputsConfig::Kernels(_) => {}
         }
         let inputs = inputs.reader(column, wanted, kernels)?;
         let group = wanted.group;
@@ -342,6 +343,7 @@ impl MemoryConfig {
         let splits = &self.splits;
         let mut together = GroupColumns::of_outputs(wanted.outputs);
         together.input = Some(&self.inputs.column).filter(|_| !self.inputs.numbers).map(|x| &**x);
+        together.has_vectors = self.inputs.numbers;
         PairedRows { table, id: Self::ID, inputs, splits, group: None, together, numbered: false }
     }
 
