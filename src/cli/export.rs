@@ -52,7 +52,9 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
         (true, _) => {
             run.export_onnx(out, *candidates)?;
             let scores = if *candidates { " and scores" } else { "" };
-            format!("model.onnx returns coordinates{scores}; files of inputs/ make its inputs;")
+            let has_files = !run.predictor.input_files()?.is_empty();
+            let inputs = if has_files { " files of inputs/ make its inputs;" } else { "" };
+            format!("model.onnx returns coordinates{scores};{inputs}")
         }
         (false, true) => {
             run.export_candidates(out)?;
