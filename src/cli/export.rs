@@ -7,7 +7,7 @@ use crate::error::Error;
 use crate::run::{Member, check_output};
 use crate::run_dir::archive;
 
-use crate::cli::output::{PROGRAM, print};
+use crate::cli::output::{PROGRAM, print, shell_path};
 
 /// Writes a fine-tuned encoder and its candidates as a folder that the Python libraries transformers
 /// and sentence-transformers load.
@@ -79,7 +79,8 @@ fn write_archive(run: &Path, file: &Path) -> Result<(), Error> {
     let bytes = Bytes(file.metadata().map_err(Error::io(file))?.len() as f64);
     let shown = file.display();
     let program = &*PROGRAM;
+    let argument = shell_path(file);
     print(&format!(
-        "{shown}: {bytes}; {program} serve {shown} opens it, {program} fetch model {shown} unpacks it\n"
+        "{shown}: {bytes}; {program} serve {argument} opens it, {program} fetch model {argument} unpacks it\n"
     ))
 }
