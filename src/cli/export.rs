@@ -29,8 +29,8 @@ pub struct Arguments {
     /// unpacks. Checkpoints, shards and the folder of the data are left out.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["out", "onnx", "candidates"])]
     archive: Option<PathBuf>,
-    /// Write model.onnx, which maps token ids, weights of n-grams or vectors to coordinates, and a folder inputs with
-    /// the tokenizer or the n-grams.
+    /// Write model.onnx, which maps token ids, weights of n-grams or vectors to coordinates, and to the numbers of a run
+    /// that predicts numbers, and a folder inputs with the tokenizer or the n-grams.
     #[arg(long)]
     onnx: bool,
     /// Write only the candidates, also as vectors of one more dimension whose Euclidean distances to coordinates

@@ -301,7 +301,8 @@ fn builder(prefix: &OsStr, mode: u32) -> Builder<'_, 'static> {
 #[cfg(unix)]
 fn mode(path: &Path) -> Option<u32> {
     use std::os::unix::fs::PermissionsExt;
-    Some(fs::metadata(path).ok()?.permissions().mode() & 0o777 | 0o600)
+    let mode = fs::metadata(path).ok()?.permissions().mode();
+    Some((mode & 0o777) | 0o600)
 }
 
 /// Returns none: files have no such permissions.
