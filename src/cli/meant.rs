@@ -2,10 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
+use dsokr_core::message::shell_word;
+
 use crate::cli::output::{PROGRAM, shell_path};
 use crate::error::Error;
 use crate::run_dir::archive::is_archive;
-use dsokr_core::message::shell_word;
 use dsokr_data::table::TextFormat;
 
 /// Refuses a path that is a table or a run, and no configuration.
