@@ -45,7 +45,7 @@ pub struct Shown {
     /// Number of queries to draw, from the first; default: 20, or all where there are fewer.
     #[arg(long, requires = "draw")]
     examples: Option<usize>,
-    /// Print 95 % confidence intervals of all metrics, by bootstrap over queries.
+    /// Print 95 % confidence intervals of all metrics, by bootstrap over queries, or over the groups of data.splits.group.
     #[arg(long)]
     ci: bool,
     /// Write a report into this folder: metrics, tables of queries, figures of Hits@k, ranks, the
@@ -144,7 +144,9 @@ impl Shown {
             check_ranks(folder, &theirs)?;
             check_compared(Argument::new("against"), &ours, &theirs)?;
             let EvaluatedRun { name, evaluation, .. } = theirs;
-            against = Some(compare(&ours.evaluation.ranks, &evaluation.ranks, RESAMPLES, seed)?);
+            let groups = &ours.evaluation.groups;
+            let first = &ours.evaluation.ranks;
+            against = Some(compare(first, &evaluation.ranks, groups, RESAMPLES, seed)?);
             ranks.push((name, evaluation.ranks));
         }
         let split = request.split;
@@ -199,7 +201,7 @@ impl Shown {
             table.push(first.into_iter().chain(shown.iter().map(cell)));
         }
         print(&format!(
-            "{}\nin brackets: 95 % intervals, by a bootstrap over queries\n",
+            "{}\nin brackets: 95 % intervals, by a bootstrap over queries, or groups of queries\n",
             table.text()
         ))
     }

@@ -131,8 +131,11 @@ pub fn compare(runs: &[EvaluatedRun], resamples: usize, seed: u64) -> Result<Run
         .iter()
         .map(|evaluation| metrics.iter().map(|metric| metric.summary(evaluation)).collect())
         .collect();
+    // the same queries have one division into groups, which not every run's configuration need name
+    let mut groups = runs.iter().map(|run| run.evaluation.groups.as_slice());
+    let groups = groups.find(|groups| !groups.is_empty()).unwrap_or_default();
     // one value for each run and metric, NaN where the run does not have the metric
-    let drawn = resampled(first.queries.len(), resamples, seed, |queries| {
+    let drawn = resampled(first.queries.len(), groups, resamples, seed, |queries| {
         let queries: Vec<usize> = queries.collect();
         let value = |summary: &Option<Summary>| {
             summary.as_ref().map_or(f64::NAN, |summary| summary(&queries))

@@ -25,7 +25,8 @@ pub struct PoolMetrics {
     pub draws: u64,
     /// The metrics of ranks, by name.
     pub metrics: BTreeMap<&'static str, f64>,
-    /// Their 95 % intervals, by a bootstrap over queries; without those that reach infinity.
+    /// Their 95 % intervals, by a bootstrap over queries, or over groups of queries that belong together; without those that
+    /// reach infinity.
     pub intervals: BTreeMap<&'static str, [f64; 2]>,
 }
 
@@ -76,11 +77,12 @@ impl Run {
         let mut metrics = BTreeMap::new();
         let mut intervals = BTreeMap::new();
         let seed = self.config().seed;
+        let groups = &queries.split().groups;
         for metric in &RANK_METRICS {
             let drawn = Drawn::new(metric, &evaluations);
             let all: Vec<usize> = (0..queries.split().ids.len()).collect();
             metrics.insert(metric.name, drawn.mean(&all));
-            let resampled = resampled(all.len(), RESAMPLES, seed, |queries| {
+            let resampled = resampled(all.len(), groups, RESAMPLES, seed, |queries| {
                 drawn.mean(&queries.collect::<Vec<usize>>())
             })?;
             let interval = percentile_interval(resampled);

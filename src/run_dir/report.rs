@@ -28,7 +28,8 @@ pub struct Report {
     /// The model's metrics.
     #[serde(flatten)]
     pub metrics: Scores,
-    /// 95 % intervals of the model's metrics, `[low, high]`, by a bootstrap over queries.
+    /// 95 % intervals of the model's metrics, `[low, high]`, by a bootstrap over queries, or over groups of them
+    /// that belong together.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub intervals: BTreeMap<String, [f64; 2]>,
     /// The metrics of a uniformly random order of the candidates; for molecules, graphs, label sets and rankings of one

@@ -77,7 +77,8 @@ pub struct Split {
     pub truth: Option<Truth>,
     /// The weight of each training pair in the loss, in means and in the frequencies of n-grams.
     pub weights: RowWeights,
-    /// The group of each pair, which parts do not divide; empty where they have not been read.
+    /// The group of each pair, which parts do not divide, and which resamples of queries have whole; empty where they have
+    /// not been read, or pairs have none.
     pub groups: Vec<String>,
     /// The label of each pair's output; none for an output that no table names. The list is empty where labels have not
     /// been read, as for training pairs.
@@ -156,7 +157,7 @@ impl Split {
 
     /// Returns some pairs as queries that are evaluated.
     pub(crate) fn held_out(&self, rows: &[usize], outputs: &Outputs) -> Result<Self, Error> {
-        let pairs = Self { groups: Vec::new(), weights: RowWeights::equal(), ..self.select(rows)? };
+        let pairs = Self { weights: RowWeights::equal(), ..self.select(rows)? };
         let queries = pairs.queries.as_deref().map(grouped);
         let split = match queries {
             Some(queries) => pairs.into_queries(&queries)?,

@@ -72,7 +72,8 @@ pub use gold_outputs::{ChosenGold, GoldOutputs};
 pub use hits::{Decoded, Hit, RowHit, rank, rank_shared, top_k, top_rows, top_rows_shared};
 pub use hubs::Hubs;
 pub use metrics::{
-    Metrics, MultiLabelMetrics, PoolSizes, bootstrap, percentile_interval, resampled,
+    Metrics, MultiLabelMetrics, PoolSizes, bootstrap, independent_queries, percentile_interval,
+    resampled,
 };
 pub use permutations::DecodedOutput;
 pub use pool::{MissingGold, PerQuery, Pool};

@@ -188,7 +188,8 @@ impl<'a> Models<'a> {
         self.measure_distances(decoder, &queries, &mut evaluation)?;
 
         let RankedGolds { ids, right, decoded, .. } = queries.golds;
-        let mut evaluation = Evaluation { golds: ids, right, named, ..evaluation };
+        let groups = split.groups.clone();
+        let mut evaluation = Evaluation { golds: ids, right, named, groups, ..evaluation };
         evaluation.scores.further = further_metrics(&evaluation);
         Ok((evaluation, decoded))
     }

@@ -271,6 +271,33 @@ mod tests {
         assert!(low <= 0.375 && 0.375 <= high);
     }
 
+    fn ranked(queries: usize, rank_of: impl Fn(usize) -> u64) -> Evaluation {
+        let ranks: Vec<Option<Rank>> =
+            (0..queries).map(|query| Rank::new(rank_of(query), 1, 10).ok()).collect();
+        let metrics = Metrics::from_ranks(&ranks, 10, 0).unwrap();
+        Evaluation::new(metrics.into(), ranks)
+    }
+
+    /// Four queries of one text say no more than one of them.
+    #[test]
+    fn groups_of_queries_are_drawn_whole() {
+        let one = ranked(30, |query| query as u64 % 7);
+        let mut four = ranked(120, |query| (query / 4) as u64 % 7);
+        four.groups = (0..120).map(|query| (query / 4).to_string()).collect();
+        let expected = intervals(&one, 200, 0).unwrap();
+        let found = intervals(&four, 200, 0).unwrap();
+        for (name, ends) in &expected {
+            let close = found[name].iter().zip(ends).all(|(a, b)| (a - b).abs() < 1e-12);
+            assert!(close, "{name}: {:?} {ends:?}", found[name]);
+        }
+        // groups of one query are queries, and one group says nothing
+        let mut single = one.clone();
+        single.groups = (0..30).map(|query| query.to_string()).collect();
+        assert_eq!(intervals(&single, 200, 0).unwrap(), expected);
+        single.groups.fill("all".to_owned());
+        assert!(intervals(&single, 200, 0).unwrap().is_empty());
+    }
+
     #[test]
     fn more_than_50_000_numbers_have_no_intervals() {
         let intervals_of = |targets: usize| {

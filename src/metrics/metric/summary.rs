@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use dsokr_data::Truth;
-use dsokr_decode::{percentile_interval, resampled};
+use dsokr_decode::{independent_queries, percentile_interval, resampled};
 
 use super::{Metric, Over};
 use crate::error::Error;
@@ -71,8 +71,9 @@ pub const RESAMPLES: usize = 10_000;
 ///
 /// Percentile bootstrap over queries: of the values that a metric takes on `resamples` draws of as
 /// many queries, with replacement, the interval reaches from the 2.5th to the 97.5th percentile.
-/// All metrics are computed on the same draws, which depend only on `seed` and the number of
-/// queries. The macro F1 of a resample leaves out labels that are in none of its sets, and an area under a curve those
+/// Where queries have groups, whose queries are not independent of one another, groups are drawn whole, as many as there are
+/// ([`resampled`]); a single group of several queries has no intervals. All metrics are computed on the same draws, which
+/// depend only on `seed`, the number of queries and their groups. The macro F1 of a resample leaves out labels that are in none of its sets, and an area under a curve those
 /// that all or none of its queries have. An interval that reaches infinity is left out, and so are those of areas where more
 /// than 50,000 scores of labels are known, and those of numbers where queries and targets have more than 50,000.
 ///
@@ -83,6 +84,9 @@ pub fn intervals(
     resamples: usize,
     seed: u64,
 ) -> Result<BTreeMap<String, [f64; 2]>, Error> {
+    if is_one_group(evaluation)? {
+        return Ok(BTreeMap::new());
+    }
     let numbers: usize = match &evaluation.outputs {
         Some((Truth::Numbers(rows), _)) => rows.iter().map(Vec::len).sum(),
         Some(_) | None => 0,
@@ -93,16 +97,23 @@ pub fn intervals(
         .filter(is_drawn)
         .filter_map(|metric| Some((metric, metric.summary(evaluation)?)))
         .collect();
-    let drawn = resampled(evaluation.ranks.len(), resamples, seed, |queries| {
-        let queries: Vec<usize> = queries.collect();
-        measured.iter().map(|(_, summary)| summary(&queries)).collect::<Vec<f64>>()
-    })?;
+    let drawn =
+        resampled(evaluation.ranks.len(), &evaluation.groups, resamples, seed, |queries| {
+            let queries: Vec<usize> = queries.collect();
+            measured.iter().map(|(_, summary)| summary(&queries)).collect::<Vec<f64>>()
+        })?;
     let interval = |(at, (metric, _)): (usize, &(Metric, Summary))| {
         let values = drawn.iter().map(|values| values[at]).collect();
         (metric.name().to_owned(), percentile_interval(values))
     };
     let finite = |(_, ends): &(String, [f64; 2])| ends.iter().all(|end| end.is_finite());
     Ok(measured.iter().enumerate().map(interval).filter(finite).collect())
+}
+
+/// Whether all queries, several, are one group, of which no draw differs from another.
+fn is_one_group(evaluation: &Evaluation) -> Result<bool, Error> {
+    let queries = evaluation.ranks.len();
+    Ok(queries > 1 && independent_queries(queries, &evaluation.groups)?.len() == 1)
 }
 
 /// The mean of values.
