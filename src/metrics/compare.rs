@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::error::{Error, ensure};
 use crate::metrics::evaluation::Evaluation;
-use crate::metrics::metric::{Metric, Summary};
+use crate::metrics::metric::{Metric, Summary, drawn_interval, known_draws};
 use crate::metrics::scores::Scores;
 use crate::metrics::table::{Table, interval, places};
 
@@ -83,10 +83,10 @@ pub struct RunValue {
     pub run: String,
     /// The metric.
     pub value: f64,
-    /// Its 95 % interval, low and high; none if it reaches infinity.
+    /// Its 95 % interval, low and high; none if it reaches infinity, and where too few draws of queries have the metric.
     pub ci95: Option<[f64; 2]>,
-    /// The difference from the first run; none of the first run itself, and where the first run does not
-    /// have the metric.
+    /// The difference from the first run; none of the first run itself, where the first run does not have the metric, and
+    /// where too few draws of queries have it.
     pub difference: Option<PairedDifference>,
 }
 
@@ -157,7 +157,7 @@ pub fn compare(runs: &[EvaluatedRun], resamples: usize, seed: u64) -> Result<Run
                 (None, _) | (_, 0) => None,
                 (Some((first, theirs)), _) => difference(value - first, &ours, theirs),
             };
-            let ci95 = Some(percentile_interval(ours)).filter(|ends| finite(ends));
+            let ci95 = drawn_interval(ours);
             Some(RunValue { run: runs[run].name.clone(), value, ci95, difference })
         };
         MetricComparison::from_runs(metric, (0..runs.len()).filter_map(value).collect())
@@ -269,9 +269,10 @@ fn counts(scores: &Scores) -> String {
 }
 
 /// The difference of a metric, whose values on the same draws are `ours` and `theirs`; none if one is
-/// infinite.
+/// infinite, and where too few draws have both.
 fn difference(difference: f64, ours: &[f64], theirs: &[f64]) -> Option<PairedDifference> {
-    let drawn: Vec<f64> = ours.iter().zip(theirs).map(|(ours, theirs)| ours - theirs).collect();
+    let drawn = ours.iter().zip(theirs).map(|(ours, theirs)| ours - theirs).collect();
+    let drawn = known_draws(drawn)?;
     // sums over draws are rounded, but equal differences must count as equal
     let least = difference.abs() * (1.0 - 1e-9);
     let extreme = drawn.iter().filter(|&&value| (value - difference).abs() >= least).count();

@@ -18,8 +18,8 @@ use crate::metrics::regression::PredictedNumbers;
 use crate::metrics::scores::Scores;
 use definitions::METRICS;
 pub(crate) use further::further_metrics;
-pub(crate) use summary::Summary;
 pub use summary::{RESAMPLES, intervals};
+pub(crate) use summary::{Summary, drawn_interval, known_draws};
 
 /// The definition of a metric. Its value is the number of its name in the JSON of [`Scores`].
 struct Definition {
@@ -245,6 +245,7 @@ mod tests {
     use dsokr_decode::{Metrics, Rank};
 
     use super::{Metric, further_metrics, intervals};
+    use crate::metrics::areas::ScoredLabels;
     use crate::metrics::evaluation::Evaluation;
     use crate::metrics::regression::RegressionScores;
     use crate::metrics::scores::{OutputScores, Scores};
@@ -296,6 +297,28 @@ mod tests {
         assert_eq!(intervals(&single, 200, 0).unwrap(), expected);
         single.groups.fill("all".to_owned());
         assert!(intervals(&single, 200, 0).unwrap().is_empty());
+    }
+
+    /// Draws without the one query that has the label have no area, and are 37 % of all.
+    #[test]
+    fn areas_of_too_few_positives_have_no_interval() {
+        let areas_of = |positives: usize| {
+            let truth: Vec<Vec<&str>> = (0..60)
+                .map(|query| if query < positives { vec!["yes"] } else { Vec::new() })
+                .collect();
+            let scores = (0..60).map(|query| vec![("yes", f64::from(query * 7 % 60))]);
+            let mut evaluation = ranked(60, |_| 0);
+            evaluation.add_areas(ScoredLabels::new(&truth, scores, None));
+            let intervals = intervals(&evaluation, 400, 0).unwrap();
+            ["roc_auc", "pr_auc"].map(|name| {
+                assert!(Metric::find(name).unwrap().measured(&evaluation.scores).is_some());
+                intervals.get(name).copied()
+            })
+        };
+        assert_eq!(areas_of(1), [None, None]);
+        for [low, high] in areas_of(12).map(Option::unwrap) {
+            assert!(low < high, "{low} {high}");
+        }
     }
 
     #[test]

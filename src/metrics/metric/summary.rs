@@ -13,7 +13,8 @@ use crate::metrics::evaluation::Evaluation;
 use crate::metrics::labels::{all_labels, label_rows};
 use crate::metrics::regression::PredictedNumbers;
 
-/// A metric of the queries at some positions, at least one; a position may occur repeatedly.
+/// A metric of the queries at some positions, at least one; a position may occur repeatedly. It is NaN where these queries
+/// do not have it.
 pub(crate) type Summary = Box<dyn Fn(&[usize]) -> f64 + Send + Sync>;
 
 impl Metric {
@@ -57,8 +58,9 @@ impl Metric {
             Over::Classes(value) => of_classes(evaluation, value)?,
             Over::Area(value) => {
                 let scored = evaluation.scored.clone().filter(ScoredLabels::are_few)?;
-                // labels that all or none of a draw have are left out, as they are of all queries
-                Box::new(move |drawn| value(&scored, drawn).unwrap_or(0.5))
+                // labels that all or none of a draw have are left out, as they are of all queries; without any other label a
+                // draw has no area
+                Box::new(move |drawn| value(&scored, drawn).unwrap_or(f64::NAN))
             }
         })
     }
@@ -74,7 +76,8 @@ pub const RESAMPLES: usize = 10_000;
 /// Where queries have groups, whose queries are not independent of one another, groups are drawn whole, as many as there are
 /// ([`resampled`]); a single group of several queries has no intervals. All metrics are computed on the same draws, which
 /// depend only on `seed`, the number of queries and their groups. The macro F1 of a resample leaves out labels that are in none of its sets, and an area under a curve those
-/// that all or none of its queries have. An interval that reaches infinity is left out, and so are those of areas where more
+/// that all or none of its queries have; where there is no other label, the resample has no area, and a metric that more than
+/// 5 % of the resamples do not have has no interval. An interval that reaches infinity is left out, and so are those of areas where more
 /// than 50,000 scores of labels are known, and those of numbers where queries and targets have more than 50,000.
 ///
 /// # Errors
@@ -104,10 +107,24 @@ pub fn intervals(
         })?;
     let interval = |(at, (metric, _)): (usize, &(Metric, Summary))| {
         let values = drawn.iter().map(|values| values[at]).collect();
-        (metric.name().to_owned(), percentile_interval(values))
+        Some((metric.name().to_owned(), drawn_interval(values)?))
     };
-    let finite = |(_, ends): &(String, [f64; 2])| ends.iter().all(|end| end.is_finite());
-    Ok(measured.iter().enumerate().map(interval).filter(finite).collect())
+    Ok(measured.iter().enumerate().filter_map(interval).collect())
+}
+
+/// The 95 % interval of the values of a metric, or of a difference, on draws; none where it reaches infinity, and where
+/// [too few draws](known_draws) have a value.
+pub(crate) fn drawn_interval(values: Vec<f64>) -> Option<[f64; 2]> {
+    let ends = percentile_interval(known_draws(values)?);
+    Some(ends).filter(|ends| ends.iter().all(|end| end.is_finite()))
+}
+
+/// The values on draws that are not NaN; none where more than 5 % are.
+pub(crate) fn known_draws(mut values: Vec<f64>) -> Option<Vec<f64>> {
+    let draws = values.len();
+    values.retain(|value| !value.is_nan());
+    let unknown = draws - values.len();
+    (20 * unknown <= draws && !values.is_empty()).then_some(values)
 }
 
 /// Whether all queries, several, are one group, of which no draw differs from another.
