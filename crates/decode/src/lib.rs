@@ -58,6 +58,7 @@ pub mod report;
 mod reranker;
 mod scoring;
 mod shards;
+mod sign_flips;
 
 pub use blocks::{CandidateBlocks, ScoreBlock};
 pub use candidates::{CandidateParts, CandidateWriter, Candidates, Columns, StorageType};
@@ -85,6 +86,7 @@ pub use reranker::{
     Evidence, Lexicon, Neighbourhood, Reranker, RerankerExamples, RerankerFeatures, Words,
 };
 pub use shards::{AllCandidates, CandidatePlace, ShardSet, Shards, SomeCandidates};
+pub use sign_flips::sign_flip_p;
 
 /// The program of the README, which runs as a test.
 #[cfg(doctest)]

@@ -6,6 +6,7 @@ mod summary;
 
 use std::borrow::Cow;
 
+use dsokr_data::Truth;
 use dsokr_decode::RankMetric;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::Error as _;
@@ -14,6 +15,7 @@ use smart_default::SmartDefault;
 
 use crate::metrics::areas::ScoredLabels;
 use crate::metrics::classes::PredictedClasses;
+use crate::metrics::evaluation::Evaluation;
 use crate::metrics::regression::PredictedNumbers;
 use crate::metrics::scores::Scores;
 use definitions::METRICS;
@@ -35,6 +37,8 @@ struct Definition {
     needs: Needs,
     /// The values that it summarises.
     over: Over,
+    /// Whether it is the mean of its values of single queries; F1 is that of sets of labels, and not of classes.
+    is_mean: bool,
     /// Its heading in tables; none of a metric that they leave out.
     heading: Option<&'static str>,
     /// Decimal places in tables.
@@ -163,6 +167,12 @@ impl Metric {
     /// Whether it is computed from the scores of all labels or classes, for which candidates are ranked once more.
     pub(crate) fn needs_label_scores(self) -> bool {
         matches!(self.0.over, Over::Area(_))
+    }
+
+    /// Whether it is the mean of its values of single queries.
+    pub(crate) fn is_mean(self, evaluation: &Evaluation) -> bool {
+        let has_classes = matches!(evaluation.outputs, Some((Truth::Classes(_), _)));
+        self.0.is_mean && !(has_classes && matches!(self.0.over, Over::F1))
     }
 
     /// Whether a larger figure is a better one.
