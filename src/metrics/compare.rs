@@ -175,7 +175,12 @@ pub fn compare(runs: &[EvaluatedRun], resamples: usize, seed: u64) -> Result<Run
                 let drawn = [column(run, at), column(0, at)];
                 difference = paired(value - first, drawn, p, units.len());
             }
-            let ci95 = if has_intervals { drawn_interval(column(run, at)) } else { None };
+            let ci95 = if has_intervals {
+                let extreme = metric.interval_of_extreme(value, units.len());
+                extreme.or_else(|| drawn_interval(column(run, at)))
+            } else {
+                None
+            };
             values.push(RunValue { run: evaluated.name.clone(), value, ci95, difference });
         }
         compared.extend(MetricComparison::from_runs(metric, values));

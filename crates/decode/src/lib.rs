@@ -74,7 +74,7 @@ pub use hits::{Decoded, Hit, RowHit, rank, rank_shared, top_k, top_rows, top_row
 pub use hubs::Hubs;
 pub use metrics::{
     Metrics, MultiLabelMetrics, PoolSizes, bootstrap, independent_queries, percentile_interval,
-    resampled,
+    resampled, wilson_interval,
 };
 pub use permutations::DecodedOutput;
 pub use pool::{MissingGold, PerQuery, Pool};

@@ -269,6 +269,9 @@ fn f1_of(common: u64, sizes: u64) -> f64 {
     if sizes == 0 { 1.0 } else { 2.0 * common as f64 / sizes as f64 }
 }
 
+/// The 97.5 % quantile of the normal distribution.
+const NORMAL: f64 = 1.959_963_984_540_054;
+
 /// The fewest resamples that have at least one in 2.5 % on either side.
 const LEAST: usize = 40;
 
@@ -402,6 +405,22 @@ pub fn independent_queries(queries: usize, groups: &[String]) -> Result<Vec<Vec<
 pub fn percentile_interval(mut values: Vec<f64>) -> [f64; 2] {
     values.sort_unstable_by(f64::total_cmp);
     [quantile(&values, 0.025), quantile(&values, 0.975)]
+}
+
+/// Returns the 95 % interval, low and high, of a share of `count` things, at least one (Wilson 1927). It has a length where the
+/// share is 0 or 1 too.
+///
+/// ```
+/// let [low, high] = dsokr_decode::wilson_interval(1.0, 200);
+/// assert!((low - 0.981).abs() < 5e-4 && high == 1.0);
+/// ```
+pub fn wilson_interval(share: f64, count: usize) -> [f64; 2] {
+    let n = count as f64;
+    let square = NORMAL * NORMAL / n;
+    let middle = (share + square / 2.0) / (1.0 + square);
+    let half = NORMAL * ((share * (1.0 - share) + square / 4.0) / n).sqrt() / (1.0 + square);
+    // rounding does not move the interval off the share
+    [(middle - half).clamp(0.0, share), (middle + half).clamp(share, 1.0)]
 }
 
 /// Returns the q-quantile of sorted values, linear between them.

@@ -28,7 +28,7 @@ const OF_OUTPUTS: [Definition; 21] = [
     .width(15),
     larger("accuracy", "accuracy", Needs::Classes, "Share of queries whose class is predicted")
         .over(Over::Classes(PredictedClasses::accuracy))
-        .mean(),
+        .share(),
     larger(
         "f1",
         "F1",
@@ -82,6 +82,7 @@ const OF_OUTPUTS: [Definition; 21] = [
         Needs::GraphsOrRankings,
         "Share of graphs or rankings that are predicted exactly",
     )
+    .share()
     .heading("exact")
     .places(3),
     smaller("mae", "MAE", Needs::Numbers, "Mean absolute error of numbers, averaged over targets")
@@ -177,6 +178,7 @@ fn of_ranks(metric: &'static RankMetric) -> Definition {
         needs,
         over: Over::Ranks(metric),
         is_mean: metric.summary == RankSummary::Mean,
+        is_share: metric.is_share,
         heading: metric.in_tables.then_some(metric.title),
         places: metric.places,
         width: LEAST_WIDTH,
@@ -198,6 +200,7 @@ const fn smaller(
         needs,
         over: Over::Kept,
         is_mean: true,
+        is_share: false,
         heading: Some(title),
         places: 4,
         width: LEAST_WIDTH,
@@ -223,6 +226,11 @@ impl Definition {
     /// The same, where it is the mean of these values.
     const fn mean(self) -> Self {
         Self { is_mean: true, ..self }
+    }
+
+    /// The same, where it is the mean of these values, which are 0 or 1.
+    const fn share(self) -> Self {
+        Self { is_mean: true, is_share: true, ..self }
     }
 
     /// The same, with a shorter heading in tables.

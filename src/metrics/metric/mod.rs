@@ -7,7 +7,7 @@ mod summary;
 use std::borrow::Cow;
 
 use dsokr_data::Truth;
-use dsokr_decode::RankMetric;
+use dsokr_decode::{RankMetric, wilson_interval};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -39,6 +39,8 @@ struct Definition {
     over: Over,
     /// Whether it is the mean of its values of single queries; F1 is that of sets of labels, and not of classes.
     is_mean: bool,
+    /// Whether these are 0 or 1, but for ties, so that it is a share of the queries.
+    is_share: bool,
     /// Its heading in tables; none of a metric that they leave out.
     heading: Option<&'static str>,
     /// Decimal places in tables.
@@ -175,6 +177,13 @@ impl Metric {
         self.0.is_mean && !(has_classes && matches!(self.0.over, Over::F1))
     }
 
+    /// The 95 % interval of a share of 0 or 1 of so many independent queries or groups, of which all draws are equal; none of
+    /// other values.
+    pub(crate) fn interval_of_extreme(self, value: f64, units: usize) -> Option<[f64; 2]> {
+        let is_extreme = value == 0.0 || value == 1.0;
+        (self.0.is_share && is_extreme).then(|| wilson_interval(value, units))
+    }
+
     /// Whether a larger figure is a better one.
     pub fn larger_is_better(self) -> bool {
         self.0.larger_is_better
@@ -307,6 +316,24 @@ mod tests {
         assert_eq!(intervals(&single, 200, 0).unwrap(), expected);
         single.groups.fill("all".to_owned());
         assert!(intervals(&single, 200, 0).unwrap().is_empty());
+    }
+
+    /// All draws of such a share are equal.
+    #[test]
+    fn shares_of_0_and_1_have_intervals_of_a_length() {
+        let mut evaluation = ranked(200, |query| query as u64 % 2 + 1);
+        let found = intervals(&evaluation, 100, 0).unwrap();
+        let [low, high] = found["hits@5"];
+        assert!((low - 0.9812).abs() < 1e-4 && high == 1.0, "{low} {high}");
+        let [low, high] = found["hits@1"];
+        assert!(low == 0.0 && (high - 0.0188).abs() < 1e-4, "{low} {high}");
+        // no mean of reciprocals is a share
+        let all = intervals(&ranked(200, |_| 0), 100, 0).unwrap();
+        assert_eq!((all["mrr"], all["mean_rank"]), ([1.0; 2], [1.0; 2]));
+        // fifty texts, four times each
+        evaluation.groups = (0..200).map(|query| (query / 4).to_string()).collect();
+        let [low, _] = intervals(&evaluation, 100, 0).unwrap()["hits@5"];
+        assert!((low - 0.9287).abs() < 1e-4, "{low}");
     }
 
     /// Draws without the one query that has the label have no area, and are 37 % of all.

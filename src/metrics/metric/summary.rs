@@ -77,7 +77,8 @@ pub const RESAMPLES: usize = 10_000;
 /// ([`resampled`]); a single group of several queries has no intervals. All metrics are computed on the same draws, which
 /// depend only on `seed`, the number of queries and their groups. The macro F1 of a resample leaves out labels that are in none of its sets, and an area under a curve those
 /// that all or none of its queries have; where there is no other label, the resample has no area, and a metric that more than
-/// 5 % of the resamples do not have has no interval. An interval that reaches infinity is left out, and so are those of areas where more
+/// 5 % of the resamples do not have has no interval. A share of 0 or 1, as of classes that are all right, is that of every
+/// resample, and has Wilson's interval ([`wilson_interval`](dsokr_decode::wilson_interval)). An interval that reaches infinity is left out, and so are those of areas where more
 /// than 50,000 scores of labels are known, and those of numbers where queries and targets have more than 50,000.
 ///
 /// # Errors
@@ -87,7 +88,9 @@ pub fn intervals(
     resamples: usize,
     seed: u64,
 ) -> Result<BTreeMap<String, [f64; 2]>, Error> {
-    if is_one_group(evaluation)? {
+    let queries = evaluation.ranks.len();
+    let units = independent_queries(queries, &evaluation.groups)?.len();
+    if units == 1 && queries > 1 {
         return Ok(BTreeMap::new());
     }
     let numbers: usize = match &evaluation.outputs {
@@ -106,8 +109,11 @@ pub fn intervals(
             measured.iter().map(|(_, summary)| summary(&queries)).collect::<Vec<f64>>()
         })?;
     let interval = |(at, (metric, _)): (usize, &(Metric, Summary))| {
-        let values = drawn.iter().map(|values| values[at]).collect();
-        Some((metric.name().to_owned(), drawn_interval(values)?))
+        let extreme = metric
+            .measured(&evaluation.scores)
+            .and_then(|value| metric.interval_of_extreme(value, units));
+        let of_draws = || drawn_interval(drawn.iter().map(|values| values[at]).collect());
+        Some((metric.name().to_owned(), extreme.or_else(of_draws)?))
     };
     Ok(measured.iter().enumerate().filter_map(interval).collect())
 }
@@ -125,12 +131,6 @@ pub(crate) fn known_draws(mut values: Vec<f64>) -> Option<Vec<f64>> {
     values.retain(|value| !value.is_nan());
     let unknown = draws - values.len();
     (20 * unknown <= draws && !values.is_empty()).then_some(values)
-}
-
-/// Whether all queries, several, are one group, of which no draw differs from another.
-fn is_one_group(evaluation: &Evaluation) -> Result<bool, Error> {
-    let queries = evaluation.ranks.len();
-    Ok(queries > 1 && independent_queries(queries, &evaluation.groups)?.len() == 1)
 }
 
 /// The mean of values.
