@@ -266,6 +266,7 @@ mod tests {
     use super::{Metric, further_metrics, intervals};
     use crate::metrics::areas::ScoredLabels;
     use crate::metrics::evaluation::Evaluation;
+    use crate::metrics::rankings::RankingScores;
     use crate::metrics::regression::RegressionScores;
     use crate::metrics::scores::{OutputScores, Scores};
 
@@ -316,6 +317,24 @@ mod tests {
         assert_eq!(intervals(&single, 200, 0).unwrap(), expected);
         single.groups.fill("all".to_owned());
         assert!(intervals(&single, 200, 0).unwrap().is_empty());
+    }
+
+    /// Equal rankings tie, so that the first one is right far more often than Hits@1 says.
+    #[test]
+    fn rankings_some_of_which_are_equal_have_no_ranks() {
+        let evaluation_of = |duplicates: usize| {
+            let ranks = vec![Rank::new(0, 4, 10).ok(), Rank::new(1, 1, 10).ok()];
+            let metrics = Metrics::from_ranks(&ranks, 10, duplicates).unwrap();
+            let mut evaluation = Evaluation::new(metrics.into(), ranks);
+            let scores = RankingScores { kendall_tau: 0.5, exact: 0.5 };
+            evaluation.scores.outputs = Some(OutputScores::Rankings(scores));
+            evaluation
+        };
+        let names = |evaluation: &Evaluation| -> Vec<&str> {
+            Metric::measured_in(&evaluation.scores).map(|(metric, _)| metric.name()).collect()
+        };
+        assert_eq!(names(&evaluation_of(3)), ["kendall_tau", "exact"]);
+        assert!(names(&evaluation_of(0)).contains(&"mrr"));
     }
 
     /// All draws of such a share are equal.
