@@ -75,11 +75,20 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
     let answers = runs.iter().map(|run| request.predict(alone, run, Member::coordinates));
     let answers = answers.collect::<Result<Vec<_>, Error>>()?;
     let mut evaluated = Vec::new();
+    let mut caution = None;
     for ((run, answers), name) in runs.iter().zip(&answers).zip(names) {
+        if let Some(split) = request.split
+            && caution.is_none()
+        {
+            let members = run.members().iter();
+            let mut cautions = members.filter_map(|member| member.config.caution_about(split));
+            caution = cautions.next().map(|caution| format!("{name}: {caution}"));
+        }
         let (evaluation, _) = run.evaluate(answers)?;
         evaluated.push(EvaluatedRun { name, queries: answers.split().names(), evaluation });
     }
     let comparison = compare(&evaluated, RESAMPLES, runs[0].config().seed)?;
+    let comparison = RunComparison { caution, ..comparison };
     show(&comparison, arguments)
 }
 

@@ -76,6 +76,9 @@ struct Found {
     /// 95 % intervals of all metrics, with `--ci`.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     intervals: BTreeMap<String, [f64; 2]>,
+    /// Why the metrics are too good, if they are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    caution: Option<String>,
     /// Each run by itself, if there are several.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     members: Vec<MemberMetrics>,
@@ -101,7 +104,8 @@ const DRAWN: usize = 5;
 
 impl Shown {
     /// Ranks the queries, prints the metrics and writes what was asked for. `folders` are the run
-    /// directories, and `arguments` those that `request` was made of.
+    /// directories, `arguments` those that `request` was made of, and `caution` says why the metrics are too good, if they
+    /// are.
     pub fn show(
         &self,
         processes: &Processes,
@@ -109,6 +113,7 @@ impl Shown {
         queries: &PredictedQueries,
         request: &QueryRequest,
         arguments: &Queries,
+        caution: Option<String>,
     ) -> Result<(), Error> {
         if let Some(folder) = &self.report {
             report::FOLDER.check(folder)?;
@@ -151,7 +156,7 @@ impl Shown {
         }
         let split = request.split;
         let file = request.file.clone();
-        let results = Found { split, file, metrics, intervals, members, against };
+        let results = Found { split, file, metrics, intervals, caution, members, against };
         if let Some(folder) = &self.report {
             let evaluated = Evaluated {
                 runs,
@@ -267,7 +272,7 @@ impl Shown {
         chance: &Scores,
         names: &[String],
     ) -> Result<(), Error> {
-        let Found { split, file, metrics, intervals, members, against } = results;
+        let Found { split, file, metrics, intervals, caution, members, against } = results;
         let name = file.as_ref().map(|file| file.display().to_string());
         let name = name.or(split.map(|split| split.to_string())).unwrap_or_default();
         let mut rows: Vec<(&str, &Scores)> =
@@ -283,6 +288,9 @@ impl Shown {
         if let Some(weights) = runs.rule.weights() {
             let weights = weights.iter().map(|weight| format!("{weight:.3}")).collect::<Vec<_>>();
             text += &format!("\n{} with weights {}\n", runs.rule.name(), weights.join(", "));
+        }
+        if let Some(caution) = caution {
+            text += &format!("{caution}\n");
         }
         text += if intervals.is_empty() { "" } else { "\n" };
         for (metric, value) in Metric::measured_in(metrics) {

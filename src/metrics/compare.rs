@@ -31,6 +31,9 @@ pub struct RunComparison {
     pub compared: Compared,
     /// Every metric that some run has.
     pub metrics: Vec<MetricComparison>,
+    /// Why the metrics of a run are too good, with its name; none where nothing is chosen on the queries.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub caution: Option<String>,
 }
 
 /// The values that runs are compared on.
@@ -186,7 +189,8 @@ pub fn compare(runs: &[EvaluatedRun], resamples: usize, seed: u64) -> Result<Run
         compared.extend(MetricComparison::from_runs(metric, values));
     }
     let metrics = compared;
-    Ok(RunComparison { compared: Compared::Queries { queries, resamples }, metrics })
+    let caution = None;
+    Ok(RunComparison { compared: Compared::Queries { queries, resamples }, metrics, caution })
 }
 
 /// The differences of a mean of two runs on the queries of each unit, added.
@@ -397,9 +401,11 @@ impl RunComparison {
                 )
             }
         };
+        let caution = self.caution.iter().map(|caution| format!(" {caution}."));
         format!(
             "{on}; differences from {first} are paired, p-values are two-sided, and Holm's correction is over the runs \
-             of each metric.\n"
+             of each metric.{}\n",
+            caution.collect::<String>()
         )
     }
 

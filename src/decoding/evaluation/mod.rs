@@ -340,6 +340,7 @@ pub(crate) fn report(name: SplitName, evaluation: Evaluation, seed: u64) -> Resu
     let intervals = intervals(&evaluation, RESAMPLES, seed)?;
     let metrics = evaluation.scores;
     let perfect_h = None;
+    let caution = None;
     let skipped_rows = BTreeMap::new();
-    Ok(Report { split: name, metrics, intervals, chance, perfect_h, skipped_rows })
+    Ok(Report { split: name, metrics, intervals, chance, perfect_h, caution, skipped_rows })
 }
