@@ -37,7 +37,7 @@ import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-CONFIG = ROOT / "examples/several_devices/transformer.toml"
+CONFIG = ROOT / "benches/network.toml"
 SIZES = {"encoder.layers": 4, "encoder.width": 256, "encoder.feed_forward": 1024}
 PAIRS = 64
 HOSTS = [f"dsokr-bench-{host}" for host in range(2)]

@@ -15,8 +15,8 @@ pub enum Error {
         /// The message, with the place of the error.
         message: String,
     },
-    /// A configuration that cannot be written.
-    #[error("the configuration cannot be written as TOML: {0}")]
+    /// Settings or a value that cannot be written as text, or read from it.
+    #[error("settings or a value cannot be written as text, or read from it: {0}")]
     Serialise(String),
     /// A file or folder that the request names does not exist.
     #[error("{path}: not found{hint}", path = path.display())]

@@ -3,7 +3,7 @@ use std::path::PathBuf;
 use crate::config::candidate_rule::CandidateRule;
 use crate::config::too_good;
 use crate::error::{Error, ensure};
-use crate::run::{Member, QueryRequest, Run};
+use crate::run::{Member, QueryRequest, Run, SplitUse};
 use dsokr_core::{Argument, Processes};
 use dsokr_data::SplitName;
 
@@ -64,7 +64,8 @@ pub fn run(processes: &Processes, arguments: &Arguments) -> Result<(), Error> {
         ensure(runs.members().len() > 1, key, "one model", "several runs, or an ensemble")?;
         let file = None;
         let split = Some(SplitName::Validation);
-        let validation = QueryRequest { file, split, ..request.clone() };
+        let split_use = SplitUse::Weights;
+        let validation = QueryRequest { file, split, split_use, ..request.clone() };
         runs.fit_weights(&validation.predict(processes, &runs, Member::coordinates)?)?;
     }
     let predicted = request.predict(processes, &runs, Member::coordinates)?;

@@ -1,13 +1,12 @@
 //! What the rest of the program asks of a learner.
 
 use dsokr_data::InputKind;
-use smart_default::SmartDefault;
 
 use crate::encoders::WordsRead;
 
 /// The inputs, needs and predictions of a learner, by its settings. Everything that treats learners differently asks
 /// these, and not which learner it is.
-#[derive(Clone, Copy, Debug, PartialEq, SmartDefault)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Abilities<'a> {
     /// The kind of inputs that it reads (default: texts).
     pub reads: InputKind,
@@ -28,15 +27,12 @@ pub struct Abilities<'a> {
     /// false). All of them make the targets and fit; only rank 0 writes, and what the fit returns to the others is
     /// not used.
     pub shares_training: bool,
-    /// Whether it is trained in steps as `[training]` says, with evaluations between them (default: true). A fit
+    /// Whether it is trained in steps as `[training]` says, with evaluations between them (default: false). A fit
     /// without steps is quick: `dsokr sketch` makes one for every sketch size.
-    #[default(true)]
     pub trains_in_steps: bool,
-    /// Whether its fit looks at validation pairs (default: true).
-    #[default(true)]
+    /// Whether its fit looks at validation pairs (default: false).
     pub needs_validation: bool,
-    /// What its fit chooses on validation pairs, as the beginning of a sentence (default: "checkpoints are").
-    #[default(Some("checkpoints are"))]
+    /// What its fit chooses on validation pairs, as the beginning of a sentence such as "checkpoints are" (default: nothing).
     pub chosen_on_validation: Option<&'static str>,
     /// What its fit chooses by predictions for training inputs that it has not seen, likewise (default: nothing).
     pub chosen_on_held_out: Option<&'static str>,

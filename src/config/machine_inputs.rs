@@ -143,8 +143,8 @@ impl MachineInputsConfig {
         match self {
             Self::Ngrams { blocks: all, .. } => {
                 blocks(all.len())?;
-                all.iter().try_for_each(NgramConfig::validate).map_err(dsokr_nn::Error::from)?;
-                Ok(())
+                let mut all = all.iter().enumerate();
+                Ok(all.try_for_each(|(at, block)| block.validate(&format!("{key}.blocks[{at}]")))?)
             }
             Self::Spectra { blocks: all, .. } => {
                 blocks(all.len())?;

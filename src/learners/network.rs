@@ -42,6 +42,10 @@ impl<R: Recipe> Predictor for Network<R> {
         Ok(embed(&self.model, &self.preparation.inputs(split)?, self.batch)?)
     }
 
+    fn knows(&self, split: &Split) -> Result<Vec<bool>, Error> {
+        self.preparation.knows(split)
+    }
+
     fn vector_width(&self) -> Option<usize> {
         self.preparation.vector_width()
     }
@@ -87,6 +91,9 @@ impl<R: Recipe> Learner for R {
             formulas: self.needs_formulas(),
             words: self.words_read(),
             shares_training: true,
+            trains_in_steps: true,
+            needs_validation: true,
+            chosen_on_validation: Some("checkpoints are"),
             weighs_pairs: true,
             ..Abilities::default()
         }

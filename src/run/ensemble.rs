@@ -1,6 +1,7 @@
 //! Ensembles of runs.
 
 use std::borrow::Cow;
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
@@ -18,7 +19,7 @@ use super::coverage::Calibrations;
 use super::placement::Placement;
 use crate::config::masses::CandidateMasses;
 use crate::config::{BeyondConfig, Checked, EncoderTable, IN_ENSEMBLES};
-use crate::decoding::beyond::BeyondSearch;
+use crate::decoding::beyond::{BeyondSearch, Restrictions};
 use crate::decoding::evaluation::{Models, shared_candidates};
 use crate::decoding::filter::MoleculeFacts;
 use crate::error::{Error, ensure};
@@ -53,6 +54,16 @@ pub struct Run {
     pub(super) reranker_of: Option<String>,
     /// The last calibrations of candidate sets.
     pub(super) calibrations: Calibrations,
+}
+
+impl fmt::Debug for Run {
+    fn fmt(&self, out: &mut fmt::Formatter) -> fmt::Result {
+        let members = &self.members;
+        out.debug_struct("Run")
+            .field("members", members)
+            .field("rule", &self.rule)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Run {
@@ -268,7 +279,10 @@ impl Run {
 
     /// The members as models.
     pub(super) fn models<'a>(&'a self, processes: &Processes) -> Models<'a> {
-        let model = |run: &'a Member| (run.name.as_str(), run.decoder());
+        let are_several = self.members.len() > 1;
+        // messages name the members of an ensemble
+        let model =
+            |run: &'a Member| (if are_several { run.name.as_str() } else { "" }, run.decoder());
         Models {
             each: self.members.iter().map(model).collect(),
             rule: self.rule.clone(),
@@ -276,6 +290,7 @@ impl Run {
             shards: self.shards.as_ref(),
             processes: processes.clone(),
             search: self.search.as_ref(),
+            restrictions: Restrictions::default(),
             missing_gold: None,
             mces: false,
             label_scores: true,

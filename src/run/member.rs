@@ -1,6 +1,7 @@
 //! A trained model, which its run has alone or as a member of an ensemble.
 
 use std::borrow::Borrow;
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -52,6 +53,12 @@ pub struct Member {
     pub(super) folder: Option<PathBuf>,
     /// The polarities of the training spectra.
     pub(super) polarities: Polarities,
+}
+
+impl fmt::Debug for Member {
+    fn fmt(&self, out: &mut fmt::Formatter) -> fmt::Result {
+        out.debug_struct("Member").field("name", &self.name).finish_non_exhaustive()
+    }
 }
 
 impl Member {

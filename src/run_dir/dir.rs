@@ -331,8 +331,10 @@ impl RunDir {
     /// Replaces a text file of the run atomically, for [`Predictor::save`](crate::Predictor::save).
     ///
     /// # Errors
-    /// The file system's errors.
+    /// A name that is no plain file name, or that of a file that every run has, such as `data.json`; the file system's
+    /// errors.
     pub fn write_text(&self, name: &str, text: &str) -> Result<(), Error> {
+        check_name(name)?;
         replace(&self.path, name, text)
     }
 
@@ -512,16 +514,25 @@ fn write_card(folder: &Path, config: &Checked, report: Option<&Report>) -> Resul
 /// Checks the names of the files of a preparation.
 fn check_names(files: &[PreparationFile]) -> Result<(), Error> {
     for (at, (name, _)) in files.iter().enumerate() {
-        let is_plain = !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\\']);
-        let is_twice = files[..at].iter().any(|(other, _)| other == name);
-        if !is_plain || is_twice || ALL.contains(name) {
-            let reserved = ALL.join(", ");
-            let message =
-                format!("a preparation's files have plain names, each once, none of {reserved}");
-            return Err(Error::run(name, message));
+        check_name(name)?;
+        if files[..at].iter().any(|(other, _)| other == name) {
+            return Err(Error::run(name, "a preparation has two files of this name"));
         }
     }
     Ok(())
+}
+
+/// Refuses a name that a file of a preparation or of a model cannot have.
+fn check_name(name: &str) -> Result<(), Error> {
+    let is_plain = !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\\']);
+    if is_plain && !ALL.contains(&name) {
+        return Ok(());
+    }
+    let reserved = ALL.join(", ");
+    let message = format!(
+        "files of a preparation and of a model have plain names, none of those of a run: {reserved}"
+    );
+    Err(Error::run(name, message))
 }
 
 /// Writes the files of a preparation into a folder.

@@ -1,4 +1,4 @@
-//! The recommended model for pairs of an input and an output, which nobody has described: what `dsokr.fit` is in Python.
+//! The recommended model for pairs of an input and an output, which nobody has described.
 
 use std::collections::HashMap;
 use std::fs;
@@ -25,8 +25,9 @@ const OUTPUT: &str = "output";
 const WITH_SEVERAL: usize = 100;
 
 /// Trains the recommended model for pairs of an input and an output, and returns it. Inputs are texts; outputs are SMILES,
-/// label sets, rankings, numbers or texts, which of these is found out as `dsokr init` does. A tenth of the pairs is for
-/// validation, and a tenth for the test.
+/// label sets, rankings, numbers or texts, which of these is found out as `dsokr init` does. Outputs such as `"1"` are
+/// numbers, which are predicted as such: name classes otherwise, such as `"class 1"`. A tenth of the pairs is for validation,
+/// and a tenth for the test.
 ///
 /// The files of the run are in a temporary folder, which is removed when the returned run is dropped.
 /// [`write_pairs`] makes a folder that is kept, for a [`Request`] with an observer.

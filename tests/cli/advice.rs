@@ -154,7 +154,10 @@ fn values_at_the_edge_of_their_grid() {
     sandbox.write("ridge.toml", &ridge("[10.0, 100.0, 1000.0]"));
     let text = advice(&sandbox, "ridge.toml", &[]);
     says(&text, &["encoder.lambda = 10 is the smallest of the 3 values tried: try smaller ones"]);
-    says(&text, &["[training] has no effect: a kernel machine does not learn by gradient descent"]);
+    says(
+        &text,
+        &["[training] has no effect: encoder.kind = \"kernel-machine\" is not trained in steps"],
+    );
     let defaults = ["training.epochs=20", "training.batch=32", "training.checkpoint_seconds=60"];
     assert!(!advice(&sandbox, "ridge.toml", &defaults).contains("[training]"));
     for inside in ["[1e-12, 1e-3, 1e4]", "0.001"] {

@@ -73,7 +73,7 @@ impl Learner for NeighboursConfig {
     fn abilities(&self) -> Abilities<'_> {
         let held_out =
             if self.predicts_parts { HeldOutPredictions::Parts } else { HeldOutPredictions::None };
-        Abilities { held_out, trains_in_steps: false, ..Abilities::default() }
+        Abilities { held_out, ..Abilities::default() }
     }
 
     fn prepare<'a>(&'a self, problem: &'a Problem) -> Result<Box<dyn Fit + 'a>, Error> {
@@ -264,7 +264,7 @@ fn a_learner_that_breaks_its_word_is_refused() {
     impl Learner for Promises {
         fn abilities(&self) -> Abilities<'_> {
             let held_out = HeldOutPredictions::Pairs;
-            Abilities { held_out, trains_in_steps: false, ..Abilities::default() }
+            Abilities { held_out, ..Abilities::default() }
         }
 
         fn prepare<'a>(&'a self, _: &'a Problem) -> Result<Box<dyn Fit + 'a>, Error> {
@@ -292,6 +292,64 @@ fn a_learner_that_breaks_its_word_is_refused() {
     config.decoding.held_out = true;
     let error = fit(&config.validate().unwrap(), folder.path("run")).err().unwrap().to_string();
     assert!(error.contains("Fitted::held_out") && error.contains("Abilities::held_out"), "{error}");
+}
+
+/// A model does not replace files that every run has.
+#[test]
+fn a_model_is_kept_beside_the_files_of_a_run() {
+    #[derive(Debug, Serialize, Deserialize)]
+    struct Keeps {
+        name: String,
+    }
+    struct Kept {
+        name: String,
+        width: usize,
+    }
+    impl Learner for Keeps {
+        fn prepare<'a>(&'a self, _: &'a Problem) -> Result<Box<dyn Fit + 'a>, Error> {
+            Ok(Box::new(|targets: &OutputTargets| {
+                let width = targets.space.width();
+                Ok(Fitted::new(Kept { name: self.name.clone(), width }))
+            }))
+        }
+
+        fn load(
+            &self,
+            _: &RunDir,
+            _: &Checked,
+            width: usize,
+            _: &Device,
+        ) -> Result<Box<dyn Predictor>, Error> {
+            Ok(Box::new(Kept { name: self.name.clone(), width }))
+        }
+    }
+    impl Predictor for Kept {
+        fn predict(&self, split: &Split) -> Result<Vec<f32>, Error> {
+            Ok(vec![1.0; split.ids.len() * self.width])
+        }
+
+        fn save(&self, run: &mut RunDir) -> Result<(), Error> {
+            run.write_text(&self.name, "{}")
+        }
+    }
+    register::<Keeps>("keeps").unwrap();
+    let folder = Folder::new();
+    for (at, name) in ["data.json", "../model.json", ".model", "model.json"].iter().enumerate() {
+        let mut config = config(false);
+        config.encoder = EncoderTable::from_learner(Keeps { name: (*name).into() }).unwrap();
+        let run = folder.path(&at.to_string());
+        let fitted = fit(&config.validate().unwrap(), &run);
+        match fitted {
+            Ok(trained) => assert_eq!((*name, trained.path()), ("model.json", run.as_path())),
+            Err(error) => {
+                let error = error.to_string();
+                assert!(error.contains(name) && error.contains("plain names"), "{error}");
+            }
+        }
+        let data = std::fs::read_to_string(run.join("data.json")).unwrap();
+        assert_ne!(data, "{}", "{name}");
+        assert!(!folder.path("model.json").exists());
+    }
 }
 
 /// What a server at an address of this computer answers to `GET`.

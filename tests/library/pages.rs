@@ -54,6 +54,28 @@ fn anchors(page: &str) -> BTreeSet<String> {
     headings.map(anchor).collect()
 }
 
+/// The configurations, sets and programs that the benchmarks name.
+#[test]
+fn every_file_of_a_benchmark_is_there() {
+    let inside = root().join("benches").read_dir().expect("the folder of benchmarks");
+    let is_script = |path: &PathBuf| path.extension().is_some_and(|end| end == "py" || end == "sh");
+    let mut found = 0;
+    for script in inside.map(|entry| entry.expect("an entry").path()).filter(is_script) {
+        let text = read(&script);
+        let words = text.split(|c: char| !(c.is_ascii_alphanumeric() || "_-./".contains(c)));
+        for word in words {
+            let folder = word.split_once('/').map_or("", |(folder, _)| folder);
+            let names_a_file =
+                [".toml", ".tsv", ".py", ".rs"].iter().any(|end| word.ends_with(end));
+            if names_a_file && ["benches", "configs", "datasets", "examples"].contains(&folder) {
+                assert!(root().join(word).exists(), "{}: {word}", script.display());
+                found += 1;
+            }
+        }
+    }
+    assert!(found > 0);
+}
+
 #[test]
 fn every_link_leads_to_a_page_and_a_heading() {
     let mut all = pages("book/src");

@@ -1,8 +1,9 @@
 //! Losses of a distance `√u`, where `u = ‖f − y‖² + r` is the squared distance in a kernel's feature space between a
 //! prediction f and a target y, and r ≥ 0 is the part of the target that no prediction reaches.
 //!
-//! A new loss is a struct of its parameters here that implements [`DistanceLoss`], a variant of the losses of kernel
-//! machines, and a variant of the losses of training.
+//! A loss is a struct of its parameters here that implements [`DistanceLoss`], a variant of the losses of kernel machines,
+//! and a variant of the losses of training; implementations in other crates are used by nothing. A program trains under a
+//! loss of its own in a loop of its own, as `bindings/python/examples/pytorch_loop.py` does.
 //!
 //! ```
 //! use dsokr_core::loss::{DistanceLoss, Huber};
@@ -23,11 +24,14 @@ const NEWTON: usize = 60;
 /// The loss `inner·m (d − m/2) + excess·e + excess_squared·e²` of a distance d with `m = min(d, kink)` and
 /// `e = max(d − kink, 0)`: `inner·d²/2` below the kink, and beyond it the tangent and terms of the excess.
 #[derive(Clone, Copy, Debug, Default)]
-#[allow(missing_docs)]
 pub struct Pieces {
+    /// The distance at which the loss stops being quadratic; infinite where it never does.
     pub kink: f64,
+    /// The factor of `m (d − m/2)`.
     pub inner: f64,
+    /// The factor of e.
     pub excess: f64,
+    /// The factor of e².
     pub excess_squared: f64,
 }
 

@@ -18,6 +18,30 @@ pub fn shorten(value: &str) -> String {
     }
 }
 
+/// Returns a text as XML and HTML hold it between tags. Breaks of lines and tabs become blanks, and characters that XML cannot
+/// hold U+FFFD.
+///
+/// ```
+/// use dsokr_core::message::xml;
+///
+/// assert_eq!(xml("a < b\n& c\u{7}"), "a &lt; b &amp; c\u{fffd}");
+/// ```
+pub fn xml(text: &str) -> String {
+    let mut escaped = String::new();
+    for character in text.chars() {
+        match character {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '\t' | '\n' | '\r' => escaped.push(' '),
+            '\u{fffe}' | '\u{ffff}' => escaped.push('\u{fffd}'),
+            other if other.is_control() => escaped.push('\u{fffd}'),
+            other => escaped.push(other),
+        }
+    }
+    escaped
+}
+
 /// The most texts of a list that a message shows.
 const LISTED: usize = 30;
 

@@ -108,9 +108,6 @@ impl From<dsokr_core::Error> for Error {
     /// Converts an error of the crate of bases, whose settings (those of TF-IDF n-grams, say) are settings of an
     /// encoder too.
     fn from(error: dsokr_core::Error) -> Self {
-        Self::Core(match error {
-            dsokr_core::Error::Io { path, source } => dsokr_core::Error::file(&path, source),
-            other => other.of("encoder."),
-        })
+        Self::Core(error.of("encoder."))
     }
 }

@@ -61,7 +61,8 @@ impl<'a, I> Pairs<'a, I> {
     /// the basis. All have the same weight.
     ///
     /// # Errors
-    /// [`Error::Pairs`] for no inputs, numbers of targets that are no multiple of n, and residuals that are not n.
+    /// [`Error::Pairs`] for no inputs, numbers of targets that are no multiple of n, and residuals that are not n, or not
+    /// finite numbers from 0; an [`Error::Core`] for a target that is not finite.
     pub fn new(inputs: &'a [I], targets: &'a [f32], residuals: &'a [f64]) -> Result<Self, Error> {
         let n = inputs.len();
         if n == 0 {
@@ -73,6 +74,15 @@ impl<'a, I> Pairs<'a, I> {
         }
         if residuals.len() != n {
             return Err(Error::Pairs(format!("{} residuals for {n} inputs", residuals.len())));
+        }
+        dsokr_core::Error::check_finite("targets", targets.len() / n, targets)?;
+        let refused = |residual: &f64| !(residual.is_finite() && *residual >= 0.0);
+        if let Some(pair) = residuals.iter().position(refused) {
+            let residual = residuals[pair];
+            let message = format!(
+                "pair {pair} has a residual of {residual}, expected a finite number from 0"
+            );
+            return Err(Error::Pairs(message));
         }
         Ok(Self { inputs, targets, residuals, weights: &[] })
     }
@@ -264,6 +274,12 @@ pub enum Event<'a> {
         /// Evaluations without improvement.
         evaluations: usize,
     },
+}
+
+impl fmt::Debug for Event<'_> {
+    fn fmt(&self, out: &mut fmt::Formatter) -> fmt::Result {
+        fmt::Display::fmt(self, out)
+    }
 }
 
 impl fmt::Display for Event<'_> {

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use dsokr_core::message::xml;
 use dsokr_core::store::write_atomically;
 
 use super::axis::{Axis, Ruler};
@@ -272,7 +273,7 @@ impl Drawing {
 
     /// A line of text of a size in points, at a point of its baseline, with further attributes.
     pub fn text(&mut self, (x, y): Point, text: &str, size: f64, more: &str) {
-        let text = escape(text);
+        let text = xml(text);
         self.0 +=
             &format!("<text x=\"{x:.2}\" y=\"{y:.2}\" font-size=\"{size}\"{more}>{text}</text>\n");
     }
@@ -281,12 +282,6 @@ impl Drawing {
 fn list(points: &[Point]) -> String {
     let points: Vec<String> = points.iter().map(|(x, y)| format!("{x:.2},{y:.2}")).collect();
     points.join(" ")
-}
-
-/// Text as XML and HTML hold it between tags; control characters become blanks.
-pub fn escape(text: &str) -> String {
-    let text = text.replace(char::is_control, " ");
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
 /// Widths of the printable characters of ASCII in DejaVu Sans, in thousandths of the size of the type.

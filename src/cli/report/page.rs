@@ -2,10 +2,10 @@
 
 use std::fmt::Write;
 
+use dsokr_core::message::xml;
 use dsokr_decode::report::QueryRow;
 use dsokr_molecule::Molecule;
 
-use crate::cli::plot::escape;
 use crate::metrics::metric::Metric;
 use crate::metrics::scores::Scores;
 
@@ -56,8 +56,8 @@ impl Page<'_> {
     /// The page as HTML.
     pub fn html(&self) -> String {
         TEMPLATE
-            .replace("{{title}}", &escape(&self.title))
-            .replace("{{subtitle}}", &escape(&self.subtitle))
+            .replace("{{title}}", &xml(&self.title))
+            .replace("{{subtitle}}", &xml(&self.subtitle))
             .replace("{{metrics}}", &self.metrics())
             .replace("{{figures}}", &self.figures())
             .replace("{{queries}}", &self.queries())
@@ -100,7 +100,7 @@ impl Page<'_> {
             let _ = writeln!(
                 rows,
                 "<tr><td>{}</td><td class=\"number\">{value:.4}</td><td>{}</td></tr>",
-                escape(metric.title()),
+                xml(metric.title()),
                 interval.unwrap_or_default()
             );
         }
@@ -113,7 +113,7 @@ impl Page<'_> {
             return String::new();
         }
         let figure = |(caption, svg): &(&str, String)| {
-            format!("<figure>{svg}<figcaption>{}</figcaption></figure>", escape(caption))
+            format!("<figure>{svg}<figcaption>{}</figcaption></figure>", xml(caption))
         };
         let figures: Vec<String> = self.figures.iter().map(figure).collect();
         format!("<h2>Figures</h2>\n<div class=\"figures\">\n{}\n</div>", figures.join("\n"))
@@ -129,8 +129,8 @@ fn row(query: &Query, drawn: bool) -> String {
         "<tr data-result=\"{result}\"><td>{}</td><td>{}</td><td>{}</td><td>{}</td>\
          <td class=\"number\" data-value=\"{}\">{rank}<br><span class=\"{result}\">{result}</span></td>\
          <td class=\"number\" data-value=\"{first_score}\">{first_score:.4}</td></tr>",
-        escape(id),
-        escape(query.text),
+        xml(id),
+        xml(query.text),
         output(gold, query.gold_label, drawn),
         output(first, first_label, drawn),
         query.rank(),
@@ -146,7 +146,7 @@ fn output(id: &str, label: &str, drawn: bool) -> String {
     format!(
         "{}<div class=\"label\">{}</div><div class=\"soft\">{}</div>",
         drawing.unwrap_or_default(),
-        escape(label),
-        escape(id)
+        xml(label),
+        xml(id)
     )
 }

@@ -50,7 +50,7 @@ const RULES: [Rule; 10] = [
     edge_of_grid,
     reranker_that_loses,
     still_learning,
-    training_of_a_machine,
+    training_without_steps,
     shared_between_splits,
     empty_texts,
     packed_bits,
@@ -248,14 +248,15 @@ fn still_learning(findings: &Findings) -> Result<Option<String>, Error> {
     Ok((falls && whole && last.best).then(line))
 }
 
-/// Settings of gradient descent for a kernel machine.
-fn training_of_a_machine(findings: &Findings) -> Result<Option<String>, Error> {
+/// Settings of gradient descent for a learner without steps.
+fn training_without_steps(findings: &Findings) -> Result<Option<String>, Error> {
     let config = &findings.problem.config;
     let trains = config.encoder.abilities().trains_in_steps;
     let given = config.training.clone().resolved();
     let is_ignored = !trains && given != TrainingConfig::default().resolved();
-    let line = "[training] has no effect: a kernel machine does not learn by gradient descent";
-    Ok(is_ignored.then(|| line.into()))
+    let kind = config.encoder.kind();
+    let line = format!("[training] has no effect: encoder.kind = {kind:?} is not trained in steps");
+    Ok(is_ignored.then_some(line))
 }
 
 /// Sizes that are tried, as multiples of the configuration's.

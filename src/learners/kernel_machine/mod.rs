@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use burn::tensor::Device;
 use dsokr_basis::features::Selected;
-use dsokr_basis::{RowKind, RowSource};
+use dsokr_basis::{Block, RowKind, RowSource};
 use dsokr_core::Processes;
 use dsokr_core::processes::Held;
 use dsokr_data::{Dataset, Inputs};
@@ -36,7 +36,7 @@ use solver::fit_size;
 use crate::config::folds::rest;
 use crate::config::{
     Abilities, Checked, Config, EmbeddingConfig, EncoderTable, HeldOutPredictions,
-    KernelMachineConfig, Lowered, PredictionsConfig,
+    KernelMachineConfig, Lowered, MachineInputsConfig, PredictionsConfig,
 };
 use crate::decoding::evaluator::Evaluator;
 use crate::error::Error;
@@ -148,6 +148,21 @@ impl KernelMachineConfig {
     }
 }
 
+/// Warns where more than half of the training texts have none of the n-grams that are compared.
+fn warn_of_texts_without_ngrams(settings: &KernelMachineConfig, rows: &MachineRows) {
+    let are_ngrams = matches!(settings.inputs, MachineInputsConfig::Ngrams { .. });
+    let MachineRows::Features(rows, _) = rows else { return };
+    let Block::Sparse(rows) = rows.as_ref() else { return };
+    let texts = rows.len();
+    let without = (0..texts).filter(|&row| rows.row(row).0.is_empty()).count();
+    if are_ngrams && settings.kernels.is_empty() && 2 * without > texts {
+        tracing::warn!(
+            "{without} of {texts} training texts have no n-gram that is compared, and share one prediction: lower min_texts, or \
+             compare n-grams of characters (kind = \"across-words\")"
+        );
+    }
+}
+
 /// A kernel machine with its training and validation inputs as rows.
 struct PreparedMachine<'a> {
     settings: &'a KernelMachineConfig,
@@ -184,6 +199,7 @@ impl<'a> PreparedMachine<'a> {
         inputs.fit_kernel(settings, &train, &parts, config.seed)?;
         let inputs = Arc::new(inputs);
         let rows = inputs.training_rows(parts, &train)?;
+        warn_of_texts_without_ngrams(settings, &rows);
         if let Ok((rows, kernel)) = rows.features() {
             kernel.validate(rows.kind())?;
         }

@@ -88,6 +88,7 @@ const OF_OUTPUTS: [Definition; 21] = [
     smaller("mae", "MAE", Needs::Numbers, "Mean absolute error of numbers, averaged over targets")
         .over(Over::Numbers(PredictedNumbers::mae))
         .mean()
+    .in_units()
     .width(10),
     smaller(
         "rmse",
@@ -96,6 +97,7 @@ const OF_OUTPUTS: [Definition; 21] = [
         "Root of the mean squared error of numbers, averaged over targets",
     )
     .over(Over::Numbers(PredictedNumbers::rmse))
+    .in_units()
     .width(10),
     larger(
         "r2",
@@ -124,7 +126,7 @@ const OF_OUTPUTS: [Definition; 21] = [
         "squared_error",
         "squared error",
         Needs::FeatureSpace,
-        "Mean squared distance of answers from the outputs in the kernel's feature space",
+        "Mean squared distance of predictions from the outputs in the kernel's feature space",
     )
     .places(6)
     .width(14),
@@ -151,6 +153,7 @@ const OF_OUTPUTS: [Definition; 21] = [
         "Mean pinball loss of predicted quantiles",
     )
     .heading("pinball")
+    .in_units()
     .places(6)
     .width(11),
     smaller(
@@ -181,6 +184,7 @@ fn of_ranks(metric: &'static RankMetric) -> Definition {
         is_share: metric.is_share,
         heading: metric.in_tables.then_some(metric.title),
         places: metric.places,
+        is_in_units: false,
         width: LEAST_WIDTH,
     }
 }
@@ -203,6 +207,7 @@ const fn smaller(
         is_share: false,
         heading: Some(title),
         places: 4,
+        is_in_units: false,
         width: LEAST_WIDTH,
     }
 }
@@ -241,6 +246,11 @@ impl Definition {
     /// The same, with a wider column in tables.
     const fn width(self, width: usize) -> Self {
         Self { width, ..self }
+    }
+
+    /// The same, of a metric in the unit of the outputs.
+    const fn in_units(self) -> Self {
+        Self { is_in_units: true, ..self }
     }
 
     /// The same, with so many decimal places in tables.

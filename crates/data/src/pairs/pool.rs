@@ -278,6 +278,10 @@ impl Pairs for PoolConfig {
         let rows = self.read(path, columns.chain(label), group, wanted)?;
         rows.grouped_queries(wanted, is_pool_file)
     }
+
+    fn inputs(&self, path: &Path, wanted: &Wanted) -> Result<Split, Error> {
+        self.read(path, [], [], wanted)?.inputs_alone()
+    }
 }
 
 /// Returns whether a file has a text a line and nothing else.
@@ -389,5 +393,11 @@ impl Pairs for MemoryConfig {
         let options = wanted.outputs.table_options(wanted.on_bad_row);
         let table = Table::read_with(path, &columns.collect::<Vec<_>>(), options)?;
         self.paired(wanted.outputs.with_plain_smiles(table)?, wanted).grouped_queries(wanted, false)
+    }
+
+    fn inputs(&self, path: &Path, wanted: &Wanted) -> Result<Split, Error> {
+        let options = wanted.outputs.table_options(wanted.on_bad_row);
+        let table = Table::read_with(path, &[Self::ID, &self.inputs.column], options)?;
+        self.paired(table, wanted).inputs_alone()
     }
 }

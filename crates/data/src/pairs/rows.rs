@@ -168,6 +168,14 @@ impl PairedRows<'_> {
         Ok(Split { queries: Some(split.ids), ids, ..split })
     }
 
+    /// Returns all rows as inputs without outputs, with ids of their own.
+    pub(super) fn inputs_alone(self) -> Result<Split, Error> {
+        let mut table = self.table;
+        let ids = table.column(self.id)?.to_vec();
+        let outputs = vec![None; table.len()];
+        Ok(Split::new(ids, (self.inputs)(&mut table)?, outputs))
+    }
+
     /// Returns the classes of a column as outputs, in the order of their names and with these as ids; and the class of
     /// each row.
     fn classes(&self, features: &ClassFeatures) -> Result<(Cow<'_, Table>, Vec<usize>), Error> {

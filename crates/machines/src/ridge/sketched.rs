@@ -71,7 +71,7 @@ pub struct SketchedFit {
 /// eigenvalues.
 ///
 /// # Errors
-/// The errors of [`fit`](crate::fit()); the errors of the sketch, among them `SketchSize` for m > n.
+/// The errors of [`fit`](crate::fit()); the errors of the sketch, among them [`Error::Value`] for m > n.
 pub fn fit_sketched(
     problem: RidgeProblem<impl IntoKernel>,
     sketch: &InputSketch,

@@ -9,6 +9,8 @@ mod wedges;
 
 use std::fmt::Write;
 
+use dsokr_core::message::xml;
+
 /// A place in pixels, to the right and down.
 type Point = [f64; 2];
 
@@ -18,6 +20,9 @@ const MIDDLE: f64 = 0.36;
 
 /// The smallest side of a drawing without its padding.
 const LEAST: f64 = 40.0;
+
+/// Space around a label at the edge of a drawing, where letters may be wider than they are taken to be.
+const MARGIN: f64 = 4.0;
 
 /// Space below a drawing for its caption.
 const CAPTION: f64 = 28.0;
@@ -58,7 +63,7 @@ pub fn svg_pair(left: (&str, &str), right: (&str, &str)) -> String {
         content += &format!(
             "\n<text x=\"{middle}\" y=\"{base}\" text-anchor=\"middle\" font-family=\"sans-serif\" \
              font-size=\"14\">{}</text>\n",
-            escape(caption)
+            xml(caption)
         );
         x += cell;
     }
@@ -95,7 +100,7 @@ pub fn svg_text(text: &str) -> String {
         svg.push_str(&format!(
             "<text x=\"{LETTER}\" y=\"{}\" font-family=\"sans-serif\" font-size=\"14\">{}</text>\n",
             at * LINE_HEIGHT,
-            escape(line)
+            xml(line)
         ));
     }
     svg + "</svg>\n"
@@ -132,16 +137,23 @@ fn circle(count: usize, step: f64) -> impl Fn(usize) -> Point {
     }
 }
 
+/// Returns the least and the largest coordinate of some points on an axis; of no point +∞ and -∞.
+fn span(points: &[Point], axis: usize) -> (f64, f64) {
+    let axis = points.iter().map(|point| point[axis]);
+    axis.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), x| (low.min(x), high.max(x)))
+}
+
 /// Returns an SVG document around some points, at least one, without its end: the opening tag, and white ground
-/// with `padding` on every side.
-fn opened(points: &[Point], padding: f64) -> String {
+/// with `padding` on every side of the points, and a margin on every side of the corners of `labels`.
+fn opened(points: &[Point], padding: f64, labels: &[Point]) -> String {
     let bounds = |axis: usize| {
-        let (low, high) = points
-            .iter()
-            .map(|point| point[axis])
-            .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), x| (low.min(x), high.max(x)));
+        let (low, high) = span(points, axis);
         let side = (high - low).max(LEAST) + 2.0 * padding;
-        ((low + high - side) / 2.0, side)
+        let start = (low + high - side) / 2.0;
+        let (low, high) = span(labels, axis);
+        let before = (start - low + MARGIN).max(0.0);
+        let behind = (high + MARGIN - start - side).max(0.0);
+        (start - before, side + before + behind)
     };
     let (x, width) = bounds(0);
     let (y, height) = bounds(1);
@@ -180,7 +192,7 @@ fn text(svg: &mut String, [x, y]: Point, size: f64, attributes: &str, text: &str
         svg,
         "  <text x=\"{x:.2}\" y=\"{y:.2}\" font-family=\"sans-serif\" font-size=\"{size}\" \
          text-anchor=\"middle\"{attributes}>{}</text>",
-        escape(text)
+        xml(text)
     );
 }
 
@@ -190,20 +202,4 @@ fn length(svg: &str, attribute: &str) -> f64 {
     let value = element.split(&format!(" {attribute}=\"")).nth(1);
     let value = value.and_then(|rest| rest.split('"').next()).map(|t| t.trim_end_matches("px"));
     value.and_then(|text| text.parse().ok()).unwrap_or(300.0)
-}
-
-/// Returns the text as XML holds it; characters that XML cannot hold become U+FFFD.
-fn escape(text: &str) -> String {
-    let mut escaped = String::new();
-    for character in text.chars() {
-        match character {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '\t' | '\n' | '\r' => escaped.push(' '),
-            '\0'..='\u{1f}' | '\u{fffe}' | '\u{ffff}' => escaped.push('\u{fffd}'),
-            other => escaped.push(other),
-        }
-    }
-    escaped
 }

@@ -267,6 +267,21 @@ fn predictions_of_another_shape_are_refused() {
     assert_eq!(message, "batch = 0: expected at least 1");
 }
 
+/// Targets and residuals of a program's own are looked at before the first step.
+#[test]
+fn targets_that_are_no_numbers_are_refused() {
+    let refused = |targets: &[f32], residuals: &[f64]| {
+        Pairs::new(&["a", "b"], targets, residuals).err().map(|error| error.to_string())
+    };
+    assert_eq!(refused(&[0.0; 4], &[0.0; 2]), None);
+    let target = refused(&[0.0, 0.0, 0.0, f32::NAN], &[0.0; 2]).unwrap();
+    assert!(target.contains("targets, row 1, column 1: NaN"), "{target}");
+    for residual in [-1.0, f64::NAN, f64::INFINITY] {
+        let message = refused(&[0.0; 4], &[0.0, residual]).unwrap();
+        assert!(message.contains(&format!("pair 1 has a residual of {residual}")), "{message}");
+    }
+}
+
 #[test]
 fn pairs_that_do_not_fit_are_refused() {
     let message = |inputs: usize, targets: usize, residuals: usize, weights: &[f64]| {
