@@ -356,7 +356,7 @@ mod tests {
             evaluation.scores.outputs = Some(OutputScores::Rankings(scores));
             evaluation
         };
-        let names = |evaluation: &Evaluation| -> Vec<&str> {
+        let names = |evaluation: &Evaluation| -> Vec<&'static str> {
             Metric::measured_in(&evaluation.scores).map(|(metric, _)| metric.name()).collect()
         };
         assert_eq!(names(&evaluation_of(3)), ["kendall_tau", "exact"]);

@@ -71,15 +71,18 @@ pub const RESAMPLES: usize = 10_000;
 
 /// 95 % confidence intervals, `[low, high]`, of every metric that is known, by its name.
 ///
-/// Percentile bootstrap over queries: of the values that a metric takes on `resamples` draws of as
-/// many queries, with replacement, the interval reaches from the 2.5th to the 97.5th percentile.
-/// Where queries have groups, whose queries are not independent of one another, groups are drawn whole, as many as there are
-/// ([`resampled`]); a single group of several queries has no intervals. All metrics are computed on the same draws, which
-/// depend only on `seed`, the number of queries and their groups. The macro F1 of a resample leaves out labels that are in none of its sets, and an area under a curve those
-/// that all or none of its queries have; where there is no other label, the resample has no area, and a metric that more than
-/// 5 % of the resamples do not have has no interval. A share of 0 or 1, as of classes that are all right, is that of every
-/// resample, and has Wilson's interval ([`wilson_interval`](dsokr_decode::wilson_interval)). An interval that reaches infinity is left out, and so are those of areas where more
-/// than 50,000 scores of labels are known, and those of numbers where queries and targets have more than 50,000.
+/// Percentile bootstrap over queries: of the values that a metric takes on `resamples` draws of as many queries, with
+/// replacement, the interval reaches from the 2.5th to the 97.5th percentile. Where queries have groups, whose queries are not
+/// independent of one another, groups are drawn whole, as many as there are ([`resampled`]); a single group of several queries
+/// has no intervals. All metrics are computed on the same draws, which depend only on `seed`, the number of queries and their
+/// groups.
+///
+/// The macro F1 of a resample leaves out labels that are in none of its sets, and an area under a curve those that all or none
+/// of its queries have. Where there is no other label, the resample has no area, and a metric that more than 5 % of the
+/// resamples do not have has no interval. A share of 0 or 1, as of classes that are all right, is that of every resample, and
+/// has Wilson's interval ([`wilson_interval`](dsokr_decode::wilson_interval)). An interval that reaches infinity is left out,
+/// and so are those of areas where more than 50,000 scores of labels are known, and those of numbers where queries and
+/// targets have more than 50,000.
 ///
 /// # Errors
 /// [`dsokr_core::Error::TooFew`] for no queries and for less than 40 resamples.
@@ -103,11 +106,10 @@ pub fn intervals(
         .filter(is_drawn)
         .filter_map(|metric| Some((metric, metric.summary(evaluation)?)))
         .collect();
-    let drawn =
-        resampled(evaluation.ranks.len(), &evaluation.groups, resamples, seed, |queries| {
-            let queries: Vec<usize> = queries.collect();
-            measured.iter().map(|(_, summary)| summary(&queries)).collect::<Vec<f64>>()
-        })?;
+    let drawn = resampled(queries, &evaluation.groups, resamples, seed, |queries| {
+        let queries: Vec<usize> = queries.collect();
+        measured.iter().map(|(_, summary)| summary(&queries)).collect::<Vec<f64>>()
+    })?;
     let interval = |(at, (metric, _)): (usize, &(Metric, Summary))| {
         let extreme = metric
             .measured(&evaluation.scores)

@@ -53,8 +53,8 @@ pub struct HitsPoint {
 /// Computes hits@k for k = 1, …, `most`, each with a 95 % bootstrap interval over queries; `groups` are those of
 /// [`resampled`](crate::resampled).
 ///
-/// Without groups the resamples equal those of [`bootstrap`](crate::bootstrap), so the points at 1, 5 and 10 agree with it. Missing
-/// gold candidates are never hit. The computation holds resamples × most numbers.
+/// Without groups the resamples equal those of [`bootstrap`](crate::bootstrap), so the points at 1, 5 and 10 agree with
+/// it. Missing gold candidates are never hit. The computation holds resamples × most numbers.
 ///
 /// # Errors
 /// [`Error::OutOfRange`] for `most` = 0; [`Error::TooFew`] for no queries and less than 40 resamples.
