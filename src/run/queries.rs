@@ -8,8 +8,9 @@ use dsokr_core::{Argument, Processes};
 use dsokr_data::{Split, SplitName, input_numbers};
 use dsokr_decode::{CandidateBlocks, Decoded, MissingGold, PerQuery, Pool, Reranker};
 
-use super::{Member, Run, SplitUse};
+use super::{Member, Run, SplitUse, Wanted};
 use crate::config::candidate_rule::CandidateRule;
+use crate::decoding::beyond::{BeyondSearch, Restrictions};
 use crate::decoding::evaluation::{lists_fingerprint, measured_on};
 use crate::error::{Error, ensure};
 use crate::metrics::evaluation::{EvaluatedPool, Evaluation};
@@ -429,5 +430,29 @@ impl Run {
             }
         };
         members.map(evaluate).collect()
+    }
+
+    /// What the molecules have that a `search`, if there is one, finds for queries: what the rule for each query's candidates
+    /// leaves, and where candidates are `wanted` by a filter what it asks of molecules.
+    ///
+    /// # Errors
+    /// Queries that the rule does not read.
+    pub(super) fn restrictions(
+        &self,
+        search: Option<&BeyondSearch>,
+        queries: &PredictedQueries,
+        wanted: Option<&Wanted>,
+    ) -> Result<Restrictions, Error> {
+        if search.is_none() {
+            return Ok(Restrictions::default());
+        }
+        let first = &self.members()[0];
+        let rules = match &queries.rule {
+            Some(rule) => rule.molecules(queries.split(), first.polarities.assumed())?,
+            None => Vec::new(),
+        };
+        let columns = first.candidates.columns();
+        let filter = wanted.map(|wanted| wanted.filter().of_found(columns, wanted.each()));
+        Ok(Restrictions { rules, filter: filter.transpose()? })
     }
 }

@@ -169,7 +169,7 @@ fn the_contract_of_recipes_notices_each_mistake() {
             match with_file(Mistake::None, file, 0) {
                 Ok(()) => assert!(!own, "{file}"),
                 Err(error) => {
-                    let message = format!("{file}: a preparation's files");
+                    let message = format!("{file}: files of a preparation and of a model have plain names");
                     assert!(own && error.to_string().contains(&message), "{error}");
                     refused += 1;
                 }
