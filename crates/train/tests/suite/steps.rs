@@ -229,6 +229,29 @@ fn losses_of_other_devices_are_read_several_at_once() {
     assert_eq!(message, "training.read_every = 0: expected at least 1");
 }
 
+#[test]
+fn a_training_that_diverges_says_what_helps() {
+    let message = |start: f32, learning_rate, clip| {
+        let config = TrainingConfig { learning_rate, clip, warmup: 0, ..TrainingConfig::default() };
+        let config = TrainingConfig { optimizer: OptimizerName::Sgd, epochs: 3, ..config };
+        let problem = Problem::new(config, vec![0], &[0.5; 2]);
+        let model = Model::new(Table::new(&[start, 0.0], 2));
+        problem.train(model, &mut Steps::default()).err().unwrap().to_string()
+    };
+    // no rate helps against what is so before the first step
+    for (start, what) in [(f32::NAN, "the loss is"), (1.2e19, "the gradient of the loss is")] {
+        let message = message(start, 0.01, 1.0);
+        assert!(message.starts_with(&format!("{what} not finite at step 0")), "{message}");
+        assert!(message.contains("look at the inputs"), "{message}");
+        assert!(!message.contains("training."), "{message}");
+    }
+    for clip in [0.0, 1.0] {
+        let message = message(0.1, 1e30, clip);
+        assert!(message.contains("lower training.learning_rate"), "{message}");
+        assert_eq!(message.contains("training.clip"), clip == 0.0, "{message}");
+    }
+}
+
 /// The evaluations that are the best so far.
 struct Bests(Vec<bool>);
 
