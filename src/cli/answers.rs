@@ -1,10 +1,11 @@
 //! Answers to texts, as `search` and `predict` print them.
 
 use dsokr_data::InputKind;
+use dsokr_data::config::{NumberFeatures, OutputFeatures};
 use dsokr_spectra::Spectrum;
 use serde::Serialize;
 
-use crate::config::Abilities;
+use crate::config::{Abilities, Search};
 use crate::decoding::beyond::SearchEnd;
 use crate::decoding::decoder::PredictedOutput;
 use crate::metrics::table::Table;
@@ -143,6 +144,8 @@ pub struct AnswerTable {
     query: QueryColumn,
     /// The names of the cells of a hit.
     cells: Vec<String>,
+    /// The numbers that are predicted as they are, where the data have a column for each.
+    numbers: Option<NumberFeatures>,
     levels: Vec<f64>,
 }
 
@@ -155,7 +158,24 @@ impl AnswerTable {
         };
         let cells = Hit::NAMES.into_iter().chain(runs.columns()).map(String::from).collect();
         let query = QueryColumn::of(runs.config().encoder.abilities());
-        Self { query, cells, levels: levels.to_vec() }
+        let numbers = match &runs.config().output.features {
+            OutputFeatures::Numbers(numbers)
+                if runs.config().decoding.search == Search::Exact && levels.is_empty() =>
+            {
+                Some(numbers.clone())
+            }
+            OutputFeatures::Numbers(_)
+            | OutputFeatures::File(_)
+            | OutputFeatures::Ngrams(_)
+            | OutputFeatures::Substructures(_)
+            | OutputFeatures::Labels(_)
+            | OutputFeatures::Rankings(_)
+            | OutputFeatures::Classes(_)
+            | OutputFeatures::Molecules(_)
+            | OutputFeatures::Graphs(_)
+            | OutputFeatures::Source(_) => None,
+        };
+        Self { query, cells, numbers, levels: levels.to_vec() }
     }
 
     /// The names of its columns. The id of a candidate is called `candidate`, since `id` is that of the query.
@@ -165,13 +185,15 @@ impl AnswerTable {
             "id" => "candidate".to_owned(),
             name => name.to_owned(),
         });
+        let targets = self.numbers.iter().flat_map(NumberFeatures::targets);
+        let numbers = targets.map(|target| format!("predicted {target}"));
         let quantiles = self.levels.iter().map(|level| format!("quantile {level}"));
-        of_query.chain(cells).chain(quantiles).collect()
+        of_query.chain(cells).chain(numbers).chain(quantiles).collect()
     }
 
-    /// The rows of the answer to a query with this id and text, one without a candidate where there is none; the best
-    /// of all outputs has the rank `all` and no id, the molecules that a search found, best first, the rank `new` and, where
-    /// they are candidates, their ids.
+    /// The rows of the answer to a query with this id and text, one without a candidate where there is none. The best
+    /// of all outputs has the rank `all` and no id; the molecules that a search found, best first, have the rank `new` and,
+    /// where they are candidates, their ids. Predicted numbers and quantiles stand in every row.
     pub fn rows(&self, id: &str, text: Option<&str>, answer: &Answer) -> Vec<Vec<String>> {
         let mut lines: Vec<Vec<(&str, String)>> = Vec::new();
         if let Some(best) = &answer.exact {
@@ -200,14 +222,27 @@ impl AnswerTable {
         let query: Vec<String> = [id.to_owned()].into_iter().chain(self.query.cell(text)).collect();
         let quantiles: Vec<String> =
             answer.quantiles.iter().map(|quantile| quantile.value.to_string()).collect();
+        let numbers = self.numbers_of(answer);
         let row = |named: Vec<(&str, String)>| {
             let cell = |name: &String| {
                 let cell = named.iter().find(|(other, _)| other == name);
                 cell.map_or_else(String::new, |(_, cell)| cell.clone())
             };
             let cells = self.cells.iter().map(cell);
-            query.iter().cloned().chain(cells).chain(quantiles.iter().cloned()).collect()
+            let behind = numbers.iter().chain(&quantiles).cloned();
+            query.iter().cloned().chain(cells).chain(behind).collect()
         };
         lines.into_iter().map(row).collect()
+    }
+
+    /// The cells of the predicted numbers, which are empty where none are predicted.
+    fn numbers_of(&self, answer: &Answer) -> Vec<String> {
+        let Some(numbers) = &self.numbers else { return Vec::new() };
+        let mut cells = match &answer.exact {
+            Some(best) => numbers.numbers(&best.label),
+            None => Vec::new(),
+        };
+        cells.resize(numbers.targets().len(), String::new());
+        cells
     }
 }

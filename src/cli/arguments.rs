@@ -169,7 +169,7 @@ impl Texts {
             extensions(|_| true)
         );
         ensure(is_read, "FILE", file.display(), allowed)?;
-        let split = run.read_rows(file, None, None)?;
+        let split = run.read_rows(file)?;
         let all = queries(split.query_ids(), split.inputs);
         let count = all.ids.len();
         let read = move |chosen: Vec<usize>| Ok(all.select(&chosen)?);

@@ -84,9 +84,12 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
 
 /// Draws a comparison, if that is wanted, and prints it.
 fn show(comparison: &RunComparison, arguments: &Arguments) -> Result<(), Error> {
-    if let Some(file) = &arguments.plot {
-        plot::comparison(file, comparison)?;
-    }
+    let drawn = match &arguments.plot {
+        Some(file) => plot::comparison(file, comparison),
+        None => Ok(()),
+    };
+    // it is shown where it cannot be drawn
     let format = if arguments.json { Format::Json } else { arguments.format };
-    print(&comparison.render(format)?)
+    print(&comparison.render(format)?)?;
+    drawn
 }

@@ -2,7 +2,7 @@ use std::path::PathBuf;
 
 use crate::config::candidate_rule::CandidateRule;
 use crate::error::{Error, ensure};
-use crate::run::{Member, QueryRequest};
+use crate::run::{Member, QueryRequest, SplitUse};
 use dsokr_core::{Argument, Processes};
 use dsokr_data::SplitName;
 
@@ -63,10 +63,17 @@ pub fn run(processes: &Processes, arguments: &Arguments) -> Result<(), Error> {
         ensure(runs.members().len() > 1, key, "one model", "several runs, or an ensemble")?;
         let file = None;
         let split = Some(SplitName::Validation);
-        let validation = QueryRequest { file, split, ..request.clone() };
+        let split_use = SplitUse::Weights;
+        let validation = QueryRequest { file, split, split_use, ..request.clone() };
         runs.fit_weights(&validation.predict(processes, &runs, Member::coordinates)?)?;
     }
     let predicted = request.predict(processes, &runs, Member::coordinates)?;
+    if request.file.is_some()
+        && processes.is_first()
+        && let Some(caution) = runs.caution_of_learned(&predicted)?
+    {
+        tracing::warn!("{caution}");
+    }
     if let Some(others) = arguments.pools {
         let pools = runs.pools(&predicted, others as usize)?;
         return shown.show_pools(&pools);

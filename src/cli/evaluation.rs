@@ -113,7 +113,7 @@ impl Shown {
         if let Some(folder) = &self.report {
             report::FOLDER.check(folder)?;
         }
-        self.draw.as_ref().map(|file| check_svg("draw", file)).transpose()?;
+        processes.of_first(|| self.draw.as_ref().map_or(Ok(()), |file| check_svg("draw", file)))?;
         let names = self.names(runs)?;
         let (mut evaluation, decoded) = runs.evaluate(queries)?;
         let first = processes.is_first();

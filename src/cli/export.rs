@@ -4,8 +4,7 @@ use dsokr_core::Argument;
 use dsokr_core::memory::Bytes;
 
 use crate::error::Error;
-use crate::run::{Member, check_output};
-use crate::run_dir::archive;
+use crate::run::{Member, archive, check_output};
 
 use crate::cli::output::{PROGRAM, print};
 

@@ -1,9 +1,11 @@
-use std::fs;
+use std::fs::{self, File};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use dsokr_core::Argument;
+use dsokr_core::random::hash;
 use dsokr_core::store::create_folder;
 use dsokr_fetch::{DataSet, Fetch, FetchedFile, Network, Progress, RemoteFile, Table};
 use indicatif::ProgressBar;
@@ -11,9 +13,9 @@ use serde_json::json;
 
 use crate::cli::output::{self, PROGRAM, print, print_json};
 use crate::cli::signals;
-use crate::error::Error;
-use crate::run::check_output;
-use crate::run_dir::{archive, parent, place_of};
+use crate::error::{Error, ensure};
+use crate::run::{archive, check_output};
+use crate::run_dir::{RunLock, check_link, parent, place_of};
 
 /// Downloads a data set to the data root, where the published configurations find it, or a trained model.
 ///
@@ -33,7 +35,7 @@ pub struct Arguments {
     #[arg(long)]
     out: Option<PathBuf>,
     /// The SHA-256 of the archive of a run, in hexadecimal digits.
-    #[arg(long, value_name = "DIGITS", requires = "archive")]
+    #[arg(long, value_name = "DIGITS", requires = "archive", value_parser = digits)]
     sha256: Option<String>,
     /// A folder that has the downloads already, or the files in them; nothing is downloaded.
     #[arg(long, value_name = "DIR")]
@@ -56,6 +58,16 @@ fn seconds(text: &str) -> Result<f64, String> {
     let allowed = |&seconds: &f64| (0.001..=86_400.0).contains(&seconds);
     let parsed = text.parse().ok().filter(allowed);
     parsed.ok_or_else(|| format!("{text:?}: expected 0.001 to 86400 seconds"))
+}
+
+/// The digits of a SHA-256, before which registries print `sha256:`.
+fn digits(text: &str) -> Result<String, String> {
+    let digits = text.strip_prefix("sha256:").unwrap_or(text);
+    if digits.len() == 64 && digits.chars().all(|c| c.is_ascii_hexdigit()) {
+        Ok(digits.to_owned())
+    } else {
+        Err(format!("{text:?}: expected 64 hexadecimal digits"))
+    }
 }
 
 /// The most bytes of an archive that is downloaded.
@@ -116,11 +128,17 @@ fn network(arguments: &Arguments) -> Network {
 /// Unpacks the archive of a run.
 fn fetch_model(arguments: &Arguments, archive: &str) -> Result<(), Error> {
     if let Some(out) = &arguments.out {
-        check_output("out", out)?;
         // before anything is downloaded
-        place_of("", Some(out), false)?;
+        check_output("out", out)?;
+        check_link("out", out)?;
+        let found = format_args!("{}, which exists", out.display());
+        let allowed = "a new path: a run is unpacked whole, and takes the place of nothing";
+        ensure(!out.exists(), Argument::new("out"), found, allowed)?;
     }
-    let place = |name: &str| place_of(name, arguments.out.as_deref(), false);
+    let place = |name: &str| match &arguments.out {
+        Some(out) => Ok(out.clone()),
+        None => place_of(name, None, false),
+    };
     let is_address = archive.starts_with("https://") || archive.starts_with("http://");
     let (run, sha256) = if is_address {
         let folder = arguments.out.as_deref().map_or(Path::new("runs"), parent);
@@ -130,16 +148,7 @@ fn fetch_model(arguments: &Arguments, archive: &str) -> Result<(), Error> {
         let sha256 = network(arguments).download(&download.remote, &download.file, progress);
         bar.finish_and_clear();
         let sha256 = sha256?;
-        let run = archive::unpack(&download.file, place);
-        // it stays where there was no room for what it holds
-        let is_damaged = matches!(
-            &run,
-            Err(Error::Core(dsokr_core::Error::File { path, .. })) if *path == download.file
-        );
-        if run.is_ok() || is_damaged {
-            download.remove();
-        }
-        (run?, sha256)
+        (download.unpack(place)?, sha256)
     } else {
         let file = Path::new(archive);
         if !file.exists() {
@@ -161,12 +170,15 @@ fn fetch_model(arguments: &Arguments, archive: &str) -> Result<(), Error> {
     ))
 }
 
-/// An archive that is downloaded, beside the run.
+/// An archive that is downloaded, beside the run. One process at a time downloads and unpacks it.
 struct Download {
     remote: RemoteFile,
     /// The folder of the download, which a later call continues.
     folder: PathBuf,
+    /// Archives of two addresses are two files, whatever their names are.
     file: PathBuf,
+    /// None where the file system has no locks, and when the download is dropped.
+    lock: Option<RunLock>,
 }
 
 impl Download {
@@ -178,16 +190,49 @@ impl Download {
         let name = path.rsplit('/').next().filter(plain).unwrap_or(MODEL);
         let folder = beside.join(".fetch");
         create_folder(&folder).map_err(Error::io(&folder))?;
-        let file = folder.join(name);
+        let file = folder.join(format!("{:016x}-{name}", hash(url.as_bytes())));
+        let lock = RunLock::take_of_download(&file)?;
         let most_bytes = MOST_BYTES;
         let (name, url) = (name.to_owned(), url.to_owned());
         let remote = RemoteFile { name, url, sha256, most_bytes, ..RemoteFile::default() };
-        Ok(Self { remote, folder, file })
+        Ok(Self { remote, folder, file, lock })
     }
 
-    /// Removes the download, and its folder if nothing else is in it.
-    fn remove(&self) {
-        let _ = fs::remove_file(&self.file).and_then(|()| fs::remove_dir(&self.folder));
+    /// Unpacks the run, and removes the file. The file stays where there was no room for what it holds.
+    ///
+    /// # Errors
+    /// As [`archive::unpack`]; an error of the file is one of its address, since the file is gone.
+    fn unpack(&self, place: impl FnOnce(&str) -> Result<PathBuf, Error>) -> Result<PathBuf, Error> {
+        let unpacked = match archive::unpack(&self.file, place) {
+            Err(Error::Core(dsokr_core::Error::File { path, message, .. }))
+                if path == self.file =>
+            {
+                let is_page = begins_as_page(&self.file);
+                let page = "a web page (HTML), not the archive of a run: the address of the file itself is needed";
+                let message = if is_page { page.to_owned() } else { message };
+                Err(Error::run(&self.remote.url, message))
+            }
+            Err(error) => return Err(error),
+            Ok(run) => Ok(run),
+        };
+        let _ = fs::remove_file(&self.file);
+        unpacked
+    }
+}
+
+/// Whether a file begins as web pages do, which servers send in the place of files.
+fn begins_as_page(file: &Path) -> bool {
+    let mut start = Vec::new();
+    let read = File::open(file).and_then(|file| file.take(256).read_to_end(&mut start));
+    let start = String::from_utf8_lossy(&start).trim_start().to_ascii_lowercase();
+    read.is_ok() && ["<!doctype html", "<html"].iter().any(|tag| start.starts_with(tag))
+}
+
+impl Drop for Download {
+    /// Removes the folder if nothing is in it. The lock is a file in it.
+    fn drop(&mut self) {
+        drop(self.lock.take());
+        let _ = fs::remove_dir(&self.folder);
     }
 }
 

@@ -7,7 +7,7 @@ use dsokr_data::table::all_extensions;
 use serde_json::{Value, json};
 
 use crate::cli::meant::check_table;
-use crate::cli::output::{print, print_json};
+use crate::cli::output::{print, print_json, quoted};
 use crate::error::{Error, ensure};
 use crate::metrics::table::Table;
 use crate::studies::init::{
@@ -21,7 +21,7 @@ use crate::studies::init::{
 /// the recommended configuration for them, with comments. One row in ten is for validation, and one for the test.
 ///
 /// A file of mass spectra has a row for each spectrum, which names the SMILES of its molecule. It is
-/// divided by molecule into tables beside the configuration, as is a .tsv or .csv table with the columns
+/// divided by molecule into tables beside the configuration, as is a table with the columns
 /// precursor_mz, mzs, intensities and smiles, unless --input, --output or --as says what it holds.
 #[derive(clap::Args)]
 pub struct Arguments {
@@ -175,12 +175,13 @@ fn summary(table: &Path, survey: &Survey, config: &Path) -> String {
     let ask = if survey.reads_vectors() {
         format!("  dsokr predict runs/{name} {table}\n")
     } else if let Some(example) = &input.short_example {
-        format!("  dsokr search runs/{name} {example:?}\n")
+        format!("  dsokr search runs/{name} {}\n", quoted(example))
     } else if input.kind == ColumnKind::Smiles {
         // the first part of a SMILES is none
         String::new()
     } else {
-        format!("  dsokr search runs/{name} {:?}\n", shortened(&input.example, LONGEST_EXAMPLE))
+        let example = shortened(&input.example, LONGEST_EXAMPLE);
+        format!("  dsokr search runs/{name} {}\n", quoted(&example))
     };
     let config = config.display();
     format!(
@@ -338,7 +339,8 @@ fn remarks(survey: &Survey) -> String {
     if !survey.nested.is_empty() {
         let names = survey.nested.join(", ");
         text += &format!(
-            "left out, since their values are objects or lists of several kinds: {names}\n"
+            "left out, since their values are objects, or lists that are not of texts alone or numbers \
+             alone: {names}\n"
         );
     }
     if !survey.repeated.is_empty() {
@@ -368,10 +370,16 @@ fn remarks(survey: &Survey) -> String {
         );
     }
     if !survey.further_learned.is_empty() {
+        let are_molecules = output.kind == ColumnKind::Smiles;
+        let reason = if are_molecules { ", since molecules are the output" } else { "" };
+        let from = if are_molecules && input.kind != ColumnKind::Smiles {
+            format!(", also from molecules by --input {}", output.name)
+        } else {
+            String::new()
+        };
         text += &format!(
-            "left out, since molecules are the output: {} (--output COLUMN learns one of them, also from molecules by --input {})\n",
-            list(&survey.further_learned),
-            output.name
+            "left out{reason}: {} (--output COLUMN learns one of them{from})\n",
+            list(&survey.further_learned)
         );
     }
     if survey.further_texts > 0 {
@@ -500,16 +508,30 @@ fn doubts(column: &Column) -> String {
              as {kind} (--as {name}=numbers reads numbers)\n"
         );
     }
+    if let Some(cell) = &column.zero_in_front {
+        text += &format!(
+            "{name}: cells such as {cell:?} begin with 0 and are read as numbers, since not all have as many digits (--as \
+             {name}=classes reads codes)\n"
+        );
+    }
     let are_labels = matches!(kind, ColumnKind::Labels(_));
     let what = if are_labels { "labels" } else { "classes" };
     for remark in remarks_on_spellings(what, &column.spellings) {
         text += &format!("{name}: {remark}\n");
     }
     if let Some(parts) = &column.reordered {
-        text += &format!(
-            "{name}: cells are the same parts in different orders, {example:?} and others; rankings are written {}\n",
-            rankings(parts)
-        );
+        text += &if matches!(kind, ColumnKind::Rankings(_)) {
+            format!(
+                "{name}: cells such as {example:?} are read as the rank of each item; where they are orders of items, the best \
+                 first, write > between ({})\n",
+                shortened(&parts.join(">"), 40)
+            )
+        } else {
+            format!(
+                "{name}: cells are the same parts in different orders, {example:?} and others; rankings are written {}\n",
+                rankings(parts)
+            )
+        };
     }
     text
 }

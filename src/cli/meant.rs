@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::cli::output::PROGRAM;
 use crate::error::Error;
-use crate::run_dir::archive::is_archive;
+use crate::run::archive::is_archive;
 use dsokr_data::table::TextFormat;
 
 /// Refuses a path that is a table or a run, and no configuration.

@@ -35,6 +35,22 @@ pub fn write_flag(argument: &Argument, f: &mut fmt::Formatter) -> fmt::Result {
     }
 }
 
+/// A text as an argument of a shell, on one line: where it has line breaks or other control characters, these and white space
+/// become single blanks.
+pub fn quoted(text: &str) -> String {
+    let parts = text.split(|c: char| c.is_whitespace() || c.is_control());
+    let line = if text.contains(char::is_control) {
+        parts.filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
+    } else {
+        text.to_owned()
+    };
+    if line.contains(['"', '$', '`', '\\', '!']) {
+        format!("'{}'", line.replace('\'', r"'\''"))
+    } else {
+        format!("\"{line}\"")
+    }
+}
+
 /// A text whose control characters, which terminals obey, are escaped as JSON escapes them, so that JSON stays what
 /// it is. Line breaks and tabs stay.
 fn visible(text: &str) -> Cow<'_, str> {

@@ -12,7 +12,7 @@ use dsokr_nn::Processor;
 use crate::cli::meant::check_runs;
 use crate::config::candidate_rule::CandidateRule;
 use crate::error::Error;
-use crate::run::{QueryRequest, Run};
+use crate::run::{QueryRequest, Run, SplitUse};
 
 /// Which queries are ranked, among which candidates.
 #[derive(clap::Args)]
@@ -114,6 +114,7 @@ impl Queries {
         QueryRequest {
             file: self.file.clone(),
             split: self.split.or(evaluated),
+            split_use: SplitUse::Evaluation,
             query_id: self.query_id.clone(),
             filter_known: self.filter_known,
             candidates: self.candidates.clone(),

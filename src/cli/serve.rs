@@ -1,5 +1,7 @@
+use std::fs;
+use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use dsokr_core::store::ScratchFolder;
 use dsokr_core::{Argument, Processes};
@@ -10,7 +12,8 @@ use crate::cli::output::print;
 use crate::cli::signals;
 use crate::cli::signals::Response;
 use crate::error::Error;
-use crate::run_dir::archive;
+use crate::run::archive;
+use crate::run_dir::name;
 use crate::serve::{Limits, Model, Server, block_on};
 
 /// Serves trained runs: a page to search them, and a JSON API, which GET /api describes.
@@ -42,6 +45,10 @@ pub struct Arguments {
     /// several processes.
     #[arg(long, value_name = "FOLDER")]
     shards: Option<PathBuf>,
+    /// The data root of the texts that explain answers and of the queries that calibrate lists; default: the folder of the
+    /// data that each run was trained on, else the environment variable DSOKR_DATA, else data/.
+    #[arg(long)]
+    data: Option<PathBuf>,
     /// The device: cpu, wgpu, cuda or cuda:NUMBER.
     #[arg(long, default_value_t)]
     device: Processor,
@@ -56,6 +63,7 @@ impl Arguments {
             port,
             allow_host: Vec::new(),
             shards: None,
+            data: None,
             device: Processor::default(),
         }
     }
@@ -63,7 +71,7 @@ impl Arguments {
 
 pub fn run(processes: &Processes, arguments: &Arguments) -> Result<(), Error> {
     let device = arguments.device.open_for(processes)?;
-    let Arguments { runs, shards, .. } = arguments;
+    let Arguments { runs, shards, data, .. } = arguments;
     if let Some(folder) = shards
         && let [_, _, ..] = &runs[..]
     {
@@ -73,19 +81,21 @@ pub fn run(processes: &Processes, arguments: &Arguments) -> Result<(), Error> {
             "absent, for several runs",
         ));
     }
-    let unpacked = ScratchFolder::new().map_err(Error::io(&std::env::temp_dir()))?;
-    let runs = runs.iter().enumerate().map(|(place, run)| {
-        if archive::is_archive(run) {
-            // archives may hold runs of one name
-            let folder = unpacked.path().join(place.to_string());
-            archive::unpack(run, |name| Ok(folder.join(name)))
-        } else {
-            Ok(run.clone())
-        }
-    });
-    let runs: Vec<PathBuf> = runs.collect::<Result<_, Error>>()?;
+    // a machine that serves run directories alone may have no folder for temporary files
+    let scratch = if runs.iter().any(|run| archive::is_archive(run)) {
+        Some(ScratchFolder::new().map_err(|error| unpacking(&std::env::temp_dir(), &error))?)
+    } else {
+        None
+    };
+    let runs = match &scratch {
+        Some(scratch) => unpacked(runs, scratch.path())?,
+        None => runs.clone(),
+    };
     check_runs(&runs)?;
-    let open = |run: &PathBuf| Model::open_shared(processes, run, shards.as_deref(), &device);
+    let open = |run: &PathBuf| {
+        let model = Model::open_shared(processes, run, shards.as_deref(), &device)?;
+        Ok::<_, Error>(model.with_data(data.as_deref()))
+    };
     let models = runs.iter().map(open).collect::<Result<_, _>>()?;
     let limits = Limits { hosts: arguments.allow_host.clone(), ..Limits::default() };
     let server = Server::new_shared(processes, models, limits)?;
@@ -100,4 +110,51 @@ pub fn run(processes: &Processes, arguments: &Arguments) -> Result<(), Error> {
         signals::respond(Response::Leave);
         print(&format!("listening on http://{address}/\n"))
     })
+}
+
+/// Unpacks the archives among runs into the folder `scratch`, and returns all run directories. An archive whose run has
+/// the name of another run gets the name of its file, since requests tell runs apart by their names.
+fn unpacked(runs: &[PathBuf], scratch: &Path) -> Result<Vec<PathBuf>, Error> {
+    let mut folders = Vec::new();
+    for (number, run) in runs.iter().enumerate() {
+        if !archive::is_archive(run) {
+            folders.push(run.clone());
+            continue;
+        }
+        let here = scratch.join(number.to_string());
+        let folder =
+            archive::unpack(run, |name| Ok(here.join(name))).map_err(|error| match error {
+                Error::Core(dsokr_core::Error::Io { path, source })
+                    if path.starts_with(scratch) =>
+                {
+                    unpacking(&path, &source)
+                }
+                other => other,
+            })?;
+        folders.push(folder);
+    }
+    let names: Vec<String> = folders
+        .iter()
+        .map(|folder| name(&folder.canonicalize().unwrap_or_else(|_| folder.clone())))
+        .collect();
+    for (folder, run) in folders.iter_mut().zip(runs).filter(|(_, run)| archive::is_archive(run)) {
+        let own = name(folder);
+        let file = name(run);
+        let file = file.strip_suffix(".zst").unwrap_or(&file);
+        let file = file.strip_suffix(".tar").unwrap_or(file);
+        let is_shared = names.iter().filter(|other| **other == own).count() > 1;
+        if is_shared && !file.is_empty() && file != own {
+            let renamed = folder.with_file_name(file);
+            fs::rename(&*folder, &renamed).map_err(Error::io(&renamed))?;
+            *folder = renamed;
+        }
+    }
+    Ok(folders)
+}
+
+/// The error of the file system where archives are unpacked.
+fn unpacking(path: &Path, error: &io::Error) -> Error {
+    let advice =
+        "archives are unpacked there; the environment variable TMPDIR names a different folder";
+    Error::io(path)(io::Error::new(error.kind(), format!("{error}: {advice}")))
 }

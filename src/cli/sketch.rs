@@ -79,7 +79,7 @@ struct Found {
 }
 
 pub fn run(processes: &Processes, arguments: &Arguments) -> Result<(), Error> {
-    plot::check_svg("plot", &arguments.plot)?;
+    processes.of_first(|| plot::check_svg("plot", &arguments.plot))?;
     let mut configs: Vec<(Checked, DataRoot)> = Vec::new();
     for path in &arguments.configs {
         let config: Checked = Config::load_with(path, &arguments.overrides)?;
@@ -96,10 +96,18 @@ pub fn run(processes: &Processes, arguments: &Arguments) -> Result<(), Error> {
     for (config, root) in &configs {
         study(processes, arguments, config, root, &mut results)?;
     }
-    if processes.is_first() {
-        plot::sketch_sizes(&arguments.plot, &results.curves, &results.leverage)?;
+    let drawn = if processes.is_first() {
+        plot::sketch_sizes(&arguments.plot, &results.curves, &results.leverage)
+    } else {
+        Ok(())
+    };
+    // results of hours are shown where they cannot be drawn
+    if arguments.json {
+        print_json(&results)?;
+    } else {
+        print(&table(&results))?;
     }
-    if arguments.json { print_json(&results) } else { print(&table(&results)) }
+    drawn
 }
 
 /// All curves of a configuration.

@@ -6,7 +6,7 @@ use dsokr_data::config::OnBadRow;
 use dsokr_nn::Processor;
 
 use crate::cli::meant::check_configuration;
-use crate::cli::output::{PROGRAM, print, print_json};
+use crate::cli::output::{PROGRAM, print, print_json, quoted};
 use crate::cli::progress::Progress;
 use crate::cli::{keep_pages, output, plot, signals};
 use crate::config::{Checked, Config, Override};
@@ -128,13 +128,4 @@ pub fn run(processes: &Processes, arguments: &Arguments) -> Result<(), Error> {
         (InputKind::Kernels, _) => format!("{program} evaluate {path} --queries FILE"),
     };
     print(&format!("\n{report}\nrun directory: {path}\ntry: {next}\n{advice}"))
-}
-
-/// A text as an argument of a shell.
-fn quoted(text: &str) -> String {
-    if text.contains(['"', '$', '`', '\\', '!']) {
-        format!("'{}'", text.replace('\'', r"'\''"))
-    } else {
-        format!("\"{text}\"")
-    }
 }

@@ -9,7 +9,7 @@ use dsokr_core::random::{below, generator};
 use dsokr_core::store::check_inside;
 use dsokr_data::{DataRoot, Split};
 use dsokr_decode::{Candidates, PerQuery};
-use dsokr_molecule::ElementCounts;
+use dsokr_molecule::{ElementCounts, formula};
 use dsokr_spectra::{Polarity, Spectrum};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -46,6 +46,28 @@ pub enum CandidateRule {
     /// All candidates.
     #[display("{ALL}")]
     All,
+}
+
+/// Which molecules a rule leaves to a query, be they candidates or not.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum MoleculeRule {
+    /// Those with a mass in Da in one of these ranges.
+    Masses(Vec<[f64; 2]>),
+    /// Those of a formula, which is written without a charge.
+    Formula(String),
+}
+
+impl MoleculeRule {
+    /// Whether a molecule is one of them that has this mass in Da and this formula, with or without a charge.
+    pub fn holds(&self, mass: f64, formula: &str) -> bool {
+        match self {
+            Self::Masses(ranges) => ranges.iter().any(|&[low, high]| (low..=high).contains(&mass)),
+            Self::Formula(required) => {
+                let atoms = formula.find(['+', '-']).map_or(formula, |charge| &formula[..charge]);
+                atoms == required
+            }
+        }
+    }
 }
 
 const MASS: &str = "mass:";
@@ -198,13 +220,13 @@ impl CandidateRule {
             }
             Self::Formula => {
                 let masses = masses.read(candidates)?;
-                let formula = |text: &String| Ok(text.parse::<Spectrum>()?.molecule()?);
+                let atoms = |text: &String| Ok(text.parse::<Spectrum>()?.molecule()?);
                 let formulas: Vec<Result<ElementCounts, dsokr_data::Error>> =
-                    split.inputs.texts()?.par_iter().map(formula).collect();
+                    split.inputs.texts()?.par_iter().map(atoms).collect();
                 let different: HashSet<&ElementCounts> = formulas.iter().flatten().collect();
                 let lists = masses.of_formulas(&different, candidates);
-                let list = |formula| lists.get(&formula).cloned().unwrap_or_default();
-                formulas.into_iter().map(|formula| formula.map(list)).collect()
+                let list = |atoms| lists.get(&atoms).cloned().unwrap_or_default();
+                formulas.into_iter().map(|atoms| atoms.map(list)).collect()
             }
         };
         let named = |(query, list): (usize, List)| {
@@ -212,6 +234,38 @@ impl CandidateRule {
         };
         let lists = lists.into_iter().enumerate().map(named).collect::<Result<Vec<_>, _>>()?;
         Ok(Some(PerQuery::new(&lists, candidates)?))
+    }
+
+    /// The molecules that the rule leaves to each query of a split, which are spectra; none where it leaves all. It is empty
+    /// where the rule asks nothing of molecules. `polarity` is of spectra that do not say theirs.
+    ///
+    /// # Errors
+    /// Queries that are not spectra, or without a formula.
+    pub(crate) fn molecules(
+        &self,
+        split: &Split,
+        polarity: Polarity,
+    ) -> Result<Vec<Option<MoleculeRule>>, Error> {
+        type Rule = Result<Option<MoleculeRule>, dsokr_data::Error>;
+        let rules: Vec<Rule> = match self {
+            Self::Lists(_) | Self::Queries | Self::Sample { .. } | Self::All => Vec::new(),
+            Self::Mass(ppm) => {
+                let default = polarity.protons(1).parse()?;
+                let rule = |text: &String| {
+                    let masses = Ions::of(&text.parse()?, &default).masses(*ppm);
+                    Ok((!masses.is_empty()).then_some(MoleculeRule::Masses(masses)))
+                };
+                split.inputs.texts()?.iter().map(rule).collect()
+            }
+            Self::Formula => {
+                let rule = |text: &String| {
+                    let atoms = text.parse::<Spectrum>()?.molecule()?;
+                    Ok(Some(MoleculeRule::Formula(formula(&atoms))))
+                };
+                split.inputs.texts()?.iter().map(rule).collect()
+            }
+        };
+        Ok(rules.into_iter().collect::<Result<_, _>>()?)
     }
 
     /// The right outputs of each query that are candidates.

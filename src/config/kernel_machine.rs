@@ -41,7 +41,9 @@ pub struct KernelMachineConfig {
     /// other than the square, it is that of `(1/n) Σ ℓ(ĥ(x_i), ψ̃(y_i)) + ½ λ ‖ĥ‖²`: twice the λ of the thesis, equation 5.15,
     /// which has no ½.
     pub lambda: Lambda,
-    /// The way in which one of several λ is chosen; `leave-one-out` where that is known, if left out.
+    /// The way in which one of several λ is chosen; `leave-one-out` where that is known, if left out. Pairs that
+    /// `data.splits.group` keeps together are left out together; else, if most validation outputs are in no training
+    /// pair, the pairs of one output.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lambda_by: Option<LambdaChoice>,
     /// The coordinates of predictions.

@@ -58,7 +58,8 @@ pub enum MachineInputsConfig {
     },
     /// Features that outputs can have too, of texts: parts of molecules or what a graph kernel counts in them, where texts
     /// are SMILES; counts of n-grams; sets of labels; classes; rankings; or numbers; or of graphs, where `data.inputs` are those of the
-    /// same file. N-grams and values of counts that no training text has do not count.
+    /// same file. N-grams, values of exact counts, labels and classes that no training text has count in the norms of kernels, as their
+    /// formulas have it; what is left out as rare (`min_outputs`) does not.
     Features {
         /// The features, with the keys of [`output.features`](#outputfeatures); `column` is that of `data.inputs`.
         // whose tables the reference has there
@@ -143,8 +144,8 @@ impl MachineInputsConfig {
         match self {
             Self::Ngrams { blocks: all, .. } => {
                 blocks(all.len())?;
-                all.iter().try_for_each(NgramConfig::validate).map_err(dsokr_nn::Error::from)?;
-                Ok(())
+                let mut all = all.iter().enumerate();
+                Ok(all.try_for_each(|(at, block)| block.validate(&format!("{key}.blocks[{at}]")))?)
             }
             Self::Spectra { blocks: all, .. } => {
                 blocks(all.len())?;

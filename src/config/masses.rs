@@ -60,6 +60,13 @@ impl Ions {
         };
         Self { mz: spectrum.precursor_mz(), adducts }
     }
+
+    /// The masses in Da that the molecule may have with each adduct, from the least to the largest within so many millionths.
+    pub fn masses(&self, ppm: f64) -> Vec<[f64; 2]> {
+        let range =
+            |adduct: &Adduct| [-ppm, ppm].map(|ppm| adduct.mass(self.mz * (1.0 + ppm * 1e-6)));
+        self.adducts.iter().map(range).collect()
+    }
 }
 
 /// The masses of candidates. Candidates whose labels are not SMILES have none.
@@ -101,8 +108,7 @@ impl Masses {
             return (0..count as u32).collect();
         }
         let mut list = Vec::new();
-        for adduct in &ions.adducts {
-            let [low, high] = [-ppm, ppm].map(|ppm| adduct.mass(ions.mz * (1.0 + ppm * 1e-6)));
+        for [low, high] in ions.masses(ppm) {
             list.extend(self.between(low, high));
         }
         list.sort_unstable();

@@ -31,10 +31,11 @@ pub struct Answer {
     /// The best candidates, best first. Duplicates are one hit.
     #[serde(rename = "candidates")]
     pub hits: Vec<Hit>,
-    /// What is doubtful about the query, such as a spectrum of a polarity that the model was not trained on.
+    /// What is doubtful about the query, such as a text of which the model knows no part, or a spectrum of a polarity that it
+    /// was not trained on.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub cautions: Vec<String>,
-    /// The gap of the best candidate of all, wanted or not.
+    /// The gap of the best candidate of all, wanted or not; absent of a query of which the model knows no part.
     #[serde(skip)]
     pub gap: Option<f32>,
 }

@@ -11,7 +11,7 @@ use dsokr_train::Validation;
 
 use crate::config::masses::CandidateMasses;
 use crate::config::{Checked, Search};
-use crate::decoding::beyond::BeyondSearch;
+use crate::decoding::beyond::{BeyondSearch, Restrictions};
 use crate::decoding::decoder::Decoder;
 use crate::decoding::evaluation::{
     Models, has_gold, lists_fingerprint, measured_on, report, shared_candidates,
@@ -195,7 +195,15 @@ impl<'a> Evaluator<'a> {
 
     fn evaluate_by(&self, name: SplitName, z: &[f32], models: Models) -> Result<Evaluation, Error> {
         let z = self.config().decoding.scaled(z, models.decoder().candidates.dim())?;
-        let models = Models { processes: self.processes.clone(), ..models };
+        let restrictions = match (models.search, &self.config().evaluation.candidates) {
+            (Some(_), Some(rule)) => {
+                let polarity = self.problem.polarities()?.assumed();
+                let rules = rule.molecules(self.split(name), polarity)?;
+                Restrictions { rules, filter: None }
+            }
+            (Some(_), None) | (None, _) => Restrictions::default(),
+        };
+        let models = Models { processes: self.processes.clone(), restrictions, ..models };
         Ok(models.evaluate(self.split(name), &[z], self.pool(name))?.0)
     }
 

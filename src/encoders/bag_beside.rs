@@ -48,6 +48,13 @@ impl<P: Prepare> Prepare for BothInputs<P> {
         Ok(self.0.inputs(split)?.into_iter().zip(self.1.inputs(split)?).collect())
     }
 
+    fn knows(&self, split: &Split) -> Result<Vec<bool>, Error> {
+        let bag = self.0.knows(split)?;
+        let beside = self.1.knows(split)?;
+        // as many as of the other, or none where every text says something to it
+        Ok(beside.into_iter().zip(bag).map(|(beside, bag)| beside || bag).collect())
+    }
+
     fn files(&self) -> Result<Vec<(&'static str, String)>, Error> {
         Ok([self.0.files()?, self.1.files()?].concat())
     }

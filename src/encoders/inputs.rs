@@ -42,6 +42,16 @@ pub trait Prepare: Sized + Send + Sync {
     /// Texts or vectors that cannot be prepared.
     fn inputs(&self, split: &Split) -> Result<Vec<Self::Input>, Error>;
 
+    /// Whether each text of a split has a part that the training texts have, so that the encoder can tell something of it
+    /// (default: empty, as every input has).
+    ///
+    /// # Errors
+    /// As [`inputs`](Self::inputs).
+    fn knows(&self, split: &Split) -> Result<Vec<bool>, Error> {
+        let _ = split;
+        Ok(Vec::new())
+    }
+
     /// Number of columns of the vectors that it prepares (default: none, for texts).
     fn vector_width(&self) -> Option<usize> {
         None
@@ -213,6 +223,15 @@ pub trait PrepareRows: Send + Sync {
         self.rows(split)
     }
 
+    /// Whether each input of a split has a part that the training inputs have (default: empty, as every input has).
+    ///
+    /// # Errors
+    /// As [`rows`](Self::rows).
+    fn knows(&self, split: &Split) -> Result<Vec<bool>, Error> {
+        let _ = split;
+        Ok(Vec::new())
+    }
+
     /// The kernel of the rows (default: the one of the configuration).
     fn kernel(&self, configured: &Kernel) -> Arc<dyn OutputKernel> {
         Arc::new(configured.clone())
@@ -254,6 +273,12 @@ impl NgramInputs {
     pub(crate) fn read(text: &str, path: &Path) -> Result<Self, Error> {
         Ok(Self(TfIdf::from_json(text, path).map_err(dsokr_nn::Error::from)?))
     }
+
+    /// Whether each text of a split has an n-gram of the training texts.
+    fn known(&self, split: &Split) -> Result<Vec<bool>, Error> {
+        let texts = split.inputs.texts()?.par_iter();
+        Ok(texts.map(|text| !self.0.transform(text).is_empty()).collect())
+    }
 }
 
 impl PrepareRows for NgramInputs {
@@ -267,6 +292,10 @@ impl PrepareRows for NgramInputs {
 
     fn rows<'s>(&self, split: &'s Split) -> Result<Cow<'s, Features>, Error> {
         Ok(Cow::Owned(Features::Sparse(self.0.rows(split.inputs.texts()?)?)))
+    }
+
+    fn knows(&self, split: &Split) -> Result<Vec<bool>, Error> {
+        self.known(split)
     }
 }
 
@@ -285,6 +314,10 @@ impl Prepare for NgramInputs {
         let rows: Vec<SparseRow> = texts.map(|text| self.0.transform(text)).collect();
         warn_unknown(rows.iter().filter(|row| row.is_empty()).count(), rows.len());
         Ok(rows)
+    }
+
+    fn knows(&self, split: &Split) -> Result<Vec<bool>, Error> {
+        self.known(split)
     }
 
     fn files(&self) -> Result<Vec<(&'static str, String)>, Error> {

@@ -69,8 +69,8 @@ impl Recipe for NgramBagConfig {
     fn validate(&self) -> Result<(), Error> {
         let key = "encoder.ngrams";
         ensure(!self.ngrams.is_empty(), key, "[]", "at least one block of n-grams")?;
-        let mut blocks = self.ngrams.iter();
-        blocks.try_for_each(NgramConfig::validate).map_err(dsokr_nn::Error::from)?;
+        let mut blocks = self.ngrams.iter().enumerate();
+        blocks.try_for_each(|(at, block)| block.validate(&format!("{key}[{at}]")))?;
         Ok(self.bag().validate("ngram_dropout")?)
     }
 

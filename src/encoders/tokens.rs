@@ -71,6 +71,10 @@ impl Prepare for PretrainedInputs {
         tokenise(split, |text| self.reader.encode(text))
     }
 
+    fn knows(&self, split: &Split) -> Result<Vec<bool>, Error> {
+        known(split, |text| self.reader.encode(text))
+    }
+
     fn files(&self) -> Result<Vec<(&'static str, String)>, Error> {
         Ok(self.model.files())
     }
@@ -138,6 +142,10 @@ impl Prepare for TokenInputs {
         tokenise(split, |text| self.tokens.encode(text, self.max_length))
     }
 
+    fn knows(&self, split: &Split) -> Result<Vec<bool>, Error> {
+        known(split, |text| self.tokens.encode(text, self.max_length))
+    }
+
     fn files(&self) -> Result<Vec<(&'static str, String)>, Error> {
         Ok(vec![(TOKENIZER, self.tokens.json.clone())])
     }
@@ -181,6 +189,19 @@ fn tokenise(
     }
     warn_unknown(unknown, texts.len());
     all.finish().map_err(Error::io(&std::env::temp_dir()))
+}
+
+/// Whether each text of a split has more tokens than the empty text.
+fn known(
+    split: &Split,
+    encode: impl Fn(&str) -> Result<(Vec<u32>, bool), dsokr_nn::Error> + Sync,
+) -> Result<Vec<bool>, Error> {
+    let (empty, _) = encode("")?;
+    let is_known = |text: &String| Ok(encode(text)?.0.len() > empty.len());
+    // a parallel collection into a `Result` would give any thread's error
+    let known: Vec<Result<bool, dsokr_nn::Error>> =
+        split.inputs.texts()?.par_iter().map(is_known).collect();
+    Ok(known.into_iter().collect::<Result<_, _>>()?)
 }
 
 fn check(config: &TokenInputsConfig) -> Result<(), Error> {

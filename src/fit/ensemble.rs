@@ -15,7 +15,7 @@ use crate::config::{Checked, EnsembleConfig, MemberWeights};
 use crate::decoding::evaluation::report;
 use crate::error::Error;
 use crate::fit::advice::{AdvisedMember, of_ensemble};
-use crate::run::{Member, QueryRequest, Run};
+use crate::run::{Member, QueryRequest, Run, SplitUse};
 use crate::run_dir::candidates::settle;
 use crate::run_dir::{
     MEMBERS, MeasuredOn, RULE, Record, Report, RunDir, inner, place_of, replace_json,
@@ -161,7 +161,8 @@ fn evaluate(
     let mut run = Run::open_members(path, request.config, &request.root, &device)?;
     run.rule = settings.combination.clone();
     let predict = |run: &Run, name| {
-        let request = QueryRequest { split: Some(name), ..QueryRequest::default() };
+        let split_use = SplitUse::Other;
+        let request = QueryRequest { split: Some(name), split_use, ..QueryRequest::default() };
         request.predict(&Processes::default(), run, Member::coordinates)
     };
     let name = request.config.evaluation.split;

@@ -60,8 +60,8 @@ pub struct Trained {
     /// Advice on the configuration and the data, a line each, where some applies; none for a run that
     /// was complete before.
     pub advice: Vec<String>,
-    /// A validation text of one short line, for a first search; none where there is none, or inputs are not plain texts,
-    /// and for a run that was complete before.
+    /// A short validation text, of one line where there is one, for a first search; none where there is none, or inputs are
+    /// not plain texts, and for a run that was complete before.
     pub example: Option<String>,
 }
 

@@ -33,16 +33,15 @@ pub(super) fn log_targets(targets: &OutputTargets, evaluator: &Evaluator, starte
 /// The most characters of a text that is shown as an example.
 const SHORT: usize = 160;
 
-/// A validation text of one short line.
+/// A short validation text, of one line where there is one.
 pub(super) fn example(problem: &Problem) -> Option<String> {
     if problem.config.encoder.abilities().spectra {
         return None;
     }
     let texts = problem.dataset.validation.inputs.texts().ok()?;
-    let is_short = |text: &&String| {
-        !text.trim().is_empty() && !text.contains('\n') && text.chars().count() <= SHORT
-    };
-    texts.iter().find(is_short).cloned()
+    let is_short = |text: &&String| !text.trim().is_empty() && text.chars().count() <= SHORT;
+    let is_short_line = |text: &&String| is_short(text) && !text.contains('\n');
+    texts.iter().find(is_short_line).or_else(|| texts.iter().find(is_short)).cloned()
 }
 
 /// Tells the observer and the log of a model without steps what its metrics are on the validation split, and how long its fit

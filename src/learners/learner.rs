@@ -248,6 +248,16 @@ pub trait Predictor: Any + Send + Sync {
     /// Inputs that cannot be prepared.
     fn predict(&self, split: &Split) -> Result<Vec<f32>, Error>;
 
+    /// Whether it knows some part of each input of a split, such as a word: the prediction for another input says nothing of
+    /// it (default: empty, as every input says something).
+    ///
+    /// # Errors
+    /// Inputs that cannot be prepared.
+    fn knows(&self, split: &Split) -> Result<Vec<bool>, Error> {
+        let _ = split;
+        Ok(Vec::new())
+    }
+
     /// Number of columns of the vectors that it reads (default: none, where it reads no vectors or does not say).
     fn vector_width(&self) -> Option<usize> {
         None

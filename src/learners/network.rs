@@ -42,6 +42,10 @@ impl<R: Recipe> Predictor for Network<R> {
         Ok(embed(&self.model, &self.preparation.inputs(split)?, self.batch)?)
     }
 
+    fn knows(&self, split: &Split) -> Result<Vec<bool>, Error> {
+        self.preparation.knows(split)
+    }
+
     fn vector_width(&self) -> Option<usize> {
         self.preparation.vector_width()
     }

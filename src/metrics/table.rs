@@ -126,6 +126,8 @@ pub(crate) fn places(value: f64) -> usize {
         size if size >= 100.0 => 1,
         size if size >= 10.0 => 2,
         size if size >= 0.01 || size == 0.0 => 4,
+        // what is smaller is an error of rounding
+        size if (1e-15..1e-4).contains(&size) => (2.0 - size.log10().floor()) as usize,
         _ => 6,
     }
 }

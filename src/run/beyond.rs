@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use super::Member;
+use super::{Member, PredictedQueries, Run, Wanted};
 use crate::config::BeyondConfig;
-use crate::decoding::beyond::{BeyondSearch, Placer};
+use crate::decoding::beyond::{BeyondSearch, Placer, Restrictions};
 use crate::error::Error;
 use crate::targets::OutputSpace;
 
@@ -19,6 +19,32 @@ impl Member {
             )
         };
         self.folder.as_deref().ok_or_else(wrong)
+    }
+}
+
+impl Run {
+    /// What the molecules have that a `search`, if there is one, finds for queries: what the rule for each query's candidates
+    /// leaves, and where candidates are `wanted` by a filter what it asks of molecules.
+    ///
+    /// # Errors
+    /// Queries that the rule does not read.
+    pub(super) fn restrictions(
+        &self,
+        search: Option<&BeyondSearch>,
+        queries: &PredictedQueries,
+        wanted: Option<&Wanted>,
+    ) -> Result<Restrictions, Error> {
+        if search.is_none() {
+            return Ok(Restrictions::default());
+        }
+        let first = &self.members()[0];
+        let rules = match &queries.rule {
+            Some(rule) => rule.molecules(queries.split(), first.polarities.assumed())?,
+            None => Vec::new(),
+        };
+        let columns = first.candidates.columns();
+        let filter = wanted.map(|wanted| wanted.filter().of_found(columns, wanted.each()));
+        Ok(Restrictions { rules, filter: filter.transpose()? })
     }
 }
 

@@ -10,7 +10,7 @@ use dsokr_decode::{MissingGold, RankedHits};
 
 use super::coverage::{CalibratingQueries, CalibratingQuery, CandidateSet, CandidateSets, FIRST};
 use super::held_out::Reason;
-use super::{Answer, Member, PredictedQueries, Run};
+use super::{Answer, Member, PredictedQueries, Run, SplitUse, cautions};
 use crate::config::candidate_rule::CandidateRule;
 use crate::decoding::answer::distinct;
 use crate::decoding::evaluation::Models;
@@ -54,7 +54,8 @@ impl Run {
     /// outputs that are not candidates count as missed.
     ///
     /// # Errors
-    /// [`dsokr_core::Error::Value`] where nothing is held out; errors of reading the data; a query without a list.
+    /// [`dsokr_core::Error::Value`] where nothing is held out, and for outputs that are numbers; errors of reading the data; a
+    /// query without a list.
     pub fn calibrating_queries(
         &self,
         processes: &Processes,
@@ -66,6 +67,11 @@ impl Run {
         let allowed = "absent: the predicted quantiles say it";
         let quantiles = config.encoder.abilities().levels.is_some();
         ensure(!quantiles, "coverage", "given, of a model of quantiles", allowed)?;
+        let numbers = config.output.features.are_numbers();
+        let allowed = "absent: the number of a new row is a candidate by accident only; a kernel machine whose \
+                       encoder.solver.loss is pinball predicts quantiles of a number, and a few numbers that recur can be \
+                       classes (output.features.kind)";
+        ensure(!numbers, "coverage", "given, of a model of numbers", allowed)?;
         let in_memory = matches!(config.data.source, DataSource::Memory(_));
         if file.is_none() && (in_memory || !config.data.has_validation()) {
             return self.unseen_calibration(among, data);
@@ -82,7 +88,7 @@ impl Run {
         };
         let read = |run: &Member| match file {
             Some(file) => run.read_queries_with(file, None, data, Some(MissingGold::RankInfinity)),
-            None => run.read_split(SplitName::Validation, data),
+            None => run.read_split_for(SplitName::Validation, data, SplitUse::Calibration),
         };
         let queries = self.predict(processes, read, among)?;
         let caution = self.caution(chosen, file.is_none());
@@ -184,18 +190,24 @@ impl Run {
         loop {
             // the scores of molecules beyond the candidates are not calibrated
             let answers = self.distinct_by(None, queries, 0..looked, None)?;
-            let size = |answer: &Answer| {
-                sets.size(&answer.hits.iter().map(|hit| hit.score).collect::<Vec<f32>>())
-            };
-            let sizes: Vec<usize> = answers.iter().map(size).collect();
+            let scores = |answer: &Answer| answer.hits.iter().map(|hit| hit.score).collect();
+            let scores: Vec<Vec<f32>> = answers.iter().map(scores).collect();
+            let sizes: Vec<usize> = scores.iter().map(|scores| sets.size(scores)).collect();
             let open = sizes.iter().any(|&size| size >= looked);
             if !open || looked >= all {
-                let set = |(mut answer, size): (Answer, usize)| {
+                let caution = |(scores, &size): (&Vec<f32>, &usize)| {
+                    let is_unlikely = !scores.is_empty() && sets.likely(scores) == 0;
+                    Vec::from_iter(is_unlikely.then(|| CandidateSet::unlikely_caution(size)))
+                };
+                let cautions: Vec<Vec<String>> = scores.iter().zip(&sizes).map(caution).collect();
+                cautions::log(&cautions, queries.split().names());
+                let set = |((mut answer, size), cautions): ((Answer, usize), Vec<String>)| {
                     let whole = size <= most;
                     answer.hits.truncate(size.min(most));
+                    answer.cautions.extend(cautions);
                     CandidateSet { answer, whole }
                 };
-                return Ok(answers.into_iter().zip(sizes).map(set).collect());
+                return Ok(answers.into_iter().zip(sizes).zip(cautions).map(set).collect());
             }
             looked = looked.saturating_mul(4).min(all);
         }

@@ -262,7 +262,7 @@ fn same_molecules(all: &Candidates, start: usize) -> Vec<Option<String>> {
 }
 
 const OUTPUT: OutputFolder =
-    OutputFolder { argument: "out", holds: "shards only", is_own: Shards::is_file };
+    OutputFolder { argument: "out", holds: "shards only", is_own: Shards::is_file, always: &[] };
 
 /// The shards that [`shard_candidates`] has written.
 #[derive(Clone, Debug, PartialEq, Eq)]

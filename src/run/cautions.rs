@@ -1,9 +1,9 @@
-//! Which candidates a search ranks where nobody says it, and what is doubtful about queries that are spectra.
+//! Which candidates a search ranks where nobody says it, and what is doubtful about queries.
 
 use std::collections::BTreeMap;
 
 use dsokr_data::Split;
-use dsokr_decode::PerQuery;
+use dsokr_decode::{PerQuery, Reranker};
 use dsokr_spectra::Spectrum;
 
 use super::Run;
@@ -12,6 +12,9 @@ use crate::error::{Error, ensure};
 
 /// Millionths of the precursor's m/z in which a search looks for molecules by default.
 const PPM: f64 = 10.0;
+
+/// The caution about a text of which the model knows no part, such as a word.
+const UNKNOWN: &str = "the model knows no part of this text: the order means nothing";
 
 impl Run {
     /// The rule that a search goes by: the one that is given, else for a model of spectra whose candidates are
@@ -77,24 +80,65 @@ impl Run {
         Ok(())
     }
 
-    /// What is doubtful about each query of a split under a rule that gave these lists, which is logged too; empty for
-    /// queries that are not spectra.
+    /// Whether no member knows any part of each query, which the members read as these splits: the prediction for it says
+    /// nothing of it. Empty where every query says something to a member, and for pairs of the data, which are evaluated.
+    ///
+    /// # Errors
+    /// Texts that cannot be prepared.
+    pub(super) fn unknown(&self, splits: &[Split]) -> Result<Vec<bool>, Error> {
+        let first = &splits[0];
+        let Ok(texts) = first.inputs.texts() else { return Ok(Vec::new()) };
+        if first.outputs.iter().any(Option::is_some) {
+            return Ok(Vec::new());
+        }
+        // queries that are coordinates have empty texts
+        let mut unknown: Vec<bool> = texts.iter().map(|text| !text.is_empty()).collect();
+        for (member, split) in self.members.iter().zip(splits) {
+            // a reranker compares words with candidates by itself
+            let has_words = member.reranker.as_ref().is_some_and(Reranker::reads_texts);
+            if has_words || !unknown.contains(&true) {
+                return Ok(Vec::new());
+            }
+            let known = member.predictor.knows(split)?;
+            if known.is_empty() {
+                return Ok(Vec::new());
+            }
+            for (unknown, known) in unknown.iter_mut().zip(known) {
+                *unknown &= !known;
+            }
+        }
+        Ok(unknown)
+    }
+
+    /// What is doubtful about each query of a split under a rule that gave these lists, which is logged too: that it is
+    /// `unknown`, and of spectra what their precursors say. Empty where nothing is.
     pub(super) fn cautions(
         &self,
         split: &Split,
+        unknown: &[bool],
         rule: Option<&CandidateRule>,
         lists: Option<&PerQuery>,
     ) -> Vec<Vec<String>> {
         let spectra = self.config().encoder.abilities().spectra;
-        let Some(texts) = split.inputs.texts().ok().filter(|_| spectra) else { return Vec::new() };
-        let caution = |(query, text): (usize, &String)| {
-            let Ok(spectrum) = text.parse::<Spectrum>() else { return Vec::new() };
-            let polarity = self.polarity_caution(&spectrum);
-            let candidates = lists.map_or(usize::MAX, |lists| lists.list(query).len());
-            let candidates = candidates_caution(&spectrum, rule, candidates);
-            polarity.into_iter().chain(candidates).collect()
+        let spectra = split.inputs.texts().ok().filter(|_| spectra);
+        if spectra.is_none() && !unknown.contains(&true) {
+            return Vec::new();
+        }
+        let caution = |query: usize| {
+            let mut cautions = Vec::new();
+            if unknown.get(query) == Some(&true) {
+                cautions.push(UNKNOWN.to_owned());
+            }
+            if let Some(texts) = spectra
+                && let Ok(spectrum) = texts[query].parse::<Spectrum>()
+            {
+                let candidates = lists.map_or(usize::MAX, |lists| lists.list(query).len());
+                cautions.extend(self.polarity_caution(&spectrum));
+                cautions.extend(candidates_caution(&spectrum, rule, candidates));
+            }
+            cautions
         };
-        let cautions: Vec<Vec<String>> = texts.iter().enumerate().map(caution).collect();
+        let cautions: Vec<Vec<String>> = (0..split.ids.len()).map(caution).collect();
         log(&cautions, split.names());
         cautions
     }
@@ -140,7 +184,7 @@ fn candidates_caution(
 }
 
 /// Logs each caution once, with the number of queries that it is about and the first of them.
-fn log(cautions: &[Vec<String>], names: &[String]) {
+pub(super) fn log(cautions: &[Vec<String>], names: &[String]) {
     let mut queries: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for (cautions, name) in cautions.iter().zip(names) {
         for caution in cautions {

@@ -10,6 +10,39 @@ use super::Member;
 use crate::error::Error;
 use crate::run_dir::{changed_tables, learned_tables};
 
+/// What a split is read for, which tells what helps where it may not be read: where the table that it is drawn from has changed
+/// since the training.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SplitUse {
+    /// An evaluation, of which queries in a file may take the place.
+    #[default]
+    Evaluation,
+    /// The weights of members, which a caller asks for by an argument.
+    Weights,
+    /// The calibration of sets of candidates.
+    Calibration,
+    /// Anything else.
+    Other,
+}
+
+impl SplitUse {
+    /// What to do in the place of reading the split, in words that end before "or train again"; empty where there is nothing else.
+    fn remedy(self) -> String {
+        match self {
+            Self::Evaluation => {
+                let queries = Argument::new("queries").with("FILE");
+                format!("give a table of your own by {queries}, or ")
+            }
+            Self::Weights => format!("leave out {}, or ", Argument::new("fit-weights")),
+            Self::Calibration => {
+                "calibrate on a table of your own, as `dsokr predict --calibration FILE` does, or "
+                    .to_owned()
+            }
+            Self::Other => String::new(),
+        }
+    }
+}
+
 impl Member {
     /// Refuses a split that is drawn from a table which has changed since the training: its pairs may be pairs that the run has
     /// learned from. Warns where no split is drawn anew, where other tables have changed, for the training split, and where the
@@ -22,6 +55,7 @@ impl Member {
         name: SplitName,
         data: Option<&Path>,
         root: &DataRoot,
+        split_use: SplitUse,
     ) -> Result<(), Error> {
         let changed = self.changed_tables(root)?;
         let (Some(run), false) = (&self.folder, changed.is_empty()) else { return Ok(()) };
@@ -46,11 +80,9 @@ impl Member {
             }
             (true, SplitName::Validation | SplitName::Test) if is_elsewhere => learned,
             (true, SplitName::Validation | SplitName::Test) => {
-                let queries = Argument::new("queries").with("FILE");
-                let calibration = Argument::new("calibration").with("FILE");
+                let remedy = split_use.remedy();
                 let message = format_args!(
-                    "the data have changed since the training ({tables}): {learned}; give a table of your own by {queries}, for \
-                     sets of candidates by {calibration}, or train again"
+                    "the data have changed since the training ({tables}): {learned}; {remedy}train again"
                 );
                 return Err(Error::run(run, message));
             }

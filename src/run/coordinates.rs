@@ -25,21 +25,18 @@ const CONSTANTS: &str = "constants.npy";
 const MODEL: &str = "model.onnx";
 /// The folder of what makes the inputs of [`MODEL`].
 const INPUTS: &str = "inputs";
-/// Every export has this file.
 const TABLE: &str = "candidates.tsv";
 
-/// The folder of an export. One without the table of candidates is none, and may be where an encoder was read from.
-fn output(folder: &Path) -> OutputFolder<'static> {
-    let is_own: fn(&str) -> bool = if folder.join(TABLE).exists() {
-        |name| {
-            let files = [POINTS, VECTORS, CONSTANTS, TABLE, MODEL, INPUTS];
-            files.contains(&name) || is_exported(name)
-        }
-    } else {
-        |_| false
-    };
-    OutputFolder { argument: "out", holds: "an earlier export only", is_own }
-}
+/// The folder of an export. One without what every export has may be where an encoder was read from.
+const OUTPUT: OutputFolder = OutputFolder {
+    argument: "out",
+    holds: "an earlier export only",
+    is_own: |name| {
+        let files = [POINTS, VECTORS, CONSTANTS, TABLE, MODEL, INPUTS];
+        files.contains(&name) || is_exported(name)
+    },
+    always: &[TABLE, POINTS, CONSTANTS],
+};
 
 impl Member {
     /// Writes a fine-tuned encoder as a folder that the Python libraries transformers and
@@ -153,9 +150,8 @@ impl Member {
         folder: &Path,
         more: impl FnOnce(&Path) -> Result<(), Error>,
     ) -> Result<(), Error> {
-        let output = output(folder);
-        output.check(folder)?;
-        output.write(folder, |here| {
+        OUTPUT.check(folder)?;
+        OUTPUT.write(folder, |here| {
             more(here)?;
             let candidates = &self.candidates;
             let point = |candidate| Ok(self.point(candidate)?.into_owned());

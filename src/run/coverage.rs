@@ -53,14 +53,15 @@ impl CalibratingQuery {
 }
 
 /// Which candidates are in the set of a query: those whose score is at most `threshold` below
-/// `τ log Σ_c exp(s(c) / τ)`, the sum over the query's first 100 distinct candidates, and always the best one.
+/// `τ log Σ_c exp(s(c) / τ)`, the sum over the query's first 100 distinct candidates; where none is, those that share the
+/// best score.
 ///
 /// This is split conformal prediction with the probability of a softmax of temperature τ as the score (Sadinle, Lei and
 /// Wasserman 2019; Angelopoulos and Bates 2023, section 1). A drawn fifth of the calibrating queries chooses τ, by maximum
 /// likelihood (Guo et al. 2017). Of the other n, the threshold is the ⌈(n + 1) · coverage⌉-th smallest distance of the right
 /// output. For queries that are exchangeable with these, the distance is at most the threshold with at least this
 /// probability, and with at most 1/(n + 1) more where distances do not tie, on average over calibrating and new queries. The
-/// best candidate of sets that would be empty adds to it: no set holds less than the share of right first candidates.
+/// best candidates of sets that would be empty add to it: no set holds less than the share of right first candidates.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CandidateSets {
     /// The temperature τ.
@@ -155,19 +156,40 @@ fn temperature(queries: &[&CalibratingQuery]) -> f64 {
 impl CandidateSets {
     /// How many of a query's distinct candidates with these scores, descending, are in its set.
     pub fn size(&self, scores: &[f32]) -> usize {
+        match self.likely(scores) {
+            // of candidates with one score either all are in a set or none is
+            0 => scores.partition_point(|&score| score == scores[0]),
+            likely => likely,
+        }
+    }
+
+    /// How many of these candidates are within the threshold; 0 where the set would be empty.
+    pub(super) fn likely(&self, scores: &[f32]) -> usize {
         let level = CalibratingQuery::level(&scores[..scores.len().min(FIRST)], self.temperature);
         let inside = |score: f32| level - f64::from(score) <= self.threshold;
-        scores.partition_point(|&score| inside(score)).max(1).min(scores.len())
+        scores.partition_point(|&score| inside(score))
     }
 }
 
 /// A set of candidates.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CandidateSet {
-    /// The answer, with the candidates of the set as its hits.
+    /// The answer, with the candidates of the set as its hits. Where no candidate is within the threshold, it has a caution.
     pub answer: Answer,
     /// Whether these are all.
     pub whole: bool,
+}
+
+impl CandidateSet {
+    /// What is doubtful about a set of `size` candidates of which none is within the threshold.
+    pub(super) fn unlikely_caution(size: usize) -> String {
+        let holds = if size > 1 {
+            "all that share the best score, which the model does not tell apart"
+        } else {
+            "the best one alone"
+        };
+        format!("no candidate is likely enough for a list with this confidence: it has {holds}")
+    }
 }
 
 /// The queries that candidate sets were last calibrated on, with what they depend on: the four last ones.

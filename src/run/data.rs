@@ -8,7 +8,7 @@ use dsokr_data::{DataRoot, Source, Split, SplitName, Truth, canonical};
 use dsokr_decode::MissingGold;
 use rayon::prelude::*;
 
-use super::Member;
+use super::{Member, SplitUse};
 use crate::config::candidate_rule::CandidateRule;
 use crate::error::Error;
 
@@ -22,9 +22,19 @@ impl Member {
     /// they may be pairs that the run has learned from. A folder that `data` names and that is not the one of the
     /// training may have others.
     pub fn read_split(&self, name: SplitName, data: Option<&Path>) -> Result<Split, Error> {
+        self.read_split_for(name, data, SplitUse::Other)
+    }
+
+    /// As [`read_split`](Self::read_split), for a use that tells what helps where the split may not be read.
+    pub(super) fn read_split_for(
+        &self,
+        name: SplitName,
+        data: Option<&Path>,
+        split_use: SplitUse,
+    ) -> Result<Split, Error> {
         let root = self.config.data_root(data)?;
         let split = self.read_under(&root, |source, root| source.read_split(name, root))?;
-        self.check_unchanged(name, data, &root)?;
+        self.check_unchanged(name, data, &root, split_use)?;
         Ok(split)
     }
 
@@ -53,7 +63,7 @@ impl Member {
         data: Option<&Path>,
         missing_gold: Option<MissingGold>,
     ) -> Result<Split, Error> {
-        let split = self.read_rows(file, query, data)?;
+        let split = self.read_file(query, data, |source, root| source.read_queries(file, root))?;
         if !split.foreign {
             self.check_row_numbers(file, data)?;
             return Ok(split);
@@ -73,15 +83,20 @@ impl Member {
     }
 
     /// Reads the rows of a file of queries, as [`read_queries`](Self::read_queries) does, with their own ids: nothing is said
-    /// of which candidates are right.
+    /// of which candidates are right, which a table need not have.
     ///
     /// # Errors
     /// A file that is missing or wrong.
-    pub(crate) fn read_rows(
+    pub(crate) fn read_rows(&self, file: &Path) -> Result<Split, Error> {
+        self.read_file(None, None, |source, root| source.read_inputs(file, root))
+    }
+
+    /// Reads a file of queries by what `read` does with the data and, where these are known, their folder.
+    fn read_file(
         &self,
-        file: &Path,
         query: Option<&str>,
         data: Option<&Path>,
+        read: impl FnOnce(&Source, Option<&DataRoot>) -> Result<Split, dsokr_data::Error>,
     ) -> Result<Split, Error> {
         let data_config = match query {
             Some(column) => self.config.data.with_query_ids(column)?,
@@ -89,10 +104,10 @@ impl Member {
         };
         let source = Source { data: &data_config, ..self.config.source() };
         if self.config.data.has_input_files() {
-            return self.read_data(data, |_, root| source.read_queries(file, Some(root)));
+            return self.read_data(data, |_, root| read(&source, Some(root)));
         }
         // whether the file is one of the data can be told only where these are
-        Ok(source.read_queries(file, self.config.data_root(data).as_ref().ok())?)
+        Ok(read(&source, self.config.data_root(data).as_ref().ok())?)
     }
 
     /// Refuses outputs of a file that is not the run's and that are compared as what they are, where `missing_gold` asks

@@ -19,7 +19,7 @@ use super::coverage::Calibrations;
 use super::placement::Placement;
 use crate::config::masses::CandidateMasses;
 use crate::config::{BeyondConfig, Checked, EncoderTable, IN_ENSEMBLES};
-use crate::decoding::beyond::BeyondSearch;
+use crate::decoding::beyond::{BeyondSearch, Restrictions};
 use crate::decoding::evaluation::{Models, shared_candidates};
 use crate::decoding::filter::MoleculeFacts;
 use crate::error::{Error, ensure};
@@ -279,7 +279,10 @@ impl Run {
 
     /// The members as models.
     pub(super) fn models<'a>(&'a self, processes: &Processes) -> Models<'a> {
-        let model = |run: &'a Member| (run.name.as_str(), run.decoder());
+        let are_several = self.members.len() > 1;
+        // messages name the members of an ensemble
+        let model =
+            |run: &'a Member| (if are_several { run.name.as_str() } else { "" }, run.decoder());
         Models {
             each: self.members.iter().map(model).collect(),
             rule: self.rule.clone(),
@@ -287,6 +290,7 @@ impl Run {
             shards: self.shards.as_ref(),
             processes: processes.clone(),
             search: self.search.as_ref(),
+            restrictions: Restrictions::default(),
             missing_gold: None,
             mces: false,
             label_scores: true,

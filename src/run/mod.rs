@@ -1,5 +1,6 @@
 //! Trained runs, and what they answer.
 
+pub mod archive;
 pub(crate) mod beyond;
 mod calibrated;
 mod candidates;
@@ -27,6 +28,7 @@ pub use crate::run_dir::{
 pub use candidates::{
     AddedCandidates, NewCandidates, WrittenShards, add_candidates, shard_candidates,
 };
+pub use changed::SplitUse;
 pub use coverage::{
     CalibratingQueries, CalibratingQuery, Calibration, CandidateSet, CandidateSets,
 };

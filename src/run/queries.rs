@@ -5,10 +5,10 @@ use std::path::PathBuf;
 
 use dsokr_core::store::Tensor;
 use dsokr_core::{Argument, Processes};
-use dsokr_data::{Split, SplitName};
+use dsokr_data::{Split, SplitName, input_numbers};
 use dsokr_decode::{CandidateBlocks, Decoded, MissingGold, PerQuery, Pool, Reranker};
 
-use super::{Member, Run};
+use super::{Member, Run, SplitUse};
 use crate::config::candidate_rule::CandidateRule;
 use crate::decoding::evaluation::{lists_fingerprint, measured_on};
 use crate::error::{Error, ensure};
@@ -22,9 +22,11 @@ pub struct PredictedQueries {
     /// The candidates of each query, where queries do not share them.
     pub(super) lists: Option<PerQuery>,
     /// The rule that gave them; none where each query has all candidates.
-    rule: Option<CandidateRule>,
+    pub(super) rule: Option<CandidateRule>,
     /// What is doubtful about each query; empty where nothing is doubtful.
     pub(super) cautions: Vec<Vec<String>>,
+    /// Whether no member knows any part of each query; empty where every query says something.
+    pub(super) unknown: Vec<bool>,
     /// The predictions of each member, as they are scored.
     pub(super) predictions: Vec<Vec<f32>>,
     /// How queries are ranked whose right output is no candidate; by default as the configuration says.
@@ -73,6 +75,7 @@ impl PredictedQueries {
             lists: None,
             rule: None,
             cautions: Vec::new(),
+            unknown: Vec::new(),
             predictions,
             missing_gold: None,
             mces: false,
@@ -90,6 +93,8 @@ pub struct QueryRequest {
     pub file: Option<PathBuf>,
     /// The split of the run's data; by default `evaluation.split` of its configuration.
     pub split: Option<SplitName>,
+    /// What the split is read for.
+    pub split_use: SplitUse,
     /// The column of the table that names the query of each row; rows of one query are its right outputs.
     pub query_id: Option<String>,
     /// Whether outputs that training pairs give the same query, or the same text where queries have no ids, are left out
@@ -136,7 +141,7 @@ impl QueryRequest {
                     let query = self.query_id.as_deref();
                     member.read_queries_with(file, query, data, self.missing_gold)?
                 }
-                None => member.read_split(name, data)?,
+                None => member.read_split_for(name, data, self.split_use)?,
             };
             // a search may find an output that is not a candidate
             let mut labels = Vec::new();
@@ -200,7 +205,9 @@ impl PredictedQueries {
             predictions.push(kept.copied().collect());
         }
         let cautions = rows.iter().filter_map(|&row| self.cautions.get(row).cloned()).collect();
-        Ok(Self { splits, lists: Some(lists.select(&rows)), cautions, predictions, ..self })
+        let unknown = rows.iter().filter_map(|&row| self.unknown.get(row).copied()).collect();
+        let lists = Some(lists.select(&rows));
+        Ok(Self { splits, lists, cautions, unknown, predictions, ..self })
     }
 }
 
@@ -246,7 +253,8 @@ impl Run {
                 |rule: &CandidateRule| rule.lists(&splits[0], candidates, &self.masses, assumed);
             let rule = lists;
             let lists = rule.map(list).transpose()?.flatten();
-            let cautions = self.cautions(&splits[0], rule, lists.as_ref());
+            let unknown = self.unknown(&splits)?;
+            let cautions = self.cautions(&splits[0], &unknown, rule, lists.as_ref());
             let mut predictions = Vec::new();
             for (member, split) in self.members.iter().zip(&splits) {
                 let z = predict(member, split)?;
@@ -257,6 +265,7 @@ impl Run {
                 lists,
                 rule: rule.cloned(),
                 cautions,
+                unknown,
                 predictions,
                 missing_gold: None,
                 mces: false,
@@ -274,6 +283,30 @@ impl Run {
             processes.check_same("predictions' checksum", &checksum)?;
         }
         Ok(queries)
+    }
+
+    /// Returns a caution where some queries have the input of a training pair of the first member: an equal text or vector,
+    /// or another SMILES of the molecule. None where the training pairs cannot be read, since their files have gone.
+    ///
+    /// # Errors
+    /// Errors from reading vectors.
+    pub fn caution_of_learned(&self, queries: &PredictedQueries) -> Result<Option<String>, Error> {
+        let data = queries.data.as_deref();
+        let Ok(train) = self.members[0].read_split(SplitName::Train, data) else {
+            return Ok(None);
+        };
+        let numbers = input_numbers(&[&train.inputs, &queries.split().inputs])?;
+        let [learned, asked] = &numbers[..] else { return Ok(None) };
+        let learned: HashSet<u64> = learned.iter().copied().flatten().collect();
+        let is_learned = |number: &&Option<u64>| number.is_some_and(|n| learned.contains(&n));
+        let count = asked.iter().filter(is_learned).count();
+        let line = || {
+            let all = asked.len();
+            format!(
+                "{count} of {all} queries have inputs of training pairs: the metrics say less about new ones"
+            )
+        };
+        Ok((count > 0).then(line))
     }
 
     /// Refuses the training pairs of members that learn from different ones, which each draws.
@@ -341,7 +374,10 @@ impl Run {
         let reads_texts = self.members[0].reranker.as_ref().is_some_and(Reranker::reads_texts);
         let allowed = "texts: the reranker of the run compares them with candidates";
         ensure(!reads_texts, key, "given", allowed)?;
-        let read = |_: &Member| Ok(Split::texts(vec![String::new(); queries]));
+        let read = |_: &Member| {
+            let ids = (0..queries).map(|query| format!("coordinates[{query}]")).collect();
+            Ok(Split { ids, ..Split::texts(vec![String::new(); queries]) })
+        };
         self.predict_with(processes, read, None, |_, _| Ok(z.to_vec()))
     }
 
@@ -360,6 +396,7 @@ impl Run {
         let mut models = self.models(&queries.processes);
         models.missing_gold = queries.missing_gold;
         models.mces = queries.mces;
+        models.restrictions = self.restrictions(models.search, queries, None)?;
         let decoder = &mut models.each[0].1;
         (decoder.fitted, decoder.held) = (fitted.as_ref(), held.as_deref());
         let pool = queries.pool();

@@ -52,12 +52,14 @@ impl Run {
     ) -> Result<Vec<Answer>, Error> {
         check_top(top)?;
         let top = top.min(self.candidates());
-        self.distinct(&self.predict(processes, read, among)?, 0..top, wanted.map(Wanted::each))
+        let queries = self.predict(processes, read, among)?;
+        self.distinct_by(self.search.as_ref(), &queries, 0..top, wanted)
     }
 
     /// For each query the hits at the places `places` among the distinct candidates that are wanted, best first;
     /// fewer at the end. Ranks, ties and gaps are those among all candidates of the query. `wanted` says it of each candidate, or
-    /// of each that the [`shards`](Self::shards) of this process hold; without it all are.
+    /// of each that the [`shards`](Self::shards) of this process hold; without it all are. Of molecules beyond the candidates it
+    /// says nothing.
     ///
     /// # Errors
     /// Members whose candidates or queries differ from the first one's; a score that is not finite.
@@ -67,29 +69,24 @@ impl Run {
         places: Range<usize>,
         wanted: Option<&[bool]>,
     ) -> Result<Vec<Answer>, Error> {
-        self.distinct_by(self.search.as_ref(), queries, places, wanted)
+        let search = self.search.as_ref();
+        let restrictions = self.restrictions(search, queries, None)?;
+        let models = Models { search, restrictions, ..self.models(&queries.processes) };
+        models.doubted_answers(queries, places, wanted)
     }
 
-    /// As [`distinct`](Self::distinct), with a given search for molecules beyond the candidates, or with none.
+    /// As [`distinct`](Self::distinct), with a given search for molecules beyond the candidates, or with none. What is wanted
+    /// holds of these too.
     pub(crate) fn distinct_by(
         &self,
         search: Option<&BeyondSearch>,
         queries: &PredictedQueries,
         places: Range<usize>,
-        wanted: Option<&[bool]>,
+        wanted: Option<&Wanted>,
     ) -> Result<Vec<Answer>, Error> {
-        let models = Models { search, ..self.models(&queries.processes) };
-        let mut answers = models.answers(
-            queries.split(),
-            &queries.predictions,
-            queries.pool(),
-            places,
-            wanted,
-        )?;
-        for (answer, cautions) in answers.iter_mut().zip(&queries.cautions) {
-            answer.cautions.clone_from(cautions);
-        }
-        Ok(answers)
+        let restrictions = self.restrictions(search, queries, wanted)?;
+        let models = Models { search, restrictions, ..self.models(&queries.processes) };
+        models.doubted_answers(queries, places, wanted.map(Wanted::each))
     }
 
     /// The predicted quantiles of each query; none for several members, or a model without them.
@@ -231,6 +228,25 @@ impl Member {
 }
 
 impl Models<'_> {
+    /// The answer to each query, with what is doubtful about it.
+    fn doubted_answers(
+        &self,
+        queries: &PredictedQueries,
+        places: Range<usize>,
+        wanted: Option<&[bool]>,
+    ) -> Result<Vec<Answer>, Error> {
+        let mut answers =
+            self.answers(queries.split(), &queries.predictions, queries.pool(), places, wanted)?;
+        for (answer, cautions) in answers.iter_mut().zip(&queries.cautions) {
+            answer.cautions.clone_from(cautions);
+        }
+        for (answer, &is_unknown) in answers.iter_mut().zip(&queries.unknown) {
+            // the order is that of the constants of candidates
+            answer.gap = answer.gap.filter(|_| !is_unknown);
+        }
+        Ok(answers)
+    }
+
     /// The answer to each query with these predictions; see [`Run::distinct`].
     pub(super) fn answers(
         &self,

@@ -9,8 +9,9 @@ use crate::error::{Error, ensure};
 use crate::metrics::molecules::{are_smiles, labels_looked_at};
 
 /// The candidates that a filter leaves.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Wanted {
+    filter: Filter,
     each: Vec<bool>,
     count: usize,
 }
@@ -20,6 +21,11 @@ impl Wanted {
     /// hold.
     pub fn each(&self) -> &[bool] {
         &self.each
+    }
+
+    /// The filter.
+    pub(super) fn filter(&self) -> &Filter {
+        &self.filter
     }
 
     /// How many candidates of all are wanted, duplicates counted.
@@ -49,11 +55,13 @@ impl Run {
         let Some(shards) = &self.shards else {
             let each = filter.wanted([&self.members[0].candidates], are_molecules, molecules)?;
             let count = each.iter().filter(|&&wanted| wanted).count();
-            return Ok(Wanted { each, count });
+            return Ok(Wanted { filter: filter.clone(), each, count });
         };
-        let each = filter.wanted(shards.held(), are_molecules, molecules)?;
+        // a column may have numbers in the shards of one process only
+        let each = filter.wanted(shards.held(), are_molecules, molecules);
+        let each = processes.agree::<_, Error>(each)?;
         let count = shards.count_wanted(processes, &each)?;
-        Ok(Wanted { each, count })
+        Ok(Wanted { filter: filter.clone(), each, count })
     }
 
     /// Whether candidates are molecules, whose labels are SMILES.

@@ -98,15 +98,16 @@ fn targets_text(metrics: &[Metric], rows: &[(&str, &Scores)]) -> String {
             scores.targets.iter().map(|target| value(target, metric)).collect();
         if values.iter().any(Option::is_some) {
             names.push(format!("{:>1$}", metric.title(), metric.width()));
-            columns.push((metric.places(), values));
+            columns.push((metric, values));
         }
     }
     let mut table = Table::new(names, 1);
     for (at, target) in scores.targets.iter().enumerate() {
         let number = (at + 1).to_string();
         let name = target.name.clone().unwrap_or(number);
-        let cells = columns.iter().map(|(places, values)| {
-            values[at].map_or("–".to_owned(), |value| format!("{value:.places$}"))
+        let cells = columns.iter().map(|(metric, values)| {
+            let decimal = |value: f64| format!("{value:.0$}", metric.places(value));
+            values[at].map_or("–".to_owned(), decimal)
         });
         table.push([name].into_iter().chain(cells));
     }
@@ -115,8 +116,8 @@ fn targets_text(metrics: &[Metric], rows: &[(&str, &Scores)]) -> String {
 
 /// A metric with its standard error, where that is known.
 fn shown(metric: Metric, scores: &Scores) -> String {
-    let places = metric.places();
     let value = scores.number(metric.name()).filter(|value| value.is_finite());
+    let places = metric.places(value.unwrap_or_default());
     let error = scores.number(&format!("{}_se", metric.name()));
     let error = error.map(|error| format!(" ± {error:.places$}")).unwrap_or_default();
     match value {

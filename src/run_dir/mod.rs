@@ -42,7 +42,6 @@
 //! encoder also names the preparation of its inputs. A run directory can be moved or copied to a
 //! different machine.
 
-pub mod archive;
 pub(crate) mod candidates;
 mod checkpoints;
 mod constants;
@@ -78,7 +77,7 @@ pub use learning_curve::{LearningCurve, LearningPoint};
 pub use log::SolvedLine;
 pub use metrics_table::metrics_table;
 pub use place::{OutputFolder, check_not_read, check_output};
-pub(crate) use place::{RunLock, check_link, inner, name, parent, place_of, run_of};
+pub(crate) use place::{RunLock, check_link, create_whole, inner, name, parent, place_of, run_of};
 pub use report::{MeasuredOn, Record, Report, counts_line};
 pub(crate) use report::{changed_tables, learned_tables};
 
@@ -93,7 +92,7 @@ pub(crate) const MEMBERS: &str = "members";
 macro_rules! files {
     ($($name:literal $(=> $constant:ident)?;)*) => {
         $($(pub(crate) const $constant: &str = $name;)?)*
-        const ALL: &[&str] = &[$($name),*];
+        pub(crate) const ALL: &[&str] = &[$($name),*];
     };
 }
 

@@ -132,6 +132,9 @@ pub struct OutputFolder<'a> {
     pub holds: &'a str,
     /// Whether a file or a folder of this name is one of these.
     pub is_own: fn(&str) -> bool,
+    /// Files that every earlier one has. People give the names of these files too: a folder without one of them is a
+    /// folder of the user.
+    pub always: &'a [&'a str],
 }
 
 impl OutputFolder<'_> {
@@ -145,7 +148,7 @@ impl OutputFolder<'_> {
     }
 
     fn check_contents(&self, folder: &Path) -> Result<(), Error> {
-        let Self { argument, holds, is_own } = *self;
+        let Self { argument, holds, is_own, always } = *self;
         let key = || Argument::new(argument);
         check_link(argument, folder)?;
         let entries = match fs::read_dir(folder) {
@@ -158,12 +161,15 @@ impl OutputFolder<'_> {
             here.is_ok_and(|here| folder.canonicalize().is_ok_and(|folder| folder == here));
         let allowed = "a folder other than the current one, since it is replaced as a whole";
         ensure(!is_here, key(), folder.display(), allowed)?;
+        let missing = always.iter().find(|name| !folder.join(name).exists());
+        let lacks = missing.map(|name| format!(" and no {name}")).unwrap_or_default();
         for entry in entries {
             let name = entry.map_err(Error::io(folder))?.file_name();
             let name = name.to_string_lossy();
-            let found = format_args!("{}, which holds {name}", folder.display());
+            let is_earlier = is_own(&name) && missing.is_none();
+            let found = format_args!("{}, which holds {name}{lacks}", folder.display());
             let allowed = format_args!("a folder that does not exist, is empty, or holds {holds}");
-            ensure(is_own(&name), key(), found, allowed)?;
+            ensure(is_earlier, key(), found, allowed)?;
         }
         Ok(())
     }
@@ -185,7 +191,7 @@ impl OutputFolder<'_> {
 
 /// Creates the folder of a run, complete or not at all: `fill` fills it under a temporary name next to
 /// its place, and it is renamed. Returns the right to write it.
-pub(super) fn create_whole(
+pub(crate) fn create_whole(
     path: &Path,
     fill: impl FnOnce(&Path) -> Result<(), Error>,
 ) -> Result<Option<RunLock>, Error> {
@@ -205,7 +211,7 @@ fn create_parent(path: &Path) -> Result<(), Error> {
         .map_err(|e| Error::run(parent, format!("no run directory can be made there: {e}")))
 }
 
-/// The right to write a run directory, or the folder of a sweep, which one process has at a time.
+/// The right to write a run directory, the folder of a sweep, or a download, which one process has at a time.
 ///
 /// It is an advisory lock on the file `.NAME.lock` next to the run, which holds the number of the process.
 /// The system releases the lock of a process that ends, however it ends.
@@ -235,6 +241,16 @@ impl RunLock {
     pub(crate) fn take_of_sweep(folder: &Path) -> Result<Option<Self>, Error> {
         create_parent(folder)?;
         Self::take_of("sweep", folder)
+    }
+
+    /// Takes the lock of the download of an archive to `file`, from its first byte until it is unpacked: two processes would
+    /// mix its bytes.
+    ///
+    /// # Errors
+    /// As [`take`](Self::take).
+    #[cfg(all(feature = "command", feature = "fetch"))]
+    pub(crate) fn take_of_download(file: &Path) -> Result<Option<Self>, Error> {
+        Self::take_of("download", file)
     }
 
     fn take_of(kind: &str, run: &Path) -> Result<Option<Self>, Error> {

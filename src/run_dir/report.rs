@@ -17,7 +17,7 @@ use crate::config::Checked;
 use crate::error::Error;
 use crate::metrics::evaluation::SharedCandidates;
 use crate::metrics::metric::Metric;
-use crate::metrics::scores::Scores;
+use crate::metrics::scores::{OutputScores, Scores};
 use crate::metrics::table::Table;
 
 /// The metrics of a split, of chance, and of perfect h.
@@ -86,7 +86,7 @@ pub struct Record {
     pub report: Report,
 }
 
-/// The fingerprints of what metrics are measured on. Runs of earlier versions lack some or all of them, which are then not
+/// The fingerprints of what metrics are measured on, and its size. Runs of earlier versions lack some or all of them, which are then not
 /// compared.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MeasuredOn {
@@ -100,6 +100,9 @@ pub struct MeasuredOn {
     /// The candidates that all queries share; none where each has a list of its own.
     #[serde(rename = "ranked_among", default, skip_serializing_if = "Option::is_none")]
     pub candidates: Option<SharedCandidates>,
+    /// Number of pairs of the queries: as many as a query has right outputs.
+    #[serde(rename = "measured_pairs", default, skip_serializing_if = "Option::is_none")]
+    pub pairs: Option<usize>,
     /// The tables that the training has learned from, by their names: CRC-32 of the files.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub tables: BTreeMap<String, String>,
@@ -192,7 +195,17 @@ pub fn counts_line(split: &str, m: &Scores) -> String {
     let tied = m.tied_queries;
     let mut line =
         format!("{split}: {} queries against {candidates}, {tied} queries tied", m.queries);
-    if m.missing_gold > 0 {
+    // other outputs are compared as what they are, without ranks
+    let is_ranked = match &m.outputs {
+        Some(
+            OutputScores::Labels(_)
+            | OutputScores::Rankings(_)
+            | OutputScores::Numbers(_)
+            | OutputScores::Classes(_),
+        ) => m.has_ranks(),
+        Some(OutputScores::Molecules(_)) | None => true,
+    };
+    if m.missing_gold > 0 && is_ranked {
         let _ = write!(line, ", {} counted with rank infinity", m.missing_gold);
     }
     line + "\n"

@@ -42,11 +42,13 @@ pub(super) struct Answer {
     /// Predicted quantiles, of models of numbers.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub quantiles: Vec<Quantile>,
-    /// What is doubtful about the query, such as a spectrum of a polarity that the model was not trained on.
+    /// What is doubtful about the query, such as a text of which the model knows no part, or a spectrum of a polarity that it
+    /// was not trained on; or about a set of candidates of which none is likely enough.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub cautions: Vec<String>,
     /// How sure the first place of all candidates is, which a filter may leave out of `hits`; absent while it is `pending`,
-    /// where different candidates share it, or where validation queries are not known.
+    /// where different candidates share it, where the model knows no part of the query, or where validation queries are not
+    /// known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub confidence: Option<Confidence>,
     /// Fields that this answer lacks because the server still computes, after its start, what they need: `confidence`. The

@@ -65,6 +65,7 @@ pub(super) struct CandidatesRequest {
 
 /// A candidate to draw.
 #[derive(Deserialize, Serialize, IntoParams)]
+#[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(super) struct DrawingRequest {
     /// The name of a model; default: the first one.
@@ -219,6 +220,10 @@ impl Endpoint for EmbedRequest {
         let run = match (&self.member, model.run.members()) {
             (None, [run]) => run,
             (None, _) => Err(Error::value("member", "absent", format!("one of {allowed}")))?,
+            (Some(name), [_]) => {
+                let allowed = "absent: the model is no ensemble, and has no members";
+                return Err(Problem::not_found("member", name, allowed));
+            }
             (Some(name), members) => {
                 let at = model.run.names().iter().position(|member| member == name);
                 &members[at.ok_or_else(|| Problem::not_found("member", name, &allowed))?]
@@ -326,12 +331,14 @@ impl Endpoint for CandidatesRequest {
 }
 
 impl DrawingRequest {
-    /// The atoms to mark.
-    fn marked(&self) -> Result<Vec<usize>, Problem> {
+    /// The atoms of the molecule to mark.
+    fn marked(&self, molecule: &Molecule) -> Result<Vec<usize>, Error> {
         let Some(atoms) = &self.atoms else { return Ok(Vec::new()) };
-        let numbers: Result<_, _> = atoms.split(',').map(|atom| atom.trim().parse()).collect();
-        let allowed = "numbers of atoms with commas between, such as 0,1,2";
-        numbers.map_err(|_| Error::value("atoms", format!("{atoms:?}"), allowed).into())
+        let count = molecule.atoms().len();
+        let number = |atom: &str| atom.trim().parse().ok().filter(|&atom: &usize| atom < count);
+        let numbers: Option<Vec<usize>> = atoms.split(',').map(number).collect();
+        let allowed = format!("numbers of atoms below {count}, with commas between, such as 0,1,2");
+        numbers.ok_or_else(|| Error::value("atoms", format!("{atoms:?}"), allowed))
     }
 }
 
@@ -352,11 +359,13 @@ impl Endpoint for DrawingRequest {
         let (places, candidates) = find(processes, model, limits, std::slice::from_ref(&self.id))?;
         let label = candidates.label(places[0]);
         let drawn = match model.outputs {
-            Outputs::Molecules => {
-                let marked = self.marked()?;
-                Molecule::parse(label).ok().map(|molecule| molecule.svg_with_marked(&marked))
-            }
+            Outputs::Molecules => match Molecule::parse(label) {
+                Ok(molecule) => Some(molecule.svg_with_marked(&self.marked(&molecule)?)),
+                Err(_) => None,
+            },
             Outputs::Graphs => {
+                let allowed = "absent: atoms are marked in molecules only";
+                ensure(self.atoms.is_none(), "atoms", "given, for a graph", allowed)?;
                 let features = &model.run.config().output.features;
                 let truth = features.truth_of_labels([label]).map_err(Error::from)?;
                 let graphs = if let Some(Truth::Graphs(graphs)) = truth { graphs } else { vec![] };

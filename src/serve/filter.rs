@@ -85,10 +85,12 @@ impl FilterObject {
         if let Some(text) = given(&self.expression) {
             all.push(Filter::parse("filter", text)?.into_condition());
         }
-        let most = self.max_mass.unwrap_or(f64::INFINITY);
-        let least = self.min_mass.unwrap_or(0.0);
-        let allowed = format_args!("at most filter.max_mass = {most}");
-        ensure(least <= most, "filter.min_mass", least, allowed)?;
+        if let Some(most) = self.max_mass {
+            ensure(most >= 0.0, "filter.max_mass", most, "a mass in g/mol, at least 0")?;
+            let least = self.min_mass.unwrap_or(0.0);
+            let allowed = format_args!("at most filter.max_mass = {most}");
+            ensure(least <= most, "filter.min_mass", least, allowed)?;
+        }
         let bounds = [
             ("filter.min_mass", Operator::AtLeast, self.min_mass),
             ("filter.max_mass", Operator::AtMost, self.max_mass),

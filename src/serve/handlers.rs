@@ -116,8 +116,9 @@ pub(super) async fn watch(State(server): State<Server>, request: Request, next: 
 const SCRIPT: &str = "text/javascript; charset=utf-8";
 
 /// The files of the page, which are in the program and load nothing else: path, type and text.
-const PAGE: [(&str, &str, &str); 7] = [
+const PAGE: [(&str, &str, &str); 8] = [
     ("/", "text/html; charset=utf-8", include_str!("page/page.html")),
+    ("/numbers.js", SCRIPT, include_str!("page/numbers.js")),
     ("/page.js", SCRIPT, include_str!("page/page.js")),
     ("/answers.js", SCRIPT, include_str!("page/answers.js")),
     ("/search.js", SCRIPT, include_str!("page/search.js")),
@@ -200,6 +201,7 @@ async fn drawing(
 /// Counters for Prometheus.
 #[utoipa::path(get, path = "/metrics", responses(
     (status = 200, body = String, content_type = "text/plain"),
+    (status = 421, description = "A request that is addressed to a name that is not allowed", body = ErrorBody),
 ))]
 async fn metrics(State(server): State<Server>) -> Response {
     let text = server.0.counters.text(server.0.workers.inside.load(Relaxed));

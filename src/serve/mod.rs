@@ -156,7 +156,7 @@ impl Server {
         ensure(!models.is_empty(), "RUN", "none", "at least one run directory")?;
         for (at, name) in models.iter().map(Model::name).enumerate() {
             let is_new = models[..at].iter().all(|earlier| earlier.name() != name);
-            let allowed = "runs of different names, which requests tell them apart by";
+            let allowed = "runs of different names, which requests tell them apart by: rename the folder, or the archive, of one";
             ensure(is_new, "RUN", format_args!("{name:?}, twice"), allowed)?;
         }
         limits.hosts.iter().try_for_each(|name| connections::check_name(name))?;

@@ -34,6 +34,8 @@ const BINS: usize = 10;
 pub struct Model {
     folder: PathBuf,
     pub(super) run: Run,
+    /// The data root; none for the folder of the data that the run was trained on.
+    pub(super) data: Option<PathBuf>,
     pub(super) outputs: Outputs,
     files: Files,
     /// When the files were looked at last, and whether they had changed.
@@ -87,6 +89,7 @@ impl Model {
         Ok(Self {
             folder: folder.to_path_buf(),
             run,
+            data: None,
             outputs,
             files,
             looked: Mutex::default(),
@@ -98,6 +101,12 @@ impl Model {
             search: OnceLock::new(),
             last_read: watch::Sender::new(None),
         })
+    }
+
+    /// The model with its data under this root, if one is given.
+    #[must_use]
+    pub fn with_data(self, data: Option<&Path>) -> Self {
+        Self { data: data.map(Path::to_path_buf), ..self }
     }
 
     /// The name in requests and answers.
@@ -188,7 +197,7 @@ impl Model {
     pub(super) fn training(&self) -> Result<&Training, &String> {
         let read = || {
             Training::new(
-                self.member().read_split(SplitName::Train, None).map_err(text)?,
+                self.read_split(SplitName::Train).map_err(text)?,
                 self.reads_spectra(),
                 self.words_read(),
             )
@@ -212,18 +221,28 @@ impl Model {
         self.training().ok()?.words(query, alone)
     }
 
+    /// A split of the data as the first member reads it.
+    fn read_split(&self, name: SplitName) -> Result<Split, Error> {
+        self.member().read_split(name, self.data.as_deref())
+    }
+
     fn validation(&self) -> Result<&Split, &String> {
-        let read = || self.member().read_split(SplitName::Validation, None).map_err(text);
+        let read = || self.read_split(SplitName::Validation).map_err(text);
         self.validation.get_or_init(read).as_ref()
     }
 
     /// Finds out how often first candidates are right.
     pub(super) fn read_reliability(&self, processes: &Processes) {
         let compute = || {
-            if self.outputs == Outputs::Numbers {
+            if self.run.config().encoder.abilities().levels.is_some() {
                 return Err("the predicted quantiles say it".to_owned());
             }
-            let read = |member: &Member| member.read_split(SplitName::Validation, None);
+            if self.outputs == Outputs::Numbers {
+                let reason = "the number of a new query is a candidate by accident only, and no quantiles are predicted";
+                return Err(reason.to_owned());
+            }
+            let data = self.data.as_deref();
+            let read = |member: &Member| member.read_split(SplitName::Validation, data);
             let queries = self.run.predict(processes, read, None).map_err(text)?;
             self.run.gap_reliability(&queries, BINS).map_err(text)
         };

@@ -1,17 +1,21 @@
 //! Requests that cannot be answered.
 
 use std::collections::BTreeMap;
+use std::fmt::{self, Formatter};
 use std::future::poll_fn;
+use std::marker::PhantomData;
 use std::pin::Pin;
 
 use axum::Json;
 use axum::body::HttpBody;
+use axum::extract::rejection::JsonRejection;
 use axum::extract::{FromRequest, Request};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use dsokr_core::Cancellation;
-use serde::Serialize;
-use serde::de::DeserializeOwned;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{DeserializeOwned, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 use utoipa::openapi::{ContentBuilder, Ref, RefOr, Response as OpenApiResponse, ResponseBuilder};
 use utoipa::{IntoResponses, ToSchema};
 
@@ -37,11 +41,13 @@ impl IntoResponses for ErrorBody {
         let described = [
             (400, "A body that is not JSON, or parameters that are missing"),
             (404, "An unknown model, member or candidate, or a candidate that cannot be drawn"),
+            (405, "A method that the path does not have"),
             (408, "A request that takes too long"),
             (413, "A body that is too large"),
             (415, "A body whose content type is not application/json"),
             (421, "A request that is addressed to a name that is not allowed"),
             (422, "A value that is not allowed"),
+            (500, "An error of the server itself, which its log has"),
             (
                 503,
                 "Too many requests wait already, or what the request needs is still read or computed",
@@ -118,8 +124,47 @@ impl<T: DeserializeOwned> FromRequest<Server> for Body<T> {
                 Error::value("the body", format!("{length} bytes"), format!("at most {limit}"));
             return Err(Problem::new(StatusCode::PAYLOAD_TOO_LARGE, error));
         }
-        let read = Json::from_request(request, server).await.map(|Json(body)| Self(body));
-        read.map_err(|error| Problem::new(error.status(), in_words(error.body_text(), "an object")))
+        let read = Json::<Object<T>>::from_request(request, server).await;
+        let read = read.map(|Json(Object(body))| Self(body));
+        let wrong = |error: JsonRejection| {
+            let text = without_preface(error.body_text());
+            Problem::new(error.status(), in_words(text, "an object"))
+        };
+        read.map_err(wrong)
+    }
+}
+
+/// A value of JSON that is an object. Structs are read from lists of their fields too, whose order a newer version may change.
+struct Object<T>(T);
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(Fields(PhantomData)).map(Self)
+    }
+}
+
+/// Reads the fields of an object.
+struct Fields<T>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for Fields<T> {
+    type Value = T;
+
+    fn expecting(&self, out: &mut Formatter) -> fmt::Result {
+        out.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, fields: A) -> Result<T, A::Error> {
+        T::deserialize(MapAccessDeserializer::new(fields))
+    }
+}
+
+/// The message about a body without what axum puts before it, and without the key before a message that has it.
+fn without_preface(text: String) -> String {
+    const PREFACE: &str = "Failed to deserialize the JSON body into the target type: ";
+    let Some(message) = text.strip_prefix(PREFACE) else { return text };
+    match message.split_once(": ") {
+        Some((key, rest)) if rest.starts_with(&format!("{key} = ")) => rest.to_owned(),
+        Some(_) | None => message.to_owned(),
     }
 }
 

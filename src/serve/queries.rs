@@ -134,15 +134,16 @@ impl<'a> RequestQueries<'a> {
         self.texts?.get(query).map(String::as_str)
     }
 
-    /// The queries as a run reads them.
+    /// The queries as a run reads them, with their places in the request as ids, by which messages name them.
     pub(super) fn read(&self, member: &Member) -> Result<Split, Error> {
+        let ids = |key: &str| (0..self.len()).map(|at| format!("{key}[{at}]")).collect();
         if let Some(texts) = self.texts {
-            return member.texts(texts);
+            return Ok(Split { ids: ids("texts"), ..member.texts(texts)? });
         }
         let rows = self.rows().unwrap_or_default();
         let vectors = DenseRows::new(rows.first().map_or(0, Vec::len), rows.concat())?;
         let inputs = Inputs::Vectors(Features::Dense(vectors).into());
-        Ok(Split::new(vec![String::new(); rows.len()], inputs, vec![None; rows.len()]))
+        Ok(Split::new(ids("vectors"), inputs, vec![None; rows.len()]))
     }
 
     /// The predictions of a model.

@@ -48,9 +48,9 @@ pub(super) struct SearchRequest {
     #[schema(value_type = Option<String>, example = "mass:10")]
     pub candidates: Option<CandidateRule>,
     /// In the place of the best `top` hits, the smallest set that holds a right output with this probability, among the
-    /// `candidates`; absent with `filter` and `skip`.
+    /// `candidates`; absent with `filter` and `skip`, and for models of numbers.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(example = 0.9)]
+    #[schema(example = 0.9, exclusive_minimum = 0, exclusive_maximum = 1)]
     pub coverage: Option<f64>,
     /// Whether molecules that are not candidates are searched too, as `decoding.beyond` says, or else with its defaults;
     /// default: whether the configuration has `decoding.beyond`. Absent with `coverage`.
@@ -196,7 +196,7 @@ impl SearchRequest {
     ) -> Result<UnexplainedAnswers, Problem> {
         let places = self.skip..self.skip.saturating_add(self.top);
         let search = model.search(self.beyond)?;
-        let answers = model.run.distinct_by(search, queries, places, wanted.map(Wanted::each))?;
+        let answers = model.run.distinct_by(search, queries, places, wanted)?;
         Ok(UnexplainedAnswers { answers, whole: Vec::new(), calibration: None })
     }
 
@@ -211,7 +211,8 @@ impl SearchRequest {
         coverage: f64,
         most: usize,
     ) -> Result<UnexplainedAnswers, Problem> {
-        let sets = model.run.sets(processes, coverage, None, rule, None)?;
+        let data = model.data.as_deref();
+        let sets = model.run.sets(processes, coverage, None, rule, data)?;
         let candidate_sets = model.run.candidate_sets(queries, &sets, most)?;
         let whole = candidate_sets.iter().map(|set| set.whole).collect();
         let answers = candidate_sets.into_iter().map(|set| set.answer).collect();

@@ -272,7 +272,7 @@ fn anchors(config: &Checked, dataset: &Dataset, candidates: f64) -> Vec<Anchors>
         let n = n as f64;
         let count = match method {
             SketchKind::Subsampling { .. } => size,
-            SketchKind::Leverage { pilot, .. } => size + pilot as f64,
+            SketchKind::Leverage { pilot, .. } => size + n.min(pilot as f64),
             SketchKind::Accumulation { terms } => n.min(size * terms as f64),
             SketchKind::SparsifiedRademacher { density }
             | SketchKind::SparsifiedGaussian { density } => n * (1.0 - (1.0 - density).powf(size)),

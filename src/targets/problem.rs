@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use burn::tensor::Device;
 use dsokr_basis::features::PartRows;
-use dsokr_basis::features::Selected;
+use dsokr_basis::features::{Selected, Spread};
 use dsokr_basis::{Basis, Kernel, Projection};
 use dsokr_core::Processes;
 use dsokr_core::RowWeights;
@@ -227,14 +227,44 @@ impl Problem {
     ///
     /// # Errors
     /// As [`KernelConfig::fit`](crate::config::KernelConfig::fit); [`dsokr_core::Error::Value`] where there are several
-    /// kernels.
+    /// kernels, and for outputs that scores do not tell apart.
     pub fn kernel(&self) -> Result<&Kernel, Error> {
         if let Some(kernel) = self.kernel.get() {
             return Ok(kernel);
         }
         let kernel = self.config.output.single_kernel()?;
+        if let Some(lost) = self.spread()?.and_then(|spread| spread.lost_digits()) {
+            let found = format_args!("{:?}, of outputs with {lost}", kernel.name());
+            let remedy = self.far_from_zero_remedy();
+            let allowed = format_args!("outputs whose scores 32 bits tell apart: set {remedy}");
+            return Err(Error::value("output.kernel", found, allowed));
+        }
         let kernel = kernel.fit("output.kernel", &self.rows(), self.config.seed)?;
         Ok(self.kernel.get_or_init(|| kernel))
+    }
+
+    /// How far the training outputs are from zero and from their mean, where scores depend on it: of dense rows under the
+    /// kernel `linear`, in coordinates that count from zero.
+    pub(crate) fn spread(&self) -> Result<Option<Spread>, Error> {
+        let output = &self.config.output;
+        let is_linear = output.kernel.as_ref().is_some_and(|kernel| **kernel == Kernel::Linear);
+        if !is_linear
+            || output.tempering().centred
+            || self.config.encoder.abilities().levels.is_some()
+        {
+            return Ok(None);
+        }
+        Ok(Spread::of(&self.rows())?)
+    }
+
+    /// The settings that bring outputs near zero.
+    pub(crate) fn far_from_zero_remedy(&self) -> &'static str {
+        // without a sketch nothing is centred
+        if self.config.sketch.full {
+            "output.scaling = \"standard\""
+        } else {
+            "output.scaling = \"standard\", or output.centred = true"
+        }
     }
 
     /// Whether the configuration's kernels have weights that are still to be fitted.

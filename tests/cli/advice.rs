@@ -187,7 +187,126 @@ fn splits_that_share_pairs_or_outputs() {
         .write("data/small/outputs-only.tsv", "id\tdescription\no1\tanother text\no79\tone more\n");
     let text = advice(&sandbox, "small.toml", &["data.test=outputs-only.tsv"]);
     says(&text, &["1 of 2 test outputs are training outputs too (o1)"]);
+    // one pair does not hide that the other output is known too
+    let train = sandbox.read("data/small/train.tsv");
+    let pair = train.lines().find(|line| line.starts_with("o1\t")).unwrap();
+    sandbox.write("data/small/both.tsv", &format!("id\tdescription\n{pair}\no2\tanother text\n"));
+    let text = advice(&sandbox, "small.toml", &["data.test=both.tsv"]);
+    says(
+        &text,
+        &["1 of 2 test pairs are training pairs too (o1); \
+             2 of 2 test outputs are training outputs too (o1, o2)"],
+    );
+    assert!(!text.contains("test texts"), "{text}");
+    // a table of one's own is compared with the training pairs as well
+    let queries = |file: &str| {
+        let output = sandbox.run(&["evaluate", "runs/small", "--queries", file]);
+        assert!(output.status.success());
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    says(&queries("data/small/train.tsv"), &["60 of 60 queries have inputs of training pairs"]);
+    let others = queries("data/small/outputs-only.tsv");
+    assert!(!others.contains("inputs of training pairs"), "{others}");
 }
+
+/// Molecules are one however their SMILES are written, as inputs and as outputs.
+#[test]
+fn splits_that_share_molecules_in_other_spellings() {
+    let sandbox = Sandbox::new();
+    let chain = |length: usize| "C".repeat(length);
+    let smiles = |at: usize| format!("{}O", chain(at + 1));
+    let spelled = |at: usize| format!("O{}", chain(at + 1));
+    let rows = |range: std::ops::Range<usize>, smiles: &dyn Fn(usize) -> String| -> String {
+        range.map(|at| format!("{},{}.25\n", smiles(at), at)).collect()
+    };
+    sandbox.write("chains.csv", &format!("smiles,y\n{}", rows(0..40, &smiles)));
+    sandbox.write("others.csv", &format!("smiles,y\n{}", rows(30..42, &spelled)));
+    let init = ["init", "chains.csv", "--input", "smiles", "--output", "y", "--test", "others.csv"];
+    sandbox.succeed(&init);
+    // all rows but one train
+    let text = advice(&sandbox, "chains.toml", &["data.splits.validation=1"]);
+    let count = |text: &str| -> usize {
+        let at = text.find(" of 12 test texts are training texts too").expect(text);
+        text[..at].rsplit(' ').next().unwrap().parse().unwrap()
+    };
+    assert!((9..=10).contains(&count(&text)), "{text}");
+    let row = |id: char, at: usize, smiles: &str| format!("{id}{at}\t{id} word{at}\t{smiles}\n");
+    let pool: String =
+        (0..30).map(|at| row('a', at, &smiles(at)) + &row('b', at, &spelled(at))).collect();
+    sandbox.write("data/small/pool.tsv", &format!("id\tdescription\tsmiles\n{pool}"));
+    sandbox.write("pool.toml", POOL);
+    let text = advice(&sandbox, "pool.toml", &[]);
+    says(&text, &[" of 10 test outputs are training outputs too ("]);
+    assert!(!text.contains("test texts"), "{text}");
+}
+
+const POOL: &str = r#"
+[data]
+folder = "small"
+source = "pool"
+file = "pool.tsv"
+splits = { validation = 10, test = 10 }
+
+[output]
+label = "smiles"
+features = { kind = "substructures", column = "smiles", count = { name = "morgan" } }
+kernel = { name = "tanimoto" }
+
+[sketch]
+size = 20
+
+[encoder]
+kind = "kernel-machine"
+inputs = { kind = "ngrams", blocks = [{ kind = "words", min = 1, max = 1 }] }
+lambda = 1e-3
+
+[evaluation]
+split = "test"
+"#;
+
+/// Each row twice, without a rule that keeps the two together.
+#[test]
+fn splits_that_share_vectors() {
+    let sandbox = Sandbox::new();
+    let row = |row: usize| format!("{row},{}.5,{}.25,{}.125\n", row / 2, 40 - row / 2, row % 7);
+    let rows: String = (0..80).map(row).collect();
+    sandbox.write("data/small/vectors.csv", &format!("id,x0,x1,y\n{rows}"));
+    sandbox.write("vectors.toml", VECTORS);
+    let text = advice(&sandbox, "vectors.toml", &[]);
+    says(&text, &[" of 16 test vectors are training vectors too (", " of 16 validation vectors"]);
+    let text = advice(&sandbox, "vectors.toml", &["data.splits.group=repeats"]);
+    assert!(!text.contains("training vectors"), "{text}");
+}
+
+const VECTORS: &str = r#"
+[data]
+folder = "small"
+source = "pool"
+file = "vectors.csv"
+inputs = { column = "x0..x1", numbers = true }
+splits = { validation = 16, test = 16 }
+
+[output]
+features = { kind = "numbers", column = "y" }
+kernel = { name = "linear" }
+scaling = "standard"
+
+[sketch]
+full = true
+
+[decoding]
+search = "exact"
+
+[encoder]
+kind = "kernel-machine"
+inputs = { kind = "vectors", scaling = "standard" }
+kernel = { name = "gaussian", gamma = "median" }
+lambda = 1e-2
+
+[evaluation]
+split = "test"
+metric = "r2"
+"#;
 
 #[test]
 fn empty_texts_are_named() {

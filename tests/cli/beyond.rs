@@ -95,6 +95,31 @@ fn sets_of_candidates_hold_nothing_beyond_these() {
 }
 
 #[test]
+fn molecules_beyond_the_candidates_pass_the_filter_of_these() {
+    let sandbox = trained();
+    let beyond = format!("--beyond={SETTINGS}");
+    let search = |filter: &str| {
+        let command =
+            ["search", "runs/molecules", "OCCCCC#N", "--json", &beyond, "--filter", filter];
+        json(&sandbox.succeed(&command))
+    };
+    let light = search("mass < 80");
+    let found = light["beyond"].as_array().unwrap();
+    for molecule in found {
+        let smiles = molecule["label"].as_str().unwrap();
+        assert!(Molecule::parse(smiles).unwrap().molar_mass() < 80.0, "{molecule}");
+        assert_eq!(molecule["kept"], true, "{molecule}");
+    }
+    assert!(!found.is_empty(), "{light}");
+    // nothing is known of the id of a molecule that is no candidate
+    let first = light["candidates"][0]["id"].as_str().unwrap();
+    for condition in [format!("id = \"{first}\""), format!("not id = \"{first}\"")] {
+        let named = search(&condition);
+        assert!(named.get("beyond").is_none(), "{condition}: {named}");
+    }
+}
+
+#[test]
 fn an_answer_has_the_molecule_beside_the_candidates() {
     let sandbox = trained();
     let search = |settings: &str| {

@@ -172,7 +172,7 @@ fn the_page_searches_filters_copies_and_turns_pages() {
     browser.wait("document.getElementById('large').open && document.getElementById('large-image').naturalWidth > 0");
     browser.click("#large-close");
     // words that training texts lack, of which the model reads the characters too
-    browser.open(&format!("{page}?q=zzzz+qqq"));
+    browser.open(&format!("{page}?q=zzzz+acidqqq"));
     browser.wait(
         "/0 of 2 words occur in training texts/.test(document.getElementById('sure').textContent)",
     );

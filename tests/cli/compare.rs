@@ -82,6 +82,8 @@ fn runs_are_compared_with_the_first() {
     assert!(svg.contains("MRR (95 % intervals)") && svg.contains(">2: b</text>"), "{svg}");
     assert!(heights[0] < heights[1], "the mark of the better run is not the higher one: {svg}");
     sandbox.fail(&["compare", "a", "b", "--plot", "compared.png"], 2, &["--plot", ".svg"]);
+    let nowhere = ["compare", "a", "b", "--plot", "none/compared.svg"];
+    sandbox.fail(&nowhere, 2, &["--plot = none/compared.svg", "create none"]);
     let validation =
         json(&sandbox.succeed(&["compare", "a", "b", "--split", "validation", "--json"]));
     assert_ne!(metric(&validation, "mrr"), mrr);
@@ -198,6 +200,18 @@ fn evaluations_among_the_candidates_of_two_rules_are_not_compared() {
         let first = format!("the candidates of a, {first:?}");
         assert!(error.contains(&other) && error.contains(&first), "{error}");
     }
+}
+
+#[test]
+fn of_settings_with_equal_means_the_first_one_is_the_best() {
+    let sandbox = Sandbox::new();
+    sandbox.write("ridge.toml", &CONFIG.replace(BAG, RIDGE));
+    let grids = ["--grid", "encoder.lambda=1e-8,1e-9", "--grid", "seed=0,1"];
+    let text = sandbox.succeed(&[&["sweep", "ridge.toml", "--out", "all"][..], &grids].concat());
+    for lambda in ["1e-8", "1e-9"] {
+        assert!(text.contains(&format!("| {lambda} | mrr | 1.0000 ± 0.0000 |")), "{text}");
+    }
+    assert!(text.contains("best: encoder.lambda=1e-8, mean 1.0000 of 2 runs (0, 1)\n"), "{text}");
 }
 
 #[test]

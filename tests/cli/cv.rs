@@ -130,7 +130,7 @@ fn cross_validations_on_others_are_not_compared() {
 }
 
 /// Golden: `t = mean(d) / sqrt((1/10 + n2/n1) var(d, ddof=1))` and `scipy.stats.t` of SciPy 1.17.1 with 9 degrees of freedom;
-/// n2/n1 is 1/4, and where 28 pairs train 14/28.
+/// n2/n1 is 1/4, and where 28 pairs train 14/28, as 28/56 where each query has two right outputs.
 #[test]
 fn cross_validations_are_compared_by_the_corrected_test() {
     let sandbox = Sandbox::new();
@@ -139,11 +139,30 @@ fn cross_validations_are_compared_by_the_corrected_test() {
     let second = [0.65, 0.60, 0.66, 0.65, 0.58, 0.66, 0.63, 0.66, 0.64, 0.65];
     let weak = "encoder.lambda=0.1";
     let limit = "data.limit=28";
+    // the second right output of each query is the next one
+    std::fs::create_dir_all(sandbox.path("data/twice")).unwrap();
+    sandbox.write("data/twice/outputs.tsv", &sandbox.read("data/small/outputs.tsv"));
+    for name in ["train", "validation", "test"] {
+        let table = sandbox.read(&format!("data/small/{name}.tsv"));
+        let rows = table.lines().skip(1).map(|line| {
+            let (id, text) = line.split_once('\t').unwrap();
+            let next = (id[1..].parse::<usize>().unwrap() + 1) % 80;
+            format!("q{id}\t{id}\t{text}\nq{id}\to{next}\t{text}\n")
+        });
+        let rows: String = rows.collect();
+        let table = format!("query\tid\tdescription\n{rows}");
+        sandbox.write(&format!("data/twice/{name}.tsv"), &table);
+    }
+    let [folder, query] = ["data.folder=\"twice\"", "data.query=\"query\""];
+    let twice = ["--set", folder, "--set", query, "--set", "data.limit=56"];
+    let weak_twice = [&twice[..], &["--set", weak]].concat();
     for (name, values, sets) in [
         ("a", first, &[][..]),
         ("b", second, &["--set", weak][..]),
         ("few-a", first, &["--set", limit][..]),
         ("few-b", second, &["--set", limit, "--set", weak][..]),
+        ("twice-a", first, &twice[..]),
+        ("twice-b", second, &weak_twice[..]),
     ] {
         let cv = ["cv", "ridge.toml", "--repeats", "2", "--out", name, "--json"];
         let mut found = json(&sandbox.succeed(&[&cv[..], sets].concat()));
@@ -170,11 +189,13 @@ fn cross_validations_are_compared_by_the_corrected_test() {
     near(&difference["p"], 0.028282209620820377);
     near(&difference["p_holm"], 2.0 * 0.028282209620820377);
     assert_eq!(runs[2]["difference"]["p"], 1.0);
-    let few = json(&sandbox.succeed(&["compare", "few-a", "few-b", "--json"]));
-    let metrics = few["metrics"].as_array().unwrap();
-    let runs = &metrics.iter().find(|metric| metric["metric"] == "mrr").unwrap()["runs"];
-    near(&runs[1]["difference"]["ci95"][0], -0.0037777394690368185);
-    near(&runs[1]["difference"]["p"], 0.07739253968675383);
+    for pair in [["few-a", "few-b"], ["twice-a", "twice-b"]] {
+        let few = json(&sandbox.succeed(&["compare", pair[0], pair[1], "--json"]));
+        let metrics = few["metrics"].as_array().unwrap();
+        let runs = &metrics.iter().find(|metric| metric["metric"] == "mrr").unwrap()["runs"];
+        near(&runs[1]["difference"]["ci95"][0], -0.0037777394690368185);
+        near(&runs[1]["difference"]["p"], 0.07739253968675383);
+    }
     let says = ["few-b/sweep.json", "28 training pairs (data.limit)", "all training pairs"];
     sandbox.fail(&["compare", "a", "few-b"], 2, &says);
     let text = sandbox.succeed(&["compare", "a", "b"]);

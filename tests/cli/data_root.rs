@@ -106,17 +106,23 @@ fn pairs_that_a_run_has_learned_from_do_not_measure_it() {
     let row = table.lines().nth(5).unwrap();
     let shorter = table.replacen(&format!("{row}\n"), "", 1);
     sandbox.write("t.tsv", &shorter);
-    let says =
-        ["run: the data have changed since the training (t.tsv)", "--queries", "train again"];
-    let calls: [&[&str]; 5] = [
+    let changed = "run: the data have changed since the training (t.tsv)";
+    let calls: [&[&str]; 4] = [
         &["evaluate", "run"],
         &["evaluate", "run", "--split", "validation"],
         // the folder of the training, which is named
         &["evaluate", "run", "--data", "."],
         &["compare", "run", "run"],
-        &["predict", "run", "texts.txt", "--coverage", "0.5"],
     ];
-    calls.iter().for_each(|call| sandbox.fail(call, 2, &says));
+    for call in calls {
+        sandbox.fail(call, 2, &[changed, "your own by --queries FILE, or train again"]);
+    }
+    let sets = ["predict", "run", "texts.txt", "--coverage", "0.5"];
+    let calibrates = "as `dsokr predict --calibration FILE` does, or train again";
+    sandbox.fail(&sets, 2, &[changed, calibrates]);
+    // the split is for the weights, whatever is evaluated
+    let weights = ["evaluate", "run", "run", "--queries", "t.tsv", "--fit-weights"];
+    sandbox.fail(&weights, 2, &[changed, "leave out --fit-weights, or train again"]);
     let train = warnings(&sandbox, &["evaluate", "run", "--split", "train"]);
     assert!(train.contains("(t.tsv): the train split may have pairs"), "{train}");
     // classes have names, whatever the numbers of the rows are
@@ -133,6 +139,13 @@ fn pairs_that_a_run_has_learned_from_do_not_measure_it() {
     let found = served.ask("/api/search", &serde_json::json!({"texts": ["stone river"]}));
     let answer = &found["answers"][0];
     assert!(answer["hits"][0].is_object() && answer["confidence"].is_null(), "{found}");
+    drop(served);
+    // the data of the training may lie elsewhere
+    fs::create_dir(sandbox.path("same")).unwrap();
+    sandbox.write("same/t.tsv", &table);
+    let served = Served::start(&sandbox, &["run", "--data", "same"]);
+    let models = json(&served.get("/api/models").body);
+    assert_eq!(models["models"][0]["missing"], serde_json::json!([]), "{models}");
     drop(served);
 
     // data in another place may be others

@@ -157,6 +157,8 @@ fn one_prediction_for_most_rows_is_named() {
             "{text}"
         );
         assert_eq!(text.contains("decoding.normalise = true"), is_scaled, "{text}");
+        // a kernel machine has none
+        assert!(text.contains("scaling of the inputs") && !text.contains("epochs"), "{text}");
         assert!(!text.contains("ids of pairs"), "{text}");
     }
 }

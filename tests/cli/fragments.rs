@@ -101,10 +101,12 @@ fn the_server_says_which_fragments_explain_peaks_and_draws_them() {
     // three atoms in a row and two bonds
     let marked = drawing("0,1,2");
     assert_eq!(marked.body.matches("class=\"marked\"").count(), 5, "{}", marked.body);
-    assert_eq!(drawing("99").body.matches("class=\"marked\"").count(), 0);
-    let wrong = drawing("x");
-    assert_eq!(wrong.status, 422, "{}", wrong.body);
-    assert!(wrong.body.contains("numbers of atoms with commas between"), "{}", wrong.body);
+    for atoms in ["99", "x", "0,-1"] {
+        let wrong = drawing(atoms);
+        assert_eq!(wrong.status, 422, "{atoms} {}", wrong.body);
+        assert!(wrong.body.contains("numbers of atoms below"), "{}", wrong.body);
+    }
+    assert_eq!(drawing("0&foo=1").status, 400);
 }
 
 /// Ethylene glycol of 62.0368 Da has m/z 85.02600 with a sodium ion, and 67.01543 without its water.

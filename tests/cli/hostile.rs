@@ -253,6 +253,25 @@ fn folders_of_results_are_replaced_as_a_whole() {
     sandbox.write("encoder/config.json", "{}");
     let export = ["export", "run", "--candidates", "--out", "encoder"];
     sandbox.fail(&export, 2, &["--out = encoder, which holds config.json"]);
+    // files of the user that have names of a few files of an export, or of a report
+    let export = ["export", "run", "--candidates", "--out"];
+    let report = ["evaluate", "run", "--quiet", "--report"];
+    let cases: [([&str; 4], &str, &[&str]); 5] = [
+        (export, "prices", &["candidates.tsv"]),
+        (export, "vectors", &["candidates.tsv", "candidates.npy"]),
+        (export, "model", &["candidates.tsv", "config.json", "model.safetensors"]),
+        (report, "scores", &["metrics.json"]),
+        (report, "notes", &["worst.tsv", "labels.tsv"]),
+    ];
+    for (call, folder, files) in cases {
+        fs::create_dir(sandbox.path(folder)).unwrap();
+        files.iter().for_each(|file| sandbox.write(&format!("{folder}/{file}"), "mine"));
+        let holds = format!("{folder}, which holds ");
+        sandbox.fail(&[&call[..], &[folder]].concat(), 2, &[&holds, " and no ", "is empty, or"]);
+        for file in files {
+            assert_eq!(sandbox.read(&format!("{folder}/{file}")), "mine");
+        }
+    }
     fs::create_dir(sandbox.path("here")).unwrap();
     let mut here = sandbox.command(&["evaluate", "../run", "--report", "."]);
     let output = here.current_dir(sandbox.path("here")).output().unwrap();

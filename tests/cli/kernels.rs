@@ -285,7 +285,7 @@ fn values_with_anchors_are_enough_for_every_solver() {
         assert!(expected.0.into_iter().zip(found.0).all(near), "{rule}: {expected:?} {found:?}");
         assert_eq!(found.1, expected.1, "{rule}");
     }
-    fail(&[UNIFORM, files[1]], &["peaks.npy", "60 rows", "anchors.tsv has 14"]);
+    fail(&[UNIFORM, files[1]], &["peaks.npy", "60 columns", "anchors.tsv has 14 rows"]);
     sandbox.write("data/spectra/anchors.tsv", &table.replace("s3\n", "s99\n"));
     fail(&[UNIFORM, files[0], files[1]], &["anchors.tsv:3", "s99", "spectra.tsv"]);
 }

@@ -6,7 +6,7 @@ use std::process::Stdio;
 use dsokr::data::read_matrix;
 use serde_json::Value;
 
-use crate::sandbox::{CONFIG, RIDGE, Sandbox, json, npy, number};
+use crate::sandbox::{BAG, CONFIG, RIDGE, Sandbox, json, npy, number};
 
 /// A sandbox with a trained run, and the texts of its test split.
 fn trained() -> (Sandbox, Vec<String>) {
@@ -32,6 +32,32 @@ fn piped(sandbox: &Sandbox, arguments: &[&str], input: &[u8]) -> (Option<i32>, S
     let errors = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(!errors.contains("panicked"), "{errors}");
     (output.status.code(), String::from_utf8(output.stdout).unwrap(), errors)
+}
+
+/// A decompressed table with the name of a compressed one would be read as lines of text, its header as a query.
+#[test]
+fn a_compressed_table_is_refused_with_a_command_whose_file_is_read_as_the_table() {
+    let (sandbox, texts) = trained();
+    let table = sandbox.read("data/small/test.tsv");
+    let packed = zstd::encode_all(table.as_bytes(), 3).unwrap();
+    std::fs::write(sandbox.path("t.tsv.zst"), packed).unwrap();
+    let command = "decompress it first: zstd -dc t.tsv.zst > new-t.tsv";
+    sandbox.fail(&["predict", "runs/small", "t.tsv.zst"], 2, &["t.tsv.zst", command]);
+    sandbox.fail(&["embed", "runs/small", "t.tsv.zst", "--out", "z.npy"], 2, &[command]);
+    sandbox.write("new-t.tsv", &table);
+    let answers = json_lines(&sandbox.succeed(&["predict", "runs/small", "new-t.tsv"]));
+    let queries: Vec<&str> =
+        answers.iter().map(|answer| answer["query"].as_str().unwrap()).collect();
+    assert_eq!(queries, texts);
+    // no table is taken for lines of text by its name
+    sandbox.write("new-t.tsv.zst", &table);
+    sandbox.fail(&["predict", "runs/small", "new-t.tsv.zst"], 2, &["compressed files"]);
+    // a stream has no name that could end in another way
+    let gzip = b"\x1f\x8b\x08\0\0\0\0\0";
+    let (code, _, errors) = piped(&sandbox, &["predict", "runs/small", "-"], gzip);
+    assert_eq!(code, Some(2), "{errors}");
+    assert!(errors.contains("(gzip): decompress them before: gzip -dc"), "{errors}");
+    assert!(!errors.contains("let it end"), "{errors}");
 }
 
 #[test]
@@ -251,6 +277,27 @@ fn outputs_that_are_no_candidates_have_coordinates_too() {
 }
 
 #[test]
+fn a_text_of_which_no_model_knows_a_part_has_a_caution() {
+    let (sandbox, texts) = trained();
+    let grams = RIDGE
+        .replace("kind = \"words\", min = 1, max = 1", "kind = \"across-words\", min = 3, max = 4");
+    sandbox.write("grams.toml", &CONFIG.replace(BAG, &grams));
+    let hubs = "decoding.hubs={weights=[0.5], neighbours=[5]}";
+    sandbox.succeed(&["train", "grams.toml", "--out", "runs/grams", "--set", hubs]);
+    sandbox.write("texts.txt", &format!("東京\n{}\n", texts[0]));
+    for runs in [&["runs/small"][..], &["runs/grams"], &["runs/small", "runs/grams"]] {
+        let predict = [&["predict"][..], runs, &["texts.txt", "--top", "2"]].concat();
+        let answers = json_lines(&sandbox.succeed(&predict));
+        let says = answers[0]["cautions"][0].as_str().unwrap();
+        assert_eq!(says, "the model knows no part of this text: the order means nothing");
+        assert!(answers[1].get("cautions").is_none(), "{runs:?} {}", answers[1]);
+    }
+}
+
+/// Features of outputs that are numbers.
+const NUMBERS: &str = "kind = \"numbers\", column = \"number\"";
+
+#[test]
 fn sets_of_candidates_are_calibrated_on_what_is_held_out() {
     let (sandbox, texts) = trained();
     sandbox.write("texts.txt", &texts.join("\n"));
@@ -305,7 +352,7 @@ fn sets_of_candidates_are_calibrated_on_what_is_held_out() {
     let (head, _) = tail.split_once("[encoder]").unwrap();
     let pool = format!(
         "[data]\nsource = \"pool\"\nfolder = \"small\"\nfile = \"pool.tsv\"\nsplits = {{ validation = 0, test = 0.1 }}\n\n\
-         [output]\nlabel = \"number\"\nfeatures = {{ kind = \"numbers\", column = \"number\" }}\nkernel = {{ name = \"gaussian\", gamma = 0.1 }}\n\n\
+         [output]\nlabel = \"number\"\nfeatures = {{ kind = \"ngrams\", column = \"number\", min = 1, max = 2 }}\nkernel = {{ name = \"ngram\" }}\n\n\
          [sketch]{head}[encoder]\n{RIDGE}\n\n[evaluation]\nsplit = \"test\"\n"
     );
     sandbox.write("pool.toml", &pool);
@@ -332,6 +379,12 @@ fn sets_of_candidates_are_calibrated_on_what_is_held_out() {
     let says = "54 queries: held-out predictions; each is predicted by a model without it, in a basis that knows its \
                 output, and λ is chosen on all of them";
     assert!(output.status.success() && errors.contains(says), "{errors}");
+    // a number of a new row is no candidate, so that no set of candidates holds it
+    let numbers = pool.replace("kind = \"ngrams\", column = \"number\", min = 1, max = 2", NUMBERS);
+    sandbox.write("numbers.toml", &numbers.replace("name = \"ngram\"", "name = \"linear\""));
+    sandbox.succeed(&["train", "numbers.toml", "--out", "numbers"]);
+    let numbers = ["predict", "numbers", "texts.txt", "--coverage", "0.8"];
+    sandbox.fail(&numbers, 2, &["coverage = given, of a model of numbers", "pinball"]);
     // there are choices, and nothing to choose on
     for (change, says) in [
         (

@@ -192,6 +192,68 @@ fn missing_values_are_refused_or_skipped() {
     assert_eq!(number(&skipped, "rrmse"), number(&left, "rrmse"));
 }
 
+/// Two numbers in one cell are none for a program, and behind a sign a formula for a spreadsheet.
+#[test]
+fn each_number_has_a_column_of_its_own_in_tables() {
+    let sandbox = Sandbox::new();
+    let outputs = sandbox.read("data/small/outputs.tsv");
+    let mut table = String::from("id\ty1\ty2\n");
+    for (at, line) in outputs.lines().skip(1).enumerate() {
+        let id = line.split('\t').next().unwrap();
+        table += &format!("{id}\t-{}.5\t-{}\n", at % 8, 1000 - at % 8);
+    }
+    sandbox.write("data/small/outputs.tsv", &table);
+    let config = r#"
+[data]
+folder = "small"
+
+[output]
+table = "outputs.tsv"
+label = "y1"
+features = { kind = "numbers", column = ["y1", "y2"] }
+kernel = { name = "linear" }
+scaling = "standard"
+
+[sketch]
+full = true
+
+[encoder]
+kind = "kernel-machine"
+inputs = { kind = "ngrams", blocks = [{ kind = "words", min = 1, max = 1 }] }
+lambda = 1e-4
+
+[decoding]
+search = "exact"
+
+[evaluation]
+metric = "rrmse"
+"#;
+    sandbox.write("small.toml", config);
+    sandbox.train("small.toml", &[]);
+    let predict = ["predict", "runs/small", "data/small/test.tsv", "--top", "1", "--format"];
+    let answers = sandbox.succeed(&[&predict[..], &["jsonl"]].concat());
+    let expected: Vec<Vec<f64>> = answers
+        .lines()
+        .map(|line| {
+            let label = json(line)["exact"]["label"].as_str().unwrap().to_owned();
+            label.split(' ').map(|number| number.parse().unwrap()).collect()
+        })
+        .collect();
+    assert_eq!(expected.len(), 10);
+    for (format, separator) in [("csv", ','), ("tsv", '\t')] {
+        let table = sandbox.succeed(&[&predict[..], &[format]].concat());
+        let rows: Vec<Vec<&str>> =
+            table.lines().map(|line| line.split(separator).collect()).collect();
+        let place = |name: &str| rows[0].iter().position(|column| *column == name).unwrap();
+        let columns = [place("predicted y1"), place("predicted y2")];
+        let best = rows[1..].iter().filter(|row| row[place("rank")] == "all");
+        let numbers: Vec<Vec<f64>> =
+            best.map(|row| columns.map(|at| row[at].parse().unwrap()).to_vec()).collect();
+        assert_eq!(numbers, expected, "{format}");
+        assert!(numbers.iter().all(|numbers| numbers[1] < 0.0), "{numbers:?}");
+    }
+}
+
 /// A cell of a table may hold several numbers.
 #[test]
 fn numbers_of_a_table_are_predicted_in_its_units() {

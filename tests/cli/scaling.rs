@@ -123,3 +123,34 @@ fn scaling_is_refused_where_it_means_nothing() {
     let unknown = ["train", "vectors.toml", "--set", "output.scaling=minmax"];
     sandbox.fail(&unknown, 2, &["minmax", "standard", "deviation"]);
 }
+
+#[test]
+fn outputs_far_from_zero_lose_digits_under_the_linear_kernel() {
+    let sandbox = sandbox();
+    for (name, offset) in [("near", 10.0), ("far", 200.0), ("farthest", 3000.0)] {
+        let value = |at: usize| offset + (at as f64 * 0.7).sin();
+        let values: Vec<f64> = (0..OUTPUTS * WIDTH).map(value).collect();
+        fs::write(sandbox.path(&format!("data/small/{name}.npy")), npy(WIDTH, &values)).unwrap();
+    }
+    let arguments = |name: &str, change: &str| {
+        let file = format!("output.features.file={name}.npy");
+        let kernel = "output.kernel={name=\"linear\"}";
+        let out = ["--out", name, "--force", "--quiet"];
+        let sets = ["--set", &file, "--set", kernel, "--set", change].into_iter().chain(out);
+        ["train", "vectors.toml"].into_iter().chain(sets).map(str::to_owned).collect::<Vec<_>>()
+    };
+    let train = |name: &str, change: &str| {
+        let arguments = arguments(name, change);
+        sandbox.succeed(&arguments.iter().map(String::as_str).collect::<Vec<_>>())
+    };
+    let advice = "times as far from zero as they are from it, which costs scores digits";
+    assert!(!train("near", "seed=1").contains(advice));
+    assert!(train("far", "seed=1").contains(advice));
+    let refused = arguments("farthest", "seed=1");
+    let refused: Vec<&str> = refused.iter().map(String::as_str).collect();
+    let words = ["output.kernel", "times as far from zero", "output.scaling = \"standard\""];
+    sandbox.fail(&refused, 2, &words);
+    for remedy in ["output.scaling=standard", "output.centred=true"] {
+        assert!(!train("farthest", remedy).contains(advice), "{remedy}");
+    }
+}

@@ -13,7 +13,7 @@ use dsokr::{CandidateRule, Config, fit};
 
 use crate::Folder;
 
-/// Whether the set of a query holds its right output; the best candidate always is in the set.
+/// Whether the set of a query holds its right output; the best candidates always are in the set.
 fn hold(sets: &CandidateSets, query: &CalibratingQuery) -> bool {
     let is_best =
         query.gold.zip(query.first.first().copied()).is_some_and(|(gold, best)| gold >= best);
@@ -54,7 +54,10 @@ fn the_threshold_is_an_order_statistic_of_distances() {
         assert!(queries.sets(wrong, 7).unwrap_err().to_string().contains("between 0 and 1"));
     }
     let narrow = queries.sets(0.2, 7).unwrap();
-    assert_eq!(narrow.size(&[0.0, 0.0, 0.0, 0.0]), 1, "the best candidate always is in the set");
+    // the level of four is log 4 = 1.3863 above them: none is within, and all or none of equal ones are in a set
+    assert_eq!(narrow.size(&[0.0, 0.0, 0.0, 0.0]), 4);
+    assert_eq!(narrow.size(&[0.1, 0.0, 0.0, 0.0]), 1, "the best candidate always is in the set");
+    assert_eq!(narrow.size(&[]), 0);
 }
 
 /// Queries are divided 200 times. Of a random half, a set at the k-th of n distances holds k/(n + 1) of the other half in

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use dsokr_basis::features::{self, DenseRows, distinct};
-use dsokr_basis::{Features, RowSource};
+use dsokr_basis::features::{self, DenseRows, Spread, distinct};
+use dsokr_basis::{Features, Kernel, OutputKernel, RowSource};
 use dsokr_core::Processes;
 use dsokr_decode::{
     CandidateBlocks, CandidateParts, Columns, Combination, Ensemble, Hubs, Member, MissingGold,
@@ -55,6 +55,10 @@ impl Candidates {
         let normalised = basis.is_normalised();
         let inner = work(py, || {
             let columns = named_columns(ids, labels, columns)?;
+            if !basis.tempering().centred {
+                let remedy = "subtract the mean of each column, or set centred=True of Basis.fit";
+                check_spread(basis.kernel(), rows.source(), remedy)?;
+            }
             placed(rows.source(), columns, |rows| {
                 Ok(CandidateParts::in_basis(basis, rows, &Processes::default())?)
             })
@@ -214,6 +218,23 @@ pub fn named_columns(
         columns = columns.with(&name, cells).about("columns")?;
     }
     Ok(columns)
+}
+
+/// Refuses outputs whose scores under a kernel 32 bits do not tell apart.
+pub fn check_spread(
+    kernel: &dyn OutputKernel,
+    rows: &dyn RowSource,
+    remedy: &str,
+) -> Result<(), Failure> {
+    if kernel.built_in() != Some(&Kernel::Linear) {
+        return Ok(());
+    }
+    let lost = Spread::of(rows).about("Y")?.and_then(|spread| spread.lost_digits());
+    lost.map_or(Ok(()), |lost| {
+        let message =
+            format!("outputs with {lost}, under the kernel \"linear\": {remedy}, or scale them");
+        Err(Failure::argument("Y", message))
+    })
 }
 
 /// Candidates with these columns where `place` puts their distinct rows.

@@ -12,7 +12,7 @@ use dsokr_machines::{
 use pyo3::prelude::*;
 
 use crate::arrays::{Matrix, MatrixView, matrix, numbers};
-use crate::candidates::{Candidates, named_columns, placed};
+use crate::candidates::{Candidates, check_spread, named_columns, placed};
 use crate::errors::{About, Failure, table};
 use crate::rows::Rows;
 use crate::work::work;
@@ -110,6 +110,7 @@ impl KernelMachine {
         let outputs = outputs.get();
         let (model, space) = work(py, || {
             let outputs = outputs.source();
+            check_spread(&kernel, outputs, "subtract the mean of each column")?;
             let (space, targets) = match options {
                 None => OutputSpace::training(kernel, outputs),
                 Some(options) => {

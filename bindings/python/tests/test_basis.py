@@ -115,7 +115,8 @@ def test_tempering_without_centre(y):
 def test_leverage_scores(y):
     gram = cosine(y)
     exact = np.diag(gram @ np.linalg.inv(gram + 40 * 0.01 * np.eye(40)))
-    np.testing.assert_allclose(dsokr.leverage_scores(y, lambda_=0.01, pilot=40), exact, atol=1e-4)
+    for pilot in (40, 200):
+        np.testing.assert_allclose(dsokr.leverage_scores(y, lambda_=0.01, pilot=pilot), exact, atol=1e-4)
 
 
 def test_bits_and_sparse_rows_give_the_same(y):
@@ -171,7 +172,7 @@ def test_files_are_os_errors(tmp_path, y):
         ({"sketch": dsokr.Gaussian(-1)}, "sketch.size: -1"),
         ({"sketch": dsokr.Gaussian(2.5)}, "sketch.size: 2.5"),
         ({"sketch": dsokr.SparsifiedGaussian(5, density=2.0)}, "density = 2"),
-        ({"sketch": dsokr.Leverage(5)}, "pilot = 200"),
+        ({"sketch": dsokr.Leverage(5, pilot=0)}, "pilot = 0"),
         ({"power": 2.0}, "power = 2"),
         ({"power": float("inf")}, "power: inf"),
         ({"power": "half"}, "power: 'half'"),
@@ -262,3 +263,30 @@ def test_a_kernel_matrix_that_no_memory_holds_is_an_error():
 
 def test_version():
     assert dsokr.__version__.count(".") == 2
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-12])
+def test_perfect_predictions_are_first_or_their_outputs_are_refused(scale):
+    """Under the linear kernel scores in 32 bits lose the digits that tell outputs far from zero apart."""
+    noise = np.random.default_rng(0).standard_normal((500, 8))
+    for offset in (0, 300, 3000, 10_000):
+        y = ((offset + noise) * scale).astype(np.float32)
+        psi = dsokr.Basis.fit(y, "linear", dsokr.Gaussian(100))
+        if offset > 300:
+            with pytest.raises(dsokr.ConfigError, match=f"a mean that is {offset // 1000}.* times as far from zero"):
+                dsokr.Candidates(psi, y)
+            psi = dsokr.Basis.fit(y, "linear", dsokr.Gaussian(100), centred=True)
+        pool = dsokr.Candidates(psi, y)
+        assert pool.rank(psi.project(y), gold=range(500)).metrics(k=(1,))["mrr"] == 1.0
+    psi = dsokr.Basis.fit((noise * 1e-25).astype(np.float32), "linear", dsokr.Gaussian(100))
+    with pytest.raises(dsokr.ConfigError, match="a mean squared length of .*scale them"):
+        dsokr.Candidates(psi, (noise * 1e-25).astype(np.float32))
+
+
+def test_variance_that_is_lost_far_from_zero_is_refused():
+    y = (1e5 + np.random.default_rng(0).standard_normal((500, 8))).astype(np.float32)
+    for arguments in ({"power": 0.5}, {"centred": True}):
+        with pytest.raises(dsokr.Error, match="keeps .* % of the variance .*: subtract the mean of each column"):
+            dsokr.Basis.fit(y, "linear", dsokr.Gaussian(100), **arguments)
+    psi = dsokr.Basis.fit(y - np.float32(1e5), "linear", dsokr.Gaussian(100), power=0.5)
+    assert psi.rank == 8

@@ -174,3 +174,26 @@ class Made:
 def test_wrong_graphs(call, message):
     with pytest.raises(dsokr.ConfigError, match=message):
         call()
+
+
+def test_labels_by_another_name_are_warned_of(caplog):
+    networkx = pytest.importorskip("networkx")
+
+    def chain(symbols):
+        graph = networkx.path_graph(len(symbols))
+        networkx.set_node_attributes(graph, dict(enumerate(symbols)), "element")
+        networkx.set_edge_attributes(graph, 1, "order")
+        return graph
+
+    chains = [chain("CCC"), chain("NON")]
+    graphs.GraphKernel("weisfeiler-lehman").fit_transform(chains)
+    lines = [record.getMessage() for record in caplog.records]
+    # one for all graphs
+    assert len(lines) == 2
+    assert "nodes have no attribute 'label' but 'element'" in lines[0] and "node_label='element'" in lines[0]
+    assert "edges have no attribute 'label' but 'order'" in lines[1] and "edge_label='order'" in lines[1]
+    caplog.clear()
+    graphs.from_networkx(networkx.path_graph(3))
+    for graph in chains:
+        graphs.from_networkx(graph, node_label="element", edge_label="order")
+    assert not caplog.records

@@ -266,3 +266,34 @@ def test_lists_of_a_large_search_are_kept():
     pool.ids.clear()
     pool.columns["price"].clear()
     assert len(pool.ids) == len(pool.columns["price"]) == 1000
+
+
+def test_columns_that_32_bits_do_not_tell_apart_are_refused_in_fits():
+    """Times in seconds since 1970 within ten minutes, beside a constant with the rounding of 64 bits."""
+    constant = 1 + 2e-16 * (np.arange(200) % 2)
+    times = np.column_stack([constant, 1.7e9 + 3 * np.arange(200.0)])
+    fits = [
+        lambda rows: dsokr.kernel_matrix(rows, kernel="linear"),
+        lambda rows: dsokr.kernel_matrix(rows[:1], rows, kernel="linear"),
+        lambda rows: dsokr.Basis.fit(rows, "linear", dsokr.Gaussian(2)),
+        lambda rows: dsokr.leverage_scores(rows, "linear"),
+    ]
+    for fit in fits:
+        with pytest.raises(dsokr.ConfigError, match="column 1 lie between 1700000000.0 and 1700000597.0.*: subtract a constant"):
+            fit(times)
+        fit(times - [0, 1.7e9])
+    scipy = pytest.importorskip("scipy.sparse")
+    with pytest.raises(dsokr.ConfigError, match="column 1 lie between .*: subtract a constant"):
+        dsokr.Basis.fit(scipy.csr_array(times), "linear", dsokr.Gaussian(2))
+    dsokr.Basis.fit(scipy.csr_array(np.vstack([times, [0, 0]])), "linear", dsokr.Gaussian(2))
+    psi = dsokr.Basis.fit(times.astype(np.float32), "linear", dsokr.Gaussian(2))
+    # queries may be close to each other
+    assert len(psi.project(times[:3])) == 3
+
+
+def test_label_sets_are_no_rows_of_the_hamming_kernel():
+    labels = np.array([[1, 1, 0, 0], [1, 0, 0, 0], [0, 0, 0, 0]], bool)
+    with pytest.raises(dsokr.Error, match="row 1: 1 ones where another row has 2; .* take tanimoto or cosine"):
+        dsokr.kernel_matrix(labels, kernel="hamming")
+    one_hot = np.array([[1, 0, 1, 0], [1, 0, 0, 1]], bool)
+    assert np.allclose(dsokr.kernel_matrix(one_hot, kernel="hamming"), [[1, 0.5], [0.5, 1]])

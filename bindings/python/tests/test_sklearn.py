@@ -131,7 +131,7 @@ def test_search_over_size_and_alpha(regression):
         (SketchedKernelRidge(alpha=float("nan")), "alpha: nan"),
         (SketchedKernelRidge(n_components=0), "n_components: 0"),
         (SketchedKernelRidge("euclid"), "kernel: "),
-        (SketchedKernelRidge(sketch="leverage"), "pilot = 200"),
+        (SketchedKernelRidge(sketch="leverage", sketch_params={"pilot": 0}), "pilot = 0"),
         (SketchedKernelRidge(random_state=1.5), "random_state: 1.5"),
     ],
 )
@@ -401,3 +401,18 @@ def test_whole_numbers_are_not_rounded(kind):
         expected = ask(x.astype(np.float32))
         estimator.fit(x, y)
         assert np.array_equal(ask(x), expected), dtype
+
+
+def test_times_that_32_bits_do_not_tell_apart_are_refused():
+    times = 1.7e9 + 3 * np.arange(200.0)
+    y = np.sin(np.arange(200) / 20)
+    machines = [
+        lambda x: SketchedKernelRidge("rbf", None, 1e-6, gamma=1e-3).fit(x[:, None], y),
+        lambda x: IOKR("rbf", None, 1e-6, gamma=1e-3).fit(x[:, None], y),
+        lambda x: IOKR("rbf", None, 1e-6).fit(y[:, None], x),
+        lambda x: KernelSketch("rbf", 20, gamma=1e-3).fit(x[:, None]),
+    ]
+    for fit in machines:
+        with pytest.raises(dsokr.ConfigError, match="column 0 lie between .*: subtract a constant"):
+            fit(times)
+        fit(times - times[0])

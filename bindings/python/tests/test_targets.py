@@ -109,3 +109,14 @@ def test_wrong_losses(problem):
     ]:
         with pytest.raises(dsokr.ConfigError, match=message):
             psi.loss(*arguments)
+
+
+def test_epsilon_is_0_and_above(problem):
+    psi, targets, _ = problem
+    z = torch.from_numpy(np.random.default_rng(2).standard_normal((len(targets), psi.rank)))
+    squared = np.square(z.numpy() - targets.coordinates).sum(1) + targets.residuals
+    found = psi.loss(z, targets, {"name": "epsilon-insensitive", "epsilon": 0})
+    assert float(found) == pytest.approx(np.sqrt(squared).mean(), rel=1e-6)
+    for table in ({"name": "epsilon-insensitive", "epsilon": -0.5}, {"name": "huber", "kappa": 0}):
+        with pytest.raises(dsokr.ConfigError, match="loss: (epsilon|kappa) = .*, allowed: numbers"):
+            psi.loss(z, targets, table)

@@ -207,17 +207,48 @@ pub const TIES: [char; 2] = ['=', '~'];
 const WORDS_OF_A_PART: usize = 3;
 
 /// Returns the labels of a cell: its parts at the separator, or those of a [`list`]; none where the cell
-/// [says that there is no value](is_no_class).
+/// [says that there is no value](is_no_class). A part that stands between quotation marks may hold the separator.
+///
+/// ```
+/// use dsokr_data::cells::labels;
+///
+/// assert_eq!(labels("acid, ring", ','), ["acid", "ring"]);
+/// assert_eq!(labels(r#"acid,"carbon, organic""#, ','), ["acid", "carbon, organic"]);
+/// ```
 pub fn labels(cell: &str, separator: char) -> Vec<String> {
     if is_no_class(cell) {
         return Vec::new();
     }
     let labels = match list(cell) {
         Some(parts) => parts,
-        None => cell.split(separator).map(str::to_owned).collect(),
+        None => divided(cell, separator),
     };
     let trimmed = labels.iter().map(|label| label.trim());
     trimmed.filter(|label| !label.is_empty()).map(str::to_owned).collect()
+}
+
+/// Returns the parts of a cell at the separator, those between quotation marks without them: as R writes a single text among
+/// vectors, and Airtable an option with a comma.
+fn divided(cell: &str, separator: char) -> Vec<String> {
+    let is_blank = |c: char| c.is_whitespace() && c != separator;
+    let mut parts = Vec::new();
+    let mut rest = Some(cell);
+    while let Some(text) = rest {
+        let text = text.trim_start_matches(is_blank);
+        let in_marks = if text.starts_with('"') { quoted(text, '"') } else { None };
+        let in_marks = in_marks.and_then(|(part, behind)| {
+            let behind = behind.trim_start_matches(is_blank);
+            let further = behind.strip_prefix(separator);
+            (behind.is_empty() || further.is_some()).then_some((part, further))
+        });
+        let (part, further) = in_marks.unwrap_or_else(|| match text.split_once(separator) {
+            Some((part, further)) => (part.to_owned(), Some(further)),
+            None => (text.to_owned(), None),
+        });
+        parts.push(part);
+        rest = further;
+    }
+    parts
 }
 
 /// Returns the cell of labels, which [`labels`] reads: the names with the separator between, or a list of JSON where these would
@@ -266,6 +297,7 @@ pub fn list(cell: &str) -> Option<Vec<String>> {
     let inner = brackets.strip_prefix('(')?.strip_suffix(')')?.trim();
     match name {
         "c" => values(inner),
+        "character" | "integer" | "numeric" | "logical" if inner == "0" => Some(Vec::new()),
         "set" | "frozenset" if inner.is_empty() => Some(Vec::new()),
         "set" | "frozenset" => in_brackets(inner),
         "array" | "tensor" => {
@@ -757,6 +789,33 @@ mod tests {
         assert_eq!(spellings(different), [""; 0]);
     }
 
+    #[test]
+    fn labels_between_quotation_marks_may_hold_the_separator() {
+        let cases: [(&str, char, &[&str]); 11] = [
+            (r#"c("italian", "vegan")"#, ';', &["italian", "vegan"]),
+            (r#""indian""#, ';', &["indian"]),
+            ("character(0)", ';', &[]),
+            ("NULL", ';', &[]),
+            (r#"Fees,"Delivery, returns" , App"#, ',', &["Fees", "Delivery, returns", "App"]),
+            (r#""say \"no\"";b"#, ';', &["say \"no\"", "b"]),
+            (r#""red wine" white"#, ' ', &["red wine", "white"]),
+            // marks that are of the name
+            (r#"5" pipe;10" pipe"#, ';', &["5\" pipe", "10\" pipe"]),
+            (r#"the "old" way;"old" ways"#, ';', &["the \"old\" way", "\"old\" ways"]),
+            (r#""open;b"#, ';', &["\"open", "b"]),
+            ("a;; b ;", ';', &["a", "b"]),
+        ];
+        for (cell, separator, expected) in cases {
+            assert_eq!(labels(cell, separator), expected, "{cell}");
+        }
+        // names with marks of their own are written so that they stay
+        for names in [&["\"a\"", "b"][..], &["\"a"], &["\"a;b\""], &["a b\"", "\"c"]] {
+            for separator in [';', ' ', ','] {
+                assert_eq!(labels(&of_labels(names, separator), separator), names, "{names:?}");
+            }
+        }
+    }
+
     fn joined(cell: &str) -> Option<String> {
         list(cell).map(|parts| parts.join("|"))
     }
@@ -790,6 +849,8 @@ mod tests {
             ("[ester]", "ester"),
             // R
             (r#"c("ester", "thiol")"#, "ester|thiol"),
+            ("character(0)", ""),
+            ("integer(0)", ""),
             // Label Studio
             (r#"{"choices":["ester"]}"#, "ester"),
         ];
@@ -828,6 +889,8 @@ mod tests {
             "[He came, he saw.]",
             "[no list]",
             "(a text)",
+            "character(1)",
+            r#""a text""#,
             "('a text')",
             r#"("a text")"#,
             "(3,101.84)",

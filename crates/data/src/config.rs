@@ -302,6 +302,15 @@ impl Source<'_> {
         self.data.source.kind().queries(path, &self.wanted(root))
     }
 
+    /// Reads the inputs of a file of queries as [`read_queries`](Self::read_queries) does, with the ids of its rows. A table whose
+    /// rows are inputs and outputs at once may lack the columns of outputs.
+    ///
+    /// # Errors
+    /// The errors of [`read_queries`](Self::read_queries).
+    pub fn read_inputs(&self, path: &Path, root: Option<&DataRoot>) -> Result<Split, Error> {
+        self.data.source.kind().inputs(path, &self.wanted(root))
+    }
+
     /// Returns the text of a query that is not a row of a table: with further SMILES behind it where the
     /// configuration asks for them.
     ///

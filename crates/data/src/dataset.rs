@@ -79,6 +79,8 @@ pub struct Split {
     pub weights: RowWeights,
     /// The group of each pair, which parts do not divide; empty where they have not been read.
     pub groups: Vec<String>,
+    /// The value of the column of `data.fold.group` of each pair; empty where it has not been read.
+    pub fold_groups: Vec<String>,
     /// The label of each pair's output; none for an output that no table names. The list is empty where labels have not
     /// been read, as for training pairs.
     pub labels: Vec<Option<String>>,
@@ -120,6 +122,7 @@ impl Split {
             truth: self.truth.as_ref().and_then(|truth| truth.select(&places)),
             weights: self.weights.select(rows),
             groups: of_rows(&self.groups, rows),
+            fold_groups: of_rows(&self.fold_groups, rows),
             labels: of_rows(&self.labels, rows),
             ..pairs
         })
@@ -156,7 +159,12 @@ impl Split {
 
     /// Returns some pairs as queries that are evaluated.
     pub(crate) fn held_out(&self, rows: &[usize], outputs: &Outputs) -> Result<Self, Error> {
-        let pairs = Self { groups: Vec::new(), weights: RowWeights::equal(), ..self.select(rows)? };
+        let pairs = Self {
+            groups: Vec::new(),
+            fold_groups: Vec::new(),
+            weights: RowWeights::equal(),
+            ..self.select(rows)?
+        };
         let queries = pairs.queries.as_deref().map(grouped);
         let split = match queries {
             Some(queries) => pairs.into_queries(&queries)?,

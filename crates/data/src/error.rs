@@ -1,10 +1,11 @@
+use std::ffi::OsStr;
 use std::fmt::Display;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use dsokr_core::Place;
-use dsokr_core::message::{list, shorten};
+use dsokr_core::message::{list, shell_word, shorten};
 use dsokr_core::store::open_input;
 
 /// The file of candidates in a run.
@@ -102,11 +103,22 @@ impl Error {
     /// Creates the error for a compressed file, if its extension says that it is one.
     pub(crate) fn compressed(path: &Path) -> Option<Self> {
         let extension = extension_of(path);
-        ["gz", "tgz", "bz2", "xz", "zst", "zip", "7z"].contains(&&*extension).then(|| {
-            let message =
-                format!("compressed files ({extension:?}) are not read; decompress it first");
-            Self::file(path, message)
-        })
+        let command = match extension.as_str() {
+            "gz" => Some("gzip -dc"),
+            "bz2" => Some("bzip2 -dc"),
+            "xz" => Some("xz -dc"),
+            "zst" => Some("zstd -dc"),
+            // they may hold several files
+            "tgz" | "zip" | "7z" => None,
+            _ => return None,
+        };
+        // without the extension, by which the table would be taken for a compressed one again
+        let command =
+            command.map(|command| format!(": {}", into_new(path, command, path.file_stem())));
+        let command = command.unwrap_or_default();
+        let message =
+            format!("compressed files ({extension:?}) are not read; decompress it first{command}");
+        Some(Self::file(path, message))
     }
 
     pub(crate) fn missing_column(path: &Path, column: &str, available: &[String]) -> Self {
@@ -150,6 +162,18 @@ pub(crate) fn check(
     allowed: &str,
 ) -> Result<(), Error> {
     Ok(dsokr_core::Error::ensure(ok, key, found, allowed)?)
+}
+
+/// Returns the line of a shell by which a command makes `new-NAME` of a file; of a stream, such as standard input, which is no
+/// file, the command alone.
+pub(crate) fn into_new(path: &Path, command: &str, name: Option<&OsStr>) -> String {
+    if !path.exists() {
+        return command.to_owned();
+    }
+    let name = name.unwrap_or_default().to_string_lossy();
+    let from = shell_word(&path.display().to_string());
+    let to = shell_word(&format!("new-{name}"));
+    format!("{command} {from} > {to}")
 }
 
 /// Returns the extension of a file name in lower case, empty if there is none.

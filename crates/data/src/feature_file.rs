@@ -15,6 +15,7 @@ use dsokr_basis::features::{BitRows, DenseRows, Features, MappedRows, RowKind, R
 use dsokr_core::message::list;
 
 use crate::error::{Error, extension_of, open};
+use crate::rounding::ColumnRoundings;
 use crate::table::Table;
 use crate::{npy, npz};
 
@@ -33,7 +34,8 @@ pub type FeatureFile = Box<dyn RowSource>;
 /// a npy file, single bytes and truth values among them, become dense `f32`, rounded to the
 /// nearest, unless they are packed bits.
 ///
-/// The whole file is read once, in blocks of 1 MiB, so that NaN is found before work begins.
+/// The whole file is read once, in blocks of 1 MiB, so that NaN is found before work begins. Numbers of 64 bits are
+/// rounded; [`read_training_features`] refuses those that this makes alike.
 ///
 /// ```
 /// use dsokr_basis::features::RowSource;
@@ -59,8 +61,30 @@ pub type FeatureFile = Box<dyn RowSource>;
 /// matrix, or has a zero side; an element type not in the table above; NaN or an infinity, with
 /// row and column.
 pub fn read_features(path: &Path, key: Option<&str>, packed: bool) -> Result<FeatureFile, Error> {
+    read(path, key, packed, false)
+}
+
+/// Opens a matrix of features that a model is trained on, as [`read_features`] does.
+///
+/// # Errors
+/// The errors of [`read_features`]; a column whose numbers 32 bits do not tell apart, such as times in seconds since
+/// 1970 within one hour. Queries may be closer to each other than training rows are, so that they are not compared.
+pub fn read_training_features(
+    path: &Path,
+    key: Option<&str>,
+    packed: bool,
+) -> Result<FeatureFile, Error> {
+    read(path, key, packed, true)
+}
+
+fn read(
+    path: &Path,
+    key: Option<&str>,
+    packed: bool,
+    training: bool,
+) -> Result<FeatureFile, Error> {
     match (extension_of(path).as_str(), key) {
-        ("safetensors", _) => map_tensor(path, key, packed),
+        ("safetensors", _) => map_tensor(path, key, packed, training),
         ("npy", Some(key)) => {
             let has = "a .npy file holds one array without a name; leave the key out";
             Err(Error::file(path, format!("key {key:?} given, but {has}")))
@@ -68,11 +92,11 @@ pub fn read_features(path: &Path, key: Option<&str>, packed: bool) -> Result<Fea
         ("npy", None) => match npy::rows_in_file(path, packed)? {
             Some(array) => {
                 let mapped = MappedRows::of_array(path, array);
-                checked(path, mapped.map_err(|reason| Error::rows(path, reason))?)
+                checked(path, mapped.map_err(|reason| Error::rows(path, reason))?, training)
             }
-            None => Ok(Box::new(read_npy(path, packed)?)),
+            None => Ok(Box::new(read_npy(path, packed, training)?)),
         },
-        ("npz", None) if !packed => Ok(Box::new(Features::from(npz::read_sparse(path)?))),
+        ("npz", None) if !packed => Ok(Box::new(Features::from(npz::read_sparse(path, training)?))),
         ("npz", _) => {
             let message = "a .npz file holds one sparse matrix; leave key and packed out";
             Err(Error::file(path, message))
@@ -82,13 +106,13 @@ pub fn read_features(path: &Path, key: Option<&str>, packed: bool) -> Result<Fea
 }
 
 /// Reads the features of a .npy file into memory.
-fn read_npy(path: &Path, packed: bool) -> Result<Features, Error> {
+fn read_npy(path: &Path, packed: bool, training: bool) -> Result<Features, Error> {
     if packed {
         let (_, width, values) = npy::read_bytes(path)?;
         let bits = BitRows::from_packed(width.saturating_mul(8), &values);
         return Ok(bits.map_err(|reason| Error::rows(path, reason))?.into());
     }
-    let (_, width, values) = npy::read_numbers(path)?;
+    let (_, width, values) = npy::read_numbers(path, training)?;
     let rows = DenseRows::new(width, values);
     Ok(rows.map_err(|reason| Error::rows(path, reason))?.into())
 }
@@ -102,7 +126,12 @@ pub(crate) fn check_row_count(rows: &FeatureFile, path: &Path, table: &Table) ->
 }
 
 /// Maps a tensor of a safetensors file and checks every row.
-fn map_tensor(path: &Path, given: Option<&str>, packed: bool) -> Result<FeatureFile, Error> {
+fn map_tensor(
+    path: &Path,
+    given: Option<&str>,
+    packed: bool,
+    training: bool,
+) -> Result<FeatureFile, Error> {
     open(path)?;
     let keys = MappedRows::tensors(path)?;
     let key = match (given, keys.as_slice()) {
@@ -131,22 +160,32 @@ fn map_tensor(path: &Path, given: Option<&str>, packed: bool) -> Result<FeatureF
             format!("{tensor} has elements of type number ({rows} rows); allowed: {allowed}");
         return Err(Error::file(path, message));
     }
-    checked(path, mapped)
+    checked(path, mapped, training)
 }
 
 /// Reads all rows once.
 ///
 /// # Errors
-/// A number that is not finite.
-fn checked(path: &Path, mapped: MappedRows) -> Result<FeatureFile, Error> {
+/// A number that is not finite; for `training`, a column that 32 bits do not tell apart.
+fn checked(path: &Path, mapped: MappedRows, training: bool) -> Result<FeatureFile, Error> {
     // Bits are always finite; only the columns of dense rows can hold anything wrong.
     if mapped.kind() != RowKind::Bits {
         let len = mapped.len();
-        let step = (CHECKED_AT_ONCE / mapped.width()).max(1);
+        let width = mapped.width();
+        let step = (CHECKED_AT_ONCE / width).max(1);
+        let mut roundings = ColumnRoundings::new(width);
         for start in (0..len).step_by(step) {
             let end = start.saturating_add(step).min(len);
+            if training {
+                // before the block, which gives the pages back
+                let wide =
+                    mapped.doubles(start..end).map_err(|reason| Error::rows(path, reason))?;
+                let numbers = wide.iter().flatten().enumerate();
+                numbers.for_each(|(at, &number)| roundings.add(at % width, number));
+            }
             mapped.block(start..end).map_err(|reason| Error::rows(path, reason))?;
         }
+        roundings.check(path)?;
     }
     Ok(Box::new(mapped))
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::dataset::{Dataset, Split, grouped};
 use crate::error::{Error, check};
-use crate::groups::{GroupRule, keys_of_molecules, scaffold};
+use crate::groups::{GroupRule, connected, keys_of_molecules, scaffold};
 use crate::inputs::InputKind;
 use crate::outputs::{OutputSource, Outputs};
 use crate::pairs::{PairFacts, joined};
@@ -27,8 +27,9 @@ pub struct FoldConfig {
     pub seed: u64,
     /// The groups that parts do not share: the values of a column of the tables of pairs, or `"scaffold"` (also
     /// `"skeleton"`), the Bemis-Murcko scaffolds of the molecules that outputs are, else inputs; molecules without
-    /// rings are one group. Left out, the groups of `splits.group` and rows of one query stay together, and other pairs
-    /// are divided one by one.
+    /// rings are one group. The groups of `splits.group` stay together as well: parts divide neither, and groups that are
+    /// connected by the other kind are one. Left out, the groups of `splits.group`, else rows of one query, stay together,
+    /// and other pairs are divided one by one.
     pub group: Option<String>,
     /// Whether the part is the test split. Validation pairs are then drawn from the other parts, as large a share of
     /// them as before and again whole groups, so that nothing is chosen on the part. Else the part is the validation
@@ -104,9 +105,7 @@ impl FoldConfig {
         // an output that is not known can be evaluated, not learned
         others.retain(|&pair| pairs.outputs[pair].is_some());
         let mut train = pairs.select(&others)?;
-        if self.group.is_some() {
-            train.groups = Vec::new();
-        }
+        train.fold_groups = Vec::new();
         let held = pairs.held_out(&held, &outputs)?;
         let (validation, test) = if self.nested {
             (pairs.held_out(&inner, &outputs)?, Some(held))
@@ -139,13 +138,26 @@ impl FoldConfig {
         outputs: &Outputs,
         source: &OutputSource,
     ) -> Result<Vec<Vec<usize>>, Error> {
-        Ok(match (&self.group, self.column(), &pairs.queries) {
-            (_, Some(_), _) => grouped(&pairs.groups),
+        let named = match (&self.group, self.column(), &pairs.queries) {
+            (_, Some(_), _) => grouped(&pairs.fold_groups),
             (Some(_), None, _) => grouped(&scaffolds(pairs, outputs, source)?),
-            (None, None, _) if !pairs.groups.is_empty() => grouped(&pairs.groups),
-            (None, None, Some(queries)) => grouped(queries),
-            (None, None, None) => (0..pairs.ids.len()).map(|pair| vec![pair]).collect(),
-        })
+            (None, None, _) if !pairs.groups.is_empty() => return Ok(grouped(&pairs.groups)),
+            (None, None, Some(queries)) => return Ok(grouped(queries)),
+            (None, None, None) => return Ok((0..pairs.ids.len()).map(|pair| vec![pair]).collect()),
+        };
+        let together = grouped(&pairs.groups);
+        let groups = connected(pairs.ids.len(), &[&named, &together]);
+        if groups.len() < self.count && named.len() >= self.count {
+            let allowed = format!(
+                "absent, or groups that those of data.splits.group do not connect: the {} groups are {} where pairs of \
+                 both kinds stay together, fewer than the {} parts",
+                named.len(),
+                groups.len(),
+                self.count
+            );
+            return Err(Error::value("data.fold.group", self.group_name(), allowed));
+        }
+        Ok(groups)
     }
 }
 

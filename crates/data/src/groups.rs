@@ -2,6 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 
+use dsokr_basis::RowSource;
+use dsokr_basis::features::distinct;
 use dsokr_core::Cancellation;
 use dsokr_core::message::shorten;
 use dsokr_molecule::Molecule;
@@ -14,7 +16,7 @@ use crate::output_features::OutputFeatures;
 use crate::outputs::OutputSource;
 use crate::table::Table;
 
-/// Rows that repeat a molecule, a text or an id.
+/// Rows that repeat a molecule, a text, a vector or an id.
 const REPEATS: &str = "repeats";
 
 /// Rows with the same molecule, whatever its configuration.
@@ -27,7 +29,7 @@ const SCAFFOLD: [&str; 2] = ["scaffold", "skeleton"];
 /// A rule that says which rows belong together, as configurations write it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum GroupRule<'a> {
-    /// Rows that have a molecule, a text or an id in common, directly or through other rows.
+    /// Rows that have a molecule, a text, a vector of inputs or an id in common, directly or through other rows.
     Repeats,
     /// Rows with the same molecule, apart from marks of its configuration.
     Molecule,
@@ -64,6 +66,8 @@ pub(crate) struct GroupColumns<'a> {
     pub ids: Vec<&'a str>,
     /// The texts that inputs are.
     pub input: Option<&'a str>,
+    /// Whether inputs are vectors of numbers or bits.
+    pub has_vectors: bool,
     /// The molecules or texts that outputs are.
     pub outputs: Vec<&'a str>,
     /// The one of them that holds molecules.
@@ -84,20 +88,22 @@ impl<'a> GroupColumns<'a> {
         Self { outputs: columns, molecule, ..Self::default() }
     }
 
-    /// Returns the groups of the rows of a table by a rule, in the order of their first rows. `key` is the key of the
-    /// rule in the configuration, for messages.
+    /// Returns the groups of the rows of a table by a rule, in the order of their first rows. `vectors` has the input of
+    /// each row, where inputs are vectors and the rule compares them. `key` is the key of the rule in the configuration,
+    /// for messages.
     ///
     /// # Errors
-    /// A column that was not read; a cell that should be a molecule and is not.
+    /// A column that was not read; a cell that should be a molecule and is not; errors from reading the vectors.
     pub fn groups(
         &self,
         table: &Table,
+        vectors: Option<&dyn RowSource>,
         rule: GroupRule,
         key: &str,
     ) -> Result<Vec<Vec<usize>>, Error> {
         match rule {
             GroupRule::Column(name) => Ok(grouped(table.column(name)?)),
-            GroupRule::Repeats => self.repeats(table),
+            GroupRule::Repeats => self.repeats(table, vectors),
             GroupRule::Molecule => {
                 let canonical = |molecule: Molecule| molecule.without_stereo().canonical_smiles();
                 Ok(grouped(&self.keys_of_molecules(table, key, MOLECULE, canonical)?))
@@ -109,9 +115,20 @@ impl<'a> GroupColumns<'a> {
     }
 
     /// Returns rows that have an id, an input or an output in common, and rows that are connected by such rows. Two
-    /// SMILES of one molecule are the same input or output. Empty cells have nothing in common.
-    fn repeats(&self, table: &Table) -> Result<Vec<Vec<usize>>, Error> {
+    /// SMILES of one molecule are the same input or output, and so are vectors of equal numbers. Empty cells have nothing
+    /// in common.
+    fn repeats(
+        &self,
+        table: &Table,
+        vectors: Option<&dyn RowSource>,
+    ) -> Result<Vec<Vec<usize>>, Error> {
         let mut joined = Joined::new(table.len());
+        if let Some(vectors) = vectors {
+            let equal = distinct(vectors)?;
+            for (row, &class) in equal.class.iter().enumerate() {
+                joined.unite(equal.representative[class as usize], row);
+            }
+        }
         for id in &self.ids {
             joined.join(table.column(id)?);
         }
@@ -127,8 +144,7 @@ impl<'a> GroupColumns<'a> {
                 .collect();
             joined.join(&molecule_keys(&texts));
         }
-        let firsts: Vec<usize> = (0..table.len()).map(|row| joined.first(row)).collect();
-        Ok(grouped(&firsts))
+        Ok(joined.sets())
     }
 
     /// Returns a key for the molecule of each row: the molecule of the output, or else that of the input.
@@ -188,7 +204,7 @@ fn molecule(text: &str) -> Option<Molecule> {
 
 /// Keys of texts, equal for equal texts and for two SMILES of one molecule. A molecule that is connected as no molecule of a
 /// different text is needs no canonical SMILES, which takes far more time than to read it.
-fn molecule_keys(texts: &[&str]) -> Vec<String> {
+pub(crate) fn molecule_keys(texts: &[&str]) -> Vec<String> {
     let stage = Cancellation::current().stage("molecules of the rows", texts.len());
     let connectivity = |text: &&str| {
         stage.count(1);
@@ -237,11 +253,31 @@ impl Joined {
         for (row, value) in values.iter().enumerate().filter(|(_, value)| !value.trim().is_empty())
         {
             let other = *seen.entry(value.trim()).or_insert(row);
-            let ends = [self.first(other), self.first(row)];
-            let [least, most] = [ends[0].min(ends[1]), ends[0].max(ends[1])];
-            self.before[most] = least;
+            self.unite(other, row);
         }
     }
+
+    /// Joins the sets of two rows.
+    fn unite(&mut self, one: usize, other: usize) {
+        let ends = [self.first(one), self.first(other)];
+        let [least, most] = [ends[0].min(ends[1]), ends[0].max(ends[1])];
+        self.before[most] = least;
+    }
+
+    /// Returns the sets, in the order of their first rows.
+    fn sets(mut self) -> Vec<Vec<usize>> {
+        let firsts: Vec<usize> = (0..self.before.len()).map(|row| self.first(row)).collect();
+        grouped(&firsts)
+    }
+}
+
+/// Returns the groups of so many rows that are connected by groups of several kinds, in the order of their first rows.
+pub(crate) fn connected(rows: usize, kinds: &[&[Vec<usize>]]) -> Vec<Vec<usize>> {
+    let mut joined = Joined::new(rows);
+    for group in kinds.iter().copied().flatten() {
+        group.windows(2).for_each(|pair| joined.unite(pair[0], pair[1]));
+    }
+    joined.sets()
 }
 
 /// Returns the rows in the order given, but with the rows of a group together where its first row is. Then each of two

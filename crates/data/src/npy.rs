@@ -11,6 +11,7 @@ use half::f16;
 use safetensors::Dtype;
 
 use crate::error::{Error, open};
+use crate::rounding::ColumnRoundings;
 
 const NUMBERS: &str = "f2, f4, f8, i1, i2, i4, i8, u1, u2, u4, u8, bool";
 const BYTES: &str = "u1 (eight bits a byte, as numpy.packbits writes them)";
@@ -36,13 +37,23 @@ pub(crate) fn read_rounded(path: &Path) -> Result<(Mat<f64>, f64), Error> {
         "f4" => f32::EPSILON.into(),
         _ => 0.0,
     };
-    let (rows, width, values) = npy.numbers("finite number", |value| value)?;
+    let (rows, width, values) = npy.numbers("finite number", |_, value| value)?;
     Ok((Mat::from_fn(rows, width, |row, column| values[row * width + column]), rounding))
 }
 
-/// Reads numbers of any type as `f32`; each must be finite in `f32`.
-pub(crate) fn read_numbers(path: &Path) -> Result<Matrix<f32>, Error> {
-    Npy::open(path, NUMBERS)?.numbers("finite 32-bit number", |value| value as f32)
+/// Reads numbers of any type as `f32`; each must be finite in `f32`. With `training`, columns that 32 bits do not tell
+/// apart are refused.
+pub(crate) fn read_numbers(path: &Path, training: bool) -> Result<Matrix<f32>, Error> {
+    let npy = Npy::open(path, NUMBERS)?;
+    let mut roundings = ColumnRoundings::new(npy.shape[1] as usize);
+    let numbers = npy.numbers("finite 32-bit number", |column, value| {
+        roundings.add(column, value);
+        value as f32
+    })?;
+    if training {
+        roundings.check(path)?;
+    }
+    Ok(numbers)
 }
 
 /// Returns the number of elements of a file that can be read.
@@ -74,7 +85,7 @@ pub(crate) fn rows_in_file(path: &Path, packed: bool) -> Result<Option<Entry>, E
 
 /// Reads packed bytes.
 pub(crate) fn read_bytes(path: &Path) -> Result<Matrix<u8>, Error> {
-    Npy::open(path, BYTES)?.numbers("", |value| value as u8)
+    Npy::open(path, BYTES)?.numbers("", |_, value| value as u8)
 }
 
 /// Reads an array of one dimension of numbers of any type from the bytes of its file.
@@ -193,12 +204,12 @@ impl<'p, R: Read> Npy<'p, R> {
         Ok((self.element.number)(u64::from_le_bytes(word)))
     }
 
-    /// Streams the elements of a matrix as `narrow` makes them, which must be finite, to their place in row-major
-    /// order.
+    /// Streams the elements of a matrix as `narrow` makes them of a column and a number, which must be finite, to their
+    /// place in row-major order.
     fn numbers<T: Copy + Default + Into<f64>>(
         mut self,
         allowed: &str,
-        narrow: impl Fn(f64) -> T,
+        mut narrow: impl FnMut(usize, f64) -> T,
     ) -> Result<Matrix<T>, Error> {
         // the length of the file has been compared
         let rows = self.shape[0] as usize;
@@ -211,7 +222,7 @@ impl<'p, R: Read> Npy<'p, R> {
                 (step / width, step % width)
             };
             let value = self.number()?;
-            let number = narrow(value);
+            let number = narrow(column, value);
             let allowed = match self.element.name {
                 BOOL if value > 1.0 => "truth value, 0 or 1",
                 _ if !number.into().is_finite() => allowed,

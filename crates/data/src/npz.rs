@@ -1,5 +1,6 @@
 //! Sparse matrices as `scipy.sparse.save_npz` writes them: a zip archive of arrays in NumPy's format.
 
+use std::collections::BTreeMap;
 use std::io::{BufReader, Read};
 use std::path::Path;
 
@@ -8,9 +9,11 @@ use zip::ZipArchive;
 
 use crate::error::{Error, check, open};
 use crate::npy;
+use crate::rounding::Rounding;
 
-/// Reads a matrix in compressed sparse rows, of numbers of any type as `f32`. Columns may come in any order in a row.
-pub(crate) fn read_sparse(path: &Path) -> Result<SparseRows, Error> {
+/// Reads a matrix in compressed sparse rows, of numbers of any type as `f32`. Columns may come in any order in a row. With
+/// `training`, columns that 32 bits do not tell apart are refused.
+pub(crate) fn read_sparse(path: &Path, training: bool) -> Result<SparseRows, Error> {
     let wrong = |reason: String| Error::file(path, reason);
     let archive = ZipArchive::new(BufReader::new(open(path)?));
     let mut archive = archive.map_err(|error| wrong(format!("not an .npz file: {error}")))?;
@@ -49,6 +52,9 @@ pub(crate) fn read_sparse(path: &Path) -> Result<SparseRows, Error> {
         let sizes = format!("{indptr} offsets, {indices} columns and {data} values");
         return Err(wrong(format!("{sizes} for {rows} rows of {width} columns")));
     }
+    if training {
+        check_rounding(path, &offsets, &columns, &values)?;
+    }
     let row = |range: &[usize]| {
         let range = range[0]..range[1];
         let entries = columns[range.clone()].iter().zip(&values[range]);
@@ -60,4 +66,25 @@ pub(crate) fn read_sparse(path: &Path) -> Result<SparseRows, Error> {
     };
     let rows = SparseRows::from_rows(width as usize, offsets.windows(2).map(row));
     rows.map_err(|reason| Error::rows(path, reason))
+}
+
+/// Refuses the first column that 32 bits do not tell apart, among those without zeros, which are in the first row too. Others
+/// reach from zero to their numbers, which rounding hardly changes.
+fn check_rounding(
+    path: &Path,
+    offsets: &[usize],
+    columns: &[f64],
+    values: &[f64],
+) -> Result<(), Error> {
+    let rows = offsets.len() - 1;
+    let first_row = &columns[..offsets[1]];
+    let mut roundings: BTreeMap<u32, Rounding> =
+        first_row.iter().map(|&column| (column as u32, Rounding::default())).collect();
+    for (&column, &value) in columns.iter().zip(values).filter(|(_, value)| **value != 0.0) {
+        if let Some(rounding) = roundings.get_mut(&(column as u32)) {
+            rounding.add(value as f32, value);
+        }
+    }
+    let mut full = roundings.iter().filter(|(_, rounding)| rounding.count() == rows);
+    full.try_for_each(|(column, rounding)| rounding.check(path, format_args!("in column {column}")))
 }

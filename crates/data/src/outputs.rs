@@ -85,6 +85,7 @@ impl Outputs {
             id,
             files,
             fitted: None,
+            counts_unknown: false,
             truth: None,
             labels,
             molecules,

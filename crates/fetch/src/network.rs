@@ -6,6 +6,7 @@ use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::thread;
 use std::time::Duration;
 
+use dsokr_core::Argument;
 use dsokr_core::store::sync_file;
 use ring::digest::{Context, Digest, SHA1_FOR_LEGACY_USE_ONLY, SHA256};
 use ureq::config::RedirectAuthHeaders;
@@ -203,8 +204,9 @@ impl Network {
         };
         if let Some(coding) = coding(headers).filter(|_| !part.remote.has_checksum()) {
             let message = format!(
-                "the server sends it with Content-Encoding: {coding}, which was not asked for; allowed without a \
-                 checksum in the table is identity"
+                "the server sends it with Content-Encoding: {coding}, which was not asked for; without a checksum \
+                 only identity is taken: state its SHA-256 (sha256 of a table of data sets, or {})",
+                Argument::new("sha256")
             );
             return Err(Error::download(url, message));
         }

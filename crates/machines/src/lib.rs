@@ -28,6 +28,7 @@ mod loss;
 mod output_matrix;
 mod prepared;
 mod ridge;
+mod row_groups;
 mod solver;
 mod summary;
 mod targets;
@@ -47,6 +48,7 @@ pub use ridge::{
     Spectrum, TargetGram, alignf, combine, fit, fit_conjugate_gradients, fit_divide_and_conquer,
     fit_sketched, held_out_weights,
 };
+pub use row_groups::RowGroups;
 pub use solver::{
     ClosedForm, Cost, DOUBLE, FitSize, Lipschitz, Sketched, Solver, SolverAbilities,
     eigendecomposition,

@@ -10,6 +10,7 @@ use faer::{Accum, Mat, MatMut, MatRef, Par};
 use rayon::prelude::*;
 
 use crate::linear::{PANEL, Scalar, product};
+use crate::row_groups::RowGroups;
 
 /// Features whose sums one task computes.
 const ROWS: usize = 64;
@@ -28,6 +29,8 @@ pub struct Targets {
     pub(crate) residuals: Vec<f64>,
     /// w of each row.
     pub(crate) weights: RowWeights,
+    /// The rows that held-out predictions leave out together.
+    pub(crate) groups: RowGroups,
 }
 
 #[derive(Clone, Debug)]
@@ -55,7 +58,14 @@ impl Targets {
         Error::check_finite("targets", width, &values)?;
         let held = Held::all(values.len() / width);
         let values = Values::Coordinates(values);
-        Ok(Self { values, width, held, residuals: Vec::new(), weights: RowWeights::equal() })
+        Ok(Self {
+            values,
+            width,
+            held,
+            residuals: Vec::new(),
+            weights: RowWeights::equal(),
+            groups: RowGroups::alone(),
+        })
     }
 
     /// Creates one number a row, that each of `width` outputs estimates: quantiles of one variable.
@@ -111,6 +121,16 @@ impl Targets {
     pub fn weighted(self, weights: &RowWeights) -> Result<Self, Error> {
         weights.check(self.len())?;
         Ok(Self { weights: weights.clone(), ..self })
+    }
+
+    /// Sets the rows that held-out predictions leave out together, for the choice of λ and for predictions of training
+    /// rows. Each row is left out alone otherwise.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] for groups of a different number of rows.
+    pub fn grouped(self, groups: &RowGroups) -> Result<Self, Error> {
+        groups.check(self.len())?;
+        Ok(Self { groups: groups.clone(), ..self })
     }
 
     /// Returns the weights of the rows.
@@ -185,7 +205,9 @@ impl Targets {
         };
         let held = self.held.clone();
         let residuals = self.residuals.clone();
-        Ok(Self { values, width, held, residuals, weights: self.weights.clone() })
+        let weights = self.weights.clone();
+        let groups = self.groups.clone();
+        Ok(Self { values, width, held, residuals, weights, groups })
     }
 
     /// Returns the coordinates, n × p row-major.
@@ -279,7 +301,9 @@ impl Targets {
             }
         };
         let residuals = rows.iter().filter_map(|&row| self.residuals.get(row).copied()).collect();
-        Ok(Self { values, width: p, held, residuals, weights: self.weights.select(rows) })
+        let weights = self.weights.select(rows);
+        let groups = self.groups.select(rows);
+        Ok(Self { values, width: p, held, residuals, weights, groups })
     }
 }
 

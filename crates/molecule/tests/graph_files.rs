@@ -316,6 +316,10 @@ fn wrong_tu_files_are_refused_with_their_place() {
             "in/DS_node_labels.txt:3: \"2.5\"; allowed: a whole number".into(),
         ),
         (
+            files(|f| f.node_labels = Some(b"0\n1, 2\n1\n0\n7\n")),
+            "in/DS_node_labels.txt:2: \"1, 2\"; allowed: one whole number a line".into(),
+        ),
+        (
             files(|f| f.node_labels = Some(b"0\n\xff\n")),
             "in/DS_node_labels.txt:2: not UTF-8".into(),
         ),

@@ -100,7 +100,7 @@ const METALS: [&str; 6] = ["Li", "Na", "K", "Rb", "Cs", "Ag"];
 const NONMETALS: [&str; 15] =
     ["H", "B", "C", "N", "O", "F", "Si", "P", "S", "Cl", "As", "Se", "Br", "Te", "I"];
 
-/// Elements that molecules lose as an atom or as an anion.
+/// Elements that molecules lose as an atom or as an anion, as they lose methyl as a radical or as a cation.
 const HALOGENS: [&str; 4] = ["F", "Cl", "Br", "I"];
 
 /// What marks radicals: an asterisk or a dot.
@@ -202,8 +202,8 @@ impl Adduct {
 }
 
 /// Returns the parts of an ion and its charge, which may be empty: of `[M+H]+`, `(M+H)+`, `M+H` and `M+`. Without brackets a
-/// digit before the sign of the charge is a part of the formula, as in `M+NH4+`, or of the charge, as in `M+2H2+`: none where the
-/// ions have neither charge, nor where they have another one than is stated, as in `M+2H+`. Of ions whose charge is not known, as
+/// digit before the sign of the charge is a part of the formula, as in `M+NH4+` and `M+O2-`, or of the charge, as in `M+2H2+`: none where
+/// the ions have neither charge, nor where they have another one than is stated, as in `M+2H+`. Of ions whose charge is not known, as
 /// in `M+Ni-H+`, the stated one is that of all.
 fn parts_of(text: &str) -> Option<(&str, &str)> {
     for (open, close) in [('[', ']'), ('(', ')')] {
@@ -221,12 +221,25 @@ fn parts_of(text: &str) -> Option<(&str, &str)> {
         let agrees = |(ion, charge): &(&str, &str)| {
             charges(ion, charge).is_some_and(|[stated, of_ions]| stated == of_ions)
         };
-        return readings.into_iter().find(agrees);
+        let [of_formula, _] = readings;
+        let others = Some(of_formula).filter(|(ion, charge)| takes_charge(ion, charge));
+        return readings.into_iter().find(agrees).or(others);
     }
     // a molecule without ions, such as `M+`, and one that lost or took up another has the charge that is stated
     let agrees =
         charges(ion, charge).is_none_or(|[stated, of_ions]| stated == of_ions || of_ions == 0);
     (agrees || leaves_charge_open(ion)).then_some((ion, charge))
+}
+
+/// Returns whether an ion with a digit at its end has the charge that is stated, since its parts bring none together or an open one:
+/// each is a molecule or an ion.
+fn takes_charge(ion: &str, charge: &str) -> bool {
+    let Some(parts) = ion.split_once('M').and_then(|(_, parts)| Part::all(parts)) else {
+        return false;
+    };
+    let are_told = parts.iter().all(|part| part.charge != 0 || part.is_molecule());
+    let bring_none = charges(ion, charge).is_some_and(|[_, of_ions]| of_ions == 0);
+    are_told && !parts.is_empty() && (bring_none || leaves_charge_open(ion))
 }
 
 /// Returns whether the charge of some part of an ion is not known.
@@ -305,7 +318,17 @@ impl Part {
         Some(Self { times, mass: exact_mass(&counts), counts, charge, is_acid })
     }
 
-    /// Returns whether its charge is known, which that of a metal that [`IONS`] lacks is not, nor that of a halogen that is lost.
+    /// Returns whether it is a molecule: of several elements, or of oxygen, without metals. `H2`, `C2` and `Na2` are none: a digit
+    /// behind an element alone may be of a charge.
+    fn is_molecule(&self) -> bool {
+        let mut elements = self.counts.keys();
+        let is_oxygen = self.counts.contains_key(&Element::O);
+        let has_metal = elements.any(|element| !NONMETALS.contains(&element.symbol()));
+        !has_metal && (is_oxygen || self.counts.len() != 1)
+    }
+
+    /// Returns whether its charge is known, which that of a metal that [`IONS`] lacks is not, nor that of a halogen or a methyl that is
+    /// lost.
     fn has_known_charge(&self) -> bool {
         let is_listed = |symbol: &str| {
             NONMETALS.contains(&symbol) || IONS.iter().any(|&(ion, _)| ion == symbol)
@@ -313,7 +336,8 @@ impl Part {
         let mut symbols = self.counts.keys().map(|element| element.symbol());
         let is_halogen =
             self.counts.len() == 1 && symbols.clone().all(|own| HALOGENS.contains(&own));
-        symbols.all(is_listed) && !(is_halogen && self.times < 0)
+        let is_methyl = read_formula("CH3").as_ref() == Some(&self.counts);
+        symbols.all(is_listed) && !((is_halogen || is_methyl) && self.times < 0)
     }
 
     /// Returns the charge of all parts together.

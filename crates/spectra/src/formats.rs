@@ -80,18 +80,25 @@ impl SpectrumFormat {
     /// Returns where another spectrum begins in a text that [ends](Self::ends) with one, as where the first lacks its end: the
     /// bytes and the lines before it.
     pub fn second_start(self, text: &str) -> Option<[usize; 2]> {
-        let begins: fn(&str) -> bool = match self {
-            Self::Mgf => |line| line.trim().eq_ignore_ascii_case(BEGIN),
-            Self::MassBank => |line| line.starts_with("ACCESSION:"),
-            Self::Msp | Self::MzMl => return None,
-        };
-        let mut bytes = 0;
-        let mut starts = text.split_inclusive('\n').enumerate().filter_map(|(lines, line)| {
-            let start = [bytes, lines];
-            bytes += line.len();
-            begins(line).then_some(start)
-        });
-        starts.nth(1)
+        match self {
+            Self::Mgf => starts(text, |line| line.trim().eq_ignore_ascii_case(BEGIN)).nth(1),
+            Self::MassBank => starts(text, |line| line.starts_with("ACCESSION:")).nth(1),
+            Self::Msp => {
+                // each spectrum of a file begins with the same field; peaks begin with a number
+                let mut first = None;
+                let mut is_counted = false;
+                let begins = |line: &str| {
+                    let Some((name, _)) = line.split_once(':') else { return false };
+                    let name = compact(name);
+                    let is_first = *first.get_or_insert_with(|| name.clone()) == name;
+                    let begins = is_counted && (is_first || name == "name");
+                    is_counted |= name == NUM_PEAKS;
+                    begins
+                };
+                starts(text, begins).next()
+            }
+            Self::MzMl => None,
+        }
     }
 
     /// Returns the text of precursor and peaks of the only spectrum of a text.
@@ -117,6 +124,24 @@ impl SpectrumFormat {
 
 const BEGIN: &str = "BEGIN IONS";
 const ENDED: &str = "END IONS";
+
+/// The field of MSP behind which peaks stand, without case and signs between its words.
+const NUM_PEAKS: &str = "numpeaks";
+
+/// Returns the bytes and the lines before each line of a text that begins a spectrum.
+fn starts(text: &str, mut begins: impl FnMut(&str) -> bool) -> impl Iterator<Item = [usize; 2]> {
+    let mut bytes = 0;
+    text.split_inclusive('\n').enumerate().filter_map(move |(lines, line)| {
+        let start = [bytes, lines];
+        bytes += line.len();
+        begins(line).then_some(start)
+    })
+}
+
+/// Returns the name of a field of MSP without case and signs between its words.
+fn compact(name: &str) -> String {
+    name.trim().to_ascii_lowercase().replace([' ', '_'], "")
+}
 
 fn mgf(text: &str, header: &mut Vec<(String, String)>) -> Result<Option<Record>, Wrong> {
     let mut record = Record::default();
@@ -194,10 +219,8 @@ fn msp(text: &str) -> Result<Record, Wrong> {
                 format!("{line:?} is not \"Key: value\", which is needed before \"Num Peaks\"");
             return Err(record.wrong(at, &reason));
         };
-        let name = name.trim();
-        let compact = name.to_ascii_lowercase().replace([' ', '_'], "");
-        match compact.as_str() {
-            "numpeaks" => {
+        match compact(name).as_str() {
+            NUM_PEAKS => {
                 let count = value.trim().parse::<usize>();
                 expected = Some(count.map_err(|_| {
                     let reason = format!("Num Peaks {:?} is not a number", value.trim());

@@ -51,14 +51,26 @@ fn last_sign(text: &str) -> Option<&str> {
 }
 
 /// Methods of ionisation, which leave open whether ions are positive or negative.
-const METHODS: [&str; 12] =
-    ["apci", "appi", "ci", "dart", "desi", "ei", "esi", "fab", "hesi", "ldi", "maldi", "nsi"];
+const METHODS: [&str; 13] = [
+    "apci", "appi", "ci", "dart", "desi", "ei", "esi", "fab", "hesi", "ldi", "maldi", "nanoesi",
+    "nsi",
+];
 
-/// Returns whether a text, such as `ESI` and `ESI/APCI`, names methods of ionisation and nothing more.
+/// What stands beside methods of ionisation in the names of sources and instruments.
+const BESIDE_METHODS: [&str; 24] = [
+    "ce", "di", "ebeb", "ft", "gc", "h", "hplc", "ii", "it", "itft", "ittof", "lc", "ms", "nano",
+    "orbitrap", "q", "qft", "qit", "qq", "qqq", "qtof", "tof", "toftof", "uplc",
+];
+
+/// Returns whether a text, such as `ESI`, `ESI/APCI` and `LC-ESI-QTOF`, names methods of ionisation, and instruments beside them, and
+/// nothing more. A hyphen between words is no sign.
 pub(crate) fn names_methods_alone(text: &str) -> bool {
-    let is_method = |word: &str| METHODS.contains(&word.to_lowercase().as_str());
-    let mut words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
-    !text.contains(['+', '-', '−', '–']) && words.all(is_method)
+    let text = text.to_lowercase().replace(['−', '–'], "-").replace(" - ", " ");
+    let is_divider = |c: char| !c.is_alphanumeric() && !['+', '-'].contains(&c);
+    let is_known = |word: &str| METHODS.contains(&word) || BESIDE_METHODS.contains(&word);
+    let mut words = text.split(is_divider).filter(|word| !word.is_empty());
+    // a sign at an edge of a word leaves an empty part
+    words.all(|word| word.split('-').all(is_known))
 }
 
 /// Returns the numbers of charges that a text allows, such as `2+`, `-1`, `1`, `(1-)`, `-` and `2+ and 3+`, each with the

@@ -34,7 +34,7 @@ impl Polarity {
         }
     }
 
-    /// Creates the polarity of an ion mode: by a word, as in `POSITIVE`, `Négatif` and `esi_neg`; else by a letter at its start or
+    /// Creates the polarity of an ion mode: by a word, as in `POSITIVE`, `Négatif`, `esi_neg` and `anion`; else by a letter at its start or
     /// end, as in `P`, `N.` and `P (ESI)`, by `PI` and `NI` at its start, or by a sign before or behind a word, as in `-`,
     /// `APCI(+)` and `ESI+ QTOF`; none of one that says both or neither.
     pub(crate) fn of_mode(mode: &str) -> Option<Self> {
@@ -48,6 +48,7 @@ impl Polarity {
             };
             words.iter().any(has_stem)
         };
+        let has_ion = |ions: [&str; 2]| words.iter().any(|word| ions.contains(word));
         // several letters are an abbreviation, such as `N.A.`
         let letters = words.iter().filter(|word| word.len() == 1).count();
         let [first, last] = [words.first(), words.last()];
@@ -58,7 +59,9 @@ impl Polarity {
         let signed = mode.split(|c: char| !c.is_alphanumeric() && !['+', '-'].contains(&c));
         let has_sign =
             |sign: char| signed.clone().any(|word| word.starts_with(sign) || word.ends_with(sign));
-        let said = match [has_word(&["pos"]), has_word(&["neg", "nég"])] {
+        let positive = has_word(&["pos"]) || has_ion(["cation", "cations"]);
+        let negative = has_word(&["neg", "nég"]) || has_ion(["anion", "anions"]);
+        let said = match [positive, negative] {
             [false, false] => [
                 has_letter("p", "pi") || has_sign('+') || mode.trim() == "1",
                 has_letter("n", "ni") || has_sign('-'),

@@ -57,8 +57,24 @@ const CHARGE: &[&str] = &["charge", "precursor_charge", "charge_state"];
 const LEVEL: &[&str] = &["ms_level", "ms_type", "spectrum_type"];
 
 /// The texts that files write where a value is not known.
-const UNKNOWN: [&str; 9] =
-    ["n/a", "na", "nan", "none", "null", "unknown", "?", "unspecified", "not available"];
+const UNKNOWN: [&str; 16] = [
+    "n/a",
+    "n.a.",
+    "na",
+    "nan",
+    "none",
+    "null",
+    "unknown",
+    "?",
+    "--",
+    "---",
+    "—",
+    "undefined",
+    "unspecified",
+    "not applicable",
+    "not available",
+    "not specified",
+];
 
 /// Returns a name without case, and without what files write between words.
 fn plain(name: &str) -> String {
@@ -102,15 +118,20 @@ impl Record {
     }
 
     /// Creates the spectrum of a table's row, whose m/z and intensities are lists with commas between, by the names of
-    /// the cells.
+    /// the cells. Lists without commas have blanks between, as those of JSON lines and NumPy, or semicolons.
     pub fn of_cells<'c>(cells: impl Iterator<Item = (&'c str, &'c str)>) -> Result<Self, Wrong> {
         let mut record = Self::default();
         let mut lists = [Vec::new(), Vec::new()];
         for (name, cell) in cells {
             match PARTS[1..].iter().position(|part| *part == name) {
                 Some(at) => {
-                    let list = cell.trim().trim_start_matches('[').trim_end_matches(']').split(',');
-                    lists[at] = list.map(str::trim).filter(|cell| !cell.is_empty()).collect();
+                    let list = cell.trim().trim_start_matches('[').trim_end_matches(']');
+                    let has_commas = list.contains(',');
+                    let divides = |c: char| {
+                        if has_commas { c == ',' } else { c == ';' || c.is_whitespace() }
+                    };
+                    let numbers = list.split(divides).map(str::trim);
+                    lists[at] = numbers.filter(|number| !number.is_empty()).collect();
                 }
                 None => record.add(name, cell),
             }

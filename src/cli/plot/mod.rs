@@ -7,6 +7,7 @@ mod panel;
 use std::path::{Path, PathBuf};
 
 use dsokr_core::Argument;
+use dsokr_core::store::prepare;
 use dsokr_decode::report::{HitsPoint, RankHistogram, ReliabilityBin};
 
 use self::axis::Axis;
@@ -16,6 +17,7 @@ use crate::metrics::compare::RunComparison;
 use crate::metrics::metric::Metric;
 use crate::metrics::quantiles::Coverage;
 use crate::run::{EmbeddingCurve, LearningCurve, LearningPoint, check_output};
+use crate::run_dir::parent;
 use crate::studies::sketch::{Curve, Leverage, Point, Spread};
 use crate::studies::sweep::{Best, Sweep, SweepRun};
 
@@ -28,14 +30,20 @@ fn series(name: impl Into<String>, style: Style, values: impl Iterator<Item = Va
     Series { name: name.into(), style, values: values.collect() }
 }
 
-/// Refuses a file for a figure, of this argument, that is in a run directory or not an SVG file.
+/// Refuses a file for a figure, of this argument, that is in a run directory, is not an SVG file, or cannot be written:
+/// the figure comes at the end, after all that it shows is computed.
 ///
 /// # Errors
-/// [`dsokr_core::Error::Value`] of the argument.
+/// [`dsokr_core::Error::Value`] of the argument; what the file system reports where nothing can be written.
 pub fn check_svg(argument: &'static str, file: &PathBuf) -> Result<(), Error> {
     check_output(argument, file)?;
     let svg = file.extension().is_some_and(|extension| extension == "svg");
-    ensure(svg, Argument::new(argument), file.display(), "a file that ends in .svg")
+    ensure(svg, Argument::new(argument), file.display(), "a file that ends in .svg")?;
+    let folder = parent(file);
+    let allowed = format_args!("a file in a folder that exists: create {}", folder.display());
+    ensure(folder.is_dir(), Argument::new(argument), file.display(), allowed)?;
+    prepare(file, |_| Ok(()))?;
+    Ok(())
 }
 
 /// Hits@k against k, a line and the band of its 95 % intervals for each run.

@@ -65,6 +65,7 @@ pub const FOLDER: OutputFolder = OutputFolder {
     argument: "report",
     holds: "an earlier report only",
     is_own: |name| FILES.split_whitespace().any(|written| written == name),
+    always: &["metrics.json", "report.html"],
 };
 
 /// The files that a report may have.

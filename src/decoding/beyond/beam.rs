@@ -6,8 +6,11 @@ use dsokr_decode::{Member, OutOfPoolScores};
 use rayon::prelude::*;
 
 use super::SearchEnd;
+use super::keep::Restrictions;
 use super::pool::MoleculePool;
 use crate::config::BeyondConfig;
+use crate::config::candidate_rule::MoleculeRule;
+use crate::decoding::filter::FoundFilter;
 use crate::error::Error;
 
 /// Molecules that one of so many atoms leads to, an atom, before it is known: about what molecules of ten atoms do.
@@ -38,6 +41,10 @@ pub(super) struct Beam<'a> {
     best_kept: Vec<ScoredMolecule>,
     /// The formula that is kept, where it is that of the first candidate.
     formula: Option<String>,
+    /// The molecules that the rule for its candidates leaves; none where these are all.
+    rule: Option<&'a MoleculeRule>,
+    /// The filter of candidates.
+    filter: Option<&'a FoundFilter>,
     seen: HashSet<u32>,
     moved: HashSet<u32>,
     /// The most new molecules that one molecule has led to so far.
@@ -52,6 +59,7 @@ impl<'a> Beam<'a> {
         query: usize,
         further: &'a OutOfPoolScores<'a>,
         settings: &'a BeyondConfig,
+        restrictions: &'a Restrictions,
         count: usize,
     ) -> Self {
         let prediction = |member: &'a Member| {
@@ -68,6 +76,8 @@ impl<'a> Beam<'a> {
             best: Vec::new(),
             best_kept: Vec::new(),
             formula: None,
+            rule: restrictions.rules.get(query).and_then(Option::as_ref),
+            filter: restrictions.filter.as_ref(),
             seen: HashSet::new(),
             moved: HashSet::new(),
             reach: 0,
@@ -81,9 +91,13 @@ impl<'a> Beam<'a> {
     }
 
     /// The best molecules, best first, as many as an answer has: of those that have what is to be kept, or of all where none
-    /// has. Where models have a reranker, of the best and the starts those that are best after it.
+    /// has, but where candidates are filtered none. Where models have a reranker, of the best and the starts those that are
+    /// best after it.
     pub fn best(&self, pool: &MoleculePool) -> Result<Vec<ScoredMolecule>, Error> {
         let kept = !self.best_kept.is_empty();
+        if !kept && self.filter.is_some() {
+            return Ok(Vec::new());
+        }
         let best = if kept { &self.best_kept } else { &self.best };
         if !self.further.reranks() {
             return Ok(best.iter().take(self.count).copied().collect());
@@ -110,8 +124,17 @@ impl<'a> Beam<'a> {
     /// Whether a molecule has what is to be kept.
     fn keeps(&self, pool: &MoleculePool, molecule: u32) -> bool {
         let required = self.formula.as_deref();
-        required.is_none_or(|formula| formula == pool.molecule(molecule).formula)
-            && pool.molecule(molecule).kept
+        let molecule = pool.molecule(molecule);
+        molecule.kept
+            && required.is_none_or(|formula| formula == molecule.formula)
+            && self.rule.is_none_or(|rule| rule.holds(molecule.mass, &molecule.formula))
+            && self.filter.is_none_or(|filter| filter.holds(&molecule.label))
+    }
+
+    /// Whether some molecule may lack what is to be kept.
+    fn is_restricted(&self, pool: &MoleculePool) -> bool {
+        let has_own = self.formula.is_some() || self.rule.is_some() || self.filter.is_some();
+        has_own || pool.is_restricted()
     }
 
     /// The reason why the search ended.
@@ -130,7 +153,7 @@ impl<'a> Beam<'a> {
 
     /// The molecules of the beam that have not been moved from, the best first.
     fn unmoved(&self, pool: &MoleculePool) -> Vec<u32> {
-        let restricted = self.formula.is_some() || pool.is_restricted();
+        let restricted = self.is_restricted(pool);
         let beam = self.settings.beam;
         let kept = self.best_kept.iter().filter(|_| restricted).take(beam);
         let all = kept.chain(self.best.iter().take(beam)).map(|scored| scored.molecule);

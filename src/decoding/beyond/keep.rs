@@ -3,7 +3,19 @@
 use dsokr_molecule::{Fact, Formula, Molecule, formula};
 
 use crate::config::BeyondConfig;
+use crate::config::candidate_rule::MoleculeRule;
+use crate::decoding::filter::FoundFilter;
 use crate::error::Error;
+
+/// What the molecules that are found for queries have, beside what the settings say.
+#[derive(Default)]
+pub(crate) struct Restrictions {
+    /// The molecules that the rule for the candidates of each query leaves, none where these are all; empty where the
+    /// rule asks nothing of molecules.
+    pub rules: Vec<Option<MoleculeRule>>,
+    /// The filter of candidates. A molecule for which it does not hold is not shown.
+    pub filter: Option<FoundFilter>,
+}
 
 /// Tests that a molecule passes.
 pub(super) struct Keep {

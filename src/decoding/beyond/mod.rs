@@ -28,9 +28,11 @@ use serde::Serialize;
 
 use self::beam::{Beam, ScoredMolecule};
 use self::keep::Keep;
+pub(crate) use self::keep::Restrictions;
 use self::nearest::ByDistance;
 use self::pool::{Evaluation, MoleculePool, as_searched};
 use crate::config::{BeyondConfig, Checked};
+use crate::decoding::filter::FoundFilter;
 use crate::error::{Error, ensure, ensure_run};
 use crate::run_dir::{FEATURES, held_out};
 use crate::targets::OutputSpace;
@@ -92,7 +94,8 @@ pub enum SearchEnd {
 pub struct SearchFacts {
     /// Whether it is a candidate already.
     pub in_table: bool,
-    /// Whether it has what `decoding.beyond` keeps, such as a formula; false where nothing that was found has it.
+    /// Whether it has what `decoding.beyond` keeps, such as a formula, and what the rule for the query's candidates leaves, such
+    /// as the precursor's mass; false where nothing that was found has it.
     pub kept: bool,
     /// The share of it that the basis does not know, from 0 to 1, of several models in the mean; absent where outputs are
     /// not sketched.
@@ -227,7 +230,8 @@ impl BeyondSearch {
         Self::new(settings.clone(), &[(config, candidates)], vec![placer])
     }
 
-    /// The `count` best molecules for each query of an ensemble, whose members are `models`, best first; at least one.
+    /// The `count` best molecules for each query of an ensemble, whose members are `models`, best first; at least one, or
+    /// none where candidates are filtered and nothing that was met passes.
     ///
     /// # Errors
     /// As [`Ensemble::out_of_pool_scores`]; a search that is cancelled; features that cannot be computed.
@@ -237,12 +241,22 @@ impl BeyondSearch {
         ensemble: &Ensemble,
         rule: &Combination,
         pool: CandidatePool,
+        restrictions: &Restrictions,
         count: usize,
     ) -> Result<Vec<Vec<FoundMolecule>>, Error> {
         let candidates = models[0].candidates;
         let start_count = self.settings.starts.min(candidates.len());
-        let (further, ranked) = ensemble.out_of_pool_scores(pool, rule, start_count)?;
-        let holders = self.ranked_holders(candidates, ensemble, rule, pool)?;
+        let (further, mut ranked) = ensemble.out_of_pool_scores(pool, rule, start_count)?;
+        if ranked.iter().any(Vec::is_empty) {
+            // a query without candidates, such as a mass that none has, starts with the best of all
+            let all = ensemble.top_k(CandidatePool::Shared, rule, start_count)?;
+            for (ranked, all) in ranked.iter_mut().zip(all).filter(|(ranked, _)| ranked.is_empty())
+            {
+                *ranked = all;
+            }
+        }
+        let filter = restrictions.filter.as_ref();
+        let holders = self.ranked_holders(candidates, filter, ensemble, rule, pool)?;
         let both = ranked.iter().zip(&holders);
         let starts: Vec<Vec<&str>> =
             both.map(|(best, holders)| self.starts(candidates, best, holders)).collect();
@@ -252,7 +266,7 @@ impl BeyondSearch {
         let most = MEMORY / pool.bytes_of(self.settings.evaluations).max(1);
         let block = most.clamp(1, BLOCK);
         let said = Instant::now();
-        let mut climb = Climb { search: self, models, further, pool, count, said };
+        let mut climb = Climb { search: self, models, further, restrictions, pool, count, said };
         let mut all = Vec::with_capacity(starts.len());
         for (starts, first) in starts.chunks(block).zip((0..).step_by(block)) {
             if climb.pool.bytes() > MEMORY {
@@ -263,21 +277,32 @@ impl BeyondSearch {
         Ok(all)
     }
 
-    /// The best candidates of each query that have what is to be kept, as many as it starts with; none where nothing is.
+    /// The best candidates of each query that have what is to be kept and pass the filter, as many as it starts with; none
+    /// where nothing is kept or filtered.
     fn ranked_holders(
         &self,
         candidates: &Candidates,
+        filter: Option<&FoundFilter>,
         ensemble: &Ensemble,
         rule: &Combination,
         pool: CandidatePool,
     ) -> Result<Vec<Vec<Hit>>, Error> {
         let queries = ensemble.queries();
-        let holders = if self.keep.is_restricted() { self.holders(candidates)? } else { &[] };
+        let kept = if self.keep.is_restricted() { Some(self.holders(candidates)?) } else { None };
+        let holders = match (kept, filter) {
+            (None, None) => Vec::new(),
+            (Some(kept), None) => kept.to_vec(),
+            (None, Some(filter)) => filter.wanted.clone(),
+            (Some(kept), Some(filter)) => {
+                let is_kept = |candidate: &&u32| kept.binary_search(candidate).is_ok();
+                filter.wanted.iter().filter(is_kept).copied().collect()
+            }
+        };
         if holders.is_empty() {
             return Ok(vec![Vec::new(); queries]);
         }
         let lists = match pool {
-            CandidatePool::Shared => PerQuery::repeated(holders.to_vec(), queries, candidates)?,
+            CandidatePool::Shared => PerQuery::repeated(holders, queries, candidates)?,
             CandidatePool::PerQuery(lists) => {
                 let has_it = |candidate: &u32| holders.binary_search(candidate).is_ok();
                 let of_query =
@@ -344,6 +369,7 @@ struct Climb<'a> {
     search: &'a BeyondSearch,
     models: &'a [SearchedModel<'a>],
     further: &'a OutOfPoolScores<'a>,
+    restrictions: &'a Restrictions,
     pool: &'a mut MoleculePool,
     /// How many molecules an answer has.
     count: usize,
@@ -358,15 +384,15 @@ impl Climb<'_> {
         first: usize,
         starts: &[Vec<&str>],
     ) -> Result<Vec<Vec<FoundMolecule>>, Error> {
-        let Self { search, models, further, count, .. } = *self;
+        let Self { search, models, further, restrictions, count, .. } = *self;
         let BeyondSearch { settings, keep, placers, palette, .. } = search;
         let cancellation = Cancellation::current();
         let weight = settings.unknown;
         let evaluation = Evaluation { models, placers, keep, palette, weight };
         let read = evaluation.read(self.pool, starts)?;
         let queries = first..first + starts.len();
-        let beams = queries.map(|query| Beam::new(query, further, settings, count));
-        let mut beams: Vec<Beam> = beams.collect();
+        let beam = |query| Beam::new(query, further, settings, restrictions, count);
+        let mut beams: Vec<Beam> = queries.map(beam).collect();
         Beam::start_all(&mut beams, self.pool, read);
         for left in (1..=settings.rounds).rev() {
             cancellation.check()?;
@@ -395,13 +421,16 @@ impl Climb<'_> {
         let best = beams.par_iter().map(|beam| beam.best(pool));
         let best = best.collect::<Result<Vec<Vec<ScoredMolecule>>, Error>>()?;
         let allowed = "candidates whose labels are SMILES, and at least one evaluation";
-        let none = best.iter().any(Vec::is_empty);
+        let none = beams.iter().any(|beam| beam.evaluated() == 0);
         ensure(!none, "decoding.beyond", "a query without a start", allowed)?;
         let points = best.iter().flatten().flat_map(|scored| pool.point(scored.molecule));
         let points: Vec<f32> = points.copied().collect();
-        let near = COMPARED.min(candidates.distinct());
-        let near =
-            top_rows(&Queries::new(candidates.dim(), &points)?, &ByDistance(candidates), near)?;
+        let mut near = Vec::new();
+        if !points.is_empty() {
+            let count = COMPARED.min(candidates.distinct());
+            let found = Queries::new(candidates.dim(), &points)?;
+            near = top_rows(&found, &ByDistance(candidates), count)?;
+        }
         let mut near = near.into_iter();
         let named = |(best, beam): (Vec<ScoredMolecule>, &Beam)| {
             let named = best.into_iter().zip(near.by_ref());

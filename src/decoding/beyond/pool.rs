@@ -44,6 +44,8 @@ pub(super) struct EvaluatedMolecule {
     /// Its canonical SMILES.
     pub label: String,
     pub formula: String,
+    /// The mass in Da of its atoms with all of their electrons.
+    pub mass: f64,
     /// Number of its atoms, hydrogens not counted.
     pub atoms: usize,
     /// Whether it has what is to be kept.
@@ -276,9 +278,10 @@ impl Evaluation<'_> {
         pool.numbers.extend(labels.iter().cloned().zip(pool.all.len() as u32..));
         pool.all.par_extend(labels.into_par_iter().zip(molecules).map(|(label, molecule)| {
             let formula = molecule.formula();
+            let mass = molecule.neutral_mass();
             let atoms = molecule.atoms().len();
             let kept = self.keep.holds(&molecule, &formula);
-            EvaluatedMolecule { label, formula, atoms, kept }
+            EvaluatedMolecule { label, formula, mass, atoms, kept }
         }));
         Ok(())
     }

@@ -84,6 +84,7 @@ pub(crate) fn measured_on(
             Pool::PerQuery(_) => None,
             Pool::Shared => shared,
         },
+        pairs: Some(split.ids.len() + split.further.iter().map(Vec::len).sum::<usize>()),
         tables: BTreeMap::new(),
     })
 }

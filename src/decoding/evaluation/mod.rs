@@ -27,7 +27,7 @@ use self::golds::{GoldRows, check_lists};
 pub(crate) use self::golds::{RankedGolds, has_gold};
 use self::outputs::{are_read_as_thousands, predicted_outputs, right_labels, truth_of};
 pub use self::stored::StoredEvaluation;
-use crate::decoding::beyond::BeyondSearch;
+use crate::decoding::beyond::{BeyondSearch, Restrictions};
 use crate::decoding::decoder::{Decoder, PredictedOutput};
 use crate::error::Error;
 use crate::metrics::evaluation::Evaluation;
@@ -59,6 +59,8 @@ pub(crate) struct Models<'a> {
     pub processes: Processes,
     /// Searches molecules beyond the candidates, which are shown next to the first candidates.
     pub search: Option<&'a BeyondSearch>,
+    /// What these molecules have.
+    pub restrictions: Restrictions,
     /// How queries are ranked whose right output is no candidate; by default as the configuration of the first model says.
     pub missing_gold: Option<MissingGold>,
     /// Whether the MCES distances of the first candidates are measured.
@@ -90,6 +92,7 @@ impl<'a> Models<'a> {
             shards: None,
             processes: Processes::default(),
             search,
+            restrictions: Restrictions::default(),
             missing_gold: None,
             mces: false,
             label_scores: true,
@@ -102,8 +105,8 @@ impl<'a> Models<'a> {
         self.each[0].1
     }
 
-    /// The `count` best molecules of a search for each query of their ensemble, best first; at least one. None where nothing
-    /// is searched.
+    /// The `count` best molecules of a search for each query of their ensemble, best first; at least one, or none where
+    /// candidates are filtered and nothing passes. Nothing where nothing is searched.
     pub fn beyond(
         &self,
         ensemble: &Ensemble,
@@ -113,7 +116,9 @@ impl<'a> Models<'a> {
         let Some(search) = self.search else { return Ok(None) };
         let models = self.each.iter().map(|(_, decoder)| decoder.searched());
         let models = models.collect::<Result<Vec<_>, Error>>()?;
-        let molecules = search.best(&models, ensemble, &self.rule, pool, count)?.into_iter();
+        let restrictions = &self.restrictions;
+        let molecules = search.best(&models, ensemble, &self.rule, pool, restrictions, count)?;
+        let molecules = molecules.into_iter();
         let outputs = molecules.map(|best| best.into_iter().map(PredictedOutput::from).collect());
         Ok(Some(outputs.collect()))
     }

@@ -132,6 +132,10 @@ impl Parser {
         self.advance();
         let value_at = self.at(self.position());
         let value = match self.peek() {
+            Token::Word(word) if has_decimal_comma(word) => {
+                let allowed = "a number with a decimal point, or a text in quotation marks";
+                return Err(self.unexpected(allowed));
+            }
             Token::Word(word) if !self.peek().is_keyword() => read_value(word),
             Token::Quoted(text) => Value::Text(text.clone()),
             Token::Word(_) | Token::Operator(_) | Token::Open | Token::Close | Token::End => {
@@ -162,6 +166,14 @@ impl Parser {
 /// One condition as it is, several joined.
 fn single_or(mut all: Vec<Condition>, join: fn(Vec<Condition>) -> Condition) -> Condition {
     if all.len() == 1 { all.swap_remove(0) } else { join(all) }
+}
+
+/// Whether a word may be a number with a comma, before its decimals or a group of digits.
+fn has_decimal_comma(word: &str) -> bool {
+    let are_digits =
+        |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    let number = word.trim_start_matches(['+', '-']);
+    number.split_once(',').is_some_and(|(whole, rest)| are_digits(whole) && are_digits(rest))
 }
 
 /// A word as a number if it is a finite one, else as a text.
@@ -213,6 +225,7 @@ mod tests {
             ("formula = C9H8O4*", r#"formula="C9H8O4*""#),
             ("id = \"007\"", r#"id="007""#),
             ("supplier = nan", r#"supplier="nan""#),
+            ("code = '1,2'", r#"code="1,2""#),
         ] {
             assert_eq!(read(text).map(|found| written(&found)).unwrap(), expected, "{text}");
         }
@@ -227,6 +240,8 @@ mod tests {
             ("price <", 8, "a number or a text"),
             ("price < 10 20", 12, "\"and\", \"or\" or the end"),
             ("price < and", 9, "a number or a text"),
+            ("price = 70,4", 9, "a number with a decimal point"),
+            ("not price < -1,250", 13, "a number with a decimal point"),
             ("(price < 10", 12, "\")\""),
             ("price < 10)", 11, "the end"),
             ("price ! 10", 7, "!="),

@@ -5,12 +5,13 @@
 mod condition;
 mod expression;
 mod molecules;
+mod numbers;
 mod tokens;
 
 use std::str::FromStr;
 
 use dsokr_core::{Argument, Place};
-use dsokr_data::cells::{NumberNotation, is_missing};
+use dsokr_data::cells::is_missing;
 use dsokr_decode::{Candidates, Columns};
 use rayon::prelude::*;
 
@@ -21,6 +22,7 @@ pub(crate) use molecules::{
 
 use crate::error::Error;
 use molecules::{MoleculeTest, Properties, equality};
+use numbers::Decimals;
 
 /// Which candidates are wanted.
 ///
@@ -38,7 +40,8 @@ use molecules::{MoleculeTest, Properties, equality};
 /// ```
 ///
 /// A number is compared with cells as numbers, a text with `=` and `!=`. A candidate whose cell is missing, or no number
-/// where one is compared, is never wanted for that comparison, nor for its opposite.
+/// where one is compared, is never wanted for that comparison, nor for its opposite. Of a column most of whose cells are no
+/// numbers, a number is refused.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Filter(Condition);
 
@@ -108,11 +111,40 @@ impl Filter {
             let first = wanted.len();
             let each = (0..candidates.len()).into_par_iter().map(|candidate| {
                 let molecule = molecules.and_then(|all| all.get(first + candidate));
-                test.holds(columns, candidate, molecule) == Some(true)
+                test.holds(Some((columns, candidate)), molecule) == Some(true)
             });
             wanted.extend(each.collect::<Vec<bool>>());
         }
         Ok(wanted)
+    }
+
+    /// The filter of molecules that are found beside candidates with these columns, of which each is `wanted` or not.
+    ///
+    /// # Errors
+    /// As [`wanted`](Self::wanted).
+    pub(crate) fn of_found(
+        &self,
+        columns: &Columns,
+        wanted: &[bool],
+    ) -> Result<FoundFilter, Error> {
+        let test = Test::read(&self.0, columns, true)?;
+        let wanted = (0..).zip(wanted).filter(|(_, wanted)| **wanted);
+        Ok(FoundFilter { test, wanted: wanted.map(|(candidate, _)| candidate).collect() })
+    }
+}
+
+/// A filter of molecules that are not candidates.
+pub(crate) struct FoundFilter {
+    test: Test,
+    /// The candidates that are wanted, ascending.
+    pub wanted: Vec<u32>,
+}
+
+impl FoundFilter {
+    /// Whether the filter holds of a molecule, of which no column says anything.
+    pub fn holds(&self, smiles: &str) -> bool {
+        let molecule = Properties::from_label(smiles);
+        self.test.holds(None, molecule.as_ref()) == Some(true)
     }
 }
 
@@ -130,6 +162,7 @@ enum Test {
     /// How the number of a column compares with a given one.
     Number {
         column: usize,
+        decimals: Decimals,
         operator: Operator,
         number: f64,
     },
@@ -158,7 +191,9 @@ impl Test {
         if let (Some(column), None) = (columns.find(name), argument) {
             return Ok(match value {
                 Value::Number(number) => {
-                    Self::Number { column, operator: *operator, number: *number }
+                    let decimals = Decimals::of_column(columns, column)
+                        .map_err(|(found, allowed)| places[2].error(&found, allowed))?;
+                    Self::Number { column, decimals, operator: *operator, number: *number }
                 }
                 Value::Text(text) => {
                     Self::Text { column, text: text.clone(), equal: equality(comparison)? }
@@ -181,17 +216,17 @@ impl Test {
         Err(places[0].error(&comparison.shown_name(), &allowed))
     }
 
-    /// Whether it holds of a candidate; none where that is not known, because a cell is missing or is no number.
+    /// Whether it holds of a molecule or another candidate, which has the cells of its number in the columns; none where that
+    /// is not known, because a cell is missing or is no number, or there are no cells.
     fn holds(
         &self,
-        columns: &Columns,
-        candidate: usize,
+        cells: Option<(&Columns, usize)>,
         molecule: Option<&Properties>,
     ) -> Option<bool> {
         let each = |all: &[Self], decides: bool| {
             let mut all_decided = true;
             for test in all {
-                match test.holds(columns, candidate, molecule) {
+                match test.holds(cells, molecule) {
                     Some(holds) if holds == decides => return Some(decides),
                     Some(_) => {}
                     None => all_decided = false,
@@ -200,28 +235,20 @@ impl Test {
             all_decided.then_some(!decides)
         };
         match self {
-            Self::Not(inner) => inner.holds(columns, candidate, molecule).map(|holds| !holds),
+            Self::Not(inner) => inner.holds(cells, molecule).map(|holds| !holds),
             Self::All(all) => each(all, false),
             Self::Any(all) => each(all, true),
             Self::Text { column, text, equal } => {
+                let (columns, candidate) = cells?;
                 let cell = columns.cell(*column, candidate);
                 (!is_missing(cell)).then(|| (cell.trim() == text.trim()) == *equal)
             }
-            Self::Number { column, operator, number } => {
-                let cell = read_number(columns.cell(*column, candidate))?;
+            Self::Number { column, decimals, operator, number } => {
+                let (columns, candidate) = cells?;
+                let cell = decimals.read(columns.cell(*column, candidate))?;
                 Some(operator.holds(cell, *number))
             }
             Self::Molecule(test) => molecule.map(|molecule| test.holds(molecule)),
         }
     }
-}
-
-/// The number of a cell: as a program writes it, or with commas that group thousands.
-fn read_number(cell: &str) -> Option<f64> {
-    let cell = cell.trim();
-    let number = match cell.parse::<f64>() {
-        Ok(number) => number,
-        Err(_) => NumberNotation::default().normalised(cell)?.parse().ok()?,
-    };
-    number.is_finite().then_some(number)
 }

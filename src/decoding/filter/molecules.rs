@@ -47,7 +47,7 @@ pub(super) struct Properties {
 }
 
 impl Properties {
-    fn from_label(label: &str) -> Option<Self> {
+    pub fn from_label(label: &str) -> Option<Self> {
         let molecule = Molecule::parse(label).ok()?;
         let groups = functional_groups(&molecule);
         let bits = FunctionalGroup::ALL.iter().zip(0..);

@@ -3,8 +3,8 @@
 use std::collections::{BTreeSet, HashSet};
 
 use dsokr_basis::features::Block;
-use dsokr_data::Split;
 use dsokr_data::config::OutputFeatures;
+use dsokr_data::{Inputs, Split, input_numbers, text_numbers};
 
 use super::Findings;
 use crate::error::Error;
@@ -38,13 +38,27 @@ fn named(ids: &[&str]) -> String {
     ids[..ids.len().min(NAMED)].join(", ") + &more
 }
 
-/// Pairs, else texts, else outputs of the held-out splits that are training ones too.
+/// What stands before the id of an output that is compared by its id, so that it is no SMILES.
+const BY_ID: char = '\u{1f}';
+
+/// Pairs, inputs and outputs of the held-out splits that are training ones too. Inputs and outputs are named where more of
+/// them are known than pairs. Two SMILES of one molecule are one input, and one output.
 pub(super) fn shared_between_splits(findings: &Findings) -> Result<Option<String>, Error> {
     let splits = splits(findings);
-    let Some(((_, train), held_out)) = splits.split_first() else { return Ok(None) };
-    let pairs: HashSet<(&str, &str)> = pairs(train).collect();
-    let known_texts: HashSet<&str> = texts(train).iter().map(String::as_str).collect();
-    let outputs: HashSet<&str> = train.ids.iter().map(String::as_str).collect();
+    let inputs: Vec<&Inputs> = splits.iter().map(|(_, split)| &split.inputs).collect();
+    let inputs = input_numbers(&inputs)?;
+    let outputs = output_numbers(findings, &splits);
+    let mut rows = splits.iter().zip(inputs.iter().zip(&outputs));
+    let Some(((_, train), (train_inputs, train_outputs))) = rows.next() else { return Ok(None) };
+    let known_inputs: HashSet<u64> = train_inputs.iter().copied().flatten().collect();
+    let known_outputs: HashSet<u64> = train_outputs.iter().copied().flatten().collect();
+    let known_pairs: HashSet<(u64, u64)> =
+        train_inputs.iter().zip(train_outputs).filter_map(pair).collect();
+    let what_inputs = match &train.inputs {
+        Inputs::Texts(_) => "texts",
+        Inputs::Vectors(_) => "vectors",
+        Inputs::Kernels(_) => "inputs",
+    };
     // label sets, classes, rankings and numbers are few, and occur again by nature
     let repeated = matches!(
         findings.problem.config.output.features,
@@ -54,32 +68,63 @@ pub(super) fn shared_between_splits(findings: &Findings) -> Result<Option<String
             | OutputFeatures::Numbers(_)
     );
     let mut lines = Vec::new();
-    for (name, split) in held_out {
-        let texts = texts(split);
+    for ((name, split), (inputs, outputs)) in rows {
+        let has_pair = |row: usize| {
+            pair((&inputs[row], &outputs[row])).is_some_and(|pair| known_pairs.contains(&pair))
+        };
+        let has_input = |row: usize| inputs[row].is_some_and(|input| known_inputs.contains(&input));
+        let has_output =
+            |row: usize| outputs[row].is_some_and(|output| known_outputs.contains(&output));
         let names = |shared: &dyn Fn(usize) -> bool| -> Vec<&str> {
             let shared = (0..split.ids.len()).filter(|&row| shared(row));
             shared.map(|row| split.names()[row].as_str()).collect()
         };
-        let text = |row: usize| texts.get(row).map(String::as_str);
-        let pair = |row: usize| Some((split.ids[row].as_str(), text(row)?));
-        let kinds: [(&str, Vec<&str>); 3] = [
-            ("pairs", names(&|row| pair(row).is_some_and(|pair| pairs.contains(&pair)))),
-            ("texts", names(&|row| text(row).is_some_and(|text| known_texts.contains(text)))),
-            ("outputs", names(&|row| !repeated && outputs.contains(split.ids[row].as_str()))),
+        let pairs = names(&has_pair);
+        let of_pairs = pairs.len();
+        let kinds = [
+            ("pairs", pairs),
+            (what_inputs, names(&has_input)),
+            ("outputs", names(&|row| !repeated && has_output(row))),
         ];
-        if let Some((kind, ids)) = kinds.into_iter().find(|(_, ids)| !ids.is_empty()) {
+        for (at, (kind, ids)) in kinds.iter().enumerate() {
             let count = ids.len();
-            let all = split.ids.len();
-            let ids = named(&ids);
-            lines.push(format!("{count} of {all} {name} {kind} are training {kind} too ({ids})"));
+            // every row whose pair is known is a row whose input and output are
+            let least = if at == 0 { 0 } else { of_pairs };
+            if count > least {
+                let all = split.ids.len();
+                let ids = named(ids);
+                let line =
+                    format!("{count} of {all} {name} {kind} are training {kind} too ({ids})");
+                lines.push(line);
+            }
         }
     }
     let warning = ": the metrics say less about new ones";
     Ok((!lines.is_empty()).then(|| lines.join("; ") + warning))
 }
 
-fn pairs(split: &Split) -> impl Iterator<Item = (&str, &str)> {
-    split.ids.iter().map(String::as_str).zip(texts(split).iter().map(String::as_str))
+/// A pair by the numbers of its input and output, where it has both.
+fn pair((input, output): (&Option<u64>, &Option<u64>)) -> Option<(u64, u64)> {
+    input.zip(*output)
+}
+
+/// A number for each output of the splits, which equal outputs share: those with one id, and molecules and texts with one
+/// label.
+fn output_numbers(findings: &Findings, splits: &[(&str, &Split)]) -> Vec<Vec<Option<u64>>> {
+    let features = &findings.problem.config.output.features;
+    let labels = &findings.problem.dataset.outputs.labels;
+    let by_label = features.are_molecules() || matches!(features, OutputFeatures::Ngrams(_));
+    let key = |(id, output): (&String, &Option<usize>)| {
+        let label = output.map_or("", |output| labels[output].as_str());
+        if by_label && !label.is_empty() { label.to_owned() } else { format!("{BY_ID}{id}") }
+    };
+    let keys = |(_, split): &(&str, &Split)| -> Vec<String> {
+        split.ids.iter().zip(&split.outputs).map(key).collect()
+    };
+    let keys: Vec<Vec<String>> = splits.iter().map(keys).collect();
+    let texts: Vec<Vec<&str>> =
+        keys.iter().map(|keys| keys.iter().map(String::as_str).collect()).collect();
+    text_numbers(&texts)
 }
 
 pub(super) fn empty_texts(findings: &Findings) -> Result<Option<String>, Error> {

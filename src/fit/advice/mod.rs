@@ -5,6 +5,7 @@ mod ensemble;
 
 use std::collections::{BTreeMap, HashMap};
 
+use dsokr_basis::features::Spread;
 use dsokr_data::canonical;
 use dsokr_decode::{RANK_METRICS, Rank};
 use dsokr_train::{LogLine, TrainingConfig};
@@ -44,9 +45,10 @@ pub(crate) struct Findings<'a> {
 type Rule = fn(&Findings) -> Result<Option<String>, Error>;
 
 /// All rules, in the order of their lines.
-const RULES: [Rule; 10] = [
+const RULES: [Rule; 11] = [
     one_output_or_worse_than_chance,
     low_ceiling,
+    far_from_zero,
     edge_of_grid,
     reranker_that_loses,
     still_learning,
@@ -86,12 +88,18 @@ fn one_output_or_worse_than_chance(findings: &Findings) -> Result<Option<String>
     }
     let split = findings.report.split.to_string();
     let predictions = findings.evaluator.predictions(findings.predictions)?;
-    Ok(one_output(&split, &predictions, !config.weighs_outputs()).or(below))
+    let trains = config.encoder.abilities().trains_in_steps;
+    Ok(one_output(&split, &predictions, trains, !config.weighs_outputs()).or(below))
 }
 
-/// Whether most predictions are one output, and most of these are wrong; `have_length` where predictions can be scaled to
-/// unit length.
-fn one_output(split: &str, predictions: &[(String, String)], have_length: bool) -> Option<String> {
+/// Whether most predictions are one output, and most of these are wrong; `trains` where the learner has epochs, and
+/// `have_length` where predictions can be scaled to unit length.
+fn one_output(
+    split: &str,
+    predictions: &[(String, String)],
+    trains: bool,
+    have_length: bool,
+) -> Option<String> {
     let mut counts: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
     for (predicted, truth) in predictions {
         let (count, right) = counts.entry(predicted).or_default();
@@ -107,9 +115,14 @@ fn one_output(split: &str, predictions: &[(String, String)], have_length: bool) 
         } else {
             ""
         };
+        let remedy = if trains {
+            "a smaller λ or more epochs"
+        } else {
+            "a smaller λ, or a kernel, γ or scaling of the inputs under which they differ and are not all unlike"
+        };
         format!(
-            "{count} of {all} {split} predictions are the same output, {name} (correct for {right}): try a \
-             smaller λ or more epochs{scaled}"
+            "{count} of {all} {split} predictions are the same output, {name} (correct for {right}): try \
+             {remedy}{scaled}"
         )
     };
     (2 * count > all && 2 * right < count && all > 1).then(line)
@@ -202,6 +215,20 @@ fn best_possible(findings: &Findings, metric: Metric) -> f64 {
     };
     let ranks: Vec<Option<Rank>> = split.outputs.iter().map(first).collect();
     if ranks.is_empty() { 1.0 } else { rank_metric.of_ranks(&ranks).unwrap_or(1.0) }
+}
+
+/// Advice where the training outputs are so far from zero that scores lose digits.
+fn far_from_zero(findings: &Findings) -> Result<Option<String>, Error> {
+    let Some(spread) = findings.problem.spread()? else { return Ok(None) };
+    let offset = spread.offset();
+    let remedy = findings.problem.far_from_zero_remedy();
+    let line = || {
+        format!(
+            "the mean of the training outputs is {offset:.0} times as far from zero as they are from it, which costs \
+             scores digits: set {remedy}"
+        )
+    };
+    Ok((offset * offset > Spread::LARGE).then(line))
 }
 
 fn edge_of_grid(findings: &Findings) -> Result<Option<String>, Error> {

@@ -286,6 +286,27 @@ impl MachineInputs {
         }
     }
 
+    /// Whether some kernel knows a part of each input of a split; empty where every input says something to one of them.
+    pub(super) fn knows(&self, split: &Split) -> Result<Vec<bool>, Error> {
+        match self {
+            Self::One(prepared, _) => prepared.knows(split),
+            Self::Kernels(_) => Ok(Vec::new()),
+            Self::Sum(summands) => {
+                let mut known = vec![false; split.ids.len()];
+                for prepared in summands.iter().flat_map(|summand| &summand.prepared) {
+                    let knows = prepared.knows(split)?;
+                    if knows.is_empty() {
+                        return Ok(knows);
+                    }
+                    for (known, knows) in known.iter_mut().zip(knows) {
+                        *known |= knows;
+                    }
+                }
+                Ok(known)
+            }
+        }
+    }
+
     /// The training inputs as a machine takes them, from the rows under each kernel that this process holds, where the fit
     /// has left these.
     pub(super) fn training_rows<'s>(

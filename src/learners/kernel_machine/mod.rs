@@ -17,13 +17,13 @@ use std::sync::Arc;
 
 use burn::tensor::Device;
 use dsokr_basis::features::Selected;
-use dsokr_basis::{RowKind, RowSource};
+use dsokr_basis::{Block, RowKind, RowSource};
 use dsokr_core::Processes;
 use dsokr_core::processes::Held;
 use dsokr_data::{Dataset, Inputs};
 use dsokr_machines::{
-    Cost, Coupling, FitSize, KernelModel, KernelWeighting, LastSystem, OutputSpace, Solver,
-    Targets, TrainingInputs,
+    Cost, Coupling, FitSize, KernelModel, KernelWeighting, LastSystem, OutputSpace, RowGroups,
+    Solver, Targets, TrainingInputs,
 };
 use dsokr_train::{Event, Observer, check_basis};
 use inputs::{FittedInputs, MachineInputs};
@@ -36,7 +36,7 @@ use solver::fit_size;
 use crate::config::folds::rest;
 use crate::config::{
     Abilities, Checked, Config, EmbeddingConfig, EncoderTable, HeldOutPredictions,
-    KernelMachineConfig, Lowered, PredictionsConfig,
+    KernelMachineConfig, Lowered, MachineInputsConfig, PredictionsConfig,
 };
 use crate::decoding::evaluator::Evaluator;
 use crate::error::Error;
@@ -148,6 +148,26 @@ impl KernelMachineConfig {
     }
 }
 
+/// The training pairs that held-out predictions leave out together: what a split of the data would keep together.
+fn left_out_together(problem: &Problem) -> Result<RowGroups, Error> {
+    Ok(RowGroups::new(problem.len(), &problem.dataset.training_groups())?)
+}
+
+/// Warns where more than half of the training texts have none of the n-grams that are compared.
+fn warn_of_texts_without_ngrams(settings: &KernelMachineConfig, rows: &MachineRows) {
+    let are_ngrams = matches!(settings.inputs, MachineInputsConfig::Ngrams { .. });
+    let MachineRows::Features(rows, _) = rows else { return };
+    let Block::Sparse(rows) = rows.as_ref() else { return };
+    let texts = rows.len();
+    let without = (0..texts).filter(|&row| rows.row(row).0.is_empty()).count();
+    if are_ngrams && settings.kernels.is_empty() && 2 * without > texts {
+        tracing::warn!(
+            "{without} of {texts} training texts have no n-gram that is compared, and share one prediction: lower min_texts, or \
+             compare n-grams of characters (kind = \"across-words\")"
+        );
+    }
+}
+
 /// A kernel machine with its training and validation inputs as rows.
 struct PreparedMachine<'a> {
     settings: &'a KernelMachineConfig,
@@ -171,6 +191,13 @@ impl<'a> PreparedMachine<'a> {
     fn new(settings: &'a KernelMachineConfig, problem: &'a Problem) -> Result<Self, Error> {
         let dataset = &problem.dataset;
         let config = &problem.config;
+        let several = settings.lambda.values().len() > 1;
+        let leaves_out = several && !settings.chooses_on_validation()
+            || config.decoding.needs_held_out()
+            || problem.lacks_weights();
+        if leaves_out && settings.solver.abilities().shared && settings.has_held_out_predictions() {
+            left_out_together(problem)?.check_parts(&problem.ranks, problem.len())?;
+        }
         let held = settings.held(problem);
         let divided = held.clone().filter(|_| settings.divides_inputs(dataset));
         let train = SplitPart::new(&dataset.train, divided, &problem.ranks)?;
@@ -184,6 +211,7 @@ impl<'a> PreparedMachine<'a> {
         inputs.fit_kernel(settings, &train, &parts, config.seed)?;
         let inputs = Arc::new(inputs);
         let rows = inputs.training_rows(parts, &train)?;
+        warn_of_texts_without_ngrams(settings, &rows);
         if let Ok((rows, kernel)) = rows.features() {
             kernel.validate(rows.kind())?;
         }
@@ -312,7 +340,8 @@ impl Fit for PreparedMachine<'_> {
         if let Some(levels) = self.settings.levels() {
             return OutputTargets::numbers(levels, problem);
         }
-        let points = self.points(problem)?;
+        let (space, points) = self.points(problem)?;
+        let points = (space, points.grouped(&left_out_together(problem)?)?);
         match self.settings.embedding() {
             Some(embedding) => self.embedded(embedding, problem, points),
             None => Ok(OutputTargets::points(points)),

@@ -12,6 +12,7 @@ use dsokr_machines::{Cost, Coupling, Targets};
 use faer::Mat;
 use tracing::info;
 
+use super::left_out_together;
 use super::rows::MachineRows;
 use super::solver::fit_size;
 use crate::config::{Checked, HubConfig, KernelMachineConfig};
@@ -106,6 +107,7 @@ fn predictions(
     let values = (0..problem.len()).flat_map(row).copied().map(f64::from);
     let targets = Targets::new(width, values.collect::<Vec<f64>>())?;
     let targets = targets.weighted(&problem.dataset.train.weights)?;
+    let targets = targets.grouped(&left_out_together(problem)?)?;
     let seed = problem.config.seed;
     let systems = problem.factors.clone();
     let inputs = rows.training();

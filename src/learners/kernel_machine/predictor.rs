@@ -23,6 +23,10 @@ impl Predictor for KernelMachine {
         self.inputs.rows(split)?.predictions(&self.model)
     }
 
+    fn knows(&self, split: &Split) -> Result<Vec<bool>, Error> {
+        self.inputs.knows(split)
+    }
+
     fn vector_width(&self) -> Option<usize> {
         self.inputs.vector_width()
     }

@@ -378,9 +378,10 @@ impl LambdaSearch<'_> {
     }
 }
 
-/// The error for values of λ whose leave-one-out errors all overflow.
+/// The error for values of λ of which none has a finite leave-one-out error.
 fn no_finite_error(lambdas: &[f64]) -> Error {
-    let allowed = "larger numbers: with these no leave-one-out error is finite";
+    let allowed =
+        "larger numbers, or inputs that are scaled: with these no leave-one-out error is finite";
     Error::value("encoder.lambda", format!("{lambdas:?}"), allowed)
 }
 

@@ -6,6 +6,7 @@ use dsokr_basis::features::Selected;
 use dsokr_machines::{KernelWeighting, TargetGram};
 use faer::Mat;
 
+use super::left_out_together;
 use crate::config::KernelMachineConfig;
 use crate::error::Error;
 use crate::run_dir::drawn_pairs;
@@ -39,8 +40,9 @@ pub(super) fn weights<'v>(
     let rows = problem.rows();
     let target_gram = TargetGram { kernel: problem.kernel()?, rows: &Selected::new(&rows, &pairs) };
     let pair_weights = problem.dataset.train.weights.select(&pairs);
+    let pair_groups = left_out_together(problem)?.select(&pairs);
     let weights = rule
-        .weights(&grams, &target_gram, &pair_weights, settings.first_lambda())
+        .weights(&grams, &target_gram, &pair_weights, &pair_groups, settings.first_lambda())
         .map_err(|error| match error {
             dsokr_core::Error::Item { number, source, .. } => {
                 Error::Kernel { file: names[number].clone(), source }

@@ -83,6 +83,7 @@ const OF_OUTPUTS: [Definition; 21] = [
     .places(3),
     smaller("mae", "MAE", Needs::Numbers, "Mean absolute error of numbers, averaged over targets")
         .over(Over::Numbers(PredictedNumbers::mae))
+    .in_units()
     .width(10),
     smaller(
         "rmse",
@@ -91,6 +92,7 @@ const OF_OUTPUTS: [Definition; 21] = [
         "Root of the mean squared error of numbers, averaged over targets",
     )
     .over(Over::Numbers(PredictedNumbers::rmse))
+    .in_units()
     .width(10),
     larger(
         "r2",
@@ -146,6 +148,7 @@ const OF_OUTPUTS: [Definition; 21] = [
         "Mean pinball loss of predicted quantiles",
     )
     .heading("pinball")
+    .in_units()
     .places(6)
     .width(11),
     smaller(
@@ -174,6 +177,7 @@ fn of_ranks(metric: &'static RankMetric) -> Definition {
         over: Over::Ranks(metric),
         heading: metric.in_tables.then_some(metric.title),
         places: metric.places,
+        is_in_units: false,
         width: LEAST_WIDTH,
     }
 }
@@ -194,6 +198,7 @@ const fn smaller(
         over: Over::Kept,
         heading: Some(title),
         places: 4,
+        is_in_units: false,
         width: LEAST_WIDTH,
     }
 }
@@ -222,6 +227,11 @@ impl Definition {
     /// The same, with a wider column in tables.
     const fn width(self, width: usize) -> Self {
         Self { width, ..self }
+    }
+
+    /// The same, of a metric in the unit of the outputs.
+    const fn in_units(self) -> Self {
+        Self { is_in_units: true, ..self }
     }
 
     /// The same, with so many decimal places in tables.

@@ -16,6 +16,7 @@ use crate::metrics::areas::ScoredLabels;
 use crate::metrics::classes::PredictedClasses;
 use crate::metrics::regression::PredictedNumbers;
 use crate::metrics::scores::Scores;
+use crate::metrics::table;
 use definitions::METRICS;
 pub(crate) use further::further_metrics;
 pub(crate) use summary::Summary;
@@ -39,6 +40,8 @@ struct Definition {
     heading: Option<&'static str>,
     /// Decimal places in tables.
     places: usize,
+    /// Whether it is in the unit of the outputs, and so of any size.
+    is_in_units: bool,
     /// The least width of its column in tables.
     width: usize,
 }
@@ -155,9 +158,10 @@ impl Metric {
         self.0.width
     }
 
-    /// Decimal places in tables.
-    pub(crate) fn places(self) -> usize {
-        self.0.places
+    /// Decimal places of a value in tables: more of a small one in the unit of the outputs, so that three digits count.
+    pub(crate) fn places(self, value: f64) -> usize {
+        let places = self.0.places;
+        if self.0.is_in_units { places.max(table::places(value)) } else { places }
     }
 
     /// Whether it is computed from the scores of all labels or classes, for which candidates are ranked once more.
@@ -248,6 +252,28 @@ mod tests {
     use crate::metrics::evaluation::Evaluation;
     use crate::metrics::regression::RegressionScores;
     use crate::metrics::scores::{OutputScores, Scores};
+
+    /// As of concentrations in mol/l, of which four decimal places show nothing.
+    #[test]
+    fn three_digits_of_small_errors_in_the_unit_of_outputs_are_shown() {
+        let shown = |name: &str, value: f64| {
+            format!("{value:.0$}", Metric::find(name).unwrap().places(value))
+        };
+        for (name, value, expected) in [
+            ("mae", 2.294e-7, "0.000000229"),
+            ("rmse", 1.5e-12, "0.00000000000150"),
+            ("rmse", 0.0034567, "0.003457"),
+            ("mae", 0.0, "0.0000"),
+            ("mae", 345.25, "345.2500"),
+            ("pinball", 0.00002, "0.0000200"),
+            ("r2", 2.294e-7, "0.0000"),
+            // an error of rounding
+            ("mae", 1e-17, "0.000000"),
+            ("kernel_loss", 1e-9, "0.000000"),
+        ] {
+            assert_eq!(shown(name, value), expected, "{name}");
+        }
+    }
 
     /// The scores have a field for it only where quantiles are predicted, as they have none for a metric that is new.
     #[test]

@@ -61,11 +61,13 @@ function summary(response, answer) {
   return filtered ? `${response.wanted.toLocaleString("en")} of ${all} ${names} pass the filters` : `${all} ${names}`;
 }
 
-/** What a set of candidates holds. */
-function holding({ coverage, on, queries, caution }, { hits, whole }) {
+/** What a set of candidates holds; of a query in doubt the confidence is not said as its own. */
+function holding({ coverage, on, queries, caution }, { hits, whole, cautions }) {
   const set = whole ? plural(hits.length, "candidate", "candidates") : `The first ${hits.length} of a list of candidates`;
+  const measured = `measured on ${queries} queries (${on}${caution ? `; ${caution}` : ""})`;
+  if (cautions?.length) return `${set}; the ${exactPercent(coverage)} confidence of lists, ${measured}, says little of this query`;
   const verb = whole && hits.length === 1 ? "is the answer" : "contain the answer";
-  return `${set} that ${verb} with ${exactPercent(coverage)} confidence, measured on ${queries} queries (${on}${caution ? `; ${caution}` : ""})`;
+  return `${set} that ${verb} with ${exactPercent(coverage)} confidence, ${measured}`;
 }
 
 /** Quantiles, doubts, and how sure the first candidate is, which a list with a stated confidence does not ask. */
@@ -74,11 +76,12 @@ function sure(answer, ofFirst) {
   if (answer.quantiles?.length) lines.push(...quantiles(answer.quantiles));
   lines.push(...(answer.cautions ?? []).map((caution) => make("p", { class: "doubt" }, caution)));
   const doubts = doubt(answer);
-  if (doubts) lines.push(doubts.line);
+  // What is doubtful says it already of a text of which the model knows nothing.
+  if (doubts && !(doubts.nothing && answer.cautions?.length)) lines.push(doubts.line);
   // It is of the first candidate of all, which a filter may leave out.
   const first = state.skip === 0 && answer.hits[0]?.rank === 1;
   const tied = first ? tiedOf(answer.hits[0]) : 0;
-  if (ofFirst && tied && !doubts?.nothing) {
+  if (tied && !doubts?.nothing) {
     lines.push(make("p", { class: "doubt" }, `${(tied + 1).toLocaleString("en")} candidates share the first score: their order means nothing.`));
   } else if (ofFirst && first && !doubts?.nothing) {
     if (answer.confidence) lines.push(confidence(answer.confidence));

@@ -144,30 +144,6 @@ function pushAddress(address) {
   state.address = addressed();
 }
 
-/** The number of a field, with a decimal point or comma; undefined where it is empty. */
-function decimal(id) {
-  const text = at(id).value.trim();
-  if (!text) return undefined;
-  const refuse = (what) => {
-    const name = at(id).labels[0].firstChild.textContent.trim();
-    throw Object.assign(new Error(`${name}: ${text} ${what}`), { field: id });
-  };
-  if (/^[+-]?[1-9]\d{0,2}(,\d{3})+$/.test(text)) refuse("may have a comma for thousands or for decimals: write it without one, or with a point");
-  const value = Number(text.replace(",", "."));
-  if (!Number.isFinite(value)) refuse("is not a number");
-  return value;
-}
-
-/** The whole number of a field that needs one. */
-function wholeNumber(id) {
-  const text = at(id).value.trim();
-  if (!/^\d+$/.test(text) || Number(text) < 1) {
-    const name = at(id).labels[0].firstChild.textContent.trim();
-    throw Object.assign(new Error(`${name}: ${text || "nothing"} is not a whole number from 1`), { field: id });
-  }
-  return Number(text);
-}
-
 /** What the filter fields say; null for nothing. */
 function filter() {
   const text = (id) => at(id).value.trim() || undefined;
@@ -270,6 +246,7 @@ function describe() {
   document.querySelectorAll("#filters .molecules, #chosen-groups").forEach((fields) => { fields.hidden = !molecules; });
   at("condition-says").textContent = conditionHint(model);
   at("beyond-choice").hidden = model.beyond === undefined;
+  at("coverage").labels[0].hidden = !offersLists(model);
   at("precursor-fields").hidden = !spectra;
   for (const id of ["among", "ppm"]) at(id).labels[0].hidden = !choosesCandidates(model);
   at("table").hidden = model.inputs !== "texts";

@@ -5,6 +5,9 @@ function begin() { state.skip = 0; go(); }
 
 function go() { writeAddress(); search(); }
 
+/** Whether a list may contain the answer: the number of a new query is seldom a candidate. */
+const offersLists = ({ outputs }) => outputs !== "numbers";
+
 /** The body of a search for the query in the form. */
 function request(top, skip) {
   const text = at("query").value.trim();
@@ -14,7 +17,7 @@ function request(top, skip) {
   } else if (state.model.inputs === "spectra") {
     body.texts = [spectrumQuery(text)];
     if (choosesCandidates(state.model)) {
-      body.tolerance = decimal("ppm");
+      body.tolerance = decimalWithin("ppm", 0.001, 1000);
       const among = at("among").value;
       body.candidates = among === "mass" ? `mass:${body.tolerance ?? 10}` : among;
     }
@@ -24,7 +27,7 @@ function request(top, skip) {
   const wanted = filter();
   if (wanted?.error) throw wanted.error;
   if (wanted) body.filter = wanted;
-  const coverage = decimal("coverage");
+  const coverage = offersLists(state.model) ? decimal("coverage") : undefined;
   if (coverage === undefined) {
     if (state.model.beyond !== undefined) body.beyond = false;
     return body;
@@ -80,7 +83,9 @@ async function awaitConfidence(response, body, signal) {
 /** Adds what a search beyond the candidates finds. Where it fails, the candidates stay. */
 async function searchBeyond(body, signal) {
   try {
-    show(await answer({ ...body, beyond: true }, "Proposing molecules outside the library", signal));
+    const response = await answer({ ...body, beyond: true }, "Proposing molecules outside the library", signal);
+    show(response);
+    if (!response.answers[0].beyond?.length) notice("No molecule that the search outside the library met passes the filters");
   } catch (error) {
     if (!signal.aborted) fail(error);
   }

@@ -153,7 +153,8 @@ function takeQuery(text) {
 
 /** The query of a text: a file's entry with the fields of the form, or peaks with them. */
 function spectrumQuery(text) {
-  const given = Object.entries(PRECURSOR).map(([key, id]) => [key, at(id).value.trim()]).filter(([, value]) => value);
+  const valueOf = (key, id) => (key === "precursor_mz" ? decimal(id) : at(id).value.trim() || undefined);
+  const given = Object.entries(PRECURSOR).map(([key, id]) => [key, valueOf(key, id)]).filter(([, value]) => value !== undefined);
   const [entry] = spectraOf(text);
   const lines = entry.split("\n");
   const [first, ...rest] = lines;

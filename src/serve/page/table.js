@@ -38,6 +38,12 @@ function readRows(text, separator, quotable) {
   return rows;
 }
 
+/** A cell between tabs: without the marks around it where it has doubled ones within, no others, as pandas writes it. */
+function unquoted(cell) {
+  const inner = /^"(.*)"$/s.exec(cell)?.[1] ?? "";
+  return inner.includes("\"\"") && !inner.replaceAll("\"\"", "").includes("\"") ? inner.replaceAll("\"\"", "\"") : cell;
+}
+
 const EMPTY = "the file is empty: a row for each query is needed";
 
 /** The columns of a file: of a .txt file one without a name, with a query in each line. */
@@ -57,7 +63,8 @@ function readTable(name, content) {
   const separator = stated ?? (name.toLowerCase().endsWith(".tsv") ? "\t" : found);
   // Cells between tabs are what they are, unless all names stand between quotation marks, as R writes them.
   const quotable = separator !== "\t" || first.split(separator).every((cell) => /^".*"$/.test(cell));
-  const [names, ...rows] = readRows(table, separator, quotable);
+  const read = readRows(table, separator, quotable);
+  const [names, ...rows] = quotable ? read : read.map((row) => row.map(unquoted));
   if (!names) throw new Error(EMPTY);
   const odd = rows.findIndex((row) => row.length !== names.length);
   if (odd >= 0) throw new Error(`row ${odd + 1} has ${plural(rows[odd].length, "cell", "cells")}, of ${plural(names.length, "column", "columns")}`);

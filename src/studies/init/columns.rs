@@ -8,12 +8,12 @@ use dsokr_data::config::LabelFeatures;
 use dsokr_data::table::Table;
 use rayon::prelude::*;
 
-use super::guess::codes::first_code;
+use super::guess::codes::{first_code, first_number_with_zero};
 use super::guess::labels::{are_measures, odd_separator, reordered, unread_list};
 use super::guess::numbers::{are_times, first_measure, first_thousand, mixed_signs};
 use super::guess::{
-    are_unspaced, guessed, guessed_of_lists, guessed_of_number_lists, is_class, is_formula, most,
-    stated,
+    are_unspaced, case_means_something, guessed, guessed_of_lists, guessed_of_number_lists,
+    is_class, is_formula, most, share_no_words, stated,
 };
 use super::kind::{ColumnKind, KindName, Reading};
 use crate::error::Error;
@@ -86,6 +86,10 @@ pub struct Column {
     pub are_single_words: bool,
     /// Whether most letters are of a script that has no spaces between words, as Chinese and Thai, and the words have none.
     pub are_unspaced: bool,
+    /// Whether more than half of different texts have no word in common with another one, so that nothing is learned from words.
+    pub share_no_words: bool,
+    /// Whether cells are single words in which the case of letters means something, as in compositions (`Co`, `CO`) and reactions.
+    pub case_means_something: bool,
     /// Standard deviation of the numbers; 0 of other columns.
     pub deviation: f64,
     /// Whether cells that are read as texts are formulas of molecules.
@@ -94,8 +98,8 @@ pub struct Column {
     pub are_measures: bool,
     /// Of measures, the first cell that is not one number.
     pub measure: Option<String>,
-    /// The parts of the first cell, in its order, where cells that are read as texts or classes are all the same parts in
-    /// different orders.
+    /// The parts of the first cell, in its order, where cells that are read as texts or classes, or are found to be ranks of items, are
+    /// all the same parts in different orders.
     pub reordered: Option<Vec<String>>,
     /// Classes and labels whose names differ only in the case of letters or in what is hardly seen: all
     /// [ways](cells::spellings) in which each is written, with their numbers of cells. None of labels that are found to have spaces
@@ -112,6 +116,8 @@ pub struct Column {
     pub thousand: Option<String>,
     /// Of codes, the first cell with a 0 before it, for which they are no numbers.
     pub code: Option<String>,
+    /// Of numbers that are found to be such, the first cell of digits that begins with 0, as codes do.
+    pub zero_in_front: Option<String>,
     /// Of numbers with a unit, those without it that are not 0, which are read as of that unit.
     pub unitless: Exceptions,
     /// Whether these, beside percentages, are most likely shares: none is above 1, and some have decimals.
@@ -125,6 +131,8 @@ pub struct Column {
     pub(super) are_times: bool,
     /// Whether most cells have a digit.
     pub(super) have_digits: bool,
+    /// Whether most cells have digits, and neither letters nor decimals.
+    pub(super) have_digits_alone: bool,
     /// The rows whose cells are empty, and those whose cells are not what the column holds.
     pub(super) bad_rows: Vec<usize>,
 }
@@ -233,6 +241,9 @@ impl Column {
             others: line_and_cell(others),
         });
         let are_texts = kind == ColumnKind::Texts;
+        // whole ranks of items look as orders of items do
+        let are_ranks = is_guessed && matches!(kind, ColumnKind::Rankings(_));
+        let may_be_rankings = are_texts || are_classes || are_ranks;
         let may_be_names = are_texts || are_classes || kind == ColumnKind::Ids;
         let have_measures = may_be_names && are_measures(&texts);
         let measure = if are_texts && have_measures { first_measure(&texts) } else { None };
@@ -249,32 +260,43 @@ impl Column {
         } else {
             Vec::new()
         };
+        let has_digit = |cell: &str| cell.contains(|c: char| c.is_ascii_digit());
+        let are_unspaced = are_unspaced(&texts);
+        let are_single_words = most(&texts, |cell| !cell.contains(char::is_whitespace));
+        let have_words = matches!(kind, ColumnKind::Texts | ColumnKind::Ids) && !are_unspaced;
         let code = if is_guessed { first_code((place, name), &kind, &texts) } else { None };
+        let zero_in_front = if is_guessed { first_number_with_zero(&kind, &texts) } else { None };
         Ok(Self {
             name: name.to_owned(),
             deviation,
             filled: filled.len(),
             distinct: texts.iter().collect::<HashSet<_>>().len(),
             positive: positive_of(&kind, &texts),
-            are_unspaced: are_unspaced(&texts),
-            are_single_words: most(&texts, |cell| !cell.contains(char::is_whitespace)),
+            are_unspaced,
+            share_no_words: have_words && !are_single_words && share_no_words(&texts),
+            case_means_something: have_words && are_single_words && case_means_something(&texts),
+            are_single_words,
             empty: empty.len(),
             are_formulas: are_texts && most(&texts, is_formula),
             are_measures: are_texts && have_measures,
             measure: measure.map(str::to_owned),
-            reordered: if are_texts || are_classes { reordered(&texts) } else { None },
+            reordered: if may_be_rankings { reordered(&texts) } else { None },
             spellings,
             alone_in_front: is_alone_in_front.then(|| table.line(0)),
             unread_list: may_be_lists.then(|| unread_list(&texts)).flatten().map(str::to_owned),
             odd_separator: odd_separator(&kind, !is_guessed, &texts),
             code: code.map(str::to_owned),
+            zero_in_front: zero_in_front.map(str::to_owned),
             thousand: first_thousand(&kind, &texts).filter(|_| mixed.is_none()).map(str::to_owned),
             mixed,
             below,
             unitless,
             are_shares,
             are_times: are_times(&kind, name, &texts),
-            have_digits: most(&texts, |cell| cell.contains(|c: char| c.is_ascii_digit())),
+            have_digits: most(&texts, has_digit),
+            have_digits_alone: most(&texts, |cell| {
+                has_digit(cell) && !cell.contains(|c: char| c.is_alphabetic() || c == '.')
+            }),
             bad_rows,
             invalid,
             repaired,

@@ -3,13 +3,13 @@
 use dsokr_data::cells::NumberNotation;
 use toml_edit::{Array, DocumentMut, InlineTable, Item, Value, value};
 
-use super::Survey;
 use super::kind::ColumnKind;
 use super::template::{
-    add_lambdas_between, add_larger_lambdas, compare_characters, compare_vectors, lower_sizes,
-    number_tables, parsed, put, remove_reranker, scale_lambdas, sketch_inputs, train_encoder,
-    weigh_equally,
+    add_lambdas_between, add_larger_lambdas, compare_characters, compare_vectors, keep_case,
+    lower_sizes, number_tables, parsed, put, remove_reranker, scale_lambdas, sketch_inputs,
+    train_encoder, weigh_equally,
 };
+use super::{Column, Survey};
 use crate::error::Error;
 
 /// The fewest training pairs with which a reranker and the correction for hubs are worth their time.
@@ -213,8 +213,12 @@ impl Survey {
         }
         // words that are all different are found to be ids
         let has_words = matches!(self.input.kind, ColumnKind::Texts | ColumnKind::Ids);
-        if has_words && (self.input.are_single_words || self.input.are_unspaced) {
+        let Column { are_single_words, are_unspaced, share_no_words, .. } = self.input;
+        if has_words && (are_single_words || are_unspaced || share_no_words) {
             compare_characters(document);
+        }
+        if self.input.case_means_something {
+            keep_case(document);
         }
         // of numbers nothing is learned from a word that only one text has
         let least_texts = match self.output.kind {

@@ -108,7 +108,7 @@ impl SplitColumn {
 
 impl Division {
     /// The division that the caller chooses of a table with these columns; of a random one, rows stay together that repeat a
-    /// molecule, a text or an id.
+    /// molecule, a text or an id, or where few molecules are outputs, an input.
     pub(super) fn choose(
         choices: &Choices,
         (rows, table): (&Table, &Path),
@@ -118,9 +118,15 @@ impl Division {
         let group = match choices.split.as_deref() {
             None | Some("random") => {
                 let is_varied = |column: &Column| column.distinct >= VARIED;
-                let molecules = output.kind == ColumnKind::Smiles;
-                let repeats = is_varied(input) && (!molecules || is_varied(output));
-                repeats.then(|| "repeats".to_owned())
+                let has_few_molecules = output.kind == ColumnKind::Smiles && !is_varied(output);
+                if !is_varied(input) {
+                    None
+                } else if has_few_molecules {
+                    // without the outputs, whose groups may be larger than a split
+                    (input.distinct < input.filled).then(|| input.name.clone())
+                } else {
+                    Some("repeats".to_owned())
+                }
             }
             Some("scaffold") => {
                 let allowed = "random, or a column: neither inputs nor outputs are SMILES";

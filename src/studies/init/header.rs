@@ -8,6 +8,7 @@ use dsokr_data::cells;
 use dsokr_data::table::{OnBadRow, Table, TableOptions};
 use dsokr_molecule::Molecule;
 
+use super::guess::names::{CLASS_NAMES, is_id, is_name_of_any_texts};
 use super::guess::{ROWS_OF_A_CLASS, guessed, most};
 use super::kind::{ColumnKind, Reading};
 use crate::error::Error;
@@ -16,21 +17,84 @@ use crate::error::Error;
 const WORDS_OF_A_SENTENCE: usize = 5;
 const CHARACTERS_OF_A_SENTENCE: usize = 30;
 
-/// Whether the first line of a table is a row: one of its cells is a SMILES, or looks like one of a row, as those below it do, and
-/// no other is unlike those below it.
+/// Whether the first line of a table is a row: one of its cells is a SMILES, looks like one of a row, as those below it do, or recurs
+/// below it as classes do, and no other is unlike those below it.
 ///
 /// # Errors
 /// What reading the table reports.
 pub(super) fn is_missing(path: &Path, first: &[String]) -> Result<bool, Error> {
-    if !is_row(first) {
+    if is_row(first) {
+        let has_structure = first.iter().any(|cell| is_structure(cell.trim()));
+        return Ok(has_structure || is_like_rows(path)?);
+    }
+    // most tables are known by a name, without a look at their rows
+    let is_none_of_a_row = |cell: &String| cell.trim().is_empty() || is_usual_name(cell.trim());
+    if first.iter().any(is_none_of_a_row) {
         return Ok(false);
     }
-    let has_structure = first.iter().any(|cell| is_structure(cell.trim()));
-    Ok(has_structure || is_like_rows(path)?)
+    recurs_below(path)
+}
+
+/// Whether a text is a usual name of a column.
+fn is_usual_name(text: &str) -> bool {
+    is_id(text) || is_name_of_any_texts(text) || CLASS_NAMES.contains(&text.to_lowercase().as_str())
+}
+
+/// The share of cells below a cell of the first line in which it must recur, as a divisor.
+const RECURRING: usize = 20;
+
+/// Whether a cell of the first line is in several cells below it, in rows that do not have all of the first line again, and no cell
+/// is unlike those below it: in what their column holds, or in blanks, digits, capitals and small letters.
+fn recurs_below(path: &Path) -> Result<bool, Error> {
+    let (names, table) = without_names(path)?;
+    let columns: Vec<&[String]> =
+        names.iter().map(|name| table.column(name)).collect::<Result<_, _>>()?;
+    // files that are put behind one another repeat the names
+    let is_other = |row: &usize| columns.iter().any(|column| column[*row] != column[0]);
+    let others: Vec<usize> = (0..table.len()).filter(is_other).collect();
+    let mut recurs = false;
+    for (place, (name, column)) in names.iter().zip(&columns).enumerate() {
+        let Some(first) = column.first().map(|cell| cell.trim()) else { continue };
+        let cells = others.iter().map(|&row| column[row].trim()).filter(|cell| !cell.is_empty());
+        let cells: Vec<&str> = cells.collect();
+        let kind = guessed(place, name, &cells);
+        let is_none = is_strict(&kind) && kind.read(first) == Reading::Invalid;
+        if is_none || is_written_otherwise(first, &cells) {
+            return Ok(false);
+        }
+        let count = cells.iter().filter(|&&cell| cell == first).count();
+        // `x` and `y` are names above letters too
+        let is_word = first.chars().filter(|c| c.is_alphabetic()).count() > 1;
+        recurs |= is_word && count > 1 && RECURRING * count >= cells.len();
+    }
+    Ok(recurs)
+}
+
+/// Whether a text has blanks, digits, capitals or small letters that most cells have not, or has none where most have some.
+fn is_written_otherwise(text: &str, cells: &[&str]) -> bool {
+    let kinds: [fn(char) -> bool; 4] =
+        [char::is_whitespace, |c: char| c.is_ascii_digit(), char::is_uppercase, char::is_lowercase];
+    kinds.into_iter().any(|is_of_kind| {
+        most(cells, |cell| cell.contains(is_of_kind) != text.contains(is_of_kind))
+    })
+}
+
+/// A table whose first line is read as a row, and the names of its columns.
+fn without_names(path: &Path) -> Result<(Vec<String>, Table), Error> {
+    let options =
+        TableOptions { headless: true, on_bad_row: OnBadRow::Skip, ..TableOptions::default() };
+    let names = Table::header(path, options)?.names;
+    let columns: Vec<&str> = names.iter().map(String::as_str).collect();
+    let table = Table::read_with(path, &columns, options)?;
+    Ok((names, table))
 }
 
 /// What begins a cell by which Qualtrics names a column again.
 const IMPORT_ID: &str = "{\"ImportId\"";
+
+/// What begins the lines of PubChem BioAssay that say what columns are, and the first of these lines.
+const RESULT: &str = "RESULT_";
+const RESULT_TYPE: &str = "RESULT_TYPE";
 
 /// Words for the types of columns.
 const TYPES: [&str; 20] = [
@@ -77,6 +141,8 @@ pub enum HeaderContent {
     Types,
     /// Their types, and the next line what they are for, as the second line of Orange does.
     TypesAndPurposes,
+    /// Their types, and the next lines descriptions and units, as the second line of PubChem BioAssay does.
+    TypesAndUnits,
 }
 
 impl fmt::Display for HeaderLine {
@@ -96,6 +162,11 @@ impl fmt::Display for HeaderLine {
                 f,
                 "line {line} has the types of the columns, and the next one what they are for, as files of Orange do; both are \
                  read as rows: remove them"
+            ),
+            HeaderContent::TypesAndUnits => write!(
+                f,
+                "line {line} has the types of the columns, and the next ones that begin with {RESULT} their descriptions and units, \
+                 as tables of PubChem BioAssay do; all are read as rows: remove them"
             ),
         }
     }
@@ -129,6 +200,9 @@ pub(super) fn further_line(table: &Table, names: &[&str]) -> Result<Option<Heade
     if has_type && are_all_of(&PURPOSES, second, 1) {
         return Ok(content(0, HeaderContent::TypesAndPurposes));
     }
+    if first.first() == Some(&RESULT_TYPE) {
+        return Ok(content(0, HeaderContent::TypesAndUnits));
+    }
     let are_types = are_all_of(&TYPES, first, 2);
     Ok(if are_types { content(0, HeaderContent::Types) } else { None })
 }
@@ -137,11 +211,7 @@ pub(super) fn further_line(table: &Table, names: &[&str]) -> Result<Option<Heade
 /// occurs below, or it looks like that of a row and is neither a question above answers nor a sentence above a few values that
 /// recur.
 fn is_like_rows(path: &Path) -> Result<bool, Error> {
-    let options =
-        TableOptions { headless: true, on_bad_row: OnBadRow::Skip, ..TableOptions::default() };
-    let names = Table::header(path, options)?.names;
-    let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    let table = Table::read_with(path, &names, options)?;
+    let (names, table) = without_names(path)?;
     let mut has_cell_of_row = false;
     let mut recurs = false;
     for (place, name) in names.iter().enumerate() {

@@ -9,7 +9,8 @@ use serde_json::{Number, Value};
 
 use super::columns::Lists;
 use super::guess::labels::parts_of_list;
-use super::guess::numbers::are_row_numbers;
+use super::guess::names::{names_ids, names_rows};
+use super::guess::numbers::{are_row_numbers, are_shuffled_row_numbers};
 use super::refuse_present;
 use crate::error::{Error, ensure};
 use crate::run_dir::write_text;
@@ -181,11 +182,81 @@ pub fn join(tables: &[PathBuf], to: &Path, force: bool) -> Result<Joined, Error>
     Ok(Joined { path: to.into(), by: keys.into_iter().map(|key| key.columns).collect(), rows })
 }
 
+/// A column of ids that both tables have. Rows that belong together have the same id there, whatever joins them.
+struct Witness<'t> {
+    name: &'t str,
+    /// The cells of the first table and of the other one.
+    cells: [&'t [String]; 2],
+}
+
+/// The columns of ids that two tables have, at least half of whose ids in the first are in the other. Columns that only count the
+/// rows of a table are none of them.
+fn witnesses<'t>(
+    mine: &[(&'t str, &'t [String])],
+    theirs: &[(&'t str, &'t [String])],
+    least: f64,
+) -> Vec<Witness<'t>> {
+    let are_counted = |cells: &[String]| {
+        are_shuffled_row_numbers(&cells.iter().map(String::as_str).collect::<Vec<_>>())
+    };
+    let mut witnesses = Vec::new();
+    for &(name, of_first) in mine {
+        let Some(&(_, of_other)) = theirs.iter().find(|&&(other, _)| other == name) else {
+            continue;
+        };
+        if !names_ids(name) || names_rows(name) || are_counted(of_first) || are_counted(of_other) {
+            continue;
+        }
+        let ids: HashSet<&str> = of_other.iter().map(String::as_str).collect();
+        let is_shared =
+            |cell: &&String| !cells::is_missing(cell.as_str()) && ids.contains(cell.as_str());
+        if of_first.iter().filter(is_shared).count() as f64 >= least {
+            witnesses.push(Witness { name, cells: [of_first, of_other] });
+        }
+    }
+    witnesses
+}
+
+/// The first column in which most of the rows that a key joins have different ids, if more columns speak against the key than for it;
+/// `ids` are the cells of the first table in the column that joins. Ids that are no whole numbers are shared by no chance.
+fn contradiction<'t>(key: &Key, ids: &[String], witnesses: &[Witness<'t>]) -> Option<&'t str> {
+    let is_whole = |id: &str| id.strip_suffix(".0").unwrap_or(id).parse::<u64>().is_ok();
+    let mut joined: Vec<[usize; 2]> = Vec::with_capacity(key.shared);
+    for (row, id) in ids.iter().enumerate() {
+        let Some(&place) = key.places.get(id.as_str()) else { continue };
+        if !is_whole(id) {
+            return None;
+        }
+        joined.push([row, place]);
+    }
+    let mut against = Vec::new();
+    let mut agreeing = 0;
+    for &Witness { name, cells: [of_first, of_other] } in witnesses {
+        if key.columns.iter().all(|column| column == name) {
+            continue;
+        }
+        let both = joined.iter().map(|&[row, place]| [&of_first[row], &of_other[place]]);
+        let known: Vec<[&String; 2]> =
+            both.filter(|both| !both.iter().any(|cell| cells::is_missing(cell))).collect();
+        let different = known.iter().filter(|[first, other]| first != other).count();
+        if 2 * different > known.len() {
+            against.push(name);
+        } else if !known.is_empty() {
+            agreeing += 1;
+        }
+    }
+    against.first().copied().filter(|_| against.len() > agreeing)
+}
+
 /// The columns that join two tables: of the same name, if such join at least half of the rows and do not only count the
-/// rows of the first, else those that join most.
+/// rows of the first, else those that join most. Columns are none that join rows with different ids in another column of both
+/// tables, as the numbers of the rows of each.
 fn key<'t>(first: &Whole, other: &'t Whole) -> Result<Key<'t>, Error> {
     let least = SHARED * first.table.len() as f64;
     let mine = first.columns()?;
+    let theirs = other.columns()?;
+    let witnesses = witnesses(&mine, &theirs, least);
+    let mut contradicted: Option<(String, &str)> = None;
     let mut counting = HashSet::new();
     for &(name, cells) in &mine {
         if are_row_numbers(1, &cells.iter().map(String::as_str).collect::<Vec<_>>()) {
@@ -199,7 +270,7 @@ fn key<'t>(first: &Whole, other: &'t Whole) -> Result<Key<'t>, Error> {
         (is_id, shared, is_same)
     };
     let mut best: Option<Key> = None;
-    for (name, cells) in other.columns()? {
+    for &(name, cells) in &theirs {
         let Ok(places) = places(cells) else { continue };
         for &(mine, cells) in &mine {
             let shared = cells.iter().filter(|cell| places.contains_key(cell.as_str())).count();
@@ -207,8 +278,15 @@ fn key<'t>(first: &Whole, other: &'t Whole) -> Result<Key<'t>, Error> {
             let better = best
                 .as_ref()
                 .is_none_or(|best| rank(shared, &columns) > rank(best.shared, &best.columns));
-            if better {
-                best = Some(Key { columns, places: places.clone(), shared });
+            if !better {
+                continue;
+            }
+            let key = Key { columns, places: places.clone(), shared };
+            match contradiction(&key, cells, &witnesses) {
+                Some(different) => {
+                    contradicted.get_or_insert_with(|| (mine.to_owned(), different));
+                }
+                None => best = Some(key),
             }
         }
     }
@@ -223,6 +301,12 @@ fn key<'t>(first: &Whole, other: &'t Whole) -> Result<Key<'t>, Error> {
     {
         let found = format!("{id:?} in several rows of the column {column:?} of {named}");
         return Err(Error::value("ids that join the tables", found, "each id once"));
+    }
+    if (shared as f64) < least
+        && let Some((column, different)) = contradicted
+    {
+        let found = format!("{column:?}, whose rows have different ids in {different:?}");
+        return Err(Error::value("ids that join the tables", found, allowed));
     }
     ensure(shared as f64 >= least, "ids that join the tables", format!("{shared} rows"), &allowed)?;
     best.ok_or_else(|| Error::value("ids that join the tables", "none", allowed))

@@ -243,11 +243,17 @@ pub(super) fn numbers_in(cell: &str) -> Option<usize> {
 /// Whether the commas of a cell are between numbers, and neither signs before decimals nor between groups of thousands.
 fn has_commas_between_numbers(cell: &str) -> bool {
     let is_divided = cell.contains('.') || cell.matches(',').count() >= 2;
+    // as in `3,431E+03 7,102E+04`
+    let is_before_exponent = |word: &str| {
+        let decimals = word.split_once(',').map(|(_, decimals)| decimals);
+        decimals.is_some_and(|decimals| decimals.contains(['e', 'E']) && !decimals.contains(','))
+    };
+    let has_decimals = !cell.contains('.') && cell.split_whitespace().any(is_before_exponent);
     let is_one_number = ['.', ','].into_iter().any(|decimal| {
         let notation = NumberNotation { decimal, ..NumberNotation::default() };
         notation.normalised(cell).is_some()
     });
-    is_divided && !is_one_number
+    is_divided && !is_one_number && !has_decimals
 }
 
 /// Whether a cell is a date of numbers, with or without a time of day.
@@ -279,7 +285,8 @@ mod tests {
         for (cell, count) in [("0.1,0.2,-3", 3), ("48.1, 11.5", 2), ("1 2 3", 3), ("[1, 2]", 2)] {
             assert_eq!(numbers_in(cell), Some(count), "{cell}");
         }
-        for one in ["1,234.5", "1.234,5", "1,234,567", "3,5", "0.5", "a,b,c"] {
+        for one in ["1,234.5", "1.234,5", "1,234,567", "3,5", "0.5", "a,b,c", "3,431E+03 7,102E+04"]
+        {
             assert_eq!(numbers_in(one), None, "{one}");
         }
     }

@@ -89,7 +89,8 @@ pub struct Survey {
     pub further_classes: usize,
     /// Number of further columns of numbers that are no outputs, where one that nobody has chosen is.
     pub further_numbers: usize,
-    /// The columns that can be learned and are left out, where molecules are the output that nobody has chosen.
+    /// The columns that can be learned and are left out, where nobody has chosen the output, without those that
+    /// [`further_classes`](Self::further_classes) and [`further_numbers`](Self::further_numbers) count.
     pub further_learned: Vec<String>,
     /// Number of further columns of texts, of which one is the input that nobody has chosen.
     pub further_texts: usize,
@@ -152,6 +153,10 @@ impl Survey {
         ensure(rows >= LEAST, "rows of the table", rows, allowed)?;
         let header_line = header::further_line(&table, &names)?;
         for StatedKind { column, .. } in &choices.kinds {
+            if nested.contains(column) {
+                let message = format!("no column {column:?}{}", left_out(&nested, None));
+                return Err(Error::run(path, message));
+            }
             // the error names the columns that are there
             table.column(column)?;
         }
@@ -179,8 +184,12 @@ impl Survey {
         let roles = Roles::choose(&learned, &table, input, &choices.outputs, &left_out);
         let Roles { input, output, further, copies, id } = match (roles, repeated.first()) {
             (Err(_), Some(name)) => {
-                let message =
+                let mut message =
                     format!("several columns are named {name:?}; give them different names");
+                if has_fields && !headless {
+                    let switch = Argument::switch("no-header");
+                    message += &format!(", or {switch} where the first line is a row");
+                }
                 return Err(Error::run(path, message));
             }
             (roles, _) => roles?,
@@ -211,10 +220,17 @@ impl Survey {
         };
         let further_classes = further_of(&are_classes);
         let further_numbers = further_of(&are_numbers);
-        let further_learned = if choices.outputs.is_empty() && output.kind == ColumnKind::Smiles {
-            let left_out = learned.iter().filter(&is_left_out);
-            let learned = left_out.filter(|column| are_learned_beside_others(&column.kind));
-            learned.map(|column| column.name.clone()).collect()
+        let is_counted = |column: &Column| {
+            are_classes(&output) && are_classes(column)
+                || are_numbers(&output) && are_numbers(column)
+        };
+        let may_be_learned = |column: &&Column| {
+            let are_molecules = column.kind == ColumnKind::Smiles && !copies.contains(&column.name);
+            (are_molecules || are_learned_beside_others(&column.kind)) && !is_counted(column)
+        };
+        let further_learned = if choices.outputs.is_empty() {
+            let left_out = learned.iter().filter(&is_left_out).filter(may_be_learned);
+            left_out.map(|column| column.name.clone()).collect()
         } else {
             Vec::new()
         };
@@ -351,7 +367,8 @@ fn left_out(nested: &[String], nameless: Option<&Nameless>) -> String {
     if !nested.is_empty() {
         let names = list(nested);
         text += &format!(
-            "; left out, since their values are objects or lists of several kinds: {names}"
+            "; left out, since their values are objects, or lists that are not of texts alone or numbers \
+             alone: {names}"
         );
     }
     if let Some(nameless) = nameless {

@@ -207,9 +207,9 @@ fn names_rows(column: &Column, rows: usize) -> bool {
 }
 
 /// The column whose texts are the inputs: of those with the name of one, else of all, the longest texts, unless they are formulas,
-/// names in a script without spaces, or a few of another name that recur, beside molecules or vectors with something else to learn;
-/// else vectors, else SMILES; else the longest texts that look like labels with spaces between, are single words that recur, lists,
-/// many names, or sets of labels.
+/// names in a script without spaces, a few of another name that recur, remarks on fewer than half of the rows or whole numbers,
+/// beside molecules or vectors with something else to learn; else vectors that differ, else SMILES; else the longest texts that
+/// look like labels with spaces between, are single words that recur, lists, many names, or sets of labels.
 fn input_of<'c>(columns: &'c [Column], output: Option<&str>) -> Option<&'c Column> {
     let is_a_usual_name = |column: &Column| is_name_of_texts(&column.name);
     let free = || columns.iter().filter(|column| output != Some(column.name.as_str()));
@@ -219,7 +219,6 @@ fn input_of<'c>(columns: &'c [Column], output: Option<&str>) -> Option<&'c Colum
             is_a_usual_name(a).cmp(&is_a_usual_name(b)).then(a.length.total_cmp(&b.length))
         })
     };
-    let vectors = || free().find(|column| matches!(column.kind, ColumnKind::Vectors(_)));
     let are_texts = |column: &Column| column.kind == ColumnKind::Texts;
     let are_names = |column: &Column| {
         let recur = column.filled >= 2 * column.distinct;
@@ -243,6 +242,23 @@ fn input_of<'c>(columns: &'c [Column], output: Option<&str>) -> Option<&'c Colum
             && is_anything_else(column)
             && free().any(|other| is_input(other) && has_more(other))
     };
+    let is_beside_fuller_inputs = |column: &Column| {
+        let is_fuller = |other: &Column| {
+            let is_other = other.name != column.name && is_input(other);
+            is_other && varies(other) && other.filled >= column.filled
+        };
+        is_anything_else(column) && free().any(is_fuller)
+    };
+    // remarks on a few rows say nothing of the others
+    let is_sparse = |column: &Column| {
+        column.filled < column.empty && !is_a_usual_name(column) && is_beside_fuller_inputs(column)
+    };
+    // such as numbers of atoms with a bond between, which PubChem writes
+    let are_numbers_of_parts =
+        |column: &Column| column.have_digits_alone && is_beside_fuller_inputs(column);
+    let are_vectors = |column: &Column| matches!(column.kind, ColumnKind::Vectors(_));
+    let vectors =
+        || free().find(|column| are_vectors(column) && varies(column) && !is_sparse(column));
     // without spaces, names of samples and molecules look like short texts
     let are_unspaced_names = |column: &Column| {
         column.are_unspaced
@@ -265,7 +281,8 @@ fn input_of<'c>(columns: &'c [Column], output: Option<&str>) -> Option<&'c Colum
     let is_usual = |column: &Column| {
         let say_what_a_row_is =
             are_of_many(column) || are_of_molecules(column) || are_unspaced_names(column);
-        are_texts(column) && !are_names(column) && !say_what_a_row_is
+        let say_little = is_sparse(column) || are_numbers_of_parts(column);
+        are_texts(column) && !are_names(column) && !say_what_a_row_is && !say_little
     };
     longest(&is_usual)
         .or_else(vectors)

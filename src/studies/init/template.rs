@@ -29,12 +29,9 @@ pub(super) fn compare_vectors(document: &mut DocumentMut) {
 }
 
 /// Has a template for texts of words compare n-grams of characters, since inputs have no spaces between words, as sequences of
-/// proteins and texts in Chinese.
+/// proteins and texts in Chinese, or share no words, as peptides with modifications.
 pub(super) fn compare_characters(document: &mut DocumentMut) {
-    let inputs = document["encoder"].get_mut("inputs").and_then(Item::as_inline_table_mut);
-    let blocks = inputs.and_then(|inputs| inputs.get_mut("blocks")).and_then(Value::as_array_mut);
-    let blocks = blocks.into_iter().flat_map(Array::iter_mut);
-    for block in blocks.filter_map(Value::as_inline_table_mut) {
+    for block in blocks(document) {
         if block.get("kind").and_then(Value::as_str) == Some("words") {
             put(block, "kind", "across-words");
             block.remove("min_characters");
@@ -42,6 +39,21 @@ pub(super) fn compare_characters(document: &mut DocumentMut) {
             block.fmt();
         }
     }
+}
+
+/// Has n-grams of inputs tell capitals from small letters, as those of reactions and compositions do.
+pub(super) fn keep_case(document: &mut DocumentMut) {
+    for block in blocks(document) {
+        block.insert("lowercase", false.into());
+        block.fmt();
+    }
+}
+
+/// The blocks of n-grams of the inputs; none of other inputs.
+fn blocks(document: &mut DocumentMut) -> impl Iterator<Item = &mut InlineTable> {
+    let inputs = document["encoder"].get_mut("inputs").and_then(Item::as_inline_table_mut);
+    let blocks = inputs.and_then(|inputs| inputs.get_mut("blocks")).and_then(Value::as_array_mut);
+    blocks.into_iter().flat_map(Array::iter_mut).filter_map(Value::as_inline_table_mut)
 }
 
 /// Removes the reranker, which compares words of texts.

@@ -86,8 +86,14 @@ impl Sweep {
         };
         let spreads = settings.iter().map(|(setting, values)| (setting, spread(values)));
         let sign = if self.larger_is_better { 1.0 } else { -1.0 };
-        let (values, spread) =
-            spreads.max_by(|(_, a), (_, b)| (sign * a.mean).total_cmp(&(sign * b.mean)))?;
+        let place = |setting: &[String]| {
+            self.runs.iter().position(|run| setting_of(&self.keys, run) == setting)
+        };
+        // of equal means the first in the table, as without seeds
+        let (values, spread) = spreads.max_by(|(one, a), (other, b)| {
+            let by_mean = (sign * a.mean).total_cmp(&(sign * b.mean));
+            by_mean.then_with(|| place(other).cmp(&place(one)))
+        })?;
         let keys = self.keys.iter().filter(|key| !repeats(key)).cloned();
         let setting = keys.zip(values.iter().cloned()).collect();
         let seeds = common.iter().map(|repeat| name(repeat)).collect();

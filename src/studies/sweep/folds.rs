@@ -143,16 +143,21 @@ impl Folds {
     /// those of the other parts.
     ///
     /// # Errors
-    /// Runs that are gone, of which the number of pairs is not known.
+    /// Runs that are gone, or of earlier versions, of which the number of pairs is not known.
     fn ratio(&self, limit: Option<usize>, path: &Path) -> Result<f64, Error> {
         let Some(limit) = limit else { return Ok(1.0 / (self.fold.count as f64 - 1.0)) };
         let mut held = 0;
         for (setting, Part { measured, .. }) in &self.runs {
-            let message = format!(
-                "the run of part {} is gone, which says how many pairs are held out: train it again, since data.limit is given",
-                setting.join(":")
-            );
-            held += measured.as_ref().ok_or_else(|| Error::run(path.join(TABLE), message))?.queries;
+            let part = setting.join(":");
+            let refused = |what: &str| {
+                let message = format!(
+                    "the run of part {part} {what} how many pairs are held out: train it again, since data.limit is given"
+                );
+                Error::run(path.join(TABLE), message)
+            };
+            let run = measured.as_ref().ok_or_else(|| refused("is gone, which says"))?;
+            let earlier = "is of an earlier version, which does not say";
+            held += run.pairs.ok_or_else(|| refused(earlier))?;
         }
         Ok(held as f64 / self.runs.len() as f64 / limit as f64)
     }

@@ -21,8 +21,8 @@ pub(super) struct MeasuredRuns {
 /// A complete run, with what it is measured on as far as it says it.
 pub(super) struct MeasuredRun {
     pub path: PathBuf,
-    /// Number of queries.
-    pub queries: usize,
+    /// Number of pairs that it is measured on; none of a run of an earlier version that does not say it.
+    pub pairs: Option<usize>,
     /// Whether its metrics, or the one that chooses, are of ranks among the candidates.
     is_ranked: bool,
     config: Checked,
@@ -38,9 +38,20 @@ impl MeasuredRun {
     /// A record that cannot be read.
     pub fn read(path: &Path, config: &Checked) -> Result<Option<Self>, Error> {
         let record = Record::read(path)?;
+        // a query of data that name none is a pair
+        let has_pairs_as_queries = match &config.data.source {
+            DataSource::Tables(tables) => tables.query.is_none(),
+            DataSource::Pool(_)
+            | DataSource::Memory(_)
+            | DataSource::MultiLabel(_)
+            | DataSource::Official(_)
+            | DataSource::Synthetic(_) => true,
+        };
         Ok(record.map(|Record { measured_on, report, date, .. }| Self {
             path: path.to_path_buf(),
-            queries: report.metrics.ranks.queries,
+            pairs: measured_on
+                .pairs
+                .or_else(|| has_pairs_as_queries.then_some(report.metrics.ranks.queries)),
             is_ranked: report.metrics.has_ranks() || config.evaluation.metric.is_of_ranks(),
             config: config.clone(),
             measured_on,

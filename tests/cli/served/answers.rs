@@ -247,7 +247,13 @@ fn candidates_that_share_the_first_score_have_no_confidence() {
     // without a known word every candidate has the score 0
     let shared = answer("zzz qqq");
     assert_eq!(number(&shared["hits"][0], "tied"), 79.0, "{shared}");
+    assert!(shared["cautions"][0].as_str().unwrap().contains("no part of this text"), "{shared}");
     assert_eq!((&shared["confidence"], &shared["pending"]), (&Value::Null, &Value::Null));
+    // a list has all of them or none, and says that it is doubtful
+    let list = json!({"texts": ["zzz qqq"], "coverage": 0.8});
+    let list = served.ask("/api/search", &list)["answers"][0].clone();
+    assert!(list["hits"].as_array().unwrap().len() > 1, "{list}");
+    assert!(!list["cautions"].as_array().unwrap().is_empty(), "{list}");
 }
 
 #[test]

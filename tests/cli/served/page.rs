@@ -13,6 +13,7 @@ fn values(test: &str, expressions: &[&str]) -> Option<Vec<Value>> {
     let script = format!(
         "const state = {{ limits: {{ queries: 3, allHits: 30, text: 10, bytes: 200 }}, model: {{ outputs: 'rankings', column: 'prompt', columns: ['price'] }} }};\n\
          const plural = (count, one, many) => `${{count}} ${{count === 1 ? one : many}}`;\n\
+         const exactPercent = (share) => `${{100 * share}} %`;\n\
          const fields = {{}};\n\
          const at = (id) => (fields[id] ??= {{ value: '' }});\n\
          const OUTPUTS = {{ molecules: ['molecule', 'molecules'] }};\n\
@@ -35,6 +36,24 @@ fn check(test: &str, cases: &[(&str, Value)]) {
     let Some(found) = values(test, &expressions) else { return };
     for ((expression, expected), found) in cases.iter().zip(&found) {
         assert_eq!(found, expected, "{expression}");
+    }
+}
+
+/// Drawings have black lines on white ground, which the page darkens by its ground, or turns.
+#[test]
+fn every_drawing_is_turned_in_dark_mode() {
+    let css = concat!(env!("CARGO_MANIFEST_DIR"), "/src/serve/page/page.css");
+    let css = std::fs::read_to_string(css).unwrap();
+    let selectors = |blend: &str| -> Vec<String> {
+        let rules = css.lines().filter(|line| line.contains(&format!("mix-blend-mode: {blend}")));
+        let selectors = rules.map(|rule| rule.split_once('{').unwrap().0);
+        selectors.flat_map(|all| all.split(',')).map(|one| one.trim().to_owned()).collect()
+    };
+    let turned = selectors("screen");
+    let on_white = selectors("multiply");
+    assert!(on_white.contains(&"#fragment img".to_owned()), "{on_white:?}");
+    for selector in on_white {
+        assert!(turned.contains(&selector), "{selector} is not in {turned:?}");
     }
 }
 
@@ -75,6 +94,11 @@ fn the_page_reads_tables_whole_or_refuses_them() {
                 cells(&[["\"a", "1"], ["\"b\"", "2"]]),
             ),
             (r#"readTable("a.tsv", '"text"\t"n"\n"a"\t"1"\n')"#, cells(&[["a", "1"]])),
+            // or a cell has doubled ones within, as pandas writes it
+            (
+                r#"readTable("a.tsv", 'text\tn\n"[""a"", ""b""]"\t"I ""b" a""\n')"#,
+                cells(&[["[\"a\", \"b\"]", "\"I \"\"b\" a\"\""]]),
+            ),
             (r#"readTable("a.tsv", '"text"\t"n"\n"a \\"b"\t"1"\n')"#, unpaired),
         ],
     );
@@ -237,6 +261,17 @@ fn the_page_doubts_an_order_only_where_words_alone_are_read() {
             (
                 r#"(state.skip = 0, sure({ words: { known: 0, unknown: ["zz"], alone: true }, hits: [{ rank: 1, tied: 9, duplicates: [] }] }, true))"#,
                 json!(["No training text has any of these words: the order below means nothing."]),
+            ),
+            // of a list too
+            (
+                r#"(state.skip = 0, sure({ hits: [{ rank: 1, tied: 9, duplicates: [] }] }, false))"#,
+                json!(["10 candidates share the first score: their order means nothing."]),
+            ),
+            (
+                r#"holding({ coverage: 0.5, on: "validation", queries: 20 }, { hits: [1, 2], whole: true, cautions: ["a doubt"] })"#,
+                json!(
+                    "2 candidates; the 50 % confidence of lists, measured on 20 queries (validation), says little of this query"
+                ),
             ),
         ],
     );

@@ -303,6 +303,10 @@ fn numbers_of_a_new_table_with_ids_are_compared() {
     let new = ["evaluate", "runs/weights", "--queries", "new.csv", "--json"];
     let report = json(&sandbox.succeed(&new));
     assert!(number(&report, "r2") > 0.5, "{report}");
+    assert_eq!(number(&report, "missing_gold"), 40.0, "{report}");
+    // nothing is ranked
+    let shown = sandbox.succeed(&new[..4]);
+    assert!(!shown.contains("rank infinity"), "{shown}");
 }
 
 /// Lines of JSON some of which lack a key that is not needed.
@@ -506,6 +510,18 @@ fn columns_of_numbers_keep_the_order_of_the_training() {
     let other = "other.csv: the columns of the inputs are \"x1\", \"x3\"; those of the training";
     sandbox.fail(&evaluate("other.csv"), 2, &[other]);
     sandbox.fail(&["predict", "runs/three", "other.csv"], 2, &[other]);
+    let predict = |file: &str| sandbox.succeed(&["predict", "runs/three", file]);
+    sandbox.write("inputs.csv", &without_columns(&sandbox.read("same.csv"), 3));
+    assert_eq!(predict("inputs.csv"), predict("same.csv"));
+}
+
+/// The table with the first `kept` columns alone.
+fn without_columns(table: &str, kept: usize) -> String {
+    let line = |line: &str| {
+        let cells: Vec<&str> = line.split(',').take(kept).collect();
+        format!("{}\n", cells.join(","))
+    };
+    table.lines().map(line).collect()
 }
 
 /// So are those to predict, and a table of queries may be without them.
@@ -549,6 +565,13 @@ fn columns_of_numbers_to_predict_keep_the_order_of_the_training() {
     let evaluate = |file: &'static str| ["evaluate", "runs/five", "--queries", file];
     sandbox.succeed(&evaluate("same.csv"));
     sandbox.fail(&evaluate("other.csv"), 2, &says);
+    // what is to be predicted need not be there
+    let predict = |file: &str| sandbox.succeed(&["predict", "runs/five", file]);
+    sandbox.write("inputs.csv", &without_columns(&sandbox.read("same.csv"), 2));
+    let empty = sandbox.read("inputs.csv").replace('\n', ",,,,\n");
+    sandbox.write("empty.csv", &empty.replacen(",,,,\n", ",y1,y2,y3,y4\n", 1));
+    assert_eq!(predict("inputs.csv"), predict("same.csv"));
+    assert_eq!(predict("empty.csv"), predict("same.csv"));
 }
 
 /// A binary problem: rows of the class +1 have the features 1 and 2, those of the class -1 the features 3 and 4.

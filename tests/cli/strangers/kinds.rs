@@ -77,9 +77,15 @@ fn orders_of_items_are_rankings() {
         "rankings are written as orders of items, the best first, with > between (tea>milk>water)";
     assert!(shown.contains(said) && shown.contains("3 classes"), "{shown}");
     // what the remedy says is read
-    assert!(init("spaces.csv", ["1 2 3", "2 1 3", "3 1 2"]).contains("rankings of 3 items"));
+    let shown = init("spaces.csv", ["3 1 2", "2 1 3", "1 2 3"]);
+    assert!(shown.contains("rankings of 3 items"), "{shown}");
+    // an order of items may be written so too, which is another ranking
+    let said = "ranking: cells such as \"3 1 2\" are read as the rank of each item; where they are orders of items, the best first, \
+                write > between (3>1>2)";
+    assert!(shown.contains(said), "{shown}");
     let shown = init("signs.csv", ["1>2>3", "2>1>3", "3>1>2"]);
     assert!(shown.contains("rankings of 3 items, as orders"), "{shown}");
+    assert!(!shown.contains("read as the rank of each item"), "{shown}");
     let stated = ["init", "commas.csv", "--force", "--as", "ranking=rankings"];
     sandbox.fail(&stated, 2, &["none is a ranking", "2 1 3", "tea>milk>water"]);
 }
@@ -110,8 +116,102 @@ fn single_words_that_are_all_different_are_compared_by_their_letters() {
     assert!(sandbox.read("peptides.toml").contains("across-words"));
     let lines: String = (0..12).map(|at| format!("{{\"made\": {{\"at\": {at}}}}}\n")).collect();
     sandbox.write("nested.jsonl", &lines);
-    let said = ["no column of texts", "left out", "several kinds: \"made\""];
+    let said = ["no column of texts", "left out", "numbers alone: \"made\""];
     sandbox.fail(&["init", "nested.jsonl"], 2, &said);
+}
+
+/// In reactions and compositions `c` is not `C`, and `Co` not `CO`; sequences of one case and names stay as they are.
+#[test]
+fn the_case_of_letters_is_kept_where_it_means_something() {
+    let aromatic = ["c1ccccc1", "Cc1ccccc1", "Oc1ccccc1", "c1ccncc1", "COc1ccccc1", "c1ccoc1"];
+    let solvents = ["CO", "CCO", "C1CCOC1", "O", "CC(=O)O"];
+    let mut table = "rxn_smiles,kind\n".to_owned();
+    for at in 0..180 {
+        let from = aromatic[at / 2 % 6];
+        let to = from.to_uppercase();
+        let solvent = solvents[at / 12 % 5];
+        let catalyst = ["[Pd]", "[Pt]", "[Ni]"][at / 60];
+        let row = match at % 2 {
+            0 => format!("{from}>{solvent}.{catalyst}>{to},hydrogenation\n"),
+            _ => format!("{to}>{solvent}.{catalyst}>{from},dehydrogenation\n"),
+        };
+        table += &row;
+    }
+    let sandbox = Sandbox::new();
+    let stranger = Stranger {
+        file: "hydro.csv",
+        content: table.into_bytes(),
+        arguments: &["--input", "rxn_smiles"],
+        columns: ["rxn_smiles", "kind"],
+        holds: "2 classes",
+        skipped: 0,
+        floor: ("accuracy", Bound::AtLeast(0.9)),
+    };
+    stranger.trains(&sandbox);
+    assert!(sandbox.read("hydro.toml").contains("lowercase = false"));
+    let letters = |at: usize| ["ACDE", "FGHI", "KLMN"][at % 3].repeat(2 + at / 3);
+    let masked = |at: usize| letters(at) + &letters(at + 1).to_lowercase() + "ACDEFGHIKLMN";
+    let fruit = |at: usize| format!("Apfel-{}{at}", ["Saft", "Mus", "Baum"][at % 3]);
+    let tables: [(&str, &dyn Fn(usize) -> String); 3] =
+        [("proteins.csv", &letters), ("masked.csv", &masked), ("names.csv", &fruit)];
+    for (file, cell) in tables {
+        let rows: String = (0..40).map(|at| format!("{},{}.5\n", cell(at), at % 7)).collect();
+        sandbox.write(file, &format!("x,value\n{rows}"));
+        sandbox.succeed(&["init", file, "--input", "x"]);
+        let config = sandbox.read(&file.replace(".csv", ".toml"));
+        let is_plain = config.contains("across-words") && !config.contains("lowercase");
+        assert!(is_plain, "{file}\n{config}");
+    }
+}
+
+/// Blanks of modifications divide no words, and no peptide has a word of another one.
+#[test]
+fn peptides_with_modifications_are_compared_by_their_letters() {
+    let mut table = "peptide,minutes\n".to_owned();
+    for row in 0..240usize {
+        let mut peptide = String::new();
+        let mut minutes = 0.0;
+        for at in 0..8usize {
+            let kinds = [
+                ("A", 1.0),
+                ("C", 2.0),
+                ("D", 0.5),
+                ("E", 0.25),
+                ("G", 0.0),
+                ("H", 1.5),
+                ("L", 6.0),
+                ("V", 4.0),
+            ];
+            let (letter, adds) = kinds[(row * (2 * at + 7) * 31 / (at + 3) + row / 8 * at) % 8];
+            if at == 4 {
+                peptide += if row % 4 == 0 { "M(Oxidation (M))" } else { "M" };
+            }
+            peptide += letter;
+            minutes += adds;
+        }
+        writeln!(table, "_{peptide}_,{minutes:.2}").unwrap();
+    }
+    let sandbox = Sandbox::new();
+    let stranger = Stranger {
+        file: "modified.csv",
+        content: table.into_bytes(),
+        arguments: &[],
+        columns: ["peptide", "minutes"],
+        holds: "numbers",
+        skipped: 0,
+        // by words it is that of constants, 3.1
+        floor: ("pinball", Bound::AtMost(2.0)),
+    };
+    stranger.trains(&sandbox);
+    // by words three in four have nothing in common, which a training says
+    let config = sandbox.read("modified.toml");
+    let characters = "kind = \"across-words\", min = 1, max = 4";
+    assert!(config.contains(characters), "{config}");
+    sandbox.write("words.toml", &config.replace(characters, "kind = \"words\", min = 1, max = 2"));
+    let trained = sandbox.run(&["train", "words.toml"]);
+    let errors = String::from_utf8_lossy(&trained.stderr);
+    assert!(trained.status.success(), "{errors}");
+    assert!(errors.contains("of 192 training texts have no n-gram that is compared"), "{errors}");
 }
 
 /// Texts in Chinese are no ids, and beside a longer clause behind a blank their letters are compared too, but not where blanks divide
@@ -345,6 +445,44 @@ fn formulas_are_no_inputs_beside_molecules_and_measures_beside_names_are_named()
         let found = json(&found);
         assert_eq!([&found["input"], &found["output"]], expected, "{found}");
     }
+}
+
+/// As tables of reactions have them, whose few reagents are the output that is found.
+#[test]
+fn columns_that_could_be_learned_are_named_and_rows_of_one_input_stay_together() {
+    let sandbox = Sandbox::new();
+    let reagents = ["CN(C)C=O", "CO", "CCO", "CC#N", "ClCCl", "C1CCOC1", "CS(C)=O", "O=S(=O)(O)O"];
+    let mut reactions = "reaction_id,reactants,reagents,product,yield\n".to_owned();
+    let mut papers = "title,subjects,tags,pages\n".to_owned();
+    for at in 0..120usize {
+        let chain = "C".repeat(1 + at / 2);
+        writeln!(
+            reactions,
+            "ord-{at:04}x,{chain}C(=O)O,{},{chain}C(=O)OC,{}.5",
+            reagents[at % 8],
+            at % 71
+        )
+        .unwrap();
+        let subjects = ["acid;base", "acid", "base;salt", "salt;acid;base"][at % 4];
+        let tags = ["red;blue", "blue", "red"][at % 3];
+        writeln!(papers, "a paper of the number {at},{subjects},{tags},{}.5", at % 17).unwrap();
+    }
+    sandbox.write("reactions.csv", &reactions);
+    sandbox.write("papers.csv", &papers);
+    let shown = sandbox.succeed(&["init", "reactions.csv"]);
+    let said = "left out, since molecules are the output: \"product\", \"yield\" (--output COLUMN learns one of them)\n";
+    assert!(shown.contains(said), "{shown}");
+    let config = sandbox.read("reactions.toml");
+    assert!(config.contains("group = \"reactants\""), "{config}");
+    let trained = sandbox.run(&["train", "reactions.toml"]);
+    let errors = String::from_utf8_lossy(&trained.stderr);
+    assert!(trained.status.success(), "{errors}");
+    assert!(!errors.contains("are training texts too"), "{errors}");
+    let shown = sandbox.succeed(&["init", "papers.csv"]);
+    let said = "left out: \"tags\", \"pages\" (--output COLUMN learns one of them)\n";
+    assert!(shown.contains(said), "{shown}");
+    let shown = sandbox.succeed(&["init", "papers.csv", "--force", "--output", "tags"]);
+    assert!(!shown.contains("left out"), "{shown}");
 }
 
 /// As of pairs of sentences, one of which is the input.
@@ -729,6 +867,49 @@ fn descriptions_of_a_few_assays_are_no_inputs_beside_molecules() {
     assert_eq!(json(&sandbox.succeed(&stated))["input"], "Assay Description");
 }
 
+/// A few remarks, a vector that is the same in all rows and the bonds of PubChem, beside molecules and what is measured.
+#[test]
+fn columns_that_say_little_are_no_inputs_beside_molecules() {
+    let sandbox = Sandbox::new();
+    let names = ["smiles,Comment,outcome", "smiles,cell,logP", "smiles,bonds,logP"];
+    let mut tables = names.map(|names| names.to_owned() + "\n");
+    let mut described = "smiles,description,logP\n".to_owned();
+    for (at, pair) in pairs(120).iter().enumerate() {
+        let comment = match at {
+            0..3 => format!("the compound {at} is fluorescent and was left out"),
+            _ => String::new(),
+        };
+        let smiles = &pair.smiles;
+        let value = pair.atoms as f64 / 4.0;
+        let outcome = ["Inactive", "Active"][usize::from(pair.smiles.contains('N'))];
+        let bond = |count: usize| {
+            format!("{}  {}  8", (at * 13 + count * 5) % 29, (at * 7 + count * 3) % 31)
+        };
+        let bonds: Vec<String> = (0..5 + at % 3).map(bond).collect();
+        let rows = [
+            format!("{smiles},{comment},{outcome}"),
+            format!("{smiles},90.0 90.0 90.0,{value}"),
+            format!("{smiles},{},{value}", bonds.join(" ")),
+        ];
+        tables.iter_mut().zip(rows).for_each(|(table, row)| *table += &(row + "\n"));
+        let text =
+            if at % 3 == 0 { format!("the compound {at} is a solid") } else { String::new() };
+        writeln!(described, "{smiles},{text},{value}").unwrap();
+    }
+    let outputs = ["outcome", "logP", "logP"];
+    let files = ["comments.csv", "cell.csv", "bonds.csv"];
+    for ((file, table), output) in files.into_iter().zip(&tables).zip(outputs) {
+        sandbox.write(file, table);
+        let found = json(&sandbox.succeed(&["init", file, "--json"]));
+        assert_eq!([&found["input"], &found["output"]], ["smiles", output], "{found}");
+        super::train(&sandbox, &file.replace(".csv", ".toml"));
+    }
+    // a column with the name of one of texts may have gaps
+    sandbox.write("described.csv", &described);
+    let found = json(&sandbox.succeed(&["init", "described.csv", "--json"]));
+    assert_eq!([&found["input"], &found["output"]], ["description", "smiles"], "{found}");
+}
+
 /// A second SMILES of each molecule is no output, unless it is asked for.
 #[test]
 fn molecules_that_are_written_twice_are_not_learned_from_themselves() {
@@ -782,6 +963,25 @@ fn lists_in_a_notation_that_is_not_read_are_named() {
     sandbox.write("choices.csv", &objects);
     let shown = sandbox.succeed(&["init", "choices.csv"]);
     assert!(shown.contains("labels, with ';' between"), "{shown}");
+    // in JSON lines a list of several choices is in an object
+    let mut lines = String::new();
+    for at in 0..40 {
+        let tags = [
+            serde_json::json!("salt"),
+            serde_json::json!("base"),
+            serde_json::json!({ "choices": ["base", "salt"] }),
+            serde_json::json!({ "choices": ["acid", "salt"] }),
+        ];
+        let text = format!("the bottle with the number {at}");
+        let row = serde_json::json!({ "text": text, "tags": tags[at % 4], "made": { "at": at } });
+        writeln!(lines, "{row}").unwrap();
+    }
+    sandbox.write("lines.jsonl", &lines);
+    let shown = sandbox.succeed(&["init", "lines.jsonl"]);
+    assert!(shown.contains("labels, with ';' between"), "{shown}");
+    assert!(shown.contains("left out, since their values are objects"), "{shown}");
+    let stated = ["init", "lines.jsonl", "--force", "--as", "made=labels"];
+    sandbox.fail(&stated, 2, &["no column \"made\"; left out, since their values are objects"]);
 }
 
 /// As Doccano writes them in a .csv file.
@@ -825,6 +1025,9 @@ fn codes_that_begin_with_0_are_no_numbers() {
     assert!(shown.contains(said) && shown.contains("4 classes"), "{shown}");
     let shown = sandbox.succeed(&["init", "codes.csv", "--force", "--as", "diagnosis=numbers"]);
     assert!(!shown.contains(said), "{shown}");
+    sandbox.write("icd.csv", &table.replace("4019", "401").replace("2500", "25000"));
+    let shown = sandbox.succeed(&["init", "icd.csv"]);
+    assert!(shown.contains("diagnosis: cells such as \"0222\" begin with 0"), "{shown}");
     let mut priced = "text,month,price\n".to_owned();
     for at in 0..60 {
         let month = at % 12 + 1;
@@ -904,6 +1107,54 @@ fn a_line_of_questions_has_the_names_of_columns() {
     assert!(shown.contains("line 3 names the columns again"), "{shown}");
 }
 
+/// A class or relation that recurs in the lines below is no name, though no cell looks like one of a row.
+#[test]
+fn a_first_line_of_short_cells_that_recur_is_a_row() {
+    let sandbox = Sandbox::new();
+    let feelings = |at: usize| {
+        let (feeling, words) = [("positive", "love it"), ("negative", "hate it")][at % 2];
+        format!("{feeling}\t{words} {at}\n")
+    };
+    let triples = |at: usize| {
+        let (relation, place) = [("capital_of", "france"), ("born_in", "spain")][at % 2];
+        format!("paris_{}\t{relation}\t{place}\n", at % 30)
+    };
+    let rows = |row: &dyn Fn(usize) -> String| (0..60).map(row).collect::<String>();
+    for (file, table, columns) in [
+        ("short.tsv", rows(&feelings), ["column_2", "column_1"]),
+        ("triples.tsv", rows(&triples), ["column_1", "column_2"]),
+    ] {
+        sandbox.write(file, &table);
+        let [input, output] = columns;
+        let init = ["init", file, "--json", "--input", input, "--output", output];
+        let found = json(&sandbox.succeed(&init));
+        assert_eq!((&found["rows"], &found["skipped"]), (&60.into(), &0.into()), "{found}");
+    }
+    // names that some cells are too: those of files behind one another, and of a class above what has it
+    let tagged =
+        |at: usize| format!("{at},a thing of the number {at},{}\n", ["old", "new"][at % 2]);
+    let words =
+        |at: usize| format!("the thing of the number {at},{}\n", ["active", "idle"][at % 2]);
+    let letters = |at: usize| {
+        format!("{}K,{}\n", ["ACD", "EFG"][at % 2].repeat(1 + at), ["active", "idle"][at % 2])
+    };
+    let of_names = |names: &str, row: &dyn Fn(usize) -> String| names.to_owned() + &rows(row);
+    for (file, table, name) in [
+        ("tags.csv", of_names("number,what,label\n", &tagged).repeat(2), "what"),
+        ("behind.csv", of_names("what,state\n", &words).repeat(2), "what"),
+        ("active.csv", of_names("what,active\n", &words), "active"),
+        ("letters.csv", of_names("protein,active\n", &letters), "active"),
+    ] {
+        sandbox.write(file, &table);
+        let shown = sandbox.succeed(&["init", file, "--force"]);
+        assert!(shown.contains(&format!("\n{name} ")), "{shown}");
+    }
+    // names that are equal may be cells of a row
+    let flags: String = (0..20).map(|at| format!("{at},a film of {at},0,1,0\n")).collect();
+    sandbox.write("flags.csv", &flags);
+    sandbox.fail(&["init", "flags.csv"], 2, &["several columns are named \"0\"", "--no-header"]);
+}
+
 /// Lines of a header below the first are no rows, or are named.
 #[test]
 fn further_lines_of_a_header_are_skipped_or_named() {
@@ -933,6 +1184,11 @@ fn further_lines_of_a_header_are_skipped_or_named() {
             "orange.csv",
             "string,bad good\nmeta,class",
             "line 2 has the types of the columns, and the next one what they are for",
+        ),
+        (
+            "assay.csv",
+            "RESULT_TYPE,STRING\nRESULT_DESCR,how it was\nRESULT_UNIT,",
+            "line 2 has the types of the columns, and the next ones that begin with RESULT_ their descriptions",
         ),
         (
             "survey.csv",
@@ -967,6 +1223,17 @@ fn the_next_command_has_a_whole_molecule() {
     );
     let shown = sandbox.succeed(&["init", "none.csv"]);
     assert!(shown.ends_with("  dsokr train none.toml\n"), "{shown}");
+    // a text of several lines is one line, which a shell reads as it is
+    let row = |at: usize| {
+        let (word, rate) = [("apples", "good"), ("pears", "bad")][at % 2];
+        format!("{{\"text\": \"for ${at} a box\\nwith {word}\", \"rate\": \"{rate}\"}}\n")
+    };
+    sandbox.write("lines.jsonl", &(0..40).map(row).collect::<String>());
+    let shown = sandbox.succeed(&["init", "lines.jsonl"]);
+    assert!(shown.ends_with("  dsokr search runs/lines 'for $0 a box with apples'\n"), "{shown}");
+    let shown = sandbox.succeed(&["train", "lines.toml"]);
+    let command = shown.lines().find(|line| line.starts_with("try: ")).unwrap();
+    assert!(command.contains(" search runs/lines 'for $"), "{command}");
 }
 
 /// Chains have no marks of SMILES but the name of their column. Where nothing is an output, `--as` says that one is.

@@ -169,6 +169,23 @@ fn a_table_of_spectra_is_divided_by_molecule() {
         )
         .unwrap();
     }
+    let objects = table.lines().skip(1).map(|line| {
+        let cells: Vec<&str> = line.split('\t').collect();
+        let numbers = |cell: &str| -> Vec<f64> {
+            cell.split(',').map(|number| number.parse().unwrap()).collect()
+        };
+        let object = serde_json::json!({
+            "identifier": cells[0],
+            "mzs": numbers(cells[1]),
+            "intensities": numbers(cells[2]),
+            "smiles": cells[3],
+            "precursor_mz": cells[4].parse::<f64>().unwrap(),
+            "adduct": cells[5],
+            "fold": cells[6],
+        });
+        format!("{object}\n")
+    });
+    let objects: String = objects.collect();
     let sandbox = Sandbox::new();
     let stranger = Stranger {
         file: "gym.tsv",
@@ -181,6 +198,14 @@ fn a_table_of_spectra_is_divided_by_molecule() {
     };
     stranger.trains(&sandbox);
     assert_eq!(divided(&sandbox, "gym-spectra"), 199);
+    sandbox.write("lines.jsonl", &objects);
+    let shown = sandbox.succeed(&["init", "lines.jsonl"]);
+    assert!(shown.contains("fold: its cells name the split of each row"), "{shown}");
+    for name in ["train", "validation", "test"] {
+        let [table, lines] =
+            ["gym", "lines"].map(|stem| sandbox.read(&format!("{stem}-spectra/{name}.mgf")));
+        assert_eq!(table, lines, "{name}");
+    }
     let shown = sandbox.succeed(&["init", "gym.tsv", "--force"]);
     assert!(shown.contains("fold: its cells name the split of each row"), "{shown}");
     // who names columns has a table

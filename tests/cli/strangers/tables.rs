@@ -849,6 +849,54 @@ fn numbers_of_rows_of_the_same_name_are_no_keys() {
     assert!(printed.starts_with("joined by molecule_id = id: 150 rows"), "{printed}");
 }
 
+/// As the tables of MIMIC, each of which numbers its rows in `ROW_ID`.
+#[test]
+fn numbers_of_the_rows_of_each_table_are_no_keys() {
+    let sandbox = Sandbox::new();
+    // the ids of a stay: of the patient and of the stay
+    let ids = |stay: usize| format!("{},{}", 500 + stay / 4, 100_000 + 17 * stay);
+    let mut notes = "ROW_ID,SUBJECT_ID,HADM_ID,TEXT\n".to_owned();
+    for at in 0..30 {
+        let stay = at * 11 % 60;
+        let end = ["went home in good condition", "died of cardiac arrest"][stay % 2];
+        writeln!(notes, "{},{},the patient {end} on day {at}", 2 * at + 1, ids(stay)).unwrap();
+    }
+    let mut admissions = "ROW_ID,SUBJECT_ID,HADM_ID,HOSPITAL_EXPIRE_FLAG\n".to_owned();
+    for at in 0..60 {
+        let stay = at * 7 % 60;
+        writeln!(admissions, "{},{},{}", at + 1, ids(stay), stay % 2).unwrap();
+    }
+    let mut diagnoses = "ROW_ID,SUBJECT_ID,HADM_ID,SEQ_NUM,ICD9_CODE\n".to_owned();
+    for at in 0..120 {
+        let code = ["4280", "I10"][at % 2];
+        writeln!(diagnoses, "{},{},{},{code}", at + 1, ids(at / 2), at % 2 + 1).unwrap();
+    }
+    sandbox.write("notes.csv", &notes);
+    sandbox.write("admissions.csv", &admissions);
+    sandbox.write("diagnoses.csv", &diagnoses);
+    let shown = sandbox.succeed(&["init", "notes.csv", "admissions.csv"]);
+    let by = "joined by HADM_ID = HADM_ID: 30 rows have all parts";
+    assert!(shown.starts_with(by), "{shown}");
+    for line in sandbox.read("notes-admissions.jsonl").lines() {
+        let row = crate::sandbox::json(line);
+        let has_died = row["TEXT"].as_str().unwrap().contains("died");
+        assert_eq!(row["HOSPITAL_EXPIRE_FLAG"], u8::from(has_died).to_string(), "{line}");
+        assert_eq!(row["SUBJECT_ID"], row["SUBJECT_ID_2"], "{line}");
+    }
+    let said = ["\"100000\" in several rows", "\"HADM_ID\"", "each id once"];
+    sandbox.fail(&["init", "notes.csv", "diagnoses.csv"], 2, &said);
+
+    // no stay joins the tables, and each of the patients has several rows
+    let without_stays = |table: &str| -> String {
+        let rows = table.lines().map(|line| line.split(',').collect::<Vec<_>>());
+        rows.map(|cells| format!("{},{},{}\n", cells[0], cells[1], cells[3])).collect()
+    };
+    sandbox.write("texts.csv", &without_stays(&notes));
+    sandbox.write("flags.csv", &without_stays(&admissions));
+    let said = ["\"ROW_ID\", whose rows have different ids in \"SUBJECT_ID\""];
+    sandbox.fail(&["init", "texts.csv", "flags.csv"], 2, &said);
+}
+
 #[test]
 fn ids_of_the_same_name_join_before_numbers_of_rows_and_missing_ones_join_nothing() {
     let sandbox = Sandbox::new();

@@ -15,7 +15,7 @@ import numpy as np
 from . import _dsokr
 from ._errors import ConfigError
 from ._dsokr import Rows
-from ._rows import as_rows, join_rows, real, whole
+from ._rows import as_rows, join_rows, real, training_rows, whole
 from ._sketches import Gaussian, Sketch
 from ._tables import Kernel, Loss, to_json
 from ._targets import Targets
@@ -74,7 +74,7 @@ class Basis:
         False. ``tolerance`` is the relative eigenvalue cut-off, 1e-12 to below 1. The result depends on
         the arguments, not on the number of threads.
         """
-        rows = as_rows(Y)
+        rows = training_rows(Y)
         if sketch is None:
             sketch = Gaussian(min(300, max(1, len(rows))))
         if not isinstance(sketch, Sketch):
@@ -218,21 +218,22 @@ def _unpickled(content: bytes) -> Basis:
 
 def kernel_matrix(A: Any, B: Any = None, kernel: Kernel = "cosine") -> np.ndarray:
     """k(a, b) of all pairs of rows, (len(A), len(B)) float64; ``B`` is ``A`` by default."""
-    a = as_rows(A, "A")
-    b: Rows = a if B is None else as_rows(B, "B")
+    # those of A may be few queries
+    b = training_rows(A, "A") if B is None else training_rows(B, "B")
+    a: Rows = b if B is None else as_rows(A, "A")
     return _dsokr.kernel_matrix(a, b, to_json(kernel, "kernel"))
 
 
 def leverage_scores(
     Y: Any, kernel: Kernel = "cosine", *, lambda_: float = 1e-3, pilot: int = 200, seed: int = 0
 ) -> np.ndarray:
-    """Approximate ridge leverage scores, (n,) float64: (K (K + nλI)⁻¹)ᵢᵢ, exact where ``pilot`` is n.
+    """Approximate ridge leverage scores, (n,) float64: (K (K + nλI)⁻¹)ᵢᵢ, exact where ``pilot`` is n or more.
 
     Their sum is the effective dimension, a first guess of the sketch size; where ``pilot`` is less than n, it is a
     lower bound of it, and at most ``pilot``.
     """
     return _dsokr.leverage_scores(
-        as_rows(Y),
+        training_rows(Y),
         to_json(kernel, "kernel"),
         real(lambda_, "lambda_"),
         whole(pilot, "pilot", 0),

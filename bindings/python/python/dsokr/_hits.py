@@ -66,7 +66,8 @@ class Hits(list[Hit]):
     beyond: list[dict[str, Any]]
     """What a search found beyond the candidates, best first, ``k`` molecules at most: label, score, in_table, nearest, …"""
     cautions: list[str]
-    """What is doubtful about the query, such as a spectrum of a polarity that the model was not trained on."""
+    """What is doubtful about the query, such as a text of which the model knows no part, or a spectrum of a polarity that it
+    was not trained on."""
 
     def __init__(
         self,

@@ -135,19 +135,57 @@ def as_rows(values: Any, name: str = "Y") -> Rows:
     - A matrix of bool: packed into bits.
     - A sparse matrix or array of SciPy: its non-zeros are copied.
     """
+    return _rows(values, name, False)
+
+
+def training_rows(values: Any, name: str = "Y") -> Rows:
+    """Rows on which something is fitted: a column whose numbers 32 bits do not tell apart is refused."""
+    return _rows(values, name, True)
+
+
+def _rows(values: Any, name: str, is_training: bool) -> Rows:
     if isinstance(values, Rows):
         return values
     if hasattr(values, "tocsr"):
-        return _sparse(values, name)
+        return _sparse(values, name, is_training)
     array = as_array(values, name)
     if array.ndim != 2:
         raise ConfigError(f"{name}: shape {array.shape}, expected a matrix (rows, columns)")
     if array.dtype == np.bool_:
         return Rows.bits(np.packbits(array, axis=1).ravel(), array.shape[1], name)
-    return Rows.dense(_converted(array, name, np.float32), name)
+    converted = _converted(array, name, np.float32)
+    if is_training:
+        _check_rounding(array, converted, name)
+    return Rows.dense(converted, name)
 
 
-def _sparse(values: Any, name: str) -> Rows:
+def _check_rounding(array: np.ndarray, converted: np.ndarray, name: str, first: int = 0) -> None:
+    """Refuses columns that a float32 does not tell apart, by the rule for tables (crates/data/src/rounding.rs); they are
+    counted from ``first``."""
+    # whole numbers that a float32 rounds are refused before; two rows alone may be close to each other by chance
+    if array.dtype.kind != "f" or array.dtype.itemsize <= converted.dtype.itemsize or len(array) < 3:
+        return
+    # NaN and infinities are refused as rows
+    with np.errstate(invalid="ignore", over="ignore"):
+        least, most = array.min(axis=0), array.max(axis=0)
+        span = most - least
+        error = np.zeros_like(span)
+        step = max(1, 2**18 // max(1, array.shape[1]))
+        for start in range(0, len(array), step):
+            block = slice(start, start + step)
+            np.maximum(error, np.abs(array[block] - converted[block]).max(axis=0), out=error)
+        varies = span > 1e-12 * np.maximum(np.abs(least), np.abs(most))
+        lost = np.flatnonzero(varies & (error > 1e-3 * span))
+    if len(lost):
+        column = int(lost[0])
+        message = (
+            f"the numbers in column {first + column} lie between {least[column]} and {most[column]}, and rounding to 32 bits "
+            f"changes them by up to {error[column]}: subtract a constant from all of them"
+        )
+        raise ConfigError(f"{name}: {message}")
+
+
+def _sparse(values: Any, name: str, is_training: bool) -> Rows:
     if values.dtype.kind not in "fiub":
         raise ConfigError(f"{name}: dtype {values.dtype}, allowed: real numbers and bool")
     csr = values.tocsr()
@@ -155,6 +193,13 @@ def _sparse(values: Any, name: str) -> Rows:
         csr = csr.copy()
         csr.sum_duplicates()
     offsets, columns = (np.ascontiguousarray(part, np.int64) for part in (csr.indptr, csr.indices))
+    if is_training and len(offsets) > 1:
+        # a column with zeros reaches from zero to its numbers; one without is in the first row too
+        first = columns[offsets[0] : offsets[1]]
+        present, counts = np.unique(columns[np.isin(columns, first)], return_counts=True)
+        for column in present[counts == csr.shape[0]]:
+            full = csr.data[columns == column].reshape(-1, 1)
+            _check_rounding(full, full.astype(np.float32), name, int(column))
     return Rows.sparse(csr.shape[1], offsets, columns, _converted(csr.data, name, np.float32), name)
 
 

@@ -32,8 +32,8 @@ class Subsampling(Sketch):
 class Leverage(Sketch):
     """Each row picks one output in proportion to its approximate ridge leverage score.
 
-    ``lambda_`` is the ridge and ``pilot`` the number of columns of the approximation, at most the
-    number of outputs.
+    ``lambda_`` is the ridge and ``pilot`` the number of columns of the approximation. With as many as there
+    are outputs, or more, scores are exact.
     """
 
     lambda_: float = 1e-3

@@ -122,8 +122,10 @@ def _parameter(table: Mapping[str, Any], name: str) -> float:
     if name not in table:
         raise ConfigError(f"loss: {name!r} is missing")
     value = real(table[name], f"loss[{name!r}]")
-    if not value > 0:
-        raise ConfigError(f"loss: {name} = {value}, allowed: numbers above 0")
+    # with ε = 0 it is the ℓ1 loss; κ = 0 would leave nothing
+    allowed = "numbers from 0" if name == "epsilon" else "numbers above 0"
+    if value < 0 or value == 0 and name != "epsilon":
+        raise ConfigError(f"loss: {name} = {value}, allowed: {allowed}")
     return value
 
 

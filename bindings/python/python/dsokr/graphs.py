@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import copyreg
+import functools
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from . import _dsokr
 from ._dsokr import Graph, Rows
 from ._errors import ConfigError
+from ._progress import LOGGER
 from ._rows import real, whole
 from ._tables import Table, to_json
 
@@ -43,8 +45,8 @@ copyreg.pickle(Graph, _pickled)
 def from_networkx(graph: Any, *, node_label: str = "label", edge_label: str = "label") -> Graph:
     """A graph from one of NetworkX, or anything with ``nodes(data=True)`` and ``edges(data=True)``.
 
-    Labels are whole numbers from 0 or texts; a node or edge without the attribute has the label 0. The
-    graph must be undirected, without loops and without parallel edges.
+    Labels are whole numbers from 0 or texts; a node or edge without the attribute has the label 0, with a warning
+    where there are only attributes of other names. The graph must be undirected, without loops and without parallel edges.
     """
     if getattr(graph, "is_directed", bool)():
         raise ConfigError("graph: directed, expected an undirected graph")
@@ -53,10 +55,28 @@ def from_networkx(graph: Any, *, node_label: str = "label", edge_label: str = "l
         edges = list(graph.edges(data=True))
     except (AttributeError, TypeError) as error:
         raise ConfigError(f"graph: {type(graph).__name__}, expected nodes and edges as NetworkX has them") from error
+    _warn_of_other_names("nodes", [data for _, data in nodes], "node_label", node_label)
+    _warn_of_other_names("edges", [data for _, _, data in edges], "edge_label", edge_label)
     position = {node: at for at, (node, _) in enumerate(nodes)}
     labels = [_label(data.get(node_label, 0), f"node {node!r}") for node, data in nodes]
     joined = [(position[a], position[b], _label(data.get(edge_label, 0), f"edge {a!r}, {b!r}")) for a, b, data in edges]
     return Graph(labels, joined)
+
+
+def _warn_of_other_names(what: str, attributes: list[Any], argument: str, label: str) -> None:
+    """Warns where nodes or edges have attributes, and none the one that is read."""
+    names = sorted({str(name) for data in attributes for name in data})
+    if names and not any(label in data for data in attributes):
+        _warn_once(
+            f"{what} have no attribute {label!r} but {', '.join(map(repr, names))}, so that all have the label 0: "
+            f"name another by from_networkx(graph, {argument}={names[0]!r})"
+        )
+
+
+@functools.cache
+def _warn_once(message: str) -> None:
+    """A warning that is the same of many graphs is one."""
+    LOGGER.warning(message)
 
 
 def _label(value: Any, of: str) -> int | str:

@@ -25,7 +25,7 @@ from ._basis import Basis
 from ._candidates import Candidates
 from ._errors import ConfigError
 from ._dsokr import Rows
-from ._rows import as_rows, real, whole
+from ._rows import as_rows, real, training_rows, whole
 from ._tables import to_json
 
 __all__ = ["IOKR", "KernelSketch", "SketchedKernelRidge"]
@@ -76,7 +76,16 @@ def _matrix(X: Any) -> Any:
 
 def _rows(X: Any) -> Rows:
     """Rows of a matrix that scikit-learn has validated; bools are numbers here, not bits."""
-    return as_rows(X.astype(np.float32) if X.dtype == np.bool_ else X, "X")
+    return as_rows(_numbers(X), "X")
+
+
+def _training_rows(X: Any) -> Rows:
+    """Rows of such a matrix, on which something is fitted."""
+    return training_rows(_numbers(X), "X")
+
+
+def _numbers(X: Any) -> Any:
+    return X.astype(np.float32) if X.dtype == np.bool_ else X
 
 
 def _kept(sample_weight: Any, X: Any) -> tuple[np.ndarray, list[float] | None]:
@@ -163,7 +172,7 @@ class KernelSketch(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
             self.map_ = self._map(X, sketch)
             return self
         self.basis_ = Basis.fit(
-            _rows(X),
+            _training_rows(X),
             _kernel(self.kernel, self.gamma, self.kernel_params, X.shape[1]),
             sketch,
             power=self.power,
@@ -279,7 +288,7 @@ class SketchedKernelRidge(_Machine):
         kept, weights = _kept(sample_weight, X)
         X, y = X[kept], y[kept]
         self.machine_ = _dsokr.KernelMachine.ridge(
-            _rows(X),
+            _training_rows(X),
             to_json(_kernel(self.kernel, self.gamma, self.kernel_params, X.shape[1]), "kernel"),
             np.ascontiguousarray(y.reshape(len(y), -1), np.float64),
             _alpha(self.alpha),
@@ -368,7 +377,7 @@ class IOKR(_Machine):
         n = X.shape[0]
         rows = self._output_rows()
         self.machine_ = _dsokr.KernelMachine.structured(
-            _rows(X),
+            _training_rows(X),
             to_json(_kernel(self.kernel, self.gamma, self.kernel_params, X.shape[1]), "kernel"),
             rows,
             to_json(
@@ -404,7 +413,7 @@ class IOKR(_Machine):
 
     def _output_rows(self) -> Rows:
         outputs = self.outputs_
-        return as_rows(outputs.reshape(-1, 1) if getattr(outputs, "ndim", 2) == 1 else outputs, "Y")
+        return training_rows(outputs.reshape(-1, 1) if getattr(outputs, "ndim", 2) == 1 else outputs, "Y")
 
     def _candidates(self) -> Candidates:
         rows = self._output_rows()

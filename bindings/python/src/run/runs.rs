@@ -7,7 +7,7 @@ use dsokr::core::{Argument, Processes};
 use dsokr::data::config::OnBadRow;
 use dsokr::data::{Inputs, Split, SplitName};
 use dsokr::decode::{CandidateBlocks, Combination, Ensemble, MissingGold, Pool};
-use dsokr::run::{CandidateSets, Member, QueryRequest, Run};
+use dsokr::run::{CandidateSets, Member, QueryRequest, Run, SplitUse};
 use dsokr::{CandidateRule, Error, Filter};
 use pyo3::prelude::*;
 
@@ -116,7 +116,8 @@ impl Runs {
             }
             if fit_weights {
                 let split = Some(SplitName::Validation);
-                let validation = QueryRequest { split, data, ..QueryRequest::default() };
+                let split_use = SplitUse::Weights;
+                let validation = QueryRequest { split, split_use, data, ..QueryRequest::default() };
                 let queries =
                     validation.predict(&Processes::default(), &runs, Member::coordinates)?;
                 runs.fit_weights(&queries)?;
@@ -277,6 +278,7 @@ impl Runs {
         let request = QueryRequest {
             file: queries,
             split,
+            split_use: SplitUse::Evaluation,
             query_id,
             filter_known,
             candidates,

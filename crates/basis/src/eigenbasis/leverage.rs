@@ -29,14 +29,13 @@ const SCORED: usize = 128;
 ///
 /// B (n × s) with `B Bᵀ = K_{·S} K_{SS}⁺ K_{S·} ≈ K` comes from s = `pilot` columns S, which `seed` samples
 /// uniformly without replacement: its rows are the coordinates in the basis of a sub-sampling
-/// sketch. With s = n the scores are exact, `(K (K + nλI)⁻¹)_ii`, up to `f32` coordinates (about
-/// `1e-7 · k(y,y) / nλ`); with fewer they are at most these, and add up to s at most. Two passes over the rows; O(s²)
-/// memory in addition to a block. The processes share the work, as in [`Basis::fit_shared`].
+/// sketch. With s = n, which a larger `pilot` means too, the scores are exact, `(K (K + nλI)⁻¹)_ii`, up to `f32`
+/// coordinates (about `1e-7 · k(y,y) / nλ`); with fewer they are at most these, and add up to s at most. Two passes over
+/// the rows; O(s²) memory in addition to a block. The processes share the work, as in [`Basis::fit_shared`].
 ///
 /// # Errors
-/// Errors of [`Basis::fit`] with a sub-sampling sketch of size `pilot`; [`Error::Value`]
-/// for λ that is not a finite number above 0, or a pilot outside of 1..=n; [`Error::Numeric`] for
-/// a λ so small compared with k(y,y) that `BᵀB + nλI` is numerically singular.
+/// Errors of [`Basis::fit`] with a sub-sampling sketch; [`Error::Value`] for λ that is not a finite number above 0, or a
+/// pilot of 0; [`Error::Numeric`] for a λ so small compared with k(y,y) that `BᵀB + nλI` is numerically singular.
 pub fn scores(
     kernel: impl IntoKernel,
     rows: &dyn RowSource,
@@ -48,6 +47,8 @@ pub fn scores(
     let kernel = kernel.into_kernel();
     kernel.validate(rows.kind())?;
     SketchKind::Leverage { lambda, pilot }.validate(1, rows.len())?;
+    // parts and folds of the rows have fewer than all of them
+    let pilot = pilot.min(rows.len());
     let uniform = SketchKind::Subsampling { replacement: false };
     let drawn = Sketch::draw(&uniform, pilot, rows.len(), seed)?;
     let basis = Basis::from_sketch(processes, kernel, rows, &drawn, SketchOptions::TOLERANCE)?;

@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::algebra::{Eigen, Number, add_gram_of_rows, leading, multiply, sum_over_ranks};
 use super::{Basis, Projector};
-use crate::features::{RowSource, product};
+use crate::features::{RowSource, Spread, product};
+use crate::kernel::Kernel;
 
 /// Outputs whose products are added up at once.
 const ROWS: usize = 2048;
@@ -19,6 +20,13 @@ const TILE: usize = 128;
 
 /// Outputs are all the same where they vary by less than this share of their size, squared.
 const SAME: f64 = 1e-22;
+
+/// The squared mean, as a multiple of the variance, above which the eigenvalues of outputs that are not centred may leave
+/// out directions in which the outputs vary.
+const FAR: f64 = 1e6;
+
+/// The share of the variance that a centred basis keeps at least, where such directions are left out.
+const KEPT: f64 = 0.99;
 
 /// Share of rounding in a product with a matrix in `f32`, and in one in `f64` with weights that cancel.
 pub(super) const SINGLE: f64 = 1e-6;
@@ -152,7 +160,8 @@ impl Basis {
     ///
     /// # Errors
     /// The errors of [`Tempering::validate`]; [`Error::Unsupported`] for a basis that is tempered already;
-    /// [`Error::Shape`] for no outputs; [`Error::Numeric`] when all outputs are the same (or zero); the errors of
+    /// [`Error::Shape`] for no outputs; [`Error::Numeric`] when all outputs are the same (or zero), and for dense outputs
+    /// so far from zero that little of their variance is in the span of the basis; the errors of
     /// [`project`](Self::project) for rows that it cannot project.
     ///
     /// ```
@@ -198,11 +207,18 @@ impl Basis {
             return Ok(self);
         }
         let (mean, covariance) = self.moments(outputs, weights, tempering.centred, processes)?;
+        if tempering.centred {
+            let kept = covariance.diagonal().column_vector().iter().sum::<f64>();
+            self.check_kept(kept, outputs)?;
+        }
         let size = mean.iter().map(|v| v * v).sum::<f64>()
             + covariance.diagonal().column_vector().iter().sum::<f64>();
         let same = || {
             let rows = outputs.len();
-            Error::Numeric(format!("tempering: the coordinates of {rows} outputs do not vary"))
+            Error::Numeric(format!(
+                "tempering: the coordinates of {rows} outputs do not vary; leave power and centring out, or check \
+                 the outputs"
+            ))
         };
         let Eigen { values, vectors } = match leading(covariance, self.options.tolerance) {
             Err(Error::ZeroMatrix { .. }) => return Err(same()),
@@ -219,6 +235,29 @@ impl Basis {
         let offset = if tempering.centred { means.collect() } else { Vec::new() };
         let tempered = Tempered::new(*tempering, outputs.len(), &values, offset);
         Ok(self.turned(values, &turn, Some(tempered)))
+    }
+
+    /// Refuses outputs so far from zero that the cut of small eigenvalues, which comes before they are centred, has left
+    /// out directions in which they vary; `kept` is the variance that is left.
+    fn check_kept(&self, kept: f64, outputs: &dyn RowSource) -> Result<(), Error> {
+        let is_cut = self.dimension() < self.options.size.min(self.width);
+        if !is_cut || self.kernel.built_in() != Some(&Kernel::Linear) {
+            return Ok(());
+        }
+        let Some(spread) = Spread::of(outputs)? else { return Ok(()) };
+        let variance = spread.variance;
+        // outputs that are all the same have an error of their own
+        let is_near = variance <= 0.0 || spread.squared_mean <= FAR * variance;
+        if is_near || kept >= KEPT * variance {
+            return Ok(());
+        }
+        let share = (100.0 * kept / variance).floor();
+        let offset = spread.offset().round();
+        Err(Error::Numeric(format!(
+            "tempering: the basis keeps {share} % of the variance of outputs whose mean is {offset} times as far from zero \
+             as they are from it: subtract the mean of each column before, in a configuration by output.scaling = \
+             \"standard\""
+        )))
     }
 
     /// Returns the projector with `G ψ̃(y) − offset` in the place of `ψ̃(y)`.

@@ -86,6 +86,18 @@ impl MappedRows {
         Ok(Self { mapping, key: Some(key.to_owned()), entry, len, width })
     }
 
+    /// Returns some rows as the file holds them, if it holds 64-bit numbers; [`block`](RowSource::block) rounds them.
+    ///
+    /// # Errors
+    /// Rows that the file does not have.
+    pub fn doubles(&self, rows: Range<usize>) -> Result<Option<Vec<f64>>, Error> {
+        check_range(&rows, self.len)?;
+        if self.entry.dtype != Dtype::F64 {
+            return Ok(None);
+        }
+        Ok(Some(elements::<f64>(self.mapping.bytes(self.place(&rows))).into_owned()))
+    }
+
     /// Returns the place of some rows in the file.
     fn place(&self, rows: &Range<usize>) -> Range<usize> {
         let per_row = self.entry.bytes.len() / self.len.max(1);

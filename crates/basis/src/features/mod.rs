@@ -13,6 +13,7 @@ mod packed;
 pub(crate) mod product;
 pub(crate) mod simd;
 mod sparse;
+mod spread;
 
 pub use block::{Block, Features, RowSource, ranges, read};
 pub use distinct::{Distinct, distinct};
@@ -24,6 +25,7 @@ pub use product::{ColumnIndex, inner};
 pub use sparse::{
     SparseBlock, SparseRow, SparseRows, common_columns, sorted_by_place, sorted_levels,
 };
+pub use spread::Spread;
 
 use dsokr_core::{Error, Misfit};
 

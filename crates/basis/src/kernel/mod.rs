@@ -67,7 +67,8 @@ pub enum Kernel {
     /// is not ranked counts as a tie.
     #[serde(deserialize_with = "crate::parameters::no_parameters")]
     Kemeny,
-    /// Share of positions that agree, on one-hot rows (bits or sparse).
+    /// Share of positions that agree, on one-hot rows (bits or sparse), which have the same number of ones each: label sets
+    /// are refused.
     #[serde(deserialize_with = "crate::parameters::no_parameters")]
     Hamming,
 }
@@ -200,21 +201,33 @@ impl OutputKernel for Kernel {
         }))
     }
 
-    /// N-gram counts are not negative, Kemeny rows hold −1, 0 and 1, Hamming rows 0 and 1; the
-    /// other kernels take any finite numbers.
+    /// N-gram counts are not negative, Kemeny rows hold −1, 0 and 1, Hamming rows 0 and 1, as many ones as the other
+    /// rows of the block; the other kernels take any finite numbers.
     fn check(&self, rows: &Block) -> Result<(), Error> {
         let (_, Some((allowed, holds))) = self.domain() else { return Ok(()) };
+        let mut first_ones = None;
         for row in 0..rows.len() {
             let mut bad = None;
+            let mut ones = 0;
             rows.entries(row, 0..rows.width(), |column, value| {
                 if !holds(value) {
                     bad.get_or_insert((column, value));
                 }
+                ones += usize::from(value != 0.0);
             });
             if let Some((column, value)) = bad {
                 let kernel = self.name();
                 let message =
                     format!("column {column} holds {value}, kernel {kernel} allows: {allowed}");
+                return Err(Error::row(row, message));
+            }
+            let first = *first_ones.get_or_insert(ones);
+            // of others, such as label sets, the cosine is no share of positions
+            if *self == Self::Hamming && ones != first {
+                let message = format!(
+                    "{ones} ones where another row has {first}; kernel hamming needs one-hot rows, the same number of \
+                     ones in each; for label sets take tanimoto or cosine"
+                );
                 return Err(Error::row(row, message));
             }
         }

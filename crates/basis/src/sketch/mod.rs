@@ -49,7 +49,7 @@ pub enum SketchKind {
         /// λ of the scores, above 0 (default: 0.001).
         #[serde(default = "lambda")]
         lambda: f64,
-        /// Number of pilot columns of the approximation, 1 to n (default: 200; give n if smaller).
+        /// Number of pilot columns of the approximation, 1 and more (default: 200); with n or more, scores are exact.
         #[serde(default = "pilot")]
         pilot: usize,
     },
@@ -155,7 +155,7 @@ impl SketchKind {
             Self::Leverage { lambda, pilot } => {
                 let holds = lambda > 0.0 && lambda.is_finite();
                 Error::ensure(holds, "lambda", lambda, "finite numbers above 0")
-                    .and_then(|()| Error::ensure((1..=n).contains(&pilot), "pilot", pilot, all))
+                    .and_then(|()| Error::ensure(pilot > 0, "pilot", pilot, "1 and more"))
             }
             Self::SparsifiedRademacher { density } | Self::SparsifiedGaussian { density } => {
                 let holds = density > 0.0 && density <= 1.0;

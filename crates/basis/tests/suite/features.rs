@@ -340,3 +340,19 @@ fn products_of_indexed_columns_equal_those_of_pairs() {
     }
     assert!(refused(index.products(other, 151), "rows 0..151 of a set of"));
 }
+
+#[test]
+fn means_far_from_zero_leave_scores_too_few_digits() {
+    let lost = |offset: f32, scale: f32| {
+        let value = |at: usize| (offset + [-1.0, 0.0, 1.0, 0.5][at % 4]) * scale;
+        let rows = DenseRows::new(2, (0..200).map(value).collect::<Vec<_>>()).unwrap();
+        Spread::of(&Features::from(rows)).unwrap().unwrap().lost_digits()
+    };
+    assert_eq!((lost(0.0, 1.0), lost(300.0, 1.0), lost(300.0, 1e-12)), (None, None, None));
+    assert!(lost(3000.0, 1.0).unwrap().contains("times as far from zero"));
+    assert!(lost(0.0, 1e-25).unwrap().contains("mean squared length"));
+    let same = Features::from(DenseRows::new(1, vec![1e6; 9]).unwrap());
+    assert_eq!(Spread::of(&same).unwrap().unwrap().lost_digits(), None);
+    let bits = Features::Bits(BitRows::from_indices(4, [[0], [0], [1]]).unwrap());
+    assert_eq!(Spread::of(&bits).unwrap(), None);
+}

@@ -200,12 +200,14 @@ fn values_without_meaning_are_refused_with_their_place() {
 }
 
 #[test]
-fn hamming_rows_with_different_numbers_of_ones_have_their_cosine() {
-    let uneven = Features::Bits(BitRows::from_indices(4, [vec![0, 2], vec![2]]).unwrap());
-    Kernel::Hamming.check(&uneven).unwrap();
-    let actual = Kernel::Hamming.block(&uneven, &uneven).unwrap();
-    assert!((actual[(0, 1)] - 0.5f64.sqrt()).abs() < 1e-15, "{}", actual[(0, 1)]);
-    assert_eq!((actual[(0, 0)], actual[(1, 1)]), (1.0, 1.0));
+fn hamming_rows_with_different_numbers_of_ones_are_refused() {
+    let rows = |indices: [Vec<u32>; 3]| Features::Bits(BitRows::from_indices(4, indices).unwrap());
+    // label sets
+    for uneven in [rows([vec![0, 2], vec![1, 2], vec![2]]), rows([vec![0], vec![1], vec![]])] {
+        let error = Kernel::Hamming.check(&uneven).unwrap_err().to_string();
+        assert!(error.contains("row 2: ") && error.contains("take tanimoto or cosine"), "{error}");
+    }
+    Kernel::Hamming.check(&rows([vec![0, 2], vec![1, 2], vec![0, 3]])).unwrap();
 }
 
 #[test]

@@ -92,9 +92,13 @@ fn bad_parameters_are_refused() {
             .unwrap_err();
         assert!(error.to_string().contains("lambda = "), "{error}");
     }
-    for pilot in [0, 31] {
-        let error = leverage::scores(kernel.clone(), &rows, 0.1, pilot, 0, &Processes::default())
-            .unwrap_err();
-        assert!(error.to_string().contains("pilot = "), "{error}");
-    }
+    let scores = |pilot: usize| {
+        leverage::scores(kernel.clone(), &rows, 0.1, pilot, 0, &Processes::default())
+    };
+    let error = scores(0).unwrap_err();
+    assert!(error.to_string().contains("pilot = "), "{error}");
+    // all rows are enough
+    assert_eq!(scores(31).unwrap(), scores(30).unwrap());
+    let kind = SketchKind::Leverage { lambda: 0.1, pilot: 200 };
+    Basis::fit(kernel.clone(), &rows, &SketchOptions::new(kind, 10)).unwrap();
 }

@@ -244,7 +244,6 @@ fn sizes_and_parameters_are_refused() {
         SketchKind::Accumulation { terms: 0 },
         SketchKind::Leverage { lambda: 0.0, pilot: 2 },
         SketchKind::Leverage { lambda: 0.1, pilot: 0 },
-        SketchKind::Leverage { lambda: 0.1, pilot: 6 },
     ] {
         let error = Sketch::draw(&kind, 2, 5, 0).unwrap_err();
         assert!(error.to_string().contains(" = "), "{kind:?}: {error}");

@@ -87,6 +87,28 @@ impl Stored {
         Ok(Self { mapping: Arc::new(mapping), metadata, version, checksum: actual })
     }
 
+    /// Verifies a file of any kind and version, and its tensors in blocks too.
+    ///
+    /// # Errors
+    /// [`Error::Io`]; [`Error::File`] for a file that is missing, truncated, damaged or none of dsokr's.
+    pub fn verify(path: &Path) -> Result<(), Error> {
+        let mapping = Mapping::open(path)?;
+        let metadata = |key: &str| mapping.metadata.get(key).map_or("", String::as_str);
+        let kind = metadata(KIND);
+        let version = metadata(VERSION).parse().map_err(|_| {
+            Error::file(path, format!("damaged, or none of dsokr's files: no metadata {VERSION:?}"))
+        })?;
+        let stored = Self::open(path, kind, version)?;
+        for (name, entry) in &stored.mapping.entries {
+            if stored.has(&format!("{name}{BLOCKS}")) {
+                let bytes: CheckedArray<u8> = stored.in_blocks(name, entry)?;
+                bytes.get(0..bytes.len(), |_, _| Ok::<_, Error>(()))?;
+                stored.mapping.release(entry.bytes.clone());
+            }
+        }
+        Ok(())
+    }
+
     /// Returns the checksum that the header of a file names, which is not verified: nothing else is read.
     ///
     /// # Errors
@@ -194,11 +216,16 @@ impl Stored {
         name: &str,
         rank: usize,
     ) -> Result<Option<Checked<T>>, Error> {
-        let sums = format!("{name}{BLOCKS}");
-        if !self.mapping.entries.contains_key(&sums) {
+        if !self.has(&format!("{name}{BLOCKS}")) {
             return Ok(None);
         }
         let entry = self.typed::<T>(name, rank)?;
+        Ok(Some((entry.shape.clone(), self.in_blocks(name, entry)?)))
+    }
+
+    /// Returns a tensor with checksums by blocks as elements of `T`, of the tensor's type or bytes.
+    fn in_blocks<T: Element>(&self, name: &str, entry: &Entry) -> Result<CheckedArray<T>, Error> {
+        let sums = format!("{name}{BLOCKS}");
         let (sums_shape, numbers) = self.read::<u32>(&sums, 1)?;
         let block = block_size(entry.bytes.len(), numbers.len()).ok_or_else(|| {
             let blocks = entry.bytes.len().div_ceil(BLOCK);
@@ -210,8 +237,7 @@ impl Stored {
         let verified = (0..sums.len().div_ceil(64)).map(|_| AtomicU64::new(0)).collect();
         let name = name.to_owned();
         let scattered = false;
-        let array = CheckedArray { values, mapping, name, block, sums, scattered, verified };
-        Ok(Some((entry.shape.clone(), array)))
+        Ok(CheckedArray { values, mapping, name, block, sums, scattered, verified })
     }
 
     /// Returns the element type and shape of a tensor.

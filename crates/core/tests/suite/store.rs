@@ -420,7 +420,9 @@ fn tensors_are_filled_piece_by_piece_and_verified_block_by_block() {
     let mut bytes = std::fs::read(&path).unwrap();
     let place = bytes.windows(4).position(|four| four == 100_000f32.to_le_bytes()).unwrap();
     bytes[place] ^= 1;
+    Stored::verify(&path).unwrap();
     std::fs::write(&path, bytes).unwrap();
+    assert!(refused(Stored::verify(&path), "damaged: checksum of block 6 of \"long\""));
     let stored = std::sync::Arc::new(Stored::open(&path, "sample", 3).unwrap());
     let (_, array) = stored.checked_array::<f32>("long", 1).unwrap().unwrap();
     for array in [&array, &stored.checked_array("long", 1).unwrap().unwrap().1.scattered()] {

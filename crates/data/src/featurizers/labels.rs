@@ -1,8 +1,8 @@
 //! Sets of labels as rows of bits.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use dsokr_basis::features::BitRows;
+use dsokr_basis::features::{BitRows, SparseRows};
 use dsokr_core::Error;
 
 use super::numbered::numbered;
@@ -61,5 +61,25 @@ impl LabelVocabulary {
             .map(columns)
             .collect::<Result<Vec<_>, _>>()?;
         BitRows::from_indices(width, rows)
+    }
+
+    /// Returns one row for each set of labels, 1 in the columns of its labels, with a last column for labels that are not
+    /// known: the square of its value is their number, so that `⟨x, x⟩` is the number of labels.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] for more labels than 32-bit indices number.
+    pub fn open_rows<S: AsRef<str>>(&self, sets: &[impl AsRef<[S]>]) -> Result<SparseRows, Error> {
+        let width = self.columns.len();
+        let row = |set: &[S]| {
+            let names: BTreeSet<&str> = set.iter().map(|label| label.as_ref()).collect();
+            let known = names.iter().filter_map(|&name| self.columns.get(name).copied());
+            let mut entries: Vec<(u32, f32)> = known.map(|column| (column, 1.0)).collect();
+            let unknown = names.len() - entries.len();
+            if unknown > 0 {
+                entries.push((width as u32, (unknown as f32).sqrt()));
+            }
+            entries
+        };
+        SparseRows::from_rows(width + 1, sets.iter().map(|set| row(set.as_ref())))
     }
 }

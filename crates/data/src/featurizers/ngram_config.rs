@@ -66,16 +66,17 @@ impl NgramConfig {
         self.min_characters.unwrap_or(SHORTEST_WORD)
     }
 
-    /// Checks lengths.
+    /// Checks the values that the types leave open, of the block at `key`.
     ///
     /// # Errors
     /// [`Error::Value`] for `min` 0 or above `max`, for `min_characters` 0 or where there are no words, and for more buckets
     /// than 32-bit indices reach.
-    pub fn validate(&self) -> Result<(), Error> {
+    pub fn validate(&self, key: &str) -> Result<(), Error> {
+        let at = |name: &str| format!("{key}.{name}");
         let Self { min, max, min_texts, buckets, .. } = self;
         let holds = *min > 0 && min <= max && *max <= 64;
         let found = format_args!("min {min}, max {max}");
-        Error::ensure(holds, "ngrams", found, "1 ≤ min ≤ max ≤ 64")?;
+        Error::ensure(holds, key, found, "1 ≤ min ≤ max ≤ 64")?;
         if let Some(shortest) = self.min_characters {
             let (holds, allowed) = match self.kind {
                 NgramKind::Words => (shortest > 0, "1 or more"),
@@ -83,12 +84,12 @@ impl NgramConfig {
                     (false, "absent, where blocks are not of kind words")
                 }
             };
-            Error::ensure(holds, "ngrams.min_characters", shortest, allowed)?;
+            Error::ensure(holds, at("min_characters"), shortest, allowed)?;
         }
         let allowed = "1 with buckets, which keep every n-gram";
         let holds = *buckets == 0 || *min_texts <= 1;
-        Error::ensure(holds, "ngrams.min_texts", min_texts, allowed)?;
-        Error::ensure(*buckets <= 1 << 28, "ngrams.buckets", buckets, "at most 2^28")
+        Error::ensure(holds, at("min_texts"), min_texts, allowed)?;
+        Error::ensure(*buckets <= 1 << 28, at("buckets"), buckets, "at most 2^28")
     }
 
     /// Calls `visit` with every n-gram of a text.

@@ -177,7 +177,7 @@ impl NgramBlock {
     /// # Errors
     /// The errors of [`NgramConfig::validate`].
     fn fit(ngrams: &NgramConfig, texts: &[CasedText], weights: &RowWeights) -> Result<Self, Error> {
-        ngrams.validate()?;
+        ngrams.validate("ngrams")?;
         let count = weights.total(texts.len());
         // the sums of weights that make df may be above that of all by rounding
         let idf = |df: f64| ((1.0 + count) / (1.0 + df.min(count))).ln() as f32 + 1.0;
@@ -225,7 +225,7 @@ impl NgramBlock {
 
     /// Checks a block that was read from a file, and makes what the file does not hold.
     fn complete(&mut self) -> Result<(), String> {
-        self.ngrams.validate().map_err(|error| error.to_string())?;
+        self.ngrams.validate("ngrams").map_err(|error| error.to_string())?;
         let terms = self.terms.len();
         let weights = self.idf.len();
         let whole = match self.ngrams.buckets {

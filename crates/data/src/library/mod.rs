@@ -75,8 +75,7 @@ const RESOLVING: [(&str, &str); 3] =
 const PRECURSOR_PPM: f64 = 50.0;
 
 impl Library {
-    /// Returns whether a file is one of spectra: in a format of spectra, or a .tsv or .csv table with the columns of spectra and
-    /// `smiles`.
+    /// Returns whether a file is one of spectra: in a format of spectra, or a table with the columns of spectra and `smiles`.
     pub fn reads(path: &Path) -> bool {
         matches!(columns_of_spectra(path), Ok(Some(_)))
     }
@@ -92,7 +91,7 @@ impl Library {
         };
         let format = TextFormat::from_path(path);
         let on_bad_row = if columns.is_empty() { OnBadRow::default() } else { OnBadRow::Skip };
-        let options = TableOptions { on_bad_row, ..TableOptions::default() };
+        let options = TableOptions { on_bad_row, optional_keys: true, ..TableOptions::default() };
         let mut rows = Rows::new(path, open_text(path)?, format, columns, options.of_rows())?;
         let mut stated = Vec::new();
         let mut without = 0;
@@ -339,14 +338,14 @@ impl Library {
 fn columns_of_spectra(path: &Path) -> Result<Option<Vec<String>>, Error> {
     match TextFormat::from_path(path) {
         TextFormat::Spectra(_) => Ok(Some(Vec::new())),
-        TextFormat::Tabs | TextFormat::Commas => {
+        TextFormat::Tabs | TextFormat::Commas | TextFormat::JsonLines => {
             let names = Table::header(path, TableOptions::default())?.names;
             let is_one = |name: &str| names.iter().filter(|other| *other == name).count() == 1;
             let is_library = PARTS.into_iter().chain(["smiles"]).all(is_one);
             let own = names.iter().filter(|name| !name.is_empty() && is_one(name));
             Ok(is_library.then(|| own.cloned().collect()))
         }
-        TextFormat::Lines | TextFormat::JsonLines | TextFormat::Structures => Ok(None),
+        TextFormat::Lines | TextFormat::Structures => Ok(None),
     }
 }
 

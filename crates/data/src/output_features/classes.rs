@@ -75,13 +75,15 @@ impl OutputKind for ClassFeatures {
         Ok(Some(Truth::Classes(classes.collect())))
     }
 
-    /// Reads rows that are 1 in the column of their class, and 0 elsewhere.
+    /// Reads rows that are 1 in the column of their class, the last where classes without a column count, and 0 elsewhere.
     fn read(&self, from: &mut OutputTable) -> Result<FittedRows, Error> {
         let classes = self.all(from.table)?;
         let names: Vec<String> = match from.fitted {
             Some(fitted) => {
-                let rows = classes.iter().copied().enumerate();
-                fitted.check_known("class", &self.column, from.table, rows)?;
+                if !from.counts_unknown {
+                    let rows = classes.iter().copied().enumerate();
+                    fitted.check_known("class", &self.column, from.table, rows)?;
+                }
                 fitted.terms.clone()
             }
             None => {
@@ -98,15 +100,16 @@ impl OutputKind for ClassFeatures {
             let found = format!("{positive:?}");
             check(is_class, key, found, &format!("one of the classes: {}", list(&names)))?;
         }
-        let mut values = vec![0.0; width * classes.len()];
-        for (row, class) in values.chunks_exact_mut(width).zip(&classes) {
-            if let Ok(at) = names.binary_search_by(|name| name.as_str().cmp(class)) {
-                row[at] = 1.0;
-            }
+        let row_width = width + usize::from(from.counts_unknown);
+        let mut values = vec![0.0; row_width * classes.len()];
+        for (row, class) in values.chunks_exact_mut(row_width).zip(&classes) {
+            let place = names.binary_search_by(|name| name.as_str().cmp(class));
+            // the last column has the classes that are not known
+            row[place.unwrap_or(width)] = 1.0;
         }
         from.truth = self.truth(from.table)?;
         let columns = FittedColumns { width, terms: names, ..FittedColumns::default() };
-        Ok((columns, Box::new(dsokr_basis::Features::Dense(DenseRows::new(width, values)?))))
+        Ok((columns, Box::new(dsokr_basis::Features::Dense(DenseRows::new(row_width, values)?))))
     }
 }
 

@@ -25,7 +25,7 @@ pub struct LabelFeatures {
     pub column: String,
     /// The separator of two labels; spaces around labels are ignored. A cell that is a list as JSON, Python, PostgreSQL or
     /// Label Studio writes it, as in `["a", "b"]`, is the set of its parts, and one that says that there is no value, such
-    /// as `NA`, the empty set.
+    /// as `NA`, the empty set. A label between quotation marks may hold the separator.
     #[serde(default = "separator")]
     pub separator: char,
 }
@@ -104,8 +104,16 @@ impl OutputKind for LabelFeatures {
     fn read(&self, from: &mut OutputTable) -> Result<FittedRows, Error> {
         let sets = self.sets(from.table)?;
         let vocabulary = match from.fitted {
+            Some(fitted) if from.counts_unknown => {
+                LabelVocabulary::fit(std::slice::from_ref(&fitted.terms))?
+            }
             Some(fitted) => self.vocabulary_of(fitted, &sets, from.table)?,
             None => {
+                if sets.iter().all(|set| set.is_empty()) {
+                    let column = &self.column;
+                    let message = format!("no row has a label in the column {column:?}");
+                    return Err(Error::file(from.table.path(), message));
+                }
                 let vocabulary = LabelVocabulary::fit(&sets)?;
                 // labels with spaces between may be words of texts; most other tables have none, whose labels need not be counted
                 if self.separator != ' ' && !cells::spellings(vocabulary.names()).is_empty() {
@@ -127,11 +135,15 @@ impl OutputKind for LabelFeatures {
                 self.separator
             ),
         )?;
-        let rows = vocabulary.rows(&sets)?;
+        let rows: Features = if from.counts_unknown {
+            vocabulary.open_rows(&sets)?.into()
+        } else {
+            vocabulary.rows(&sets)?.into()
+        };
         let terms = vocabulary.names().map(str::to_owned).collect();
-        let columns = FittedColumns { width: rows.width(), terms, ..FittedColumns::default() };
+        let columns = FittedColumns { width: labels, terms, ..FittedColumns::default() };
         from.truth = Some(Truth::Labels(sets));
-        Ok((columns, Box::new(Features::Bits(rows))))
+        Ok((columns, Box::new(rows)))
     }
 }
 

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{FeatureFacts, FittedColumns, FittedRows, OutputFiles, OutputKind, OutputTable};
 use crate::error::Error;
-use crate::feature_file::{check_row_count, read_features};
+use crate::feature_file::{check_row_count, read_features, read_training_features};
 use crate::root::DataRoot;
 
 /// A matrix in a file, one row an object.
@@ -37,11 +37,12 @@ impl OutputKind for FeatureFileConfig {
 
     fn read(&self, from: &mut OutputTable) -> Result<FittedRows, Error> {
         let path = from.files.take(&self.file)?;
-        let key = match from.files {
-            OutputFiles::Configured(_) => self.key.as_deref(),
-            OutputFiles::Given(_) => None,
+        let rows = match from.files {
+            OutputFiles::Configured(_) => {
+                read_training_features(&path, self.key.as_deref(), self.packed)?
+            }
+            OutputFiles::Given(_) => read_features(&path, None, self.packed)?,
         };
-        let rows = read_features(&path, key, self.packed)?;
         check_row_count(&rows, &path, from.table)?;
         Ok((FittedColumns::fixed(rows.width()), rows))
     }

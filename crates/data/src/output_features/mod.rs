@@ -169,6 +169,9 @@ pub(crate) struct OutputTable<'a> {
     pub files: OutputFiles<'a>,
     /// The columns of an earlier training, if rows of further outputs are read.
     pub fitted: Option<&'a FittedColumns>,
+    /// Whether labels and classes that an earlier training did not know count in a last column, as they do of inputs; else
+    /// they are refused.
+    pub counts_unknown: bool,
     /// The outputs themselves, where metrics compare more than ranks.
     pub truth: Option<Truth>,
     /// The labels that outputs are shown by.

@@ -148,7 +148,21 @@ pub(crate) fn vectors<'t>(
     table: &'t Table,
     column: &'t str,
 ) -> Result<impl Iterator<Item = Result<Vec<Number>, Error>> + 't, Error> {
-    numbers(table, column, NumberNotation::default(), Blanks::Divide)
+    let remedy = |cell: &str| {
+        has_decimal_commas(cell).then_some(
+            "numbers with decimal points: commas stand between the numbers of an input, and not before decimals",
+        )
+    };
+    numbers_or(table, column, NumberNotation::default(), Blanks::Divide, remedy)
+}
+
+/// Returns whether a cell has numbers between blanks, with a comma before decimals in some.
+fn has_decimal_commas(cell: &str) -> bool {
+    let is_number = |word: &str| {
+        let is_whole = !word.starts_with(',') && !word.ends_with(',');
+        is_whole && word.replacen(',', ".", 1).parse::<f64>().is_ok_and(f64::is_finite)
+    };
+    cell.contains(',') && !cell.contains('.') && cell.split_whitespace().all(is_number)
 }
 
 /// Returns which cells of a column that holds one number a row may be wrongly read as thousands; none where none is.
@@ -182,6 +196,17 @@ fn numbers<'t>(
     notation: NumberNotation,
     blanks: Blanks,
 ) -> Result<impl Iterator<Item = Result<Vec<Number>, Error>> + 't, Error> {
+    numbers_or(table, column, notation, blanks, |_| None)
+}
+
+/// Returns the numbers as [`numbers`] does. What `needed` says of a wrong cell stands in the error about it.
+fn numbers_or<'t>(
+    table: &'t Table,
+    column: &'t str,
+    notation: NumberNotation,
+    blanks: Blanks,
+    needed: impl Fn(&str) -> Option<&'static str> + 't,
+) -> Result<impl Iterator<Item = Result<Vec<Number>, Error>> + 't, Error> {
     let columns = parts(column).count();
     let cells = table.column(column)?;
     let read = blanks.read_all(cells, &notation);
@@ -194,12 +219,13 @@ fn numbers<'t>(
         let is_expected = |numbers: &Vec<Number>| numbers.len() == expected;
         let numbers = numbers.filter(is_expected);
         numbers.or_else(|| numbers_of(cell, expected, &notation)).ok_or_else(|| {
-            let cell = shorten(cell.trim());
-            let allowed = match expected {
-                1 => "a finite number".to_owned(),
-                count if columns > 1 => format!("{count} finite numbers, one of each"),
-                count => format!("{count} finite numbers, as in most rows"),
+            let allowed = match (needed(cell), expected) {
+                (Some(needed), _) => needed.to_owned(),
+                (None, 1) => "a finite number".to_owned(),
+                (None, count) if columns > 1 => format!("{count} finite numbers, one of each"),
+                (None, count) => format!("{count} finite numbers, as in most rows"),
             };
+            let cell = shorten(cell.trim());
             let name = if columns > 1 { "columns" } else { "column" };
             let message = format!("{cell:?} in the {name} {}: expected {allowed}", shown(column));
             table.error(row, message)
@@ -247,6 +273,11 @@ impl NumberFeatures {
         let plain = cell(f32::to_string);
         let is_ambiguous = numbers.len() > 1 && parse_number(&plain, &self.notation()).is_some();
         if is_ambiguous { cell(|number| format!("{number:?}")) } else { plain }
+    }
+
+    /// Returns the numbers of a cell that [`cell`](Self::cell) has written, each with a decimal point.
+    pub fn numbers(&self, cell: &str) -> Vec<String> {
+        cell.split(' ').map(|number| number.replace(self.decimal, ".")).collect()
     }
 
     /// Returns the names of the numbers that a row has, where there is a column for each; none elsewhere.
@@ -407,6 +438,23 @@ mod tests {
         let amounts = ["(1,234.50)", "85.12-", "7.25"];
         assert_eq!(read(&plain, &amounts), [[-1234.5], [-85.12], [7.25]]);
         assert_eq!(read(&plain, &["5 (3)", "7 (2)"]), [vec![], Vec::<f64>::new()]);
+    }
+
+    #[test]
+    fn commas_before_decimals_of_inputs_are_named() {
+        let error = |cell: &str| {
+            let cells = vec![cell.to_owned()];
+            let table = Table::numbered(Path::new("a.csv"), "id", [("x", cells)]);
+            vectors(&table, "x").unwrap().find_map(Result::err).unwrap().to_string()
+        };
+        for cell in ["3,431E+03 7,102E+04 2,707E+02", "3431,3 71021,7 270,7", "7,08", "-7,08 3"] {
+            let error = error(cell);
+            assert!(error.contains("expected numbers with decimal points"), "{error}");
+        }
+        for cell in ["abc", "7,08 NaN", "7.5 x", "1,2,x"] {
+            let error = error(cell);
+            assert!(error.ends_with("expected a finite number"), "{error}");
+        }
     }
 
     #[test]

@@ -22,6 +22,9 @@ const ROUNDING: f64 = 1e-9;
 pub struct TextFeatures {
     features: OutputFeatures,
     columns: FittedColumns,
+    /// Whether rows have a last column for labels or classes that no training text has; not in runs of earlier versions.
+    #[serde(default)]
+    counts_unknown: bool,
 }
 
 impl TextFeatures {
@@ -55,8 +58,9 @@ impl TextFeatures {
         features: &OutputFeatures,
         texts: &mut ReadTexts,
     ) -> Result<(Self, Features), Error> {
-        let (columns, rows) = texts.features(features, None)?;
-        let fitted = Self { features: features.clone(), columns };
+        let counts_unknown = features.are_labels() || features.are_classes();
+        let (columns, rows) = texts.features(features, None, counts_unknown)?;
+        let fitted = Self { features: features.clone(), columns, counts_unknown };
         let rows = match rows {
             Features::Sparse(rows) if fitted.is_open() => {
                 Features::Sparse(rows.with_width(fitted.width())?)
@@ -93,7 +97,7 @@ impl TextFeatures {
         {
             let (columns, rows) = columns.shared(rows, processes)?;
             let (columns, rows) = columns.counts(rows, rule, false, None, processes)?;
-            let fitted = Self { features: features.clone(), columns };
+            let fitted = Self { features: features.clone(), columns, counts_unknown: false };
             let rows = if fitted.is_open() { rows.with_width(fitted.width())? } else { rows };
             return Ok((fitted, rows.into()));
         }
@@ -105,11 +109,11 @@ impl TextFeatures {
     /// Returns the number of columns: the columns of the training texts, and one more where other texts may have
     /// further features.
     pub fn width(&self) -> usize {
-        self.columns.width + usize::from(self.is_open())
+        self.columns.width + usize::from(self.is_open() || self.counts_unknown)
     }
 
-    /// Returns whether texts may have features without a column. Where rare features are left out, so are these; graph
-    /// kernels have a column for them.
+    /// Returns whether texts may have counted features without a column. Where rare features are left out, so are
+    /// these; graph kernels have a column for them.
     fn is_open(&self) -> bool {
         match &self.features {
             OutputFeatures::Ngrams(ngrams) => ngrams.min_outputs == 1,
@@ -142,15 +146,15 @@ impl TextFeatures {
         let fitted = &self.columns;
         let (columns_of_texts, rows) = if self.is_open() {
             // the known columns are among those of all that texts have, but nothing can be fitted to texts without any feature
-            texts.features(&self.features, None).or_else(|error| {
+            texts.features(&self.features, None, false).or_else(|error| {
                 if is_none_occurs(&error) {
-                    texts.features(&self.features, Some(fitted))
+                    texts.features(&self.features, Some(fitted), false)
                 } else {
                     Err(error)
                 }
             })?
         } else {
-            texts.features(&self.features, Some(fitted))?
+            texts.features(&self.features, Some(fitted), self.counts_unknown)?
         };
         let (Features::Sparse(all), true) = (&rows, self.is_open()) else {
             let width = columns_of_texts.width;
@@ -200,16 +204,17 @@ impl<'t> ReadTexts<'t> {
     }
 
     /// Returns the columns and rows of the texts, which make the only column of a table; `fitted` are the columns of an earlier
-    /// training.
+    /// training, and `counts_unknown` says whether labels and classes without a column have the last one.
     fn features(
         &mut self,
         features: &OutputFeatures,
         fitted: Option<&FittedColumns>,
+        counts_unknown: bool,
     ) -> Result<(FittedColumns, Features), Error> {
         let (columns, rows) = if let OutputFeatures::Graphs(graphs) = features {
             graphs.of_texts(self.texts, fitted)?
         } else {
-            self.read(features, fitted, |from| features.kind().read(from))?
+            self.read(features, fitted, counts_unknown, |from| features.kind().read(from))?
         };
         let all: Vec<usize> = (0..rows.len()).collect();
         Ok((columns, rows.select(&all)?))
@@ -221,7 +226,7 @@ impl<'t> ReadTexts<'t> {
         counted: &dyn Counted,
         features: &OutputFeatures,
     ) -> Result<(FittedColumns, SparseRows), Error> {
-        self.read(features, None, |from| counted.count(from))
+        self.read(features, None, false, |from| counted.count(from))
     }
 
     /// Reads the texts, which make the only column of a table.
@@ -229,6 +234,7 @@ impl<'t> ReadTexts<'t> {
         &mut self,
         features: &OutputFeatures,
         fitted: Option<&FittedColumns>,
+        counts_unknown: bool,
         read: impl FnOnce(&mut OutputTable) -> Result<T, Error>,
     ) -> Result<T, Error> {
         let column = features.column().unwrap_or_default();
@@ -238,6 +244,7 @@ impl<'t> ReadTexts<'t> {
             id: "",
             files: OutputFiles::Given(&[]),
             fitted,
+            counts_unknown,
             truth: None,
             labels: Vec::new(),
             molecules: std::mem::take(&mut self.molecules),

@@ -17,7 +17,7 @@ use smart_default::SmartDefault;
 use super::{PairFacts, Wanted};
 use crate::cells::{self, NumberNotation};
 use crate::error::{Error, check};
-use crate::feature_file::{check_row_count, read_features};
+use crate::feature_file::{check_row_count, read_training_features};
 use crate::inputs::{InputKind, Inputs, KernelRows};
 use crate::joined::shown;
 use crate::kinds;
@@ -219,7 +219,7 @@ impl InputsConfig {
             Self::Features(config) => {
                 let index = RowIndex::read(&config.table, &config.id, wanted)?;
                 let path = wanted.root()?.file(&config.file);
-                let all = read_features(&path, config.key.as_deref(), config.packed)?;
+                let all = read_training_features(&path, config.key.as_deref(), config.packed)?;
                 check_row_count(&all, &path, &index.table)?;
                 let all: Arc<dyn RowSource> = all.into();
                 Box::new(move |table| {
@@ -249,10 +249,22 @@ impl KernelInputsConfig {
         let read = |name: &String| {
             let path = root.file(name);
             let (mut matrix, rounding) = read_rounded(&path)?;
-            for (size, table) in [matrix.nrows(), matrix.ncols()].into_iter().zip(followed) {
-                if size != table.len() {
-                    return Err(Error::row_count(&path, size, table.path(), table.len()));
-                }
+            let [of_rows, of_columns] = followed;
+            if matrix.nrows() != of_rows.len() {
+                let rows = matrix.nrows();
+                return Err(Error::row_count(&path, rows, of_rows.path(), of_rows.len()));
+            }
+            if matrix.ncols() != of_columns.len() {
+                let columns = matrix.ncols();
+                let table = of_columns.path().display();
+                let rows = of_columns.len();
+                let hint = if anchors.is_none() {
+                    "; data.inputs.anchors is the table whose rows the columns follow"
+                } else {
+                    ""
+                };
+                let message = format!("{columns} columns, but {table} has {rows} rows{hint}");
+                return Err(Error::file(&path, message));
             }
             if anchors.is_none() {
                 make_symmetric(&mut matrix, rounding);

@@ -72,6 +72,12 @@ pub(crate) trait Pairs {
 
     /// Reads a file of queries without their outputs.
     fn queries(&self, path: &Path, wanted: &Wanted) -> Result<Split, Error>;
+
+    /// Reads the inputs of a file of queries, with the ids of its rows. Which outputs are right need not stand in it, where the rows
+    /// of a table have inputs and outputs at once.
+    fn inputs(&self, path: &Path, wanted: &Wanted) -> Result<Split, Error> {
+        self.queries(path, wanted)
+    }
 }
 
 /// Facts that the keys of every kind of pairs state.

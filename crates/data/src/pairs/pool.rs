@@ -113,7 +113,8 @@ impl PoolConfig {
         match inputs {
             InputsConfig::Text(text) if !text.numbers => together.input = Some(column),
             InputsConfig::Graphs(_) => together.ids.push(column),
-            InputsConfig::Text(_) | InputsConfig::Features(_) | InputsConfig::Kernels(_) => {}
+            InputsConfig::Text(_) | InputsConfig::Features(_) => together.has_vectors = true,
+            InputsConfig::Kernels(_) => {}
         }
         let inputs = inputs.reader(column, wanted, kernels)?;
         let group = wanted.group;
@@ -265,6 +266,10 @@ impl Pairs for PoolConfig {
         };
         self.read(path, columns.chain(label), [], wanted)?.queries(wanted, is_pool_file)
     }
+
+    fn inputs(&self, path: &Path, wanted: &Wanted) -> Result<Split, Error> {
+        self.read(path, [], [], wanted)?.inputs_alone()
+    }
 }
 
 /// Returns whether a file has a text a line and nothing else.
@@ -338,6 +343,7 @@ impl MemoryConfig {
         let splits = &self.splits;
         let mut together = GroupColumns::of_outputs(wanted.outputs);
         together.input = Some(&self.inputs.column).filter(|_| !self.inputs.numbers).map(|x| &**x);
+        together.has_vectors = self.inputs.numbers;
         PairedRows { table, id: Self::ID, inputs, splits, group: None, together, numbered: false }
     }
 
@@ -376,5 +382,11 @@ impl Pairs for MemoryConfig {
         let options = wanted.outputs.table_options(wanted.on_bad_row);
         let table = Table::read_with(path, &columns.collect::<Vec<_>>(), options)?;
         self.paired(wanted.outputs.with_plain_smiles(table)?, wanted).queries(wanted, false)
+    }
+
+    fn inputs(&self, path: &Path, wanted: &Wanted) -> Result<Split, Error> {
+        let options = wanted.outputs.table_options(wanted.on_bad_row);
+        let table = Table::read_with(path, &[Self::ID, &self.inputs.column], options)?;
+        self.paired(table, wanted).inputs_alone()
     }
 }

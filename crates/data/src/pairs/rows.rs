@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
+use dsokr_basis::RowSource;
 use dsokr_core::message::shorten;
 use dsokr_core::random::generator;
 use rand::seq::SliceRandom;
@@ -16,9 +17,11 @@ use crate::cells;
 use crate::dataset::{Dataset, Split, SplitName};
 use crate::error::{Error, check};
 use crate::groups::{GroupColumns, GroupRule, in_parts};
+use crate::inputs::Inputs;
 use crate::output_features::{ClassFeatures, OutputFeatures, OutputFiles};
 use crate::outputs::{Known, Outputs};
 use crate::table::{Table, row_id, skipped_rows, unique_ids};
+use crate::vectors::Vectors;
 
 /// The file: ids and outputs in a table, and what reads the inputs of its rows.
 pub(super) struct PairedRows<'a> {
@@ -67,10 +70,11 @@ impl PairedRows<'_> {
         let split = |rows: Range<usize>| {
             let outputs = places[rows.clone()].iter().copied().map(Some).collect();
             let split = pairs(rows.clone())?;
-            let groups = if split.groups.is_empty() {
-                groups.get(rows).unwrap_or_default().to_vec()
-            } else {
-                split.groups
+            let groups = match groups.get(rows.clone()) {
+                Some(groups) => groups.to_vec(),
+                None if groups.is_empty() => Vec::new(),
+                // those of a file of their own are in no group of the table
+                None => rows.map(|row| format!("row {row}")).collect(),
             };
             Ok::<_, Error>(Split { outputs, groups, ..split })
         };
@@ -133,6 +137,14 @@ impl PairedRows<'_> {
         Ok(Split { queries: Some(split.ids), ids, ..split })
     }
 
+    /// Returns all rows as inputs without outputs, with ids of their own.
+    pub(super) fn inputs_alone(self) -> Result<Split, Error> {
+        let mut table = self.table;
+        let ids = table.column(self.id)?.to_vec();
+        let outputs = vec![None; table.len()];
+        Ok(Split::new(ids, (self.inputs)(&mut table)?, outputs))
+    }
+
     /// Returns the classes of a column as outputs, in the order of their names and with these as ids; and the class of
     /// each row.
     fn classes(&self, features: &ClassFeatures) -> Result<(Cow<'_, Table>, Vec<usize>), Error> {
@@ -168,7 +180,7 @@ impl PairedRows<'_> {
     fn pairs(&self, rows: Range<usize>, features: &OutputFeatures) -> Result<Split, Error> {
         let mut table = self.table.select(&rows.collect::<Vec<_>>());
         let column = |name| table.column(name).map(<[_]>::to_vec);
-        let groups = self.group.map(column).transpose()?.unwrap_or_default();
+        let fold_groups = self.group.map(column).transpose()?.unwrap_or_default();
         let mut ids = column(self.id)?;
         let mut queries = None;
         if let Some(features) = features.as_classes() {
@@ -177,7 +189,8 @@ impl PairedRows<'_> {
             queries = Some(std::mem::replace(&mut ids, classes.collect::<Result<_, _>>()?));
         }
         let outputs = vec![None; table.len()];
-        Ok(Split { groups, queries, ..Split::new(ids, (self.inputs)(&mut table)?, outputs) })
+        let inputs = (self.inputs)(&mut table)?;
+        Ok(Split { fold_groups, queries, ..Split::new(ids, inputs, outputs) })
     }
 
     /// Draws the rows of each split.
@@ -219,6 +232,21 @@ impl PairedRows<'_> {
         Ok(Drawn { rows, parts, groups: Vec::new() })
     }
 
+    /// Returns the inputs of all rows, where they are vectors that the rule compares.
+    fn compared_vectors(&self, rule: GroupRule) -> Result<Option<Vectors>, Error> {
+        match rule {
+            GroupRule::Repeats if self.together.has_vectors => {}
+            GroupRule::Repeats
+            | GroupRule::Molecule
+            | GroupRule::Scaffold
+            | GroupRule::Column(_) => return Ok(None),
+        }
+        Ok(match (self.inputs)(&mut self.table.clone())? {
+            Inputs::Vectors(vectors) => Some(vectors),
+            Inputs::Texts(_) | Inputs::Kernels(_) => None,
+        })
+    }
+
     /// Returns the splits of whole groups of rows in a drawn order.
     fn draw_groups(
         &self,
@@ -228,7 +256,9 @@ impl PairedRows<'_> {
     ) -> Result<Drawn, Error> {
         let Self { table, splits, .. } = self;
         let key = "data.splits.group";
-        let groups = self.together.groups(table, rule, key)?;
+        let vectors = self.compared_vectors(rule)?;
+        let vectors = vectors.as_ref().map(|vectors| vectors as &dyn RowSource);
+        let groups = self.together.groups(table, vectors, rule, key)?;
         let [validation, test, mut rest] = in_parts(order, &groups, sizes);
         for (name, part, size) in [("validation", &validation, sizes[0]), ("test", &test, sizes[1])]
         {

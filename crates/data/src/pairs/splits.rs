@@ -28,8 +28,8 @@ pub struct SplitsConfig {
     /// The seed that draws the splits; the seed of the configuration, if left out.
     pub seed: Option<u64>,
     /// Rows that are drawn together, so that no two of them are on different sides: `"repeats"`, those with the same
-    /// molecule (whatever SMILES of it), text or id, in the inputs or in outputs that are molecules or texts, and rows
-    /// connected by such rows; `"molecule"`, those with the same molecule apart from its configuration, as output, else
+    /// molecule (whatever SMILES of it), text, vector or id, in the inputs or in outputs that are molecules or texts, and
+    /// rows connected by such rows; `"molecule"`, those with the same molecule apart from its configuration, as output, else
     /// as input; `"scaffold"`, those whose molecules have the same Bemis-Murcko scaffold; else the name of a column,
     /// those with the same value in it. A group that does not fit into what is left of the validation split goes to the
     /// test split, else to training. Left out, rows are drawn one by one, which is the same where no rows belong

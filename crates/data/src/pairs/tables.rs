@@ -206,8 +206,8 @@ impl TablesConfig {
         let ids = column(&self.id)?;
         let outputs = ids.iter().map(|id| index.get(id.as_str()).copied()).collect();
         let queries = self.query.as_deref().map(column).transpose()?;
-        let groups = wanted.group.map(column).transpose()?.unwrap_or_default();
-        Ok(Split { queries, groups, ..Split::new(ids, inputs(&mut table)?, outputs) })
+        let fold_groups = wanted.group.map(column).transpose()?.unwrap_or_default();
+        Ok(Split { queries, fold_groups, ..Split::new(ids, inputs(&mut table)?, outputs) })
     }
 
     /// Returns the pairs as queries: rows with the same query id are one, with several right outputs.

@@ -172,6 +172,7 @@ pub(crate) fn joined(parts: impl IntoIterator<Item = Split>) -> Result<Option<Sp
         all.weights = RowWeights::joined((&all.weights, lengths.0), (&part.weights, lengths.1));
         all.ids.extend(part.ids);
         all.groups.extend(part.groups);
+        all.fold_groups.extend(part.fold_groups);
         all.outputs.extend(part.outputs);
         all.queries =
             all.queries.zip(part.queries).map(|(queries, other)| [queries, other].concat());

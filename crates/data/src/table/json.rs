@@ -6,6 +6,7 @@ use std::fmt;
 use std::path::Path;
 
 use dsokr_core::message::{list, shorten};
+use dsokr_spectra::{PARTS, Record, SPECTRUM};
 use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::error::Category;
@@ -90,7 +91,7 @@ pub(super) enum ValueKind {
     Empty,
     /// An empty list, which does not say what lists of other lines hold.
     EmptyList,
-    /// A list of texts, which a cell can hold.
+    /// A list of texts, also in an object of Label Studio, which a cell can hold.
     List,
     /// A list of numbers, which a cell can hold.
     Numbers,
@@ -114,6 +115,8 @@ impl ValueKind {
         match raw.strip_prefix('[').map(str::trim_start) {
             Some(rest) if rest.starts_with('"') => Self::List,
             Some(_) => Self::Numbers,
+            // the list of an object
+            None if raw.starts_with('{') => Self::List,
             None => Self::Cell,
         }
     }
@@ -130,17 +133,75 @@ pub(super) fn json_names(
     Ok(entries.map(|(key, value)| (key.into_owned(), ValueKind::of(value.get()))).collect())
 }
 
+/// A line that is an object.
+struct Object<'t> {
+    path: &'t Path,
+    line: usize,
+    text: &'t str,
+    /// Whether bare NaN and Infinity are null in the text.
+    is_changed: bool,
+    entries: Vec<(Cow<'t, str>, &'t RawValue)>,
+}
+
+impl Object<'_> {
+    /// Returns the cell of the value of a key, by the place of its entry.
+    fn cell(&self, at: usize, separator: Option<char>) -> Result<String, Error> {
+        let (name, value) = &self.entries[at];
+        let raw = value.get();
+        let cell = json_cell(raw, separator).map_err(|error| {
+            // The value is a slice of the line: its place is the difference of the addresses.
+            let before = raw.as_ptr().addr().saturating_sub(self.text.as_ptr().addr());
+            syntax(self.path, self.line, before, &error)
+        })?;
+        cell.ok_or_else(|| {
+            let value = shorten(raw);
+            let needed = if raw.starts_with('[') {
+                "a list of strings or of numbers is needed"
+            } else {
+                "a string, a number, null or a list of strings or of numbers is needed"
+            };
+            let is_changed = self.is_changed && raw.contains("null");
+            let read = if is_changed { " (bare NaN and Infinity are read as null)" } else { "" };
+            Error::line(self.path, self.line, format!("key {name:?} holds {value}{read}; {needed}"))
+        })
+    }
+
+    /// Returns the spectrum whose parts are the values of keys.
+    fn spectrum(&self) -> Result<String, Error> {
+        let mut cells = Vec::new();
+        for (at, (name, _)) in self.entries.iter().enumerate() {
+            if !Record::has_column(name) {
+                continue;
+            }
+            match self.cell(at, None) {
+                Ok(cell) => cells.push((&**name, cell)),
+                Err(error) if PARTS.contains(&&**name) => return Err(error),
+                // a value that no cell holds says nothing of a spectrum
+                Err(_) => {}
+            }
+        }
+        let record = Record::of_cells(cells.iter().map(|(name, cell)| (*name, cell.as_str())));
+        let text = record.and_then(|record| record.spectrum(self.path.parent()));
+        text.map_err(|(_, reason)| Error::line(self.path, self.line, reason))
+    }
+}
+
 /// Returns the values of keys of a line that is an object, in the order of `names`. Keys of sets of labels have a separator. With
-/// optional keys, one that the line lacks has the value of null.
+/// optional keys, one that the line lacks has the value of null. The key [`SPECTRUM`] stands for [`PARTS`] where the line has these
+/// in its place: `holds_spectra` is then set.
 pub(super) fn json_row(
     path: &Path,
     line: usize,
     text: &str,
     (names, separators, are_optional): (&[String], &[Option<char>], bool),
+    holds_spectra: &mut bool,
 ) -> Result<Vec<String>, Error> {
     let mut values = Vec::with_capacity(names.len());
-    let text = without_nan(text);
-    let entries = entries(path, line, &text)?;
+    let plain = without_nan(text);
+    let is_changed = matches!(plain, Cow::Owned(_));
+    let entries = entries(path, line, &plain)?;
+    let object = Object { path, line, text: &plain, is_changed, entries };
+    let entries = &object.entries;
     // the first two places of each key: a search for each name would be quadratic in the number of columns
     let mut places: HashMap<&str, (usize, Option<usize>)> = HashMap::with_capacity(entries.len());
     for (at, (key, _)) in entries.iter().enumerate() {
@@ -149,43 +210,46 @@ pub(super) fn json_row(
         });
         seen.or_insert((at, None));
     }
+    let refuse_second = |name: &str, first: usize, second: Option<usize>| match second {
+        Some(second) => Err(Error::duplicate_column(path, line, name, [first + 1, second + 1])),
+        None => Ok(()),
+    };
     for (name, &separator) in names.iter().zip(separators) {
-        let Some(&(first, second)) = places.get(name.as_str()) else {
-            if are_optional {
-                values.push(String::new());
-                continue;
-            }
-            let keys: Vec<String> = entries.iter().map(|(key, _)| key.to_string()).collect();
-            let message = format!("no key {name:?}; this line has: {}", list(&keys));
-            return Err(Error::line(path, line, message));
-        };
-        if let Some(second) = second {
-            return Err(Error::duplicate_column(path, line, name, [first + 1, second + 1]));
+        if let Some(&(first, second)) = places.get(name.as_str()) {
+            refuse_second(name, first, second)?;
+            values.push(object.cell(first, separator)?);
+            continue;
         }
-        let raw = entries[first].1.get();
-        let cell = json_cell(raw, separator).map_err(|error| {
-            // The value is a slice of the line: its place is the difference of the addresses.
-            let before = raw.as_ptr().addr().saturating_sub(text.as_ptr().addr());
-            syntax(path, line, before, &error)
-        })?;
-        values.push(cell.ok_or_else(|| {
-            let value = shorten(raw);
-            let needed = if raw.starts_with('[') {
-                "a list of strings or of numbers is needed"
-            } else {
-                "a string, a number, null or a list of strings or of numbers is needed"
-            };
-            let is_changed = matches!(text, Cow::Owned(_)) && raw.contains("null");
-            let read = if is_changed { " (bare NaN and Infinity are read as null)" } else { "" };
-            Error::line(path, line, format!("key {name:?} holds {value}{read}; {needed}"))
-        })?);
+        if name == SPECTRUM && PARTS.iter().all(|part| places.contains_key(part)) {
+            *holds_spectra = true;
+            for part in PARTS {
+                let (first, second) = places[part];
+                refuse_second(part, first, second)?;
+            }
+            values.push(object.spectrum()?);
+            continue;
+        }
+        if are_optional {
+            values.push(String::new());
+            continue;
+        }
+        let keys: Vec<String> = entries.iter().map(|(key, _)| key.to_string()).collect();
+        let message = format!("no key {name:?}; this line has: {}", list(&keys));
+        return Err(Error::line(path, line, message));
     }
     Ok(values)
 }
 
+/// The object in which Label Studio writes a list of texts: `{"choices": ["ester", "ketone"]}`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Choices {
+    choices: Vec<String>,
+}
+
 /// Returns the text of a value: a string's characters, a number's digits, nothing for null, and the parts of a list with the
 /// `separator` between, which is ";" of strings and a space of numbers if there is none. A list that would be read as another is one
-/// of JSON, as [`cells::of_labels`] writes it. `None` for other values.
+/// of JSON, as [`cells::of_labels`] writes it. The texts of an object of Label Studio are those of its list. `None` for other values.
 fn json_cell(raw: &str, separator: Option<char>) -> Result<Option<String>, serde_json::Error> {
     Ok(match raw.as_bytes().first() {
         Some(b'"') => Some(serde_json::from_str(raw)?),
@@ -204,6 +268,10 @@ fn json_cell(raw: &str, separator: Option<char>) -> Result<Option<String>, serde
                     None => numbers.join(" "),
                 }),
             }
+        }
+        Some(b'{') => {
+            let object: Option<Choices> = serde_json::from_str(raw).ok();
+            object.map(|object| cells::of_labels(&object.choices, separator.unwrap_or(';')))
         }
         _ => None,
     })

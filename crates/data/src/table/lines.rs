@@ -5,10 +5,10 @@ use std::collections::HashSet;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
-use dsokr_core::message::{shell_word, shorten};
+use dsokr_core::message::shorten;
 use dsokr_core::store::BYTE_ORDER_MARK;
 
-use crate::error::Error;
+use crate::error::{Error, into_new};
 
 /// The ends of the pieces in which a text is read.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -122,7 +122,7 @@ impl<R: Read> Lines<R> {
         if returns < 2 || start.contains(&b'\n') {
             return Ok(());
         }
-        let command = remedy_file(&self.path, r"tr '\r' '\n' <");
+        let command = into_new(&self.path, r"tr '\r' '\n' <", self.path.file_name());
         let message = format!(
             "a carriage return without a line feed ends the lines, as programs of old Macs write them; convert it: {command}"
         );
@@ -267,19 +267,12 @@ impl<R: Read> Lines<R> {
             && valid.is_empty()
             && (rest.starts_with(b"\xff\xfe") || rest.starts_with(b"\xfe\xff"));
         let encoding = if is_wide { "UTF-16" } else { "WINDOWS-1252" };
-        let command = remedy_file(&self.path, &format!("iconv -f {encoding} -t UTF-8"));
+        let command = format!("iconv -f {encoding} -t UTF-8");
+        let command = into_new(&self.path, &command, self.path.file_name());
         // bytes of each of these are some text in the others
         let others = if is_wide { "" } else { " (GB18030 of Chinese, SHIFT_JIS of Japanese)" };
         format!("; if it is {encoding}, as some programs write it{others}, convert it: {command}")
     }
-}
-
-/// Returns the line of a shell by which a command writes what it makes of a file as `new-NAME`.
-fn remedy_file(path: &Path, command: &str) -> String {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let from = shell_word(&path.display().to_string());
-    let to = shell_word(&format!("new-{name}"));
-    format!("{command} {from} > {to}")
 }
 
 /// A way to compress files.
@@ -287,9 +280,12 @@ struct Compression {
     name: &'static str,
     /// Whether a file with these first bytes is such a file.
     begins: fn(&[u8]) -> bool,
-    /// What to do about a file whose name does not say so, and the command that does it.
+    /// What to do about a file whose name does not say so.
     remedy: &'static str,
-    command: Option<&'static str>,
+    /// The command that decompresses it.
+    command: &'static str,
+    /// Whether files are read whose names say so.
+    is_read: bool,
 }
 
 impl Compression {
@@ -299,7 +295,7 @@ impl Compression {
         begins: fn(&[u8]) -> bool,
         command: &'static str,
     ) -> Self {
-        Self { name, begins, remedy: "decompress the file", command: Some(command) }
+        Self { name, begins, remedy: "decompress the file", command, is_read: false }
     }
 }
 
@@ -308,7 +304,8 @@ static COMPRESSIONS: [Compression; 5] = [
         name: "gzip",
         begins: |start| start.starts_with(b"\x1f\x8b"),
         remedy: "let it end with .gz",
-        command: None,
+        command: "gzip -dc",
+        is_read: true,
     },
     Compression::with_command("bzip2", begins_as_bzip2, "bzip2 -dc"),
     Compression::with_command("xz", |start| start.starts_with(b"\xfd7zXZ"), "xz -dc"),
@@ -317,7 +314,8 @@ static COMPRESSIONS: [Compression; 5] = [
         name: "zip, as workbooks of Excel are",
         begins: |start| start.starts_with(b"PK\x03\x04"),
         remedy: "save a workbook as .csv, or decompress the file",
-        command: Some("unzip -p"),
+        command: "unzip -p",
+        is_read: false,
     },
 ];
 
@@ -330,14 +328,19 @@ fn begins_as_bzip2(start: &[u8]) -> bool {
 /// Refuses a file that begins as compressed ones do.
 fn check_not_compressed(path: &Path, start: &[u8]) -> Result<(), Error> {
     let found = COMPRESSIONS.iter().find(|compression| (compression.begins)(start));
-    let Some(Compression { name, remedy, command, .. }) = found else {
+    let Some(Compression { name, remedy, command, is_read, .. }) = found else {
         return Ok(());
     };
-    let mut message =
-        format!("the contents are compressed ({name}), and the name does not say so: {remedy}");
-    if let Some(command) = command {
-        message += &format!(": {}", remedy_file(path, command));
-    }
+    let command = into_new(path, command, path.file_name());
+    let message = if !path.exists() {
+        format!("the contents are compressed ({name}): decompress them before: {command}")
+    } else if *is_read {
+        format!("the contents are compressed ({name}), and the name does not say so: {remedy}")
+    } else {
+        format!(
+            "the contents are compressed ({name}), and the name does not say so: {remedy}: {command}"
+        )
+    };
     Err(Error::file(path, message))
 }
 

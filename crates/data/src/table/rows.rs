@@ -10,7 +10,7 @@ use dsokr_spectra::{FileContext, Record as SpectrumRecord, SpectrumFormat};
 
 use super::bad_rows::{BadRows, OnBadRow};
 use super::fields::{Cell, positions, values};
-use super::formats::TextFormat;
+use super::formats::{DOUBLE_COLON, TextFormat, remedy_of_double_colons};
 use super::json::{ValueKind, json_names, json_row};
 use super::lines::{
     Dialect, Lines, Pieces, Record, blanks_follow, have_names_of_rows, separator,
@@ -74,7 +74,7 @@ pub(crate) struct Rows<R> {
     opens: bool,
     /// What a file of spectra says about all of them.
     context: FileContext,
-    /// What follows a spectrum without its end.
+    /// What follows a spectrum or a structure without its end.
     rest: Option<Rest>,
     /// Whether lines of JSON may lack keys, which are then empty.
     optional_keys: bool,
@@ -82,14 +82,49 @@ pub(crate) struct Rows<R> {
     separators: Vec<Option<char>>,
 }
 
-/// Spectra that follow one without its end.
+/// Spectra or structures that follow one without its end.
 struct Rest {
     /// A text with all of them, which is kept whole: as many may follow as a file has.
     text: String,
     /// Number of its bytes that have been read.
     start: usize,
-    /// The line on which the next spectrum starts.
+    /// The line on which the next one starts.
     line: usize,
+}
+
+/// Returns the text of the next spectrum or structure, and the line on which it starts. `ends` says whether one ends with a line,
+/// and `second_start` where another one begins in a text, as where the first lacks its end: it goes to `rest`.
+fn next_text<'l, R: Read>(
+    lines: &'l mut Lines<R>,
+    rest: &mut Option<Rest>,
+    ends: impl Fn(&[u8]) -> bool,
+    second_start: impl Fn(&str) -> Option<[usize; 2]>,
+) -> Result<Option<(usize, Cow<'l, str>)>, Error> {
+    let (line, mut text, start) = match rest.take() {
+        Some(Rest { text, start, line }) => (line, Cow::Owned(text), start),
+        None => match lines.next(ends)? {
+            Some((line, text)) => (line, Cow::Borrowed(text), 0),
+            None => return Ok(None),
+        },
+    };
+    let Some([bytes, count]) = second_start(&text[start..]) else {
+        if start > 0 {
+            text.to_mut().drain(..start);
+        }
+        return Ok(Some((line, text)));
+    };
+    let end = start + bytes;
+    let first = text[start..end].to_owned();
+    *rest = Some(Rest { text: text.into_owned(), start: end, line: line + count });
+    Ok(Some((line, Cow::Owned(first))))
+}
+
+/// Returns the text of the next record of an SD file, and the line on which it starts.
+fn next_structure_text<'l, R: Read>(
+    lines: &'l mut Lines<R>,
+    rest: &mut Option<Rest>,
+) -> Result<Option<(usize, Cow<'l, str>)>, Error> {
+    next_text(lines, rest, structures::ends, structures::second_start)
 }
 
 /// How rows are read.
@@ -218,6 +253,9 @@ impl<R: Read> Rows<R> {
             first => first?,
         };
         let (line, first) = first.ok_or_else(|| Error::empty(&self.path))?;
+        if has_double_colons(&first) {
+            return Err(Error::line(&self.path, line, remedy_of_double_colons(&self.path)));
+        }
         let mut names: Vec<String> = match layout.header {
             Header::Places => (1..=first.len()).map(|at| format!("column_{at}")).collect(),
             Header::FirstRecord | Header::Columns => first.clone(),
@@ -265,7 +303,7 @@ impl<R: Read> Rows<R> {
         let fields: Vec<Cow<str>> = if is_quoted {
             record.fields(path, line, text)?.into_iter().map(Cow::Owned).collect()
         } else {
-            text.split('\t').map(Cow::Borrowed).collect()
+            text.split('\t').map(unquoted).collect()
         };
         if self.header.is_empty() {
             // the header itself
@@ -296,13 +334,16 @@ impl<R: Read> Rows<R> {
     fn next_object(&mut self) -> Result<Option<(usize, Vec<String>)>, Error> {
         let Some((line, text)) = self.lines.next(|_| true)? else { return Ok(None) };
         let keys = (self.columns.as_slice(), self.separators.as_slice(), self.optional_keys);
-        Ok(Some((line, json_row(&self.path, line, text, keys)?)))
+        let holds_spectra = &mut self.bad.holds_spectra;
+        Ok(Some((line, json_row(&self.path, line, text, keys, holds_spectra)?)))
     }
 
     /// Returns the cells of the next record of an SD file.
     fn next_structure(&mut self) -> Result<Option<(usize, Vec<String>)>, Error> {
-        let Some((line, text)) = self.lines.next(structures::ends)? else { return Ok(None) };
-        let cells = StructureRecord::new(text).cells(&self.path, line, &self.columns)?;
+        let Some((line, text)) = next_structure_text(&mut self.lines, &mut self.rest)? else {
+            return Ok(None);
+        };
+        let cells = StructureRecord::new(&text).cells(&self.path, line, &self.columns)?;
         Ok(Some((line, cells)))
     }
 
@@ -321,25 +362,12 @@ impl<R: Read> Rows<R> {
         format: SpectrumFormat,
     ) -> Result<Option<(usize, SpectrumRecord)>, Error> {
         loop {
-            let (line, text, start) = match self.rest.take() {
-                Some(Rest { text, start, line }) => (line, Cow::Owned(text), start),
-                None => match self.lines.next(|line| format.ends(line))? {
-                    Some((line, text)) => (line, Cow::Borrowed(text), 0),
-                    None => return Ok(None),
-                },
-            };
-            let mut one = &text[start..];
-            let second = format.second_start(one);
-            if let Some([bytes, _]) = second {
-                // the first lacks its end, which the error about it says
-                one = &one[..bytes];
-            }
+            let ends = |line: &[u8]| format.ends(line);
+            let second_start = |text: &str| format.second_start(text);
+            let text = next_text(&mut self.lines, &mut self.rest, ends, second_start)?;
+            let Some((line, text)) = text else { return Ok(None) };
             let wrong = |(at, reason): (usize, String)| Error::line(&self.path, line + at, reason);
-            let record = format.record(one, &mut self.context).map_err(wrong);
-            if let Some([bytes, lines]) = second {
-                let text = text.into_owned();
-                self.rest = Some(Rest { text, start: start + bytes, line: line + lines });
-            }
+            let record = format.record(&text, &mut self.context).map_err(wrong);
             if let Some(record) = record? {
                 return Ok(Some((line, record)));
             }
@@ -471,8 +499,8 @@ impl<R: Read> Rows<R> {
     fn names_of_structures(mut self) -> Result<TableHeader, Error> {
         let mut names: Vec<String> = Vec::new();
         let mut seen: HashSet<String> = HashSet::new();
-        while let Some((_, text)) = self.lines.next(structures::ends)? {
-            for name in StructureRecord::new(text).names() {
+        while let Some((_, text)) = next_structure_text(&mut self.lines, &mut self.rest)? {
+            for name in StructureRecord::new(&text).names() {
                 if !seen.contains(name) {
                     seen.insert(name.to_owned());
                     names.push(name.to_owned());
@@ -506,9 +534,29 @@ impl<R: Read> Rows<R> {
     }
 }
 
+/// Returns whether `::` divides what a record has as its first field: the only one, or, where a title or genres behind it have signs
+/// that separate fields too, one that begins with a number.
+fn has_double_colons(fields: &[String]) -> bool {
+    let Some((first, others)) = fields.split_first() else { return false };
+    let begins_with_number = first.starts_with(|c: char| c.is_ascii_digit());
+    first.matches(DOUBLE_COLON).count() > 1 && (others.is_empty() || begins_with_number)
+}
+
 /// Returns whether a field begins with a quotation mark without a partner in it.
 fn has_open_quotation(field: &str) -> bool {
     field.starts_with('"') && field.matches('"').count() % 2 == 1
+}
+
+/// Returns a field of [`TextFormat::Tabs`] without the quotation marks that a program put around it, as pandas does where it has some: it
+/// begins and ends with a mark, and those between, two at least, are all doubled, which they are in no text.
+fn unquoted(field: &str) -> Cow<'_, str> {
+    let inner = field.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
+    match inner {
+        Some(inner) if inner.contains("\"\"") && !inner.replace("\"\"", "").contains('"') => {
+            Cow::Owned(inner.replace("\"\"", "\""))
+        }
+        Some(_) | None => Cow::Borrowed(field),
+    }
 }
 
 /// A text of a stream.

@@ -26,6 +26,35 @@ pub(super) fn ends(line: &[u8]) -> bool {
     line.starts_with(b"$$$$")
 }
 
+/// Returns where another record begins in a text that [ends](ends()) with one, as where the first lacks its end: the bytes and the
+/// lines before its title, which stands three lines before its line of counts. A block within the data of a record is no record.
+pub(super) fn second_start(text: &str) -> Option<[usize; 2]> {
+    let mut first_counts = None;
+    // the lines before, each with the bytes before it
+    let mut before = [(0, ""); 4];
+    let mut bytes = 0;
+    for (lines, line) in text.split_inclusive('\n').enumerate() {
+        if is_counts_line(line) {
+            let first_counts = *first_counts.get_or_insert(lines);
+            let [(_, behind), (title, _), _, _] = before;
+            if lines > first_counts + 3 && !behind.starts_with('>') {
+                return Some([title, lines - 3]);
+            }
+        }
+        before.rotate_left(1);
+        before[3] = (bytes, line);
+        bytes += line.len();
+    }
+    None
+}
+
+/// Returns whether a line has the counts of a mol block: numbers, then its version.
+fn is_counts_line(line: &str) -> bool {
+    let line = line.trim_end();
+    let numbers = line.strip_suffix("V2000").or_else(|| line.strip_suffix("V3000"));
+    numbers.is_some_and(|numbers| numbers.bytes().all(|byte| byte == b' ' || byte.is_ascii_digit()))
+}
+
 impl<'t> StructureRecord<'t> {
     /// Creates the parts of the text of a record.
     pub fn new(text: &'t str) -> Self {

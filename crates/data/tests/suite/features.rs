@@ -222,6 +222,62 @@ fn numbers_of_every_type_in_npy() -> Outcome {
     Ok(())
 }
 
+/// Times in seconds since 1970 within ten minutes, beside a constant with the rounding of 64 bits.
+#[test]
+fn columns_that_32_bits_do_not_tell_apart_are_refused_in_training() -> Outcome {
+    let times = |offset: f64| -> Vec<f64> {
+        (0..200)
+            .flat_map(|at| [1.0 + f64::from(at % 2) * 2e-16, offset + 3.0 * f64::from(at)])
+            .collect()
+    };
+    let by_columns = |rows: &[f64]| -> Vec<f64> {
+        let column = |column: usize| rows.iter().skip(column).step_by(2).copied();
+        column(0).chain(column(1)).collect()
+    };
+    let folder = Folder::new();
+    let files = |offset: f64| {
+        let rows = times(offset);
+        let numbers = bytes(&rows, f64::to_le_bytes);
+        let whole = bytes(&rows, |x| (x as i64).to_le_bytes());
+        let columns = bytes(&by_columns(&rows), f64::to_be_bytes);
+        [
+            ("a.safetensors", safetensors(&[("x", "F64", &[200, 2], &numbers)])),
+            ("a.npy", npy("'<f8'", false, "(200, 2)", &numbers)),
+            ("b.npy", npy("'<i8'", false, "(200, 2)", &whole)),
+            ("c.npy", npy("'>f8'", true, "(200, 2)", &columns)),
+        ]
+    };
+    for (name, file) in files(1.7e9) {
+        let path = folder.file(name, file);
+        let refused = feature_file::read_training_features(&path, None, false);
+        let message = folder.message(refused.err().ok_or(name)?);
+        let words = ["in column 1 lie between 1700000000 and 1700000597", "subtract a constant"];
+        assert!(words.iter().all(|word| message.contains(word)), "{name}: {message}");
+        // queries may be close to each other
+        assert_eq!(read_features(&path, None)?.len(), 200, "{name}");
+    }
+    for (name, file) in files(0.0) {
+        let path = folder.file(name, file);
+        let rows = feature_file::read_training_features(&path, None, false)?;
+        assert_eq!(dense(&*rows)?[199], [1.0, 597.0], "{name}");
+    }
+    Ok(())
+}
+
+/// Files of `scipy.sparse.save_npz`: the second of three columns holds times, in `later.npz` beside a row without one.
+#[test]
+fn sparse_columns_that_32_bits_do_not_tell_apart_are_refused_in_training() -> Outcome {
+    let folder = Folder::new();
+    let path = folder.file("a.npz", include_bytes!("../golden/times.npz"));
+    let refused = feature_file::read_training_features(&path, None, false);
+    let message = folder.message(refused.err().ok_or("refused")?);
+    assert!(message.contains("in column 1 lie between 1700000000 and 1700000027"), "{message}");
+    assert_eq!(read_features(&path, None)?.len(), 10);
+    let path = folder.file("b.npz", include_bytes!("../golden/later.npz"));
+    assert_eq!(feature_file::read_training_features(&path, None, false)?.len(), 11);
+    Ok(())
+}
+
 #[test]
 fn fortran_order_is_transposed() -> Outcome {
     // Written by numpy.save(numpy.asfortranarray([[1, -2.5, 3], [4, 5, 6e-8]], '<f2')).

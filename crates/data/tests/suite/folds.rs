@@ -149,6 +149,45 @@ fn seeds_of_splits_and_parts_are_their_own() {
     assert_ne!(split(""), split(", seed = 4"));
 }
 
+/// Parts by a column divide no group of the splits either, and training pairs keep the groups of the splits.
+#[test]
+fn parts_of_a_column_keep_the_groups_of_the_splits() {
+    let folder = Folder::new();
+    // four rows of each of 12 texts: one in each site, and all in one laboratory, which has two texts
+    let row = |row: usize| {
+        let text = row / 4;
+        format!("{row}\ttext {text}\t{}\ts{}\tl{}\tr{row}\n", row % 9, row % 4, text / 2)
+    };
+    let rows: String = (0..48).map(row).collect();
+    folder.file("pool.tsv", format!("id\tdescription\tnumber\tsite\tlaboratory\trow\n{rows}"));
+    let fold = |keys: &str| {
+        let splits = "splits = { validation = 8, group = 'repeats' }";
+        load(&folder, &format!("{POOL}fold = {{ count = 3, held = 2{keys} }}\n{splits}"))
+    };
+    let texts = |split: &Split| -> BTreeSet<usize> {
+        split.ids.iter().map(|id| id.parse::<usize>().unwrap() / 4).collect()
+    };
+    for (keys, held) in [("", 4), (", group = 'row'", 4), (", group = 'laboratory'", 4)] {
+        let (dataset, _) = fold(keys).unwrap();
+        let [train, validation] = [&dataset.train, &dataset.validation].map(texts);
+        assert!(train.is_disjoint(&validation), "{keys}: {train:?}, {validation:?}");
+        assert_eq!((validation.len(), dataset.validation.ids.len()), (held, 4 * held), "{keys}");
+        assert_eq!(dataset.training_groups().len(), train.len(), "{keys}");
+    }
+    let (dataset, _) = fold(", group = 'laboratory'").unwrap();
+    let laboratories = |split| texts(split).into_iter().map(|text| text / 2).collect();
+    let [train, validation]: [BTreeSet<usize>; 2] =
+        [&dataset.train, &dataset.validation].map(laboratories);
+    assert!(train.is_disjoint(&validation), "{train:?}, {validation:?}");
+    // every text is in every site
+    let error = fold(", group = 'site'").err().unwrap();
+    assert!(error.contains("data.fold.group = \"site\""), "{error}");
+    assert!(
+        error.contains("the 4 groups are 1 where pairs of both kinds stay together"),
+        "{error}"
+    );
+}
+
 #[test]
 fn a_part_is_read_again_as_a_split() {
     let folder = Folder::new();

@@ -120,6 +120,46 @@ fn repeats_are_on_one_side() {
     assert!(drawn.len() > 1, "the seed draws the groups");
 }
 
+/// Equal numbers are the same input, however they are written.
+#[test]
+fn rows_with_equal_vectors_are_on_one_side() {
+    let folder = Folder::new();
+    let row = |row: usize| {
+        let [x, zeros] = [row / 2, row % 2].map(|value| value as f64 * 0.5);
+        let zeros = if zeros > 0.0 { "0" } else { "" };
+        format!("{row},{x:.1}{zeros},{:.1},{row}.25\n", 3.0 - x)
+    };
+    folder.file("pool.csv", format!("id,x0,x1,y\n{}", (0..80).map(row).collect::<String>()));
+    let features: OutputFeatures = toml::from_str("kind = 'numbers'\ncolumn = 'y'").unwrap();
+    let twins = |split: &Split| -> BTreeSet<usize> {
+        split.ids.iter().map(|id| id.parse::<usize>().unwrap() / 2).collect()
+    };
+    let load = |group: &str| {
+        let text = format!(
+            "source = 'pool'\nfolder = '.'\nfile = 'pool.csv'\n\
+             inputs = {{ column = 'x0..x1', numbers = true }}\n\
+             splits = {{ validation = 16, test = 16{group} }}"
+        );
+        let data: DataConfig = toml::from_str(&text).unwrap();
+        data.validate().unwrap();
+        let outputs = crate::outputs(None, Some("y"), &features);
+        let source = Source { data: &data, outputs, seed: 3, input_columns: None };
+        let root = DataRoot::at(folder.path(""));
+        let dataset = source.load(&root).unwrap();
+        let test = source.read_split(SplitName::Test, &root).unwrap();
+        assert_eq!(test.ids, dataset.test.as_ref().unwrap().ids);
+        dataset
+    };
+    let grouped = load(", group = 'repeats'");
+    let [train, validation, test] = parts(&grouped).map(twins);
+    assert!(train.is_disjoint(&validation) && train.is_disjoint(&test));
+    assert!(validation.is_disjoint(&test));
+    assert_eq!([&train, &validation, &test].map(BTreeSet::len), [24, 8, 8]);
+    let plain = load("");
+    let [train, validation, _] = parts(&plain).map(twins);
+    assert!(!train.is_disjoint(&validation));
+}
+
 #[test]
 fn rows_without_repeats_are_drawn_as_without_groups() {
     let folder = Folder::new();

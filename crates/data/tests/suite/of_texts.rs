@@ -61,6 +61,32 @@ fn values_of_counts_that_no_training_text_has_count_too() {
     assert!(common > 0.0 && common < squared_norm(&b));
 }
 
+/// {p, rare} has one label in common with {p}, of two; a class that no training text has has nothing in common.
+#[test]
+fn labels_and_classes_that_no_training_text_has_count_in_norms() {
+    let labels = features(r#"{"kind": "labels", "column": "t"}"#);
+    let fitted = TextFeatures::fit(&labels, &texts(["p", "p q", ""])).unwrap();
+    let trained = fitted.rows(&texts(["p", "p q", ""])).unwrap();
+    let queried = fitted.rows(&texts(["p rare", "p rare odd rare", "q", ""])).unwrap();
+    assert_eq!((fitted.width(), trained.width(), queried.width()), (3, 3, 3));
+    let tanimoto = Kernel::Tanimoto.block(&trained, &queried).unwrap();
+    let expected = [[0.5, 1.0 / 3.0, 0.0, 0.0], [1.0 / 3.0, 0.25, 0.5, 0.0], [0.0, 0.0, 0.0, 1.0]];
+    for (i, j) in (0..3).flat_map(|i| (0..4).map(move |j| (i, j))) {
+        assert!((tanimoto[(i, j)] - expected[i][j]).abs() < 1e-7, "{i} {j}: {}", tanimoto[(i, j)]);
+    }
+    let message = TextFeatures::fit(&labels, &texts(["", "NA"])).unwrap_err().to_string();
+    assert!(message.contains("no row has a label in the column \"t\""), "{message}");
+    let classes = features(r#"{"kind": "classes", "column": "t"}"#);
+    let fitted = TextFeatures::fit(&classes, &texts(["red", "blue"])).unwrap();
+    let trained = fitted.rows(&texts(["red"])).unwrap();
+    let queried = fitted.rows(&texts(["purple", "red", "blue"])).unwrap();
+    let gaussian = Kernel::Gaussian { gamma: 0.5 }.block(&trained, &queried).unwrap();
+    let apart = (-1.0f64).exp();
+    for (query, value) in [apart, 1.0, apart].into_iter().enumerate() {
+        assert!((gaussian[(0, query)] - value).abs() < 1e-12, "{query}: {}", gaussian[(0, query)]);
+    }
+}
+
 /// Methane has no ring, and an empty text no n-gram.
 #[test]
 fn texts_without_any_feature_have_rows_of_zeros() {

@@ -46,7 +46,7 @@ fn bad_files_are_refused_with_place_and_value() -> Outcome {
         ("a.txt", b"1\t2\ta\n2\t2\tb\n1\t2\tc\n", "a.txt:3: id \"1\" in column \"cid\" is already on line 1; ids must be unique".into()),
         ("a.txt", b"1\t2\ta\n\n2\t2\tb\n", "a.txt:2: blank line inside the table; blank lines are allowed only at the end".into()),
         ("a.txt", b"1\t2\t\xff\n", "a.txt:1: byte 0xff at position 5 of the line is not UTF-8; tables must be UTF-8 text; if it is WINDOWS-1252, as some programs write it (GB18030 of Chinese, SHIFT_JIS of Japanese), convert it: iconv -f WINDOWS-1252 -t UTF-8 a.txt > new-a.txt".into()),
-        ("a.txt.gz", b"\x1f\x8b", "a.txt.gz: compressed files (\"gz\") are not read; decompress it first".into()),
+        ("a.txt.gz", b"\x1f\x8b", "a.txt.gz: compressed files (\"gz\") are not read; decompress it first: gzip -dc a.txt.gz > new-a.txt".into()),
     ];
     for (name, content, expected) in cases {
         let folder = Folder::new();

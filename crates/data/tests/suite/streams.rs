@@ -114,9 +114,15 @@ fn skipped_rows_are_counted_in_the_ids_of_others() {
     let mgf = |mz: &str, peaks: &str| format!("BEGIN IONS\nPEPMASS={mz}\n{peaks}END IONS\n");
     let spectra = mgf("100", "") + "# a comment\n" + &mgf("200", "50 1\n") + &mgf("300", "60 1\n");
     let table = "precursor_mz\tmzs\tintensities\n100\t50\t1,2\n200\t50\t1\n300\t60\t1\n";
+    let objects = [("100", "[1, 2]"), ("200", "[1]"), ("300", "[1]")].map(|(mz, intensities)| {
+        let peak = if mz == "300" { 60 } else { 50 };
+        format!("{{\"precursor_mz\": {mz}, \"mzs\": [{peak}], \"intensities\": {intensities}}}\n")
+    });
+    let objects = objects.concat();
     for (stream, format) in [
         (spectra.as_str(), TextFormat::Spectra(SpectrumFormat::Mgf)),
         (table, TextFormat::Tabs),
+        (objects.as_str(), TextFormat::JsonLines),
         ("spectrum\tn\n100\n200 50:1\t2\n300 60:1\t3\n", TextFormat::Tabs),
         ("{}\n{\"spectrum\": \"200 50:1\"}\n{\"spectrum\": \"300 60:1\"}\n", TextFormat::JsonLines),
     ] {

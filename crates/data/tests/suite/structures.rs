@@ -74,3 +74,31 @@ fn records_that_cannot_be_read_are_refused_with_their_line_or_skipped() {
         assert!(error.contains(said), "{error}");
     }
 }
+
+#[test]
+fn a_record_without_its_end_leaves_the_next_one() {
+    let folder = Folder::new();
+    let record = |at: usize, data: &str| {
+        format!("m{at}{METHANE}{data}").replace(" C ", ["", " N ", " O ", " C ", " S "][at])
+    };
+    let ends = "$$$$\n";
+    // a block within data is no record, and the fourth is cut off
+    let inner = format!("> <block>\ninner{METHANE}\n");
+    let third = record(3, &inner);
+    let cut = record(4, "").replace("M  END\n", "").replace("  1  0", "  2  0");
+    let file = record(1, "> <a>\n1\n\n") + &record(2, "> <a>\n2\n\n") + ends + &third + ends;
+    let file = file + &cut + &record(1, "> <b>\n3\n\n") + ends;
+    folder.file("open.sdf", file);
+    let path = folder.path("open.sdf");
+    let names = Table::header(&path, TableOptions::default()).unwrap().names;
+    assert_eq!(names, ["smiles", "title", "a", "block", "b"]);
+    let columns = ["title", "smiles", "a", "b"];
+    let table = Table::read_rows(&path, &columns, OnBadRow::Skip).unwrap();
+    let read = columns.map(|name| table.column(name).unwrap().to_vec());
+    assert_eq!(read[0], ["m1", "m2", "m3", "m1"]);
+    assert_eq!(read[1], ["N", "O", "C", "N"]);
+    assert_eq!(read[2..], [["1", "2", "", ""], ["", "", "", "3"]]);
+    assert_eq!(table.skipped(), 1);
+    let error = Table::read_rows(&path, &columns, OnBadRow::Stop).unwrap_err().to_string();
+    assert!(error.contains("the block ends before its last atom"), "{error}");
+}

@@ -39,6 +39,22 @@ fn good_tables_are_read_as_written() -> Outcome {
             "id\ttext\n1\t\"a\n2\t5\" b\n",
             &[("1", "\"a", 2), ("2", "5\" b", 3)],
         ),
+        (
+            "fields that pandas quotes",
+            "a.tsv",
+            "id\ttext\na\t\"[\"\"b\"\", \"\"c d\"\"]\"\n\"the \"\"e\"\"\"\t\"\"\"f\"\"\"\n",
+            &[("a", "[\"b\", \"c d\"]", 2), ("the \"e\"", "\"f\"", 3)],
+        ),
+        (
+            "quotations at the ends of a text",
+            "a.tsv",
+            "id\ttext\n\"\"\t\"I bought a\" drill\n\"\"a\"\"\t\"a\" or \"b\"\n\"\t\"one\"\n",
+            &[
+                ("\"\"", "\"I bought a\" drill", 2),
+                ("\"\"a\"\"", "\"a\" or \"b\"", 3),
+                ("\"", "\"one\"", 4),
+            ],
+        ),
         ("empty fields", "a.tsv", "id\ttext\n\t\n", &[("", "", 2)]),
         ("byte-order mark", "a.tsv", "\u{feff}id\ttext\n1\ta\n", &[("1", "a", 2)]),
         (
@@ -273,6 +289,78 @@ fn values_of_json_are_cells() -> Outcome {
     Ok(())
 }
 
+/// Codes keep their zeros, small numbers their digits and dates their form.
+#[cfg(unix)]
+#[test]
+fn the_command_that_converts_json_changes_no_value() -> Outcome {
+    let python = |program: &str| {
+        let mut command = std::process::Command::new("python3");
+        command.args(["-c", program]);
+        command
+    };
+    if !python("").status().is_ok_and(|status| status.success()) {
+        println!("skipped: the_command_that_converts_json_changes_no_value: there is no python3");
+        return Ok(());
+    }
+    let folder = Folder::new();
+    let rows = r#"[{"icd": "0389", "ref": "0704.0010", "created_at": "2024-05-11", "kd": 1.491e-11, "n": 7},
+        {"icd": "4019", "ref": "00000", "created_at": "2024-07-13", "kd": 2e-300, "n": 12345678901234567890}]"#;
+    let columns = r#"{"icd": {"0": "0389", "1": "4019"}, "ref": {"0": "0704.0010", "1": "00000"},
+        "created_at": {"0": "2024-05-11", "1": "2024-07-13"}, "kd": {"0": 1.491e-11, "1": 2e-300},
+        "n": {"0": 7, "1": 12345678901234567890}}"#;
+    let mut contents = vec![("Anna's rows.json", rows)];
+    if python("import pandas").output()?.status.success() {
+        contents.push(("columns.json", columns));
+    }
+    for (name, content) in contents {
+        let path = folder.file(name, content);
+        let error = Table::read(&path, &["icd"]).expect_err(name).to_string();
+        let (_, remedy) = error.split_once("convert it: ").expect("a command");
+        let status = std::process::Command::new("sh").args(["-c", remedy]).status()?;
+        assert!(status.success(), "{error}");
+        let names = ["icd", "ref", "created_at", "kd", "n"];
+        let table = Table::read(&path.with_extension("jsonl"), &names)?;
+        let expected = [
+            ["0389", "4019"],
+            ["0704.0010", "00000"],
+            ["2024-05-11", "2024-07-13"],
+            ["1.491e-11", "2e-300"],
+            ["7", "12345678901234567890"],
+        ];
+        for (column, cells) in names.iter().zip(expected) {
+            assert_eq!(table.column(column)?, cells, "{name}: {column}");
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn json_lines_that_are_named_json_need_another_name() {
+    let folder = Folder::new();
+    let lines = "\u{feff}{\"id\": 1}\r\n{\"id\": 2}\r\n";
+    let mut compressed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    std::io::Write::write_all(&mut compressed, lines.as_bytes()).expect("bytes in memory");
+    let compressed = compressed.finish().expect("bytes in memory");
+    for (name, content, needed) in [
+        ("a.json", lines.as_bytes(), "a.jsonl"),
+        ("A.JSON", lines.as_bytes(), "A.jsonl"),
+        ("a.json.gz", &compressed[..], "a.jsonl.gz"),
+    ] {
+        let error = Table::read(&folder.file(name, content), &["id"]).expect_err(name);
+        let expected = format!("{name}: the lines are JSON objects: name it {needed}");
+        assert_eq!(folder.message(error), expected);
+    }
+    for (name, content, program) in [
+        ("a.json", "[\n{\"id\": 1},\n{\"id\": 2}]", "rows = json.load("),
+        ("a.json", "{\n\"id\": [1, 2]\n}", "rows = pandas.DataFrame(json.load("),
+        ("a.feather", "", "pandas.read_feather(sys.argv[1]).to_parquet("),
+    ] {
+        let error = Table::read(&folder.file(name, content), &["id"]).expect_err(name);
+        let message = folder.message(error);
+        assert!(message.contains(program), "{message}");
+    }
+}
+
 /// A set is the same whatever the separator, and other columns are as they are without one.
 #[test]
 fn lists_of_json_have_the_separator_of_sets_of_labels_between() -> Outcome {
@@ -317,6 +405,16 @@ fn keys_of_all_lines_of_json_are_columns() -> Outcome {
         (header.names, header.lists, header.number_lists),
         (["a", "b", "c"].map(String::from).to_vec(), vec!["a".to_owned()], vec!["b".to_owned()])
     );
+    // Label Studio writes a list of several choices in an object
+    let choices = "{\"a\":{\"choices\": [\"x\", \"y\"]},\"b\":{\"choices\":[\"x\",1]},\"c\":{\"choices\":[],\"d\":1}}\n\
+        {\"a\":\"x\"}\n{\"a\":{\"choices\":[]}}\n{\"a\":{\"choices\":[\"x;y\"]}}\n{\"a\":null}\n";
+    let path = folder.file("choices.jsonl", choices);
+    let header = Table::header(&path, TableOptions::default())?;
+    assert_eq!(header.names, ["a"]);
+    assert_eq!(header.nested, ["b", "c"]);
+    let options = TableOptions { optional_keys: true, ..TableOptions::default() };
+    let table = Table::read_with(&path, &["a"], options)?;
+    assert_eq!(table.column("a")?, ["x;y", "x", "", "[\"x;y\"]", ""]);
     let bad = folder.file("b.jsonl", "[1]\n2\n");
     let message = folder.message(Table::header(&bad, TableOptions::default()).expect_err("none"));
     assert!(message.starts_with("b.jsonl:1: found [1]; each line"), "{message}");

@@ -77,8 +77,9 @@ fn the_shortest_word_is_a_key_of_blocks_of_words() {
         (NgramKind::AcrossWords, 1, "remove it"),
     ] {
         let config = NgramConfig { min_characters: Some(shortest), ..ngrams(kind, 1, 2) };
-        let refused = config.validate().unwrap_err().to_string();
-        assert!(refused.contains("ngrams.min_characters"), "{refused}");
+        let refused = config.validate("encoder.inputs.blocks[1]").unwrap_err().to_string();
+        let key = format!("encoder.inputs.blocks[1].min_characters = {shortest}: ");
+        assert!(refused.starts_with(&key), "{refused}");
         assert!(refused.contains(allowed), "{refused}");
     }
 }

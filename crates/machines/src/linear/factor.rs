@@ -10,7 +10,8 @@ use faer::linalg::triangular_solve::{
 use faer::{Accum, Mat, MatMut, MatRef, Par};
 use rayon::prelude::*;
 
-use super::{PANEL, SIDES, Scalar, check_finite};
+use super::{PANEL, SIDES, Scalar, check_finite, product};
+use crate::row_groups::runs_of_groups;
 use crate::summary::Arithmetic;
 
 /// Steps of the power iteration in each direction.
@@ -149,8 +150,8 @@ pub(crate) struct Factor<T> {
 /// precision that it was factored in.
 pub(crate) fn not_positive(row: usize, size: usize, ridge: f64, precision: Arithmetic) -> Error {
     let remedy = match precision {
-        Arithmetic::Single => "raise lambda, or solve in double precision",
-        Arithmetic::Double => "raise lambda",
+        Arithmetic::Single => "raise lambda, scale the inputs, or solve in double precision",
+        Arithmetic::Double => "raise lambda, or scale the inputs",
     };
     Error::Numeric(format!(
         "the system of {size} unknowns is not numerically positive definite (row {row}, n·lambda = {ridge}); {remedy}"
@@ -268,6 +269,46 @@ impl<T: Scalar> Factor<T> {
         })?;
         leading.truncate(block);
         Ok([whole, leading])
+    }
+
+    /// Returns the block of the inverse of each group of rows, of the leading block of `size` rows: the columns of `L⁻¹`
+    /// times themselves. This takes at most `size²` operations a row.
+    pub(crate) fn inverse_blocks(
+        &self,
+        groups: &[Vec<usize>],
+        size: usize,
+    ) -> Result<Vec<Mat<f64>>, Error> {
+        if groups.is_empty() {
+            return Ok(Vec::new());
+        }
+        let cancellation = &Cancellation::current();
+        let rows: usize = groups.iter().map(Vec::len).sum();
+        let stage = cancellation.stage(format!("blocks of the inverse of {size} unknowns"), rows);
+        let of_run = |run: &&[Vec<usize>]| {
+            let rows: Vec<usize> = run.iter().flatten().copied().collect();
+            stage.advance(rows.len())?;
+            let first = rows.iter().min().map_or(0, |row| row / PANEL);
+            let top = first * PANEL;
+            let mut columns = Mat::<T>::zeros(size - top, rows.len());
+            for (column, row) in rows.iter().enumerate() {
+                columns[(row - top, column)] = T::from_f64(1.0);
+            }
+            self.forward(columns.as_mut(), first, cancellation)?;
+            let mut start = 0;
+            let blocks = run.iter().map(|group| {
+                let part = columns.as_ref().subcols(start, group.len());
+                start += group.len();
+                let wide = Mat::from_fn(part.nrows(), part.ncols(), |i, j| part[(i, j)].wide());
+                let mut block = Mat::zeros(group.len(), group.len());
+                product(block.as_mut(), Accum::Replace, wide.transpose(), wide.as_ref(), PANEL);
+                block
+            });
+            Ok::<_, Error>(blocks.collect::<Vec<_>>())
+        };
+        // a parallel collection into a `Result` would give any thread's error
+        let blocks: Vec<Result<Vec<Mat<f64>>, Error>> =
+            runs_of_groups(groups, PANEL).par_iter().map(of_run).collect();
+        Ok(blocks.into_iter().collect::<Result<Vec<_>, Error>>()?.into_iter().flatten().collect())
     }
 
     /// Returns the panels of the leading block of so many rows, with their rows.

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use dsokr_basis::RowSource;
 use dsokr_basis::eigenbasis::multiply;
+use dsokr_basis::features::Selected;
 use dsokr_core::{Cancellation, Error};
 use faer::{Accum, Mat, MatRef};
 
@@ -12,6 +13,7 @@ use super::spectrum::{SketchedRows, Spectrum};
 use crate::features::{FeatureMap, TrainingInputs, blocks};
 use crate::linear::{PANEL, product, row_major};
 use crate::output_matrix::OutputMatrix;
+use crate::row_groups::{places_of, runs_of_groups};
 use crate::summary::{Arithmetic, RidgeSummary, Solution, Summary};
 use crate::targets::{Targets, check_lambda};
 
@@ -105,7 +107,7 @@ impl Spectrum {
     }
 
     /// Returns, for each training row, the prediction of a [coupled model](Self::coupled_model) that is fitted without it,
-    /// n × p row-major. Sketched inputs are read once more.
+    /// and without the other rows of its group, n × p row-major. Sketched inputs are read once more.
     ///
     /// # Errors
     /// The errors of [`leave_one_out`](Self::leave_one_out); errors from reading the rows.
@@ -118,36 +120,56 @@ impl Spectrum {
     ) -> Result<Vec<f32>, Error> {
         let (Some(SketchedRows { features, turn }), Some(rows)) = (&self.sketched, rows) else {
             let vectors = self.vectors.as_ref();
-            return self.coupled_rows(vectors, self.targets.as_ref(), &self.roots, lambda, output);
+            let targets = (self.targets.as_ref(), &*self.roots);
+            return self.coupled_rows(vectors, targets, &self.groups, lambda, output);
         };
         let rank_rows = self.processes.part(self.rows);
-        let stage = Cancellation::current().stage("leave-one-out predictions", rank_rows.len());
-        let mut predictions = Vec::with_capacity(rank_rows.len() * output.width);
-        for range in blocks(rank_rows, features.len()) {
-            stage.advance(range.len())?;
+        let all: Vec<usize> = (0..self.rows).collect();
+        let groups = targets.groups.of_part(&self.processes, &all, self.rows)?;
+        let left_out = |rows: &dyn RowSource,
+                        targets: &Targets,
+                        range: Range<usize>,
+                        groups: &[Vec<usize>]| {
             let mut columns = features.of_rows(rows, range.clone())?;
             targets.weigh(range.clone(), &mut columns);
             let mut vectors = Mat::zeros(range.len(), turn.ncols());
             let transposed = columns.transpose();
             product(vectors.as_mut(), Accum::Replace, transposed, turn.as_ref(), PANEL);
             let (roots, block) = targets.weighted_block(range);
-            predictions.extend(self.coupled_rows(
-                vectors.as_ref(),
-                block.as_ref(),
-                &roots,
-                lambda,
-                output,
-            )?);
+            let targets = (block.as_ref(), &*roots);
+            self.coupled_rows(vectors.as_ref(), targets, groups, lambda, output)
+        };
+        let stage = Cancellation::current().stage("leave-one-out predictions", rank_rows.len());
+        let mut predictions = Vec::with_capacity(rank_rows.len() * output.width);
+        for range in blocks(rank_rows.clone(), features.len()) {
+            stage.advance(range.len())?;
+            predictions.extend(left_out(rows, targets, range, &[])?);
+        }
+        let most = blocks(0..self.rows, features.len()).next().map_or(1, |block| block.len());
+        for run in runs_of_groups(&groups, most) {
+            Cancellation::current().check()?;
+            let run_rows: Vec<usize> =
+                run.iter().flatten().map(|place| rank_rows.start + place).collect();
+            let selected = Selected::new(rows, &run_rows);
+            let selected_targets = targets.select(&run_rows)?;
+            let together =
+                left_out(&selected, &selected_targets, 0..run_rows.len(), &places_of(run))?;
+            let width = output.width;
+            for (row, values) in run_rows.iter().zip(together.chunks_exact(width)) {
+                let place = row - rank_rows.start;
+                predictions[place * width..][..width].copy_from_slice(values);
+            }
         }
         self.processes.join(predictions)
     }
 
-    /// Returns the predictions for some rows without the row, from their vectors U and `W^½ Ψ`.
+    /// Returns the predictions for some rows without the row, from their vectors U, `W^½ Ψ` and √w. Rows of a group are
+    /// left out together.
     fn coupled_rows(
         &self,
         vectors: MatRef<f64>,
-        targets: MatRef<f64>,
-        roots: &[f64],
+        (targets, roots): (MatRef<f64>, &[f64]),
+        groups: &[Vec<usize>],
         lambda: f64,
         output: &OutputMatrix,
     ) -> Result<Vec<f32>, Error> {
@@ -157,8 +179,8 @@ impl Spectrum {
         let turned = multiply(self.turned.as_ref(), turn.as_ref());
         for (value, columns) in parts {
             let mut part = held_out.as_mut().subcols_mut(columns.start, columns.len());
-            let group = (part.as_ref(), turned.as_ref().subcols(columns.start, columns.len()));
-            let residuals = self.residuals_of(lambda / value, vectors, group)?;
+            let sides = (part.as_ref(), turned.as_ref().subcols(columns.start, columns.len()));
+            let residuals = self.residuals_of(lambda / value, vectors, sides, groups)?;
             part -= residuals.ok_or_else(|| Self::lost(lambda / value))?;
         }
         let mut predictions = Mat::zeros(targets.nrows(), output.width);

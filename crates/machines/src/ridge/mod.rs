@@ -4,6 +4,7 @@ mod alignment;
 mod conjugate;
 mod coupled;
 mod learned;
+mod left_out;
 mod model;
 mod model_file;
 mod output;

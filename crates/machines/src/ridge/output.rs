@@ -14,6 +14,7 @@ use rayon::prelude::*;
 use super::repeated::{repeated, sums_of_weights};
 use crate::embedding::{OutputEmbedding, map};
 use crate::linear;
+use crate::row_groups::RowGroups;
 use crate::targets::{Targets, Values, times};
 
 /// Rows of outputs in one block.
@@ -107,6 +108,7 @@ impl OutputSpace {
             held: held.cloned().unwrap_or_else(|| Held::all(n)),
             residuals: Vec::new(),
             weights: weights.clone(),
+            groups: RowGroups::alone(),
         };
         match (repeated(outputs)?, held) {
             (Some(Distinct { representative, class, .. }), _) => {
@@ -237,6 +239,7 @@ impl OutputSpace {
             held: Held::all(outputs.len()),
             residuals: Vec::new(),
             weights: weights.clone(),
+            groups: RowGroups::alone(),
         };
         Ok((space, targets))
     }

@@ -12,9 +12,11 @@ use faer::{Accum, Mat};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::left_out::leave_out;
 use super::model::{KernelModel, Weights};
 use crate::features::{AnchorFeatures, FeatureMap, InputSketch, blocks};
 use crate::linear::{Factor, PANEL, Panels, not_positive, product, row_major};
+use crate::row_groups::{places_of, runs_of_groups};
 use crate::summary::{Arithmetic, Inputs, RidgeSummary, Solution, Summary};
 use crate::targets::{SideSums, Targets, check_shared, check_sizes};
 
@@ -138,12 +140,14 @@ impl SketchedFit {
     /// Returns, for each training row, the prediction of a model fitted without it, with the same sketch and the same
     /// nλ (λ Σw with weights): `z_{−i} = ψ_i − (ψ_i − z_i) / (1 − h_i)`, `h_i = w_i t_iᵀ (Σ w t tᵀ + nλ K̃)⁻¹ t_i`, n ×
     /// p row-major. Nothing is refitted: this takes one more pass over the rows, in 64 bits, for `1 − h_i` falls with λ
-    /// and so does the difference that it divides.
+    /// and so does the difference that it divides. Rows of one [group](Targets::grouped) are left out together, and read
+    /// once more: the block of the hat matrix of a group takes the place of h.
     ///
     /// # Errors
     /// [`Error::Shape`] for rows or targets that are not those of the fit; [`Error::Numeric`] for a row about which the
-    /// others say nothing, `1 − h_i ≤ 0` up to rounding, because λ is too small; [`Error::NotFinite`] for a prediction
-    /// that overflows `f32`; errors from reading the rows.
+    /// others say nothing, `1 − h_i ≤ 0` up to rounding, because λ is too small; [`Error::Unsupported`] for a group that
+    /// is divided between processes; [`Error::NotFinite`] for a prediction that overflows `f32`; errors from reading the
+    /// rows.
     pub fn leave_one_out(
         &self,
         rows: &dyn RowSource,
@@ -156,6 +160,11 @@ impl SketchedFit {
         Error::check_length("coordinates", targets.width(), width)?;
         let rank_rows = self.processes.part(n);
         targets.held.check("targets", &rank_rows)?;
+        let all: Vec<usize> = (0..n).collect();
+        let groups = targets.groups.of_part(&self.processes, &all, n)?;
+        let mut is_grouped = vec![false; rank_rows.len()];
+        groups.iter().flatten().for_each(|&place| is_grouped[place] = true);
+        let least = f64::EPSILON * self.features.len() as f64;
         let rank_targets = targets.dense::<f64>(rank_rows.clone());
         let mut out = vec![0.0f32; rank_rows.len() * width];
         let stage = Cancellation::current().stage("leave-one-out predictions", rank_rows.len());
@@ -169,9 +178,12 @@ impl SketchedFit {
             self.factor.whiten(columns.as_mut())?;
             let whitened = range.zip(columns.col_iter()).zip(predicted.row_iter());
             for ((row, column), predicted) in whitened {
+                if is_grouped[row - rank_rows.start] {
+                    continue;
+                }
                 let left = 1.0 - column.squared_norm_l2();
                 // the sum has as many terms as the column
-                if left.is_nan() || left <= f64::EPSILON * self.features.len() as f64 {
+                if left.is_nan() || left <= least {
                     let lambda = self.model.summary.lambda;
                     return Err(Error::Numeric(format!(
                         "the leave-one-out prediction of row {row} divides by {left:e}: raise lambda, which is \
@@ -186,8 +198,67 @@ impl SketchedFit {
                 }
             }
         }
+        drop(stage);
+        let most =
+            blocks(0..n, self.features.len().max(width)).next().map_or(1, |block| block.len());
+        for run in runs_of_groups(&groups, most) {
+            Cancellation::current().check()?;
+            let run_rows: Vec<usize> =
+                run.iter().flatten().map(|place| rank_rows.start + place).collect();
+            let residuals =
+                self.without_groups(&Selected::new(rows, &run_rows), targets, &run_rows, run)?;
+            for (place, row) in run_rows.iter().map(|row| row - rank_rows.start).enumerate() {
+                for j in 0..width {
+                    out[row * width + j] = (rank_targets[(row, j)] - residuals[(place, j)]) as f32;
+                }
+            }
+        }
         Error::check_finite("leave-one-out predictions", width, &out)?;
         self.processes.join(out)
+    }
+
+    /// Returns the differences of the targets of whole groups of rows, one group behind the other, from their predictions
+    /// by a model without the group. `rows` has the rows `numbers` of the fit.
+    fn without_groups(
+        &self,
+        rows: &dyn RowSource,
+        targets: &Targets,
+        numbers: &[usize],
+        groups: &[Vec<usize>],
+    ) -> Result<Mat<f64>, Error> {
+        let width = self.model.width;
+        let targets = targets.select(numbers)?;
+        let all = 0..numbers.len();
+        let mut columns = self.features.of_rows(rows, all.clone())?;
+        let mut residuals = targets.dense::<f64>(all.clone());
+        let mut predicted = Mat::zeros(numbers.len(), width);
+        let weights = self.weights.as_ref();
+        product(predicted.as_mut(), Accum::Replace, columns.transpose(), weights, PANEL);
+        residuals -= predicted;
+        targets.weigh(all, &mut columns);
+        self.factor.whiten(columns.as_mut())?;
+        let root = |row: usize| targets.weights.get(row).sqrt();
+        let least = f64::EPSILON * self.features.len() as f64;
+        for group in places_of(groups) {
+            let Some(&first) = group.first() else { continue };
+            let vectors = columns.as_ref().subcols(first, group.len()).transpose();
+            let mut left_out = Mat::from_fn(group.len(), width, |i, j| {
+                root(first + i) * residuals[(first + i, j)]
+            });
+            if !leave_out(vectors, left_out.as_mut(), least) {
+                let lambda = self.model.summary.lambda;
+                return Err(Error::Numeric(format!(
+                    "the other rows say nothing about row {} without its group: raise lambda, which is {lambda:e}",
+                    numbers[first]
+                )));
+            }
+            for (place, row) in left_out.row_iter().enumerate() {
+                for (j, value) in row.iter().enumerate() {
+                    residuals[(first + place, j)] = value / root(first + place);
+                }
+            }
+        }
+        Ok(residuals)
     }
 }
 

@@ -11,10 +11,12 @@ use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, MatMut, MatRef, Par};
 use rayon::prelude::*;
 
+use super::left_out::{leave_out, solve_positive};
 use super::output::OutputSpace;
 use crate::features::{AnchorFeatures, InputSketch, TrainingInputs, blocks};
 use crate::linear::{PANEL, Panels, SIDES};
 use crate::output_matrix::OutputMatrix;
+use crate::row_groups::RowGroups;
 use crate::targets::{SideSums, Targets, check, check_lambda, check_shared};
 
 /// Eigenvalues up to this share of the largest one are rounding errors.
@@ -35,11 +37,13 @@ pub(crate) const COMPARED: usize = 10_000;
 pub(crate) const SAMPLED: usize = 5_000;
 
 /// `K = U S Uᵀ` of the training rows with `Uᵀ Ψ`: what predictions for held-out training rows need
-/// for every λ. With [weights](Targets::with_weights) w it is `W^½ K W^½` with `W^½ Ψ`, `W = diag(w)`.
+/// for every λ. With [weights](Targets::with_weights) w it is `W^½ K W^½` with `W^½ Ψ`, `W = diag(w)`. Rows of one
+/// [group](Targets::grouped) are left out together.
 ///
 /// For a sketched input K is the Gram matrix of the projected inputs, of rank at most m. Of more than 10,000 rows all are
-/// fitted, and held-out predictions are those of 10,000 rows that the seed draws, the compared rows. A width is
-/// chosen by a loop around it, with a spectrum for each kernel. For a single λ
+/// fitted, and held-out predictions are those of 10,000 rows that the seed draws, the compared rows; of whole groups where
+/// there are some, which may be fewer rows. A width is chosen by a loop around it, with a spectrum for each kernel. For a
+/// single λ
 /// [`Fitted::leave_one_out`](crate::Fitted::leave_one_out) is cheaper: two Cholesky factors' time and
 /// all cores, where an eigendecomposition takes some thirty.
 #[derive(Clone, Debug)]
@@ -58,6 +62,8 @@ pub struct Spectrum {
     pub(super) values: Vec<f64>,
     /// √w of each of the compared rows.
     pub(super) roots: Vec<f64>,
+    /// The groups of several compared rows that are left out together.
+    pub(super) groups: Vec<Vec<usize>>,
     /// W^½ Ψ of the compared rows, rows × p.
     pub(super) targets: Mat<f64>,
     /// Uᵀ Ψ, r × p.
@@ -84,6 +90,7 @@ impl Spectrum {
         let rows = inputs.len();
         check(rows, targets, 1.0)?;
         let total_weight = targets.total_weight();
+        let groups = targets.groups.several();
         let (roots, targets) = targets.weighted_block(0..rows);
         let mut gram = inputs.gram()?.whole();
         for (column, root) in gram.col_iter_mut().zip(&roots) {
@@ -100,14 +107,16 @@ impl Spectrum {
             vectors,
             values,
             roots,
+            groups,
             targets,
             turned,
             sketched: None,
         })
     }
 
-    /// Creates the spectrum of at most `most` of the training inputs, which the seed draws. Its errors estimate the
-    /// errors of all rows: λ multiplies the number of rows, so the same λ smooths a sample as much as the whole.
+    /// Creates the spectrum of at most `most` of the training inputs, which the seed draws, whole groups of them. Its
+    /// errors estimate the errors of all rows: λ multiplies the number of rows, so the same λ smooths a sample as much as
+    /// the whole.
     ///
     /// # Errors
     /// The errors of [`fit`](crate::fit()).
@@ -121,7 +130,7 @@ impl Spectrum {
             return Self::full(inputs, targets);
         }
         check(inputs.len(), targets, 1.0)?;
-        let sample = drawn_rows(inputs.len(), most, seed)?;
+        let sample = drawn_rows(inputs.len(), most, seed, &targets.groups)?;
         let targets = targets.select(&sample)?;
         match inputs {
             TrainingInputs::Rows(rows, kernel) => {
@@ -157,7 +166,8 @@ impl Spectrum {
         let n = rows.len();
         let r = features.len();
         let part = processes.part(n);
-        let compared = drawn_rows(n, COMPARED, seed)?;
+        let compared = drawn_rows(n, COMPARED, seed, &targets.groups)?;
+        let groups = targets.groups.select(&compared).of_part(processes, &compared, n)?;
         let compared_weight = compared.iter().map(|&row| targets.weights.get(row)).sum();
         let own: Vec<usize> = compared.into_iter().filter(|row| part.contains(row)).collect();
         let mut compared_features = Mat::<f64>::zeros(own.len(), r);
@@ -197,16 +207,19 @@ impl Spectrum {
             vectors,
             values,
             roots,
+            groups,
             targets,
             turned,
             sketched: Some(SketchedRows { features, turn }),
         })
     }
 
-    /// Returns, for each compared row, the prediction of a model fitted without it, row-major.
+    /// Returns, for each compared row, the prediction of a model fitted without it, and without the other rows of its
+    /// group, row-major.
     ///
     /// nλ counts all n rows (λ Σw with weights). With the hat matrix `H = K (K + nλI)⁻¹` the prediction is
-    /// `ψ_i − (Ψ − HΨ)_i / (1 − H_ii)`. Nothing is refitted.
+    /// `ψ_i − (Ψ − HΨ)_i / (1 − H_ii)`; the predictions for a group G are `ψ_G − (I − H_GG)⁻¹ (Ψ − HΨ)_G`. Nothing is
+    /// refitted.
     ///
     /// # Errors
     /// [`Error::Value`] for a λ that is not above 0; [`Error::Numeric`] for a λ so small that a row is predicted by
@@ -232,7 +245,7 @@ impl Spectrum {
 
     /// Returns the mean squared distance of [leave-one-out predictions](Self::leave_one_out) from their targets
     /// in the output kernel's feature space, weighted by w, for each λ of a grid; infinite for a λ so small that a row
-    /// is predicted by itself alone.
+    /// is predicted by itself alone, or that the system of all rows has no Cholesky factor.
     ///
     /// # Errors
     /// [`Error::Value`] for a λ that is not above 0 and for an empty grid;
@@ -241,7 +254,8 @@ impl Spectrum {
         Error::check_count("number of lambdas to choose from", grid.len())?;
         let stage = Cancellation::current().stage("leave-one-out errors", grid.len());
         let error = |&lambda: &f64| {
-            let sum = match self.residuals(lambda, self.whole())? {
+            let residuals = self.residuals(lambda, self.whole())?;
+            let sum = match residuals.filter(|_| self.has_factor(lambda)) {
                 Some(residuals) => space.squared_lengths(residuals.transpose())?.iter().sum(),
                 None => f64::INFINITY,
             };
@@ -250,6 +264,16 @@ impl Spectrum {
             self.mean(sum)
         };
         grid.iter().map(error).collect()
+    }
+
+    /// Returns whether K + nλI has a Cholesky factor: K with fewer eigenvalues than rows has others that are rounding, of
+    /// either sign, which nλ must exceed: eigenvalues of n × n rounding errors of values of K, of which the largest
+    /// eigenvalue is about n times. Sketched inputs have a system of their own, without them.
+    fn has_factor(&self, lambda: f64) -> bool {
+        let largest = self.values.first().copied().unwrap_or_default();
+        let rounding = f64::EPSILON * largest / (self.rows as f64).sqrt();
+        let is_singular = self.sketched.is_none() && self.values.len() < self.rows;
+        !is_singular || self.total_weight * lambda > rounding
     }
 
     /// Returns the error of [`errors`](Self::errors) for one λ, for coordinates that an output matrix ties together.
@@ -296,15 +320,17 @@ impl Spectrum {
         lambda: f64,
         targets: (MatRef<f64>, MatRef<f64>),
     ) -> Result<Option<Mat<f64>>, Error> {
-        self.residuals_of(lambda, self.vectors.as_ref(), targets)
+        self.residuals_of(lambda, self.vectors.as_ref(), targets, &self.groups)
     }
 
-    /// Returns the [residuals](Self::residuals) of some rows, whose vectors U are given.
+    /// Returns the [residuals](Self::residuals) of some rows, whose vectors U are given, with the groups of several of
+    /// them that are left out together.
     pub(super) fn residuals_of(
         &self,
         lambda: f64,
         vectors: MatRef<f64>,
         (targets, turned): (MatRef<f64>, MatRef<f64>),
+        groups: &[Vec<usize>],
     ) -> Result<Option<Mat<f64>>, Error> {
         let n = targets.nrows();
         check_lambda(lambda)?;
@@ -321,7 +347,13 @@ impl Spectrum {
             residuals += targets;
         }
         let offset = if full { 0.0 } else { 1.0 };
+        let mut is_grouped = vec![false; n];
+        groups.iter().flatten().for_each(|&row| is_grouped[row] = true);
         let left = |i: usize| {
+            // the residuals of a group are divided by none of these
+            if is_grouped[i] {
+                return 1.0;
+            }
             let squares = || vectors.row(i).iter().map(|value| value * value).enumerate();
             let left = offset + squares().map(|(j, square)| factor(j) * square).sum::<f64>();
             if full || left > CANCELLED {
@@ -339,14 +371,41 @@ impl Spectrum {
         for column in residuals.col_iter_mut() {
             column.iter_mut().zip(&left).for_each(|(value, left)| *value /= left);
         }
+        let without_group = |group: &Vec<usize>| {
+            let mut left_out =
+                Mat::from_fn(group.len(), residuals.ncols(), |i, j| residuals[(group[i], j)]);
+            let root = |j: usize| if full { shrink[j].sqrt() } else { (1.0 - shrink[j]).sqrt() };
+            let scaled =
+                Mat::from_fn(group.len(), shrink.len(), |i, j| vectors[(group[i], j)] * root(j));
+            let scaled = scaled.as_ref();
+            let is_known = if full {
+                // I − H = U diag(nλ / (s + nλ)) Uᵀ, without a difference
+                let block = multiply(scaled, scaled.transpose());
+                solve_positive(block, left_out.as_mut(), least)
+            } else {
+                leave_out(scaled, left_out.as_mut(), least)
+            };
+            is_known.then_some(left_out)
+        };
+        let left_out: Vec<Option<Mat<f64>>> = groups.par_iter().map(without_group).collect();
+        for (group, left_out) in groups.iter().zip(left_out) {
+            let Some(left_out) = left_out else { return Ok(None) };
+            for (place, &row) in group.iter().enumerate() {
+                residuals.row_mut(row).copy_from(left_out.row(place));
+            }
+        }
         Ok(Some(residuals))
     }
 }
 
-/// Returns at most `most` of n rows, which the seed draws without replacement, in increasing order.
-fn drawn_rows(n: usize, most: usize, seed: u64) -> Result<Vec<usize>, Error> {
+/// Returns at most `most` of n rows, which the seed draws without replacement, in increasing order; whole groups of rows,
+/// of a larger one all rows where no group has so few.
+fn drawn_rows(n: usize, most: usize, seed: u64, groups: &RowGroups) -> Result<Vec<usize>, Error> {
     if n <= most {
         return Ok((0..n).collect());
+    }
+    if let Some(drawn) = groups.draw(most, seed) {
+        return Ok(drawn);
     }
     let without_replacement = SketchKind::Subsampling { replacement: false };
     Ok(Sketch::draw(&without_replacement, most, n, seed)?.anchors())

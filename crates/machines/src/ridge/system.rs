@@ -5,11 +5,15 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use dsokr_basis::features::read;
 use dsokr_core::{Error, RowWeights};
+use faer::Mat;
 use rayon::prelude::*;
 
+use super::left_out::solve_positive;
 use super::model::{KernelModel, Weights};
+use super::spectrum::Spectrum;
 use crate::features::{FeatureMap, TrainingInputs};
 use crate::linear::{Factor, Panels, Scalar, not_positive, row_major};
+use crate::row_groups::RowGroups;
 use crate::summary::{Arithmetic, Inputs, RidgeSummary, Solution, Summary};
 use crate::targets::{Targets, check, check_lambda};
 
@@ -161,6 +165,23 @@ impl RidgeSystem {
         Ok(self.diagonal.get_or_init(|| diagonal))
     }
 
+    /// Returns what leaving out each row, or each group of rows, of the first `rows` takes, with the diagonal of the
+    /// inverse of their block.
+    fn left_out<'d>(
+        &self,
+        diagonal: &'d [f64],
+        groups: &RowGroups,
+        rows: usize,
+    ) -> Result<LeftOut<'d>, Error> {
+        let first: Vec<usize> = (0..rows).collect();
+        let groups = groups.select(&first).several();
+        let blocks = match &self.factor {
+            AnyFactor::Single(factor) => factor.inverse_blocks(&groups, rows)?,
+            AnyFactor::Double(factor) => factor.inverse_blocks(&groups, rows)?,
+        };
+        Ok(LeftOut { diagonal, groups: groups.into_iter().zip(blocks).collect() })
+    }
+
     /// Returns whether it is the system of these feature rows; never of a precomputed kernel.
     fn is_of(
         &self,
@@ -216,17 +237,20 @@ pub struct Fitted {
 
 impl Fitted {
     /// Returns, for each training row, the prediction of a model fitted without it, with the same nλ (or λ Σw):
-    /// `z_{−i} = ψ_i − α_i / ((K + nλI)⁻¹)_ii`, n × p row-major. Nothing is refitted; the diagonal takes n³/3
-    /// multiplications.
+    /// `z_{−i} = ψ_i − α_i / ((K + nλI)⁻¹)_ii`, n × p row-major. Rows of one [group](Targets::grouped) are left out
+    /// together, by the block of the inverse in the place of its diagonal. Nothing is refitted; the diagonal takes n³/3
+    /// multiplications, the blocks of groups at most n² for each row.
     ///
     /// # Errors
-    /// [`Error::Shape`] for targets that are not those of the fit.
+    /// [`Error::Shape`] for targets that are not those of the fit; [`Error::Numeric`] for a block without a Cholesky
+    /// factor, because λ is too small.
     pub fn leave_one_out(&self, targets: &Targets) -> Result<Vec<f32>, Error> {
         let n = self.model.summary.rows;
         let width = self.model.width;
         Error::check_length("rows of targets", targets.len(), n)?;
         Error::check_length("coordinates", targets.width(), width)?;
-        Ok(left_out(&self.model, targets, self.system.inverse_diagonal()?))
+        let left = self.system.left_out(self.system.inverse_diagonal()?, &targets.groups, n)?;
+        left.predictions(&self.model, targets)
     }
 
     /// Returns the model of the first `rows` inputs, with the same nλ, and the leave-one-out predictions of both
@@ -235,7 +259,7 @@ impl Fitted {
     /// m = `rows`, and n³/3 for both diagonals.
     ///
     /// # Errors
-    /// [`Error::Shape`] for targets that are not those of the fit; [`Error::Value`] unless there are 1 to n rows.
+    /// The errors of [`leave_one_out`](Self::leave_one_out); [`Error::Value`] unless there are 1 to n rows.
     pub fn with_prefix(&self, targets: &Targets, rows: usize) -> Result<PrefixFit, Error> {
         let n = self.model.summary.rows;
         Error::check_length("rows of targets", targets.len(), n)?;
@@ -253,12 +277,11 @@ impl Fitted {
         };
         let summary = Summary { rows, unknowns: rows, ..self.model.summary.clone() };
         let model = self.model.with_weights(weights, summary);
-        let held_out_of_prefix = left_out(&model, targets, &leading);
-        Ok(PrefixFit {
-            model,
-            held_out_of_prefix,
-            held_out_of_all: left_out(&self.model, targets, &whole),
-        })
+        let of_prefix = self.system.left_out(&leading, &targets.groups, rows)?;
+        let held_out_of_prefix = of_prefix.predictions(&model, targets)?;
+        let of_all = self.system.left_out(&whole, &targets.groups, n)?;
+        let held_out_of_all = of_all.predictions(&self.model, targets)?;
+        Ok(PrefixFit { model, held_out_of_prefix, held_out_of_all })
     }
 }
 
@@ -274,23 +297,47 @@ pub struct PrefixFit {
     pub held_out_of_all: Vec<f32>,
 }
 
-/// Computes `ψ_i − α_i / d_i` with the diagonal d of the inverse.
-fn left_out(model: &KernelModel, targets: &Targets, diagonal: &[f64]) -> Vec<f32> {
-    const ROWS: usize = 64;
-    let n = model.summary.rows;
-    let width = model.width;
-    let mut out = vec![0.0f32; n * width];
-    out.par_chunks_mut(ROWS * width).enumerate().for_each(|(chunk, out)| {
-        let first = chunk * ROWS;
-        let targets = targets.dense::<f64>(first..first + out.len() / width);
-        for (at, out) in out.iter_mut().enumerate() {
-            let row = at / width;
-            let j = at % width;
-            let alpha = model.weights.at(first * width + at);
-            *out = (targets[(row, j)] - alpha / diagonal[first + row]) as f32;
+/// What held-out predictions take of the inverse of a system.
+struct LeftOut<'d> {
+    /// The diagonal.
+    diagonal: &'d [f64],
+    /// The groups of several rows that are left out together, with their blocks.
+    groups: Vec<(Vec<usize>, Mat<f64>)>,
+}
+
+impl LeftOut<'_> {
+    /// Computes `ψ_i − α_i / d_i` with the diagonal d, and `ψ_G − D⁻¹ α_G` of a group with the block D.
+    fn predictions(self, model: &KernelModel, targets: &Targets) -> Result<Vec<f32>, Error> {
+        const ROWS: usize = 64;
+        let n = model.summary.rows;
+        let width = model.width;
+        let diagonal = self.diagonal;
+        let mut out = vec![0.0f32; n * width];
+        out.par_chunks_mut(ROWS * width).enumerate().for_each(|(chunk, out)| {
+            let first = chunk * ROWS;
+            let targets = targets.dense::<f64>(first..first + out.len() / width);
+            for (at, out) in out.iter_mut().enumerate() {
+                let row = at / width;
+                let j = at % width;
+                let alpha = model.weights.at(first * width + at);
+                *out = (targets[(row, j)] - alpha / diagonal[first + row]) as f32;
+            }
+        });
+        for (group, block) in self.groups {
+            let alpha = |i: usize, j: usize| model.weights.at(group[i] * width + j);
+            let mut left_out = Mat::from_fn(group.len(), width, alpha);
+            if !solve_positive(block, left_out.as_mut(), f64::MIN_POSITIVE) {
+                return Err(Spectrum::lost(model.summary.lambda));
+            }
+            for (place, &row) in group.iter().enumerate() {
+                let target = targets.dense::<f64>(row..row + 1);
+                for j in 0..width {
+                    out[row * width + j] = (target[(0, j)] - left_out[(place, j)]) as f32;
+                }
+            }
         }
-    });
-    out
+        Ok(out)
+    }
 }
 
 /// Keeps the last factored system of feature rows, for successive fits of different targets.

@@ -2,6 +2,7 @@
 
 use std::ops::RangeInclusive;
 
+use dsokr_basis::eigenbasis::multiply;
 use dsokr_basis::features::read;
 use dsokr_core::{Cancellation, Error, RowWeights};
 use faer::{Accum, Mat, MatRef};
@@ -9,7 +10,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::alignment::{TargetGram, alignf, check, combine};
+use super::left_out::solve_positive;
 use crate::linear::{Factor, PANEL, Panels, product};
+use crate::row_groups::RowGroups;
 use crate::targets::check_lambda;
 
 /// The error is within this share of itself of what its slope promises at most.
@@ -39,7 +42,7 @@ pub enum KernelWeighting {
 
 impl KernelWeighting {
     /// Returns the weights of training Gram matrices, for a ridge regression with this λ where they depend on it. A pair
-    /// of weight 2 counts as two equal pairs.
+    /// of weight 2 counts as two equal pairs. Pairs of a group are left out together.
     ///
     /// # Errors
     /// The errors of [`alignf`] and [`held_out_weights`]; the uniform sum only checks the kernels.
@@ -48,6 +51,7 @@ impl KernelWeighting {
         kernels: &[MatRef<f64>],
         target_gram: &TargetGram,
         pair_weights: &RowWeights,
+        pair_groups: &RowGroups,
         lambda: f64,
     ) -> Result<Vec<f64>, Error> {
         match self {
@@ -56,7 +60,9 @@ impl KernelWeighting {
                 Ok(vec![1.0 / kernels.len() as f64; kernels.len()])
             }
             Self::Alignf => alignf(kernels, target_gram, pair_weights),
-            Self::HeldOut => held_out_weights(kernels, target_gram, pair_weights, lambda),
+            Self::HeldOut => {
+                held_out_weights(kernels, target_gram, pair_weights, pair_groups, lambda)
+            }
         }
     }
 }
@@ -71,20 +77,23 @@ impl KernelWeighting {
 /// be convex. A step takes about 7 n³ multiplications, and memory for six matrices n × n.
 ///
 /// With weights ω of the pairs the error is `Σ_i ω_i ‖ψ(y_i) − ĥ_{−i}(x_i)‖² / Σω`, each pair is left out with all of
-/// its weight, and `A = (K + λ Σω diag(1/ω))⁻¹`.
+/// its weight, and `A = (K + λ Σω diag(1/ω))⁻¹`. The pairs of a group G are left out together: their residuals are
+/// `A_GG⁻¹ (A Ψ)_G`.
 ///
 /// # Errors
-/// The errors of [`alignf`] for kernels, outputs and weights that are not valid; [`Error::Value`] for a λ that is not
-/// above 0.
+/// The errors of [`alignf`] for kernels, outputs and weights that are not valid; [`Error::Shape`] for groups of a
+/// different number of pairs; [`Error::Value`] for a λ that is not above 0.
 pub fn held_out_weights(
     kernels: &[MatRef<f64>],
     target_gram: &TargetGram,
     pair_weights: &RowWeights,
+    pair_groups: &RowGroups,
     lambda: f64,
 ) -> Result<Vec<f64>, Error> {
     let n = target_gram.rows.len();
     check(kernels, n)?;
     pair_weights.check(n)?;
+    pair_groups.check(n)?;
     check_lambda(lambda)?;
     target_gram.kernel.validate(target_gram.rows.kind())?;
     let outputs = read(target_gram.rows, 0..n)?;
@@ -93,6 +102,7 @@ pub fn held_out_weights(
         kernels,
         outputs: target_gram.kernel.block(&outputs, &outputs)?,
         pair_weights,
+        groups: pair_groups.several(),
         total: pair_weights.total(n),
         lambda,
     };
@@ -147,6 +157,8 @@ struct Search<'a> {
     outputs: Mat<f64>,
     /// ω.
     pair_weights: &'a RowWeights,
+    /// The groups of several pairs that are left out together.
+    groups: Vec<Vec<usize>>,
     /// Σω; n without weights.
     total: f64,
     lambda: f64,
@@ -174,12 +186,27 @@ impl Search<'_> {
         let both = times(&times(&a, &self.outputs), &a);
         let term = |i: usize| both[(i, i)] / (a[(i, i)] * a[(i, i)]);
         let weighted = |i: usize| self.pair_weights.get(i) * term(i);
-        let error = (0..n).map(weighted).sum::<f64>() / self.total;
+        let mut terms: Vec<f64> = (0..n).map(weighted).collect();
         // columns of ω_j (A Y A / A_jj² − A (A Y A)_jj / A_jj³)
-        let turned = Mat::from_fn(n, n, |i, j| {
+        let mut turned = Mat::from_fn(n, n, |i, j| {
             let change = both[(i, j)] / a[(j, j)] - a[(i, j)] * term(j);
             self.pair_weights.get(j) * change / a[(j, j)]
         });
+        for group in &self.groups {
+            let Some(left) = self.left_out(group, &a, &both) else { return Ok(None) };
+            for (place, &row) in group.iter().enumerate() {
+                terms[row] = left.terms[place];
+                for i in 0..n {
+                    let change = |at: usize| {
+                        let row = group[at];
+                        both[(i, row)] * left.of_both[(at, place)]
+                            - a[(i, row)] * left.of_inverse[(at, place)]
+                    };
+                    turned[(i, row)] = (0..group.len()).map(change).sum::<f64>();
+                }
+            }
+        }
+        let error = terms.iter().sum::<f64>() / self.total;
         let gradient = times(&turned, &a);
         let slope = |kernel: &MatRef<f64>| {
             let columns = kernel.col_iter().zip(gradient.col_iter());
@@ -187,4 +214,34 @@ impl Search<'_> {
         };
         Ok(Some((error, self.kernels.iter().map(slope).collect())))
     }
+
+    /// Returns what a group of pairs adds to the error and its slope, for A and `A Y A`; none where rounding leaves no
+    /// Cholesky factor.
+    fn left_out(&self, group: &[usize], a: &Mat<f64>, both: &Mat<f64>) -> Option<LeftOut> {
+        let size = group.len();
+        let block =
+            |matrix: &Mat<f64>| Mat::from_fn(size, size, |i, j| matrix[(group[i], group[j])]);
+        let weight = |place: usize| self.pair_weights.get(group[place]);
+        let mut inverse = Mat::identity(size, size);
+        if !solve_positive(block(a), inverse.as_mut(), f64::MIN_POSITIVE) {
+            return None;
+        }
+        let weighted = Mat::from_fn(size, size, |i, j| weight(i) * inverse[(i, j)]);
+        let inverse = inverse.as_ref();
+        let covered = multiply(multiply(inverse, block(both).as_ref()).as_ref(), inverse);
+        let of_both = multiply(inverse, weighted.as_ref());
+        let of_inverse = multiply(weighted.transpose(), covered.as_ref());
+        let terms = (0..size).map(|place| weight(place) * covered[(place, place)]).collect();
+        Some(LeftOut { terms, of_both, of_inverse })
+    }
+}
+
+/// What a group G of pairs adds, with `B = A_GG`, `C = (A Y A)_GG` and `Ω = diag(ω)`.
+struct LeftOut {
+    /// The diagonal of `Ω B⁻¹ C B⁻¹`.
+    terms: Vec<f64>,
+    /// `B⁻¹ Ω B⁻¹`.
+    of_both: Mat<f64>,
+    /// `B⁻¹ Ω B⁻¹ C B⁻¹`.
+    of_inverse: Mat<f64>,
 }

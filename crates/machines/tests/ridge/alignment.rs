@@ -4,8 +4,8 @@ use dsokr_basis::{Basis, Kernel, Mat, RowSource, SketchKind, SketchOptions};
 use dsokr_core::random::{generator, unit};
 use dsokr_core::{Error, RowWeights};
 use dsokr_machines::{
-    Arithmetic, GramMatrix, KernelWeighting, TargetGram, Targets, TrainingInputs, alignf, combine,
-    fit,
+    Arithmetic, GramMatrix, KernelWeighting, RowGroups, TargetGram, Targets, TrainingInputs,
+    alignf, combine, fit,
 };
 
 use crate::naive::*;
@@ -65,8 +65,9 @@ fn weights_have_the_largest_centred_alignment() {
     let combined = aligned(&weights);
     let length: f64 = weights.iter().map(|w| w * w).sum();
     assert!((length - 1.0).abs() < 1e-12 && weights.iter().all(|&w| w >= 0.0));
-    let uniform =
-        KernelWeighting::Uniform.weights(&grams, &target_gram, &RowWeights::equal(), 1.0).unwrap();
+    let uniform = KernelWeighting::Uniform
+        .weights(&grams, &target_gram, &RowWeights::equal(), &RowGroups::alone(), 1.0)
+        .unwrap();
     assert_eq!(uniform, [0.2; 5]);
     assert!(combined > aligned(&uniform) + 0.01);
     // no step that keeps the weights above 0 gains
@@ -86,7 +87,9 @@ fn weights_have_the_largest_centred_alignment() {
         }
     }
     assert_eq!(
-        KernelWeighting::Alignf.weights(&grams, &target_gram, &RowWeights::equal(), 1.0).unwrap(),
+        KernelWeighting::Alignf
+            .weights(&grams, &target_gram, &RowWeights::equal(), &RowGroups::alone(), 1.0)
+            .unwrap(),
         weights
     );
 }
@@ -117,7 +120,9 @@ fn weighted_pairs_are_repeated_pairs() {
     for unit in [1.0, 1e-9, 1e9] {
         let scaled: Vec<f64> = each.iter().map(|weight| unit * weight).collect();
         let weights = RowWeights::new(&scaled).unwrap();
-        let found = KernelWeighting::Alignf.weights(&grams, &target_gram, &weights, 1.0).unwrap();
+        let found = KernelWeighting::Alignf
+            .weights(&grams, &target_gram, &weights, &RowGroups::alone(), 1.0)
+            .unwrap();
         assert!(apart(&found) < 1e-8, "{unit}: {found:?}, {expected:?}");
     }
     let ones = RowWeights::new(&[1.0; N]).unwrap();
@@ -162,8 +167,13 @@ fn kernels_that_are_none_are_named() {
         let error =
             alignf(&[good.as_ref(), bad.as_ref()], &target_gram, &RowWeights::equal()).unwrap_err();
         let both = [good.as_ref(), bad.as_ref()];
-        let uniform =
-            KernelWeighting::Uniform.weights(&both, &target_gram, &RowWeights::equal(), 1.0);
+        let uniform = KernelWeighting::Uniform.weights(
+            &both,
+            &target_gram,
+            &RowWeights::equal(),
+            &RowGroups::alone(),
+            1.0,
+        );
         if let Error::Item { number: 1, source, .. } = error {
             assert!(matches!(uniform, Err(Error::Item { number: 1, .. })));
             return *source;

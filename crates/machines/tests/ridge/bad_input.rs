@@ -47,8 +47,8 @@ fn a_singular_system_is_refused_with_what_helps() {
     let targets = Targets::new(1, [1.0, 2.0, 3.0]).unwrap();
     let inputs = TrainingInputs::rows(Kernel::Linear, &x);
     for (precision, remedy) in [
-        (Arithmetic::Single, "; raise lambda, or solve in double precision"),
-        (Arithmetic::Double, "; raise lambda"),
+        (Arithmetic::Single, "; raise lambda, scale the inputs, or solve in double precision"),
+        (Arithmetic::Double, "; raise lambda, or scale the inputs"),
     ] {
         let error = fit(&inputs, &targets, 1e-300, precision).unwrap_err().to_string();
         assert!(error.contains("positive definite") && error.ends_with(remedy), "{error}");

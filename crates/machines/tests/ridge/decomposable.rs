@@ -1,11 +1,12 @@
 //! Decomposable kernels `k(x, x') M`.
 
 use dsokr_basis::features::DenseRows;
-use dsokr_basis::{Features, Kernel, SketchKind};
+use dsokr_basis::{Features, Kernel, RowSource, SketchKind};
 use dsokr_core::loss::Square;
 use dsokr_machines::{
     ConjugateGradients, Coupling, GramMatrix, InputSketch, LastSystem, Lipschitz, Loss,
-    OutputMatrix, OutputSpace, PreparedSolver, Sketched, Solver, Stop, Targets, TrainingInputs,
+    OutputMatrix, OutputSpace, PreparedSolver, RowGroups, Sketched, Solver, Stop, Targets,
+    TrainingInputs,
 };
 use faer::{Mat, mat};
 
@@ -91,6 +92,36 @@ fn predictions_and_left_out_ones_are_those_of_the_kronecker_system() {
             let (space, _) = OutputSpace::training(Kernel::Linear, &outputs).unwrap();
             let errors = prepared.errors(&y, &[LAMBDA], &space).unwrap().unwrap();
             assert!((errors[0] - error).abs() < 1e-5, "{errors:?}");
+        }
+    }
+}
+
+/// Rows of a group are left out together, by one spectrum for all eigenvalues of M and by a system for each.
+#[test]
+fn predictions_without_a_group_are_those_of_a_fit_without_it() {
+    let x = inputs();
+    let group = vec![1, 4];
+    let groups = RowGroups::new(N, &[group.clone(), vec![0], vec![2]]).unwrap();
+    let y = targets().grouped(&groups).unwrap();
+    let rest = [0, 2, 3, 5];
+    let rest_x = x.select(&rest).unwrap();
+    let rest_y = targets().select(&rest).unwrap();
+    // the same nλ
+    let same = LAMBDA * N as f64 / rest.len() as f64;
+    for (matrix, _, left_out, _) in golden() {
+        let (without, _) =
+            prepared(&Solver::default(), &rest_x, &matrix).fit(&rest_y, same, false).unwrap();
+        let expected = without.predict(&x).unwrap();
+        for solver in [Solver::default(), Solver::Sketched(Sketched { sketch: every() })] {
+            let (_, held_out) = prepared(&solver, &x, &matrix).fit(&y, LAMBDA, true).unwrap();
+            let held_out = held_out.unwrap();
+            for &row in &group {
+                for (value, expected) in held_out[row * 3..][..3].iter().zip(&expected[row * 3..]) {
+                    assert!((value - expected).abs() < 1e-5, "row {row}: {value}, {expected}");
+                }
+            }
+            // a row that is in no group
+            close(&held_out, 5, left_out[1], 1e-5);
         }
     }
 }

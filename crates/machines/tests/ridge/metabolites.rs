@@ -10,8 +10,8 @@ use dsokr_decode::{
     Queries, Rank, bootstrap,
 };
 use dsokr_machines::{
-    Arithmetic, GramMatrix, KernelWeighting, OutputSpace, Spectrum, TargetGram, TrainingInputs,
-    alignf, combine, fit,
+    Arithmetic, GramMatrix, KernelWeighting, OutputSpace, RowGroups, Spectrum, TargetGram,
+    TrainingInputs, alignf, combine, fit,
 };
 
 use crate::naive::*;
@@ -151,7 +151,7 @@ fn aligned_kernels_identify_metabolites_among_those_of_their_mass() {
         let least = weights[..3].iter().copied().fold(f64::INFINITY, f64::min);
         assert!(weights[3] < least, "{:?}", weights);
         let uniform = KernelWeighting::Uniform
-            .weights(&grams, &target_gram, &RowWeights::equal(), 1.0)
+            .weights(&grams, &target_gram, &RowWeights::equal(), &RowGroups::alone(), 1.0)
             .unwrap();
         let aligned = set.ranks(&weights);
         let uniform = set.ranks(&uniform);

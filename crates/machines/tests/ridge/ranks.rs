@@ -9,8 +9,8 @@ use dsokr_basis::{Basis, Block, Features, RowKind, RowSource, SketchKind, Sketch
 use dsokr_core::processes::{Held, same_on_threads, threads};
 use dsokr_core::{Error, Processes, RowWeights};
 use dsokr_machines::{
-    ConjugateGradients, DivideAndConquer, InputSketch, LastSystem, OutputSpace, Points, Sketched,
-    Solver, Targets, TrainingInputs,
+    ConjugateGradients, DivideAndConquer, InputSketch, LastSystem, OutputSpace, Points, RowGroups,
+    Sketched, Solver, Targets, TrainingInputs,
 };
 
 use crate::naive::*;
@@ -114,6 +114,39 @@ fn several_ranks_compare_lambdas_as_one() {
             });
         }
     }
+}
+
+/// Groups of rows are left out by the rank that has all of their rows. A group of two ranks is refused.
+#[test]
+fn several_ranks_leave_out_groups_as_one() {
+    let n = 90;
+    let (x, y, _) = problem(n);
+    let (space, alone) = OutputSpace::training(kernel_y(), &y).unwrap();
+    let work = |processes: &Processes, groups: &[Vec<usize>]| -> Result<Vec<f32>, Error> {
+        let targets = alone.clone().grouped(&RowGroups::new(n, groups)?)?;
+        let spectrum =
+            sketched_spectrum_shared(processes, kernel_x(), &x, &targets, &PICKED, 7, 1)?;
+        let errors = spectrum.errors(&[1e-3, 1e-1], &space)?;
+        let errors = errors.into_iter().map(|error| error as f32).collect();
+        let fitted = fit_sketched_shared(processes, kernel_x(), &x, &targets, &PICKED, 7, 1, 1e-2)?;
+        let left_out = fitted.leave_one_out(&x, &targets)?;
+        Ok([spectrum.leave_one_out(1e-2)?, errors, left_out].concat())
+    };
+    let whole = [vec![0, 3, 29], vec![46, 50], vec![61, 62, 88, 89]];
+    let one = work(&Processes::default(), &whole).unwrap();
+    let largest = one.iter().fold(0.0f32, |most, value| most.max(value.abs()));
+    for size in [2, 3] {
+        let all = same_on_threads(size, |processes| work(processes, &whole).unwrap());
+        let apart = all.iter().zip(&one).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+        assert!(apart < 1e-6 * largest, "{size} ranks: {apart} of {largest}");
+    }
+    let divided = [vec![0, 89]];
+    let refused = threads(2, |processes| {
+        let error = work(processes, &divided).unwrap_err();
+        let groups = RowGroups::new(n, &divided).unwrap();
+        matches!(error, Error::Unsupported(_)) && groups.check_parts(processes, n).is_err()
+    });
+    assert_eq!(refused, [true, true]);
 }
 
 #[test]

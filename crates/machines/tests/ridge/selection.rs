@@ -3,7 +3,7 @@
 use dsokr_basis::{Basis, RowSource, SketchKind, SketchOptions};
 use dsokr_core::{Error, Processes};
 use dsokr_machines::{
-    Arithmetic, GramMatrix, InputSketch, OutputSpace, Spectrum, TrainingInputs, fit,
+    Arithmetic, GramMatrix, InputSketch, OutputSpace, RowGroups, Spectrum, TrainingInputs, fit,
 };
 use faer::Mat;
 
@@ -11,11 +11,20 @@ use crate::naive::*;
 
 const EVERY: SketchKind = SketchKind::Subsampling { replacement: false };
 
-/// Returns the prediction for each row from a refit on the other rows with the same nλ, in the coordinates of
+/// Returns the rows of which a row is in no group with the given one.
+fn without(rows: &Rows, row: usize, groups: &[Vec<usize>]) -> Rows {
+    let is_left_out = |other: usize| {
+        other == row || groups.iter().any(|group| group.contains(&row) && group.contains(&other))
+    };
+    let kept = rows.iter().enumerate().filter(|(other, _)| !is_left_out(*other));
+    kept.map(|(_, values)| values.clone()).collect()
+}
+
+/// Returns the prediction for each row from a refit without its group with the same nλ, in the coordinates of
 /// `targets`: n × p.
-fn refitted(problem: &Problem, targets: &Rows, ridge: f64) -> Rows {
+fn refitted(problem: &Problem, targets: &Rows, ridge: f64, groups: &[Vec<usize>]) -> Rows {
     let predicted = |row: usize| {
-        let without = |rows: &Rows| [&rows[..row], &rows[row + 1..]].concat();
+        let without = |rows: &Rows| without(rows, row, groups);
         let held = vec![problem.x[row].clone()];
         let x = without(&problem.x);
         let system = add(&gaussian(GAMMA_X, &x, &x), ridge, &identity(x.len()));
@@ -44,7 +53,7 @@ fn held_out_predictions_equal_refitting() {
     let grid = [1e-4, 1e-2, 0.3];
     let mut expected_errors = Vec::new();
     for lambda in grid {
-        let expected = refitted(&problem, &coordinates, n as f64 * lambda);
+        let expected = refitted(&problem, &coordinates, n as f64 * lambda, &[]);
         for spectrum in [&spectrum, &given] {
             let actual = spectrum.leave_one_out(lambda).unwrap();
             assert_close(&wide(projected.dimension(), &actual), &expected, 2e-5, "held out");
@@ -75,6 +84,90 @@ fn held_out_predictions_equal_refitting() {
     }
     assert!(matches!(spectrum.errors(&[], &space), Err(Error::Value { .. })));
     assert!(matches!(spectrum.leave_one_out(-1.0), Err(Error::Value { .. })));
+}
+
+/// Rows of a group are left out together by every solver in closed form, and rows alone as if there were no groups.
+#[test]
+fn held_out_predictions_of_groups_equal_refitting() {
+    let n = 45;
+    let problem = Problem::new(n, 20);
+    let outputs = problem.outputs();
+    let basis =
+        Basis::fit(kernel_y(), &outputs, &SketchOptions::new(SketchKind::Gaussian, 7)).unwrap();
+    let projected = basis.project(&outputs).unwrap();
+    let width = projected.dimension();
+    let (space, alone) = OutputSpace::basis(basis, None, &outputs).unwrap();
+    let coordinates = wide(width, projected.coordinates());
+    let groups = vec![vec![0, 7, 20, 33], vec![3, 4], (10..19).collect()];
+    let row_groups = RowGroups::new(n, &groups).unwrap();
+    let targets = alone.clone().grouped(&row_groups).unwrap();
+    let x = problem.inputs();
+    let inputs = TrainingInputs::rows(kernel_x(), &x);
+    let spectrum = Spectrum::full(&inputs, &targets).unwrap();
+    let of_rows = Spectrum::full(&inputs, &alone).unwrap();
+    for lambda in [1e-4, 1e-2, 0.3] {
+        let expected = refitted(&problem, &coordinates, n as f64 * lambda, &groups);
+        let actual = spectrum.leave_one_out(lambda).unwrap();
+        assert_close(&wide(width, &actual), &expected, 2e-5, "by eigenvalues");
+        let fitted = fit(&inputs, &targets, lambda, Arithmetic::Double).unwrap();
+        let by_blocks = fitted.leave_one_out(&targets).unwrap();
+        assert_close(&wide(width, &by_blocks), &expected, 2e-5, "by Cholesky");
+        if lambda > 1e-3 {
+            let single = fit(&inputs, &targets, lambda, Arithmetic::Single).unwrap();
+            let single = single.leave_one_out(&targets).unwrap();
+            assert_close(&wide(width, &single), &expected, 2e-3, "in single precision");
+        }
+        let error = |(z, y): (&Vec<f64>, &Vec<f64>)| -> f64 {
+            z.iter().zip(y).map(|(z, y)| (z - y) * (z - y)).sum()
+        };
+        let sum: f64 = expected.iter().zip(&coordinates).map(error).sum();
+        let errors = spectrum.errors(&[lambda], &space).unwrap();
+        assert!((errors[0] - sum / n as f64).abs() < 1e-5, "{errors:?}, {sum}");
+        // rows that are in no group keep the bits that they have without groups
+        let rows_alone = of_rows.leave_one_out(lambda).unwrap();
+        let cholesky_alone = fitted.leave_one_out(&alone).unwrap();
+        for row in (0..n).filter(|row| !groups.iter().any(|group| group.contains(row))) {
+            let of_row = row * width..(row + 1) * width;
+            assert_eq!(actual[of_row.clone()], rows_alone[of_row.clone()], "row {row}");
+            assert_eq!(by_blocks[of_row.clone()], cholesky_alone[of_row], "row {row}");
+        }
+    }
+    // the last group is not among the first rows, and the first one is there in part
+    let rows = 30;
+    let lambda = 1e-2;
+    let fitted = fit(&inputs, &targets, lambda, Arithmetic::Double).unwrap();
+    let leading = fitted.with_prefix(&targets, rows).unwrap();
+    assert_eq!(leading.held_out_of_all, fitted.leave_one_out(&targets).unwrap());
+    let first: Vec<usize> = (0..rows).collect();
+    let first_rows = x.select(&first).unwrap();
+    let first_targets = targets.select(&first).unwrap();
+    let first_inputs = TrainingInputs::rows(kernel_x(), &first_rows);
+    let same = lambda * n as f64 / rows as f64;
+    let of_first = fit(&first_inputs, &first_targets, same, Arithmetic::Double).unwrap();
+    let expected = wide(width, &of_first.leave_one_out(&first_targets).unwrap());
+    assert_close(&wide(width, &leading.held_out_of_prefix), &expected, 2e-6, "leading rows");
+    assert!(matches!(RowGroups::new(n, &[vec![0, n]]), Err(Error::Value { .. })));
+    let others = RowGroups::new(n + 1, &groups).unwrap();
+    assert!(matches!(alone.grouped(&others), Err(Error::Shape(_))));
+}
+
+/// A sample has whole groups, as many as fit.
+#[test]
+fn a_sample_of_the_rows_divides_no_group() {
+    let n = 60;
+    let problem = Problem::new(n, 23);
+    let (_, targets) = OutputSpace::training(kernel_y(), &problem.outputs()).unwrap();
+    // rows i, i + 15, i + 30 and i + 45
+    let groups: Vec<Vec<usize>> =
+        (0..15).map(|row| (0..4).map(|copy| row + 15 * copy).collect()).collect();
+    let targets = targets.grouped(&RowGroups::new(n, &groups).unwrap()).unwrap();
+    let x = problem.inputs();
+    let inputs = TrainingInputs::rows(kernel_x(), &x);
+    for (most, expected) in [(n, n), (42, 40), (4, 4), (3, 4)] {
+        let spectrum = Spectrum::sampled(&inputs, &targets, most, 5).unwrap();
+        let rows = spectrum.leave_one_out(0.1).unwrap().len() / targets.width();
+        assert_eq!(rows, expected, "at most {most}");
+    }
 }
 
 /// The errors of a sample are those of a machine that has only these rows, and near those of all rows.
@@ -150,28 +243,30 @@ fn held_out_predictions_of_sketched_inputs_equal_refitting() {
     let (_, targets) = OutputSpace::basis(basis, None, &problem.outputs()).unwrap();
     let y = wide(projected.dimension(), projected.coordinates());
     let x = problem.inputs();
-    for sketch in [EVERY, SketchKind::Accumulation { terms: 3 }] {
-        let drawn = dsokr_basis::Sketch::draw(&sketch, m, n, 4).unwrap().dense();
+    // the last group has more rows than there are features
+    let groups = vec![vec![0, 39], vec![5, 6, 21], (10..20).collect::<Vec<usize>>()];
+    let sketches = [EVERY, SketchKind::Accumulation { terms: 3 }];
+    let cases = sketches.iter().flat_map(|sketch| [(sketch, &[][..]), (sketch, &groups[..])]);
+    for (sketch, groups) in cases {
+        let targets = targets.clone().grouped(&RowGroups::new(n, groups).unwrap()).unwrap();
+        let drawn = dsokr_basis::Sketch::draw(sketch, m, n, 4).unwrap().dense();
         let r: Rows = (0..m).map(|i| (0..n).map(|j| drawn[(i, j)]).collect()).collect();
         let k = gaussian(GAMMA_X, &problem.x, &problem.x);
         let t = product(&k, &transpose(&r));
         let penalty = product(&r, &t);
         let mut expected = Vec::new();
         for row in 0..n {
-            let kept = |rows: &Rows| -> Rows {
-                rows.iter().enumerate().filter(|(i, _)| *i != row).map(|(_, v)| v.clone()).collect()
-            };
-            let rows_left = kept(&t);
-            let y = kept(&y);
+            let rows_left = without(&t, row, groups);
+            let y = without(&y, row, groups);
             let system =
                 add(&product(&transpose(&rows_left), &rows_left), n as f64 * lambda, &penalty);
             let weights = solve(&system, &product(&transpose(&rows_left), &y));
             expected.push(product(&vec![t[row].clone()], &weights).remove(0));
         }
-        let fitted = fit_sketched(kernel_x(), &x, &targets, &sketch, m, 4, lambda).unwrap();
+        let fitted = fit_sketched(kernel_x(), &x, &targets, sketch, m, 4, lambda).unwrap();
         let actual = fitted.leave_one_out(&x, &targets).unwrap();
         assert_close(&wide(projected.dimension(), &actual), &expected, 1e-4, "by Cholesky");
-        let spectrum = sketched_spectrum(kernel_x(), &x, &targets, &sketch, m, 4).unwrap();
+        let spectrum = sketched_spectrum(kernel_x(), &x, &targets, sketch, m, 4).unwrap();
         let actual = spectrum.leave_one_out(lambda).unwrap();
         assert_close(&wide(projected.dimension(), &actual), &expected, 1e-4, "by eigenvalues");
     }
@@ -328,4 +423,23 @@ fn held_out_predictions_of_a_small_lambda_are_those_of_refitting_or_refused() {
             }
         }
     }
+}
+
+/// Equal inputs leave a matrix that rounding alone tells from a singular one: the least λ of a grid has no Cholesky factor,
+/// and its error is that of no model.
+#[test]
+fn a_lambda_without_a_factor_has_no_error() {
+    let n = 80;
+    let mut problem = Problem::new(n, 25);
+    for row in 0..n {
+        problem.x[row] = problem.x[row % 8].clone();
+        problem.y[row] = problem.y[row % 8].clone();
+    }
+    let (space, targets) = OutputSpace::training(kernel_y(), &problem.outputs()).unwrap();
+    let x = problem.inputs();
+    let inputs = TrainingInputs::rows(kernel_x(), &x);
+    let spectrum = Spectrum::full(&inputs, &targets).unwrap();
+    let errors = spectrum.errors(&[1e-20, 1e-3], &space).unwrap();
+    assert!(errors[0].is_infinite() && errors[1].is_finite(), "{errors:?}");
+    fit(&inputs, &targets, 1e-3, Arithmetic::Double).unwrap();
 }

@@ -1,11 +1,11 @@
 //! Weights of input kernels by leave-one-out errors.
 
 use dsokr_basis::features::DenseRows;
-use dsokr_basis::{Features, Kernel, Mat};
+use dsokr_basis::{Features, Kernel, Mat, RowSource};
 use dsokr_core::{Error, RowWeights};
 use dsokr_machines::{
-    GramMatrix, KernelWeighting, OutputSpace, Spectrum, TargetGram, TrainingInputs, combine,
-    held_out_weights,
+    GramMatrix, KernelWeighting, OutputSpace, RowGroups, Spectrum, TargetGram, TrainingInputs,
+    combine, held_out_weights,
 };
 
 const N: usize = 30;
@@ -39,7 +39,9 @@ fn weights_have_the_least_leave_one_out_error() {
         spectrum.errors(&[lambda], &space).unwrap()[0]
     };
     let lambda = 0.01;
-    let weights = held_out_weights(&grams, &target_gram, &RowWeights::equal(), lambda).unwrap();
+    let weights =
+        held_out_weights(&grams, &target_gram, &RowWeights::equal(), &RowGroups::alone(), lambda)
+            .unwrap();
     assert!((weights.iter().sum::<f64>() - 1.0).abs() < 1e-12);
     for (weight, expected) in weights.iter().zip([0.5488, 0.2969, 0.1543, 0.0]) {
         assert!((weight - expected).abs() < 0.005, "{weight}, {expected}");
@@ -49,14 +51,14 @@ fn weights_have_the_least_leave_one_out_error() {
     assert!((error(&[0.25; 4], lambda) - 0.072233).abs() < 1e-5);
     assert_eq!(
         KernelWeighting::HeldOut
-            .weights(&grams, &target_gram, &RowWeights::equal(), lambda)
+            .weights(&grams, &target_gram, &RowWeights::equal(), &RowGroups::alone(), lambda)
             .unwrap(),
         weights
     );
     // whatever λ is
     for other in [1e-4, 0.3] {
         for (weight, expected) in
-            held_out_weights(&grams, &target_gram, &RowWeights::equal(), other)
+            held_out_weights(&grams, &target_gram, &RowWeights::equal(), &RowGroups::alone(), other)
                 .unwrap()
                 .iter()
                 .zip(&weights)
@@ -67,18 +69,38 @@ fn weights_have_the_least_leave_one_out_error() {
     // a pair is left out with all of its weight
     let pairs: Vec<f64> = (0..N).map(|row| if row % 3 == 0 { 4.0 } else { 1.0 }).collect();
     let pairs = RowWeights::new(&pairs).unwrap();
-    let weighted = held_out_weights(&grams, &target_gram, &pairs, lambda).unwrap();
+    let weighted =
+        held_out_weights(&grams, &target_gram, &pairs, &RowGroups::alone(), lambda).unwrap();
     for (weight, expected) in weighted.iter().zip([0.564, 0.205, 0.231, 0.0]) {
         assert!((weight - expected).abs() < 0.005, "{weight}, {expected}");
     }
+    // a pair of weight 2 is a pair twice, where both are left out together
+    let twice: Vec<usize> = (0..2 * N).map(|row| row % N).collect();
+    let copied: Vec<Mat<f64>> = kernels
+        .iter()
+        .map(|kernel| Mat::from_fn(2 * N, 2 * N, |i, j| kernel[(twice[i], twice[j])]))
+        .collect();
+    let copied: Vec<_> = copied.iter().map(Mat::as_ref).collect();
+    let copied_outputs = outputs.select(&twice).unwrap();
+    let copied_gram = TargetGram { kernel: &Kernel::Linear, rows: &copied_outputs };
+    let groups: Vec<Vec<usize>> = (0..N).map(|row| vec![row, row + N]).collect();
+    let groups = RowGroups::new(2 * N, &groups).unwrap();
+    let equal = RowWeights::equal();
+    let by_copies = held_out_weights(&copied, &copied_gram, &equal, &groups, lambda).unwrap();
+    for (weight, expected) in by_copies.iter().zip(&weights) {
+        assert!((weight - expected).abs() < 0.005, "{weight}, {expected}");
+    }
     let few = RowWeights::new(&[1.0; 3]).unwrap();
-    assert!(matches!(held_out_weights(&grams, &target_gram, &few, lambda), Err(Error::Shape(_))));
     assert!(matches!(
-        held_out_weights(&grams, &target_gram, &RowWeights::equal(), 0.0),
+        held_out_weights(&grams, &target_gram, &few, &RowGroups::alone(), lambda),
+        Err(Error::Shape(_))
+    ));
+    assert!(matches!(
+        held_out_weights(&grams, &target_gram, &RowWeights::equal(), &RowGroups::alone(), 0.0),
         Err(Error::Value { .. })
     ));
     assert!(matches!(
-        held_out_weights(&[], &target_gram, &RowWeights::equal(), 1.0),
+        held_out_weights(&[], &target_gram, &RowWeights::equal(), &RowGroups::alone(), 1.0),
         Err(Error::Value { .. })
     ));
 }

@@ -5,8 +5,8 @@ use dsokr_core::loss::{Huber, Square};
 use dsokr_core::{Processes, RowWeights};
 use dsokr_machines::{
     Arithmetic, ClosedForm, ConjugateGradients, DivideAndConquer, GramMatrix, InputSketch,
-    LastSystem, Lipschitz, Loss, Offset, OutputEmbedding, OutputSpace, Scaling, Sketched, Solver,
-    Stop, Targets, TrainingInputs, fit,
+    LastSystem, Lipschitz, Loss, Offset, OutputEmbedding, OutputSpace, PreparedSolver, RowGroups,
+    Scaling, Sketched, Solver, Stop, Targets, TrainingInputs, fit,
 };
 
 use crate::naive::*;
@@ -91,6 +91,60 @@ fn weighted_fits_are_those_of_numpy() {
         Arithmetic::Double,
     );
     close(&given.unwrap().leave_one_out(&targets).unwrap(), &LEFT_OUT, "of a Gram matrix");
+}
+
+fn prepared_for<'a>(solver: &Solver, x: &'a Features) -> PreparedSolver<'a> {
+    let inputs = TrainingInputs::rows(kernel_x(), x);
+    solver.prepare(inputs, 0, LastSystem::default()).unwrap()
+}
+
+/// Four copies of each row that are left out together have the held-out predictions and errors of the row with weight 4,
+/// so that λ is the same. Copies that are left out alone are predicted by the others.
+#[test]
+fn copies_that_are_left_out_together_are_one_row_of_their_weight() {
+    let n = 20;
+    let problem = Problem::new(n, 31);
+    let x = problem.inputs();
+    let y = problem.outputs();
+    let four = RowWeights::new(&[4.0; 20]).unwrap();
+    let (space, once) = OutputSpace::training_weighted(kernel_y(), &y, &four).unwrap();
+    let rows: Vec<usize> = (0..4 * n).map(|row| row % n).collect();
+    let copied_x = x.select(&rows).unwrap();
+    let copied_y = y.select(&rows).unwrap();
+    let (copied_space, alone) = OutputSpace::training(kernel_y(), &copied_y).unwrap();
+    let groups: Vec<Vec<usize>> =
+        (0..n).map(|row| (0..4).map(|copy| row + copy * n).collect()).collect();
+    let groups = RowGroups::new(4 * n, &groups).unwrap();
+    let copied = alone.clone().grouped(&groups).unwrap();
+    let width = once.width();
+    let grid = [1e-4, 1e-2, 1.0];
+    let sketch = InputSketch { size: n, method: SketchKind::Gaussian };
+    let solvers = [
+        Solver::ClosedForm(ClosedForm { precision: Arithmetic::Double }),
+        Solver::Sketched(Sketched { sketch }),
+    ];
+    for solver in solvers {
+        let what = solver.name();
+        let of_once = prepared_for(&solver, &x);
+        let of_copies = prepared_for(&solver, &copied_x);
+        let expected = of_once.errors(&once, &grid, &space).unwrap().unwrap();
+        let errors = of_copies.errors(&copied, &grid, &copied_space).unwrap().unwrap();
+        for (error, expected) in errors.iter().zip(&expected) {
+            assert!((error / expected - 1.0).abs() < 1e-5, "{what}: {error}, {expected}");
+        }
+        let one_by_one = of_copies.errors(&alone, &grid, &copied_space).unwrap().unwrap();
+        assert!(one_by_one[0] < 0.5 * expected[0], "{what}: {one_by_one:?}, {expected:?}");
+        for lambda in grid {
+            let left_out = |prepared: &PreparedSolver, targets: &Targets| {
+                let (_, left_out) = prepared.fit(targets, lambda, true).unwrap();
+                wide(width, &left_out.unwrap())
+            };
+            let expected = left_out(&of_once, &once);
+            let expected: Rows = rows.iter().map(|&row| expected[row].clone()).collect();
+            let case = format!("{what}, λ {lambda}");
+            assert_close(&left_out(&of_copies, &copied), &expected, 2e-5, &case);
+        }
+    }
 }
 
 /// Returns every row as often as its weight says, which is a whole number.

@@ -42,7 +42,7 @@ impl NamedGraph {
         let letters = labels.iter().map(|label| label.chars().count()).max().unwrap_or(0);
         let radius = RADIUS.max(letters as f64 * HALF_LETTER + 3.0);
         let points = scaled(&layout(graph), radius);
-        let mut svg = opened(&points, radius + 4.0);
+        let mut svg = opened(&points, radius + 4.0, &[]);
         for (from, to, label) in graph.edges() {
             let ends @ [[x1, y1], [x2, y2]] = [points[from], points[to]];
             line(&mut svg, ends, 1.5, "");

@@ -21,6 +21,9 @@ const MIDDLE: f64 = 0.36;
 /// The smallest side of a drawing without its padding.
 const LEAST: f64 = 40.0;
 
+/// Space around a label at the edge of a drawing, where letters may be wider than they are taken to be.
+const MARGIN: f64 = 4.0;
+
 /// Space below a drawing for its caption.
 const CAPTION: f64 = 28.0;
 
@@ -134,16 +137,23 @@ fn circle(count: usize, step: f64) -> impl Fn(usize) -> Point {
     }
 }
 
+/// Returns the least and the largest coordinate of some points on an axis; of no point +∞ and -∞.
+fn span(points: &[Point], axis: usize) -> (f64, f64) {
+    let axis = points.iter().map(|point| point[axis]);
+    axis.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), x| (low.min(x), high.max(x)))
+}
+
 /// Returns an SVG document around some points, at least one, without its end: the opening tag, and white ground
-/// with `padding` on every side.
-fn opened(points: &[Point], padding: f64) -> String {
+/// with `padding` on every side of the points, and a margin on every side of the corners of `labels`.
+fn opened(points: &[Point], padding: f64, labels: &[Point]) -> String {
     let bounds = |axis: usize| {
-        let (low, high) = points
-            .iter()
-            .map(|point| point[axis])
-            .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), x| (low.min(x), high.max(x)));
+        let (low, high) = span(points, axis);
         let side = (high - low).max(LEAST) + 2.0 * padding;
-        ((low + high - side) / 2.0, side)
+        let start = (low + high - side) / 2.0;
+        let (low, high) = span(labels, axis);
+        let before = (start - low + MARGIN).max(0.0);
+        let behind = (high + MARGIN - start - side).max(0.0);
+        (start - before, side + before + behind)
     };
     let (x, width) = bounds(0);
     let (y, height) = bounds(1);

@@ -7,6 +7,7 @@ use super::layout::{BOND, Placed, RDKIT_BOND, placed, unit};
 use super::wedges::{Wedge, wedges};
 use crate::canonical::is_usual;
 use crate::element::Element;
+use crate::mol_file::assumed_hydrogens;
 use crate::molecule::{Atom, Bond, BondOrder, Molecule};
 
 /// The largest number that a field of a V2000 block holds.
@@ -177,7 +178,13 @@ fn valence(molecule: &Molecule, index: usize) -> u32 {
     let orders: u32 = bonds().map(|order| u32::from(order.multiplicity())).sum();
     // elements that are written without brackets have a usual number of hydrogens, as bare atoms too
     let organic = (0..5).any(|hydrogens| is_usual(element, 0, hydrogens));
-    let assumed = organic && (charge != 0 || is_usual(element, orders, hydrogens.into()));
+    let assumes = if charge == 0 {
+        is_usual(element, orders, hydrogens.into())
+    } else {
+        let taken = u8::try_from(orders).unwrap_or(u8::MAX);
+        assumed_hydrogens(element, charge, taken) == hydrogens
+    };
+    let assumed = organic && assumes;
     let total = orders + u32::from(hydrogens);
     if assumed || bonds().any(|order| order == BondOrder::Dative) || total > 14 {
         0

@@ -81,8 +81,10 @@ impl Molecule {
         let Placed { molecule, points, origins } = placed(self);
         let labels: Vec<Vec<Run>> =
             (0..points.len()).map(|atom| label(&molecule, &points, atom)).collect();
+        let corners: Vec<Point> =
+            points.iter().zip(&labels).flat_map(|(&atom, runs)| corners(atom, runs)).collect();
         let mut drawing = Drawing {
-            svg: opened(&points, PADDING),
+            svg: opened(&points, PADDING, &corners),
             molecule: &molecule,
             points: &points,
             labels: &labels,
@@ -281,6 +283,16 @@ impl Drawing<'_> {
 /// Returns a point moved along a direction, and to its right.
 fn shifted([x, y]: Point, [dx, dy]: Point, [along, across]: [f64; 2]) -> Point {
     [x + along * dx - across * dy, y + along * dy + across * dx]
+}
+
+/// Returns two opposite corners of each piece of the label of an atom.
+fn corners([x, y]: Point, runs: &[Run]) -> Vec<Point> {
+    let corners = |run: &Run| {
+        let [wide, high] = run.half();
+        let [across, down] = run.middle;
+        [-1.0, 1.0].map(|side| [x + across + side * wide, y + down + side * high])
+    };
+    runs.iter().flat_map(corners).collect()
 }
 
 /// Returns how far along a direction a line from `start` leaves the letters of a label around `atom`; 0 where it does

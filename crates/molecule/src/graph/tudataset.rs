@@ -110,7 +110,12 @@ impl Lines {
     /// Returns one whole number a line.
     fn numbers(&self) -> Result<Vec<i64>, Error> {
         let number = |(at, line): (usize, &String)| {
-            line.parse().map_err(|_| self.refused(at, "a whole number"))
+            let allowed = if line.contains(',') {
+                "one whole number a line: keep one of several labels, or number those that occur together"
+            } else {
+                "a whole number"
+            };
+            line.parse().map_err(|_| self.refused(at, allowed))
         };
         self.lines.iter().enumerate().map(number).collect()
     }

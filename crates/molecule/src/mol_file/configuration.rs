@@ -161,8 +161,8 @@ impl View<'_> {
         })
     }
 
-    /// Returns a neighbour of an end of a double bond, and its direction away from the axis; none where a wavy bond
-    /// leaves it open, or the neighbour is on the axis.
+    /// Returns the neighbour of an end of a double bond that is farthest from the axis, and its direction away from it; none where
+    /// a wavy bond leaves it open, or all neighbours are on the axis.
     fn reference(&self, end: usize, double: usize, axis: Vector) -> Option<(usize, Vector)> {
         let mut singles = Vec::new();
         for &bond in self.bonds_of[end].iter().filter(|&&bond| bond != double) {
@@ -176,11 +176,18 @@ impl View<'_> {
                 singles.push(other);
             }
         }
-        let other = *singles.first()?;
-        let towards = self.direction(end, other)?;
-        let along = dot(towards, axis);
-        let across = [0, 1, 2].map(|at| towards[at] - along * axis[at]);
-        (dot(across, across).sqrt() > LINEAR).then_some((self.index[other], across))
+        let across = |other: usize| {
+            let towards = self.direction(end, other)?;
+            let along = dot(towards, axis);
+            Some((other, [0, 1, 2].map(|at| towards[at] - along * axis[at])))
+        };
+        let length = |across: Vector| dot(across, across).sqrt();
+        // one of two neighbours may be on the axis
+        let (other, across) = singles
+            .into_iter()
+            .filter_map(across)
+            .max_by(|(_, one), (_, other)| length(*one).total_cmp(&length(*other)))?;
+        (length(across) > LINEAR).then_some((self.index[other], across))
     }
 }
 

@@ -229,9 +229,13 @@ fn hydrogens(block: &Block, at: usize, bonds: &[usize], folded: &[bool]) -> u8 {
         return written;
     }
     let taken = used.saturating_add(drawn.radical);
-    let valence =
-        normal_valences(drawn.element, drawn.charge).iter().find(|&&valence| valence >= taken);
-    written.saturating_add(valence.map_or(0, |valence| valence - taken))
+    written.saturating_add(assumed_hydrogens(drawn.element, drawn.charge, taken))
+}
+
+/// Returns the number of hydrogens that readers assume of an atom whose bonds take so many of its valence.
+pub(crate) fn assumed_hydrogens(element: Element, charge: i8, taken: u8) -> u8 {
+    let valence = normal_valences(element, charge).iter().find(|&&valence| valence >= taken);
+    valence.map_or(0, |valence| valence - taken)
 }
 
 /// Returns the valences of an element with a charge, ascending.

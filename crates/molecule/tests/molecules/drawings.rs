@@ -189,6 +189,32 @@ fn numbers<const N: usize>(tag: &str, names: [&str; N]) -> [f64; N] {
 }
 
 #[test]
+fn labels_are_within_the_drawing() {
+    for smiles in [
+        "[NH4+].[NH4+]",
+        "[NH3+]CCC[NH3+]",
+        "Nc1ccccc1Br",
+        "O=C([O-])CC(O)(CC(=O)[O-])C(=O)O.[NH4+].[NH4+]",
+        "[18F]CC[Si+3]",
+    ] {
+        let svg = parse(smiles).svg();
+        let tag = svg.split('>').next().unwrap();
+        let view = tag.split("viewBox=\"").nth(1).unwrap().split('"').next().unwrap();
+        let view: Vec<f64> = view.split(' ').map(|number| number.parse().unwrap()).collect();
+        let [left, top, width, height] = view[..] else { panic!("{tag}") };
+        for line in svg.lines().filter(|line| line.trim_start().starts_with("<text")) {
+            let (tag, rest) = line.split_once('>').unwrap();
+            let letters = rest.split('<').next().unwrap().chars().count() as f64;
+            let [x, base, size] = numbers(tag, ["x", "y", "font-size"]);
+            // capitals are about 0.76 of their size wide, and 0.72 high
+            let half = 0.38 * letters * size;
+            assert!(x - half >= left && x + half <= left + width, "{smiles} {line}\n{tag}");
+            assert!(base - 0.72 * size >= top && base <= top + height, "{smiles} {line}");
+        }
+    }
+}
+
+#[test]
 fn bonds_end_before_labels() {
     for smiles in [
         "OC(=O)c1ccccc1",
@@ -329,6 +355,22 @@ fn unusual_numbers_of_hydrogens_are_in_blocks() {
         [("[Na]", "15"), ("[CH3]", "3"), ("C", "0"), ("[SeH2]", "2"), ("[NH4+]", "0")]
     {
         assert_eq!(valence(smiles), field, "{smiles}");
+    }
+    // charged radicals too
+    let is_assumed = |block: &str| {
+        let mut fields = block.lines().filter_map(|line| line.get(48..51));
+        fields.all(|field| field.trim() == "0")
+    };
+    for smiles in ["[OH+]C", "[O+]C", "[NH+](C)C", "[NH2+]C", "[N+]C", "[CH2-]", "[CH+]C", "[SH+]C"]
+    {
+        let block = parse(smiles).mol_block("");
+        let read = Molecule::parse_mol_block(&block).unwrap();
+        assert_eq!(read.canonical_smiles(), parse(smiles).canonical_smiles(), "{block}");
+        assert!(!is_assumed(&block), "{block}");
+    }
+    for smiles in ["C[N+](=O)[O-]", "[NH4+]", "[O-]C", "[C-]#N", "C[S-]", "[Cl-]", "C[NH3+]"] {
+        let block = parse(smiles).mol_block("");
+        assert!(is_assumed(&block), "{block}");
     }
 }
 

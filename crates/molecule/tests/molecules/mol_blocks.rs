@@ -111,6 +111,21 @@ fn aromatic_atoms_give_pairs_of_electrons_to_metals() {
     }
 }
 
+/// RDKit 2026.09 reads the same.
+#[test]
+fn a_double_bond_has_its_geometry_where_one_of_two_neighbours_is_on_its_axis() {
+    let places = [[-0.75, 1.3], [0.0, 0.0], [1.5, 0.0], [3.0, 0.04], [1.5, 1.5]];
+    let bonds = "  1  2  1  0\n  2  3  2  0\n  3  4  1  0\n  3  5  1  0\n";
+    for (down, smiles) in [(1.0, "C/C=C(\\N)C"), (-1.0, "C/C=C(/N)C")] {
+        let mut block = "\n\n\n  5  4  0  0  0  0  0  0  0  0999 V2000\n".to_owned();
+        for (symbol, [x, y]) in ["C", "C", "C", "C", "N"].into_iter().zip(places) {
+            let y = if symbol == "N" { down * y } else { y };
+            writeln!(block, "{x:10.4}{y:10.4}    0.0000 {symbol:<3} 0  0").unwrap();
+        }
+        is_read_as(&(block + bonds + "M  END\n"), smiles);
+    }
+}
+
 #[test]
 fn lines_that_go_on_keep_their_blanks() {
     let atom = |lines: &str| v3000(&format!("M  V30 BEGIN ATOM\n{lines}\nM  V30 END ATOM\n"));

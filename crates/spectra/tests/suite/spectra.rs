@@ -8,9 +8,11 @@ use dsokr_basis::kernel::{OutputKernel, ProbabilityProduct, contract};
 use dsokr_basis::{Features, Kernel, RowSource};
 use dsokr_core::Error::File;
 use dsokr_data::Error;
-use dsokr_data::table::{OnBadRow, Table, TableOptions};
+use dsokr_data::table::{OnBadRow, Table, TableOptions, TextFormat, TextReader};
 use dsokr_molecule::Molecule;
-use dsokr_spectra::{Adduct, FittedPeaks, POSITIONS, PeakFeatures, PeakSource, Polarity, Spectrum};
+use dsokr_spectra::{
+    Adduct, FittedPeaks, POSITIONS, PeakFeatures, PeakSource, Polarity, Spectrum, SpectrumFormat,
+};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use proptest::collection::vec;
@@ -59,6 +61,10 @@ fn one_spectrum_is_the_same_in_every_format() {
     let folder = Folder::new();
     let lists = "precursor_mz\tadduct\tformula\tsmiles\tinchikey\tcollision_energy\tmzs\tintensities\n\
         181.07066\t[M+H]+\tC6H12O6\tOC[C@H]1OC(O)C(O)C(O)C1O\tWQZGKKKJIJFFOK\t20 eV\t85.02841,127.03897\t0.25,1\n";
+    let object = "{\"precursor_mz\": 181.07066, \"adduct\": \"[M+H]+\", \"formula\": \"C6H12O6\", \"smiles\": \
+        \"OC[C@H]1OC(O)C(O)C(O)C1O\", \"inchikey\": \"WQZGKKKJIJFFOK\", \"collision_energy\": \"20 eV\", \"name\": {}, \
+        \"mzs\": [85.02841, 127.03897], \"intensities\": [0.25, 1]}\n";
+    let texts = object.replace("[85.02841, 127.03897]", "\"85.02841,127.03897\"");
     for (name, text, at) in [
         ("a.mgf", MGF.replace("END IONS\n\nBEGIN", "END IONS\nBEGIN"), 0),
         ("b.MGF", MGF.replace('\n', "\r\n"), 0),
@@ -66,6 +72,8 @@ fn one_spectrum_is_the_same_in_every_format() {
         ("b.msp", MSP.into(), 1),
         ("a.massbank", MASSBANK.repeat(2), 1),
         ("a.tsv", lists.into(), 0),
+        ("a.jsonl", object.into(), 0),
+        ("b.jsonl", texts, 0),
     ] {
         // the second spectrum of the MGF file has fewer fields
         let text = if name.ends_with("mgf") || name.ends_with("MGF") {
@@ -297,6 +305,41 @@ fn a_spectrum_without_its_end_leaves_the_next_one() {
 }
 
 #[test]
+fn a_spectrum_of_msp_without_its_blank_line_leaves_the_next_one() {
+    let entry = |at: usize, count: usize| {
+        format!("NAME: q{at}\nPRECURSORMZ: 18{at}.07\nNum Peaks: {count}\n50 1\n60 2 \"a: b\"\n")
+    };
+    // the second one has the peaks that it states, the fourth is cut off
+    let whole = [entry(0, 2) + "\n", entry(1, 2), entry(2, 2) + "\n"].concat();
+    let file = whole + &entry(3, 8) + &entry(4, 2) + &entry(5, 2);
+    let folder = Folder::new();
+    let path = folder.file("open.msp", &file);
+    let read = |on_bad_row| Table::read_rows(&path, &["name", "spectrum"], on_bad_row);
+    let table = read(OnBadRow::Skip).unwrap();
+    assert_eq!(table.column("name").unwrap(), ["q0", "q1", "q2", "q4", "q5"]);
+    assert_eq!(table.column("spectrum").unwrap()[3], "184.07 50:1 60:2");
+    assert_eq!((table.line(2), table.line(3), table.skipped()), (12, 23, 1));
+    let error = folder.message(read(OnBadRow::Stop).unwrap_err());
+    assert_eq!(error, "open.msp:18: spectrum \"q3\": 2 peaks; it states 8");
+
+    // ids are numbers among all rows
+    let texts = |format| {
+        let name = std::path::Path::new("-");
+        let skip = OnBadRow::Skip;
+        TextReader::new(name, file.as_bytes(), format, "spectrum", None, skip).unwrap().batch(10)
+    };
+    let ids = texts(TextFormat::Spectra(SpectrumFormat::Msp)).unwrap();
+    let ids: Vec<&str> = ids.iter().map(|row| row.id.as_str()).collect();
+    assert_eq!(ids, ["1", "2", "3", "5", "6"]);
+
+    // where names stand behind other fields, and with no blank line in the whole file
+    let entry = |mz: usize| format!("PRECURSORMZ: {mz}.07\nName: a\nNum Peaks: 1\n50 1\n");
+    let all = [181, 182, 183].map(entry).concat();
+    let expected = ["181.07 50:1", "182.07 50:1", "183.07 50:1"];
+    assert_eq!(spectra_of("none.msp", &all), expected);
+}
+
+#[test]
 fn a_pasted_text_of_several_spectra_is_no_query() {
     let refused = |text: String, says: &str| {
         let error = text.parse::<Spectrum>().unwrap_err().to_string();
@@ -400,6 +443,12 @@ fn adducts_have_the_masses_of_their_atoms() {
         ("M+Pd-H+", 284.958495),
         ("M+Al-2H+", 205.028728),
         ("M-Br+O-", 117.140514),
+        // what is no ion leaves the sign of the charge alone
+        ("M+O2-", 212.053766),
+        ("M+SO3-", 260.020752),
+        ("M-CO2-", 136.074107),
+        ("M-CH3+", 165.039364),
+        ("M+H-CH3+", 166.047189),
     ] {
         let read: Adduct = adduct.parse().unwrap();
         assert!((read.mz(mass) - mz).abs() < 1e-5, "{adduct}: {}", read.mz(mass));
@@ -585,6 +634,24 @@ fn polarity_and_charge_say_the_adduct_where_nothing_names_it() {
         ("IONMODE=N.A.\nPOLARITY=Positive", "adduct=[M+H]+"),
         ("IONMODE=ESI", ""),
         ("IONMODE=ESI/APCI", ""),
+        ("IONMODE=LC-ESI", ""),
+        ("IONMODE=LC/ESI", ""),
+        ("IONMODE=nano-ESI", ""),
+        ("IONMODE=HESI-II", ""),
+        ("IONMODE=DI-ESI", ""),
+        ("IONMODE=H-ESI", ""),
+        ("IONMODE=ESI - QTOF", ""),
+        ("IONMODE=LC-ESI-QTOF", ""),
+        ("IONMODE=LC-ESI-QTOF-", "adduct=[M-H]-"),
+        ("IONMODE=anion", "adduct=[M-H]-"),
+        ("IONMODE=Cation", "adduct=[M+H]+"),
+        ("IONMODE=-", "adduct=[M-H]-"),
+        ("IONMODE=--", ""),
+        ("IONMODE=n.a.", ""),
+        ("IONMODE=not applicable", ""),
+        ("IONMODE=Not specified", ""),
+        ("IONMODE=undefined", ""),
+        ("IONMODE=--\nPOLARITY=Negative", "adduct=[M-H]-"),
         ("IONMODE=unspecified", ""),
         ("IONMODE=Not available", ""),
         ("IONMODE=ESI\nPOLARITY=Negative", "adduct=[M-H]-"),

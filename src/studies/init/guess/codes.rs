@@ -7,7 +7,7 @@ use dsokr_data::cells;
 use super::super::kind::ColumnKind;
 use super::names::{is_id, most_classes_named, names_ids};
 use super::numbers::{are_row_numbers, fill_from_a_digit, notation_of};
-use super::{CLASSES, MANY_CLASSES, MOST, ROWS_OF_A_CLASS, classes_of};
+use super::{CLASSES, MANY_CLASSES, MOST, ROWS_OF_A_CLASS, classes_of, most};
 
 /// The first cell that begins with 0, where cells are codes, such as `0222` and `4019`, or bits: nearly all are digits, as many in
 /// each, and some begin with 0 before another digit than 0. None of others.
@@ -17,8 +17,29 @@ pub(super) fn first_with_zero<'c>(cells: &[&'c str]) -> Option<&'c str> {
     let first = codes.first()?;
     let are_most = codes.len() as f64 >= MOST * cells.len() as f64;
     let are_as_long = codes.iter().all(|code| code.len() == first.len());
-    let has_zero = |code: &&&str| code.starts_with('0') && code.contains(|c: char| c != '0');
+    let has_zero = |code: &&&str| has_zero_in_front(code);
     codes.iter().find(has_zero).copied().filter(|_| are_most && are_as_long)
+}
+
+/// The first cell that begins with 0 before other digits, in a column of numbers of this `kind` that are nearly all digits, not as
+/// many in each: codes such as `0389` and `25000` are read as numbers. None of others.
+pub(crate) fn first_number_with_zero<'c>(kind: &ColumnKind, cells: &[&'c str]) -> Option<&'c str> {
+    if !matches!(kind, ColumnKind::Numbers(_)) {
+        return None;
+    }
+    let present: Vec<&str> =
+        cells.iter().copied().filter(|cell| !cells::is_missing(cell)).collect();
+    let is_digits = |cell: &str| cell.bytes().all(|byte| byte.is_ascii_digit());
+    if !most(&present, is_digits) || first_with_zero(&present).is_some() {
+        return None;
+    }
+    let has_zero = |cell: &&str| is_digits(cell) && has_zero_in_front(cell);
+    present.into_iter().find(has_zero)
+}
+
+/// Whether digits begin with 0 and are not all 0.
+fn has_zero_in_front(digits: &str) -> bool {
+    digits.starts_with('0') && digits.contains(|c: char| c != '0')
 }
 
 /// The kind of the cells of the column with this name that are codes where they are `present`: classes where they recur, else ids,

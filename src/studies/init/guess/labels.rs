@@ -6,7 +6,7 @@ use dsokr_data::cells;
 
 use super::super::kind::ColumnKind;
 use super::names::is_name_of_any_texts;
-use super::{MOST, looked_at, most, repeat_a_part};
+use super::{CLASSES, MOST, ROWS_OF_A_CLASS, has_words_of_a_class, looked_at, most, repeat_a_part};
 
 /// Words that texts have and labels are not: of English, German, Spanish and French.
 const WORDS: [&str; 18] = [
@@ -61,7 +61,7 @@ pub(super) fn separator_of(name: &str, cells: &[&str]) -> Option<char> {
     let are_texts = is_prose || has_measures || is_name_of_any_texts(name);
     let may_separate = |separator: &char| match *separator {
         ' ' => !are_texts && !have_signs_between_words(cells),
-        ',' => !is_prose && !has_measures,
+        ',' => !is_prose && !has_measures && !are_classes_with_commas(cells),
         '/' => !has_measures && stands_apart(cells, '/'),
         _ => true,
     };
@@ -223,8 +223,23 @@ fn recur_in_different_cells(cells: &[&str], separator: char) -> bool {
     all >= 2 * labels.len() && 2 * once <= labels.len()
 }
 
-/// Whether some cells are lists of several labels, and others are names of one, as Label Studio writes them: none has a sign
-/// between labels, and labels recur.
+/// Whether cells recur as classes do, and commas stand in their names, as in `Paris, France`: most parts of the cells that have a
+/// comma are in one different cell alone.
+fn are_classes_with_commas(cells: &[&str]) -> bool {
+    let different: HashSet<&str> = cells.iter().copied().collect();
+    let recur = ROWS_OF_A_CLASS * different.len() <= cells.len();
+    if !recur || different.len() > CLASSES || !most(cells, has_words_of_a_class) {
+        return false;
+    }
+    let counts = counts_of_labels(different.iter().copied(), ',');
+    let with_comma = different.iter().copied().filter(|cell| cell.contains(','));
+    let parts: HashSet<&str> = with_comma.flat_map(|cell| labels_of(cell, ',')).collect();
+    let once = parts.iter().filter(|part| counts.get(*part) == Some(&1)).count();
+    2 * once > parts.len()
+}
+
+/// Whether some cells are lists of several labels, and others are names of one, as Label Studio writes them, or R, which puts them
+/// between quotation marks: no other one has a sign between labels, and labels recur.
 fn are_lists_and_names(cells: &[&str]) -> bool {
     let lists: Vec<Vec<String>> = cells.iter().filter_map(|cell| cells::list(cell)).collect();
     let has_several = lists.iter().any(|parts| parts.len() > 1);
@@ -233,10 +248,16 @@ fn are_lists_and_names(cells: &[&str]) -> bool {
     }
     let is_name = |cell: &&str| cells::list(cell).is_none();
     let names: Vec<&str> = cells.iter().copied().filter(is_name).collect();
-    let are_names = names.iter().all(|name| !name.contains([';', '|', ',']));
+    let is_one = |name: &&str| in_marks(name).is_some() || !name.contains([';', '|', ',']);
+    let are_names = names.iter().all(is_one);
     let mut labels: Vec<&str> = lists.iter().flatten().map(String::as_str).collect();
-    labels.extend(names);
+    labels.extend(names.iter().map(|name| in_marks(name).unwrap_or(name)));
     are_names && labels.len() >= 2 * labels.iter().collect::<HashSet<_>>().len()
+}
+
+/// The name that stands between the quotation marks of a cell.
+fn in_marks(cell: &str) -> Option<&str> {
+    cell.strip_prefix('"')?.strip_suffix('"')
 }
 
 /// The first list of several parts among cells that are lists in a notation that is not read: nearly all cells with several parts

@@ -5,7 +5,7 @@ pub(super) mod labels;
 pub(super) mod names;
 pub(super) mod numbers;
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
 
 use dsokr_data::cells::{self, NumberNotation};
@@ -121,6 +121,7 @@ pub(super) fn guessed(place: usize, name: &str, cells: &[&str]) -> ColumnKind {
         let are_named = names_ids(name) || is_unnamed(name);
         // a name that only ends as those of ids do, as `fluid` does, is no reason to take numbers such as 2.0 for them
         let are_ids = (are_named && are_whole(&counts))
+            || (names_ids(name) && distinct == present.len() && are_codes_with_points(&present))
             || (differ && is_id(name) && are_whole(&present))
             || are_row_numbers(place, cells)
             || (place == 0 && are_shuffled_row_numbers(cells));
@@ -332,6 +333,57 @@ pub(super) fn are_unspaced(cells: &[&str]) -> bool {
     let all = letters().count();
     let clauses = cells.iter().flat_map(|cell| cell.split_whitespace()).count();
     2 * letters().filter(|&c| is_unspaced(c)).count() > all && all >= LETTERS_OF_A_CLAUSE * clauses
+}
+
+/// Whether more than half of different texts have no word in common with another one, as peptides with modifications have:
+/// `_TTPVAQM(Oxidation (M))FALK_`. Words are read as a training reads them. Texts that recur as classes do are learned by their words.
+pub(super) fn share_no_words(cells: &[&str]) -> bool {
+    let cells = looked_at(cells);
+    let texts: HashSet<String> = cells.iter().map(|cell| cell.to_lowercase()).collect();
+    if texts.len() < 2 || ROWS_OF_A_CLASS * texts.len() <= cells.len() {
+        return false;
+    }
+    let is_between = |c: char| !c.is_alphanumeric() && c != '_';
+    let words = |text: &str| -> HashSet<String> {
+        let words = text.split(is_between).filter(|word| !word.is_empty());
+        words.map(str::to_owned).collect()
+    };
+    let mut counts: HashMap<String, usize> = HashMap::new();
+    for text in &texts {
+        words(text).into_iter().for_each(|word| *counts.entry(word).or_default() += 1);
+    }
+    let is_alone = |text: &&String| words(text).iter().all(|word| counts[word] == 1);
+    2 * texts.iter().filter(is_alone).count() > texts.len()
+}
+
+/// Whether cells are digits with a point between, as many in all cells before the point or behind it, as ids of arXiv are:
+/// `0704.0001`.
+fn are_codes_with_points(cells: &[&str]) -> bool {
+    let is_digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    let lengths = |cell: &&str| {
+        let (before, behind) = cell.split_once('.')?;
+        (is_digits(before) && is_digits(behind)).then_some([before.len(), behind.len()])
+    };
+    let lengths: Option<Vec<[usize; 2]>> = cells.iter().map(lengths).collect();
+    let Some(lengths) = lengths else { return false };
+    (0..2).any(|side| lengths.windows(2).all(|pair| pair[0][side] == pair[1][side]))
+}
+
+/// The share of cells in which the case of letters must mean something, as a divisor.
+const WITH_CASE: usize = 10;
+
+/// Whether the case of letters means something in cells of single words that are not [sequences](are_sequences): one in ten has
+/// small letters, and a capital behind a letter or digit, as `TiO2` and the reaction `c1ccccc1>CO>C1CCCCC1` have, and `Apfel` has
+/// not.
+pub(super) fn case_means_something(cells: &[&str]) -> bool {
+    let cells = looked_at(cells);
+    let tells_apart = |cell: &&&str| {
+        let characters: Vec<char> = cell.chars().collect();
+        let is_within = |pair: &[char]| pair[0].is_alphanumeric() && pair[1].is_uppercase();
+        characters.iter().any(|c| c.is_lowercase()) && characters.windows(2).any(is_within)
+    };
+    let telling = cells.iter().filter(tells_apart).count();
+    telling > 0 && WITH_CASE * telling >= cells.len() && !are_sequences(&cells)
 }
 
 /// Whether a letter is of a script that has no spaces between words: Thai, Lao, Burmese, Khmer, Japanese or Chinese.

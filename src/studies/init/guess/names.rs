@@ -3,7 +3,7 @@
 use super::{CLASSES, MANY_CLASSES};
 
 /// Names of columns whose whole numbers are classes.
-pub(super) const CLASS_NAMES: [&str; 12] = [
+pub(crate) const CLASS_NAMES: [&str; 12] = [
     "class",
     "classes",
     "label",
@@ -63,7 +63,7 @@ pub(super) fn words_of(name: &str) -> Vec<String> {
 }
 
 /// Whether a column has the name of one with ids, where all of its cells differ.
-pub(super) fn is_id(name: &str) -> bool {
+pub(crate) fn is_id(name: &str) -> bool {
     let name = name.to_lowercase();
     let names = ["key", "index", "number", "no", "no.", "nr", "nr.", "#", "idx", "row", "cas"];
     name.ends_with("id") || names.contains(&name.as_str())
@@ -71,13 +71,21 @@ pub(super) fn is_id(name: &str) -> bool {
 
 /// Whether a column has the name of one with ids that may recur, such as `doc_id`, `userId`, `cid` and `target_id`. Those of
 /// classes, such as `label_id`, are none.
-pub(super) fn names_ids(name: &str) -> bool {
+pub(crate) fn names_ids(name: &str) -> bool {
     let words = words_of(name);
     let Some((last, before)) = words.split_last() else { return false };
     let is_of_class = before.last().is_some_and(|word| {
         CLASS_NAMES.contains(&word.as_str()) && !TARGETS.contains(&word.as_str())
     });
     is_word_of_ids(last) && !is_of_class
+}
+
+/// Whether a column has the name of one with ids of the rows of its own table, which say nothing of those of another one: `id` or
+/// `ROW_ID`.
+pub(crate) fn names_rows(name: &str) -> bool {
+    let words = words_of(name);
+    words.last().is_some_and(|word| word == "id")
+        && words[..words.len() - 1].iter().all(|word| word == "row")
 }
 
 /// Whether a word in lower case is `id` or `ids`, or ends in it behind a word that has ids, as `cid` and `userid` do.
@@ -108,6 +116,6 @@ pub(crate) fn is_name_of_texts(name: &str) -> bool {
 }
 
 /// Whether a column has the name of one with texts, also of one where they may be short.
-pub(super) fn is_name_of_any_texts(name: &str) -> bool {
+pub(crate) fn is_name_of_any_texts(name: &str) -> bool {
     is_name_of_texts(name) || NAMES_OF_SHORT_TEXTS.contains(&name.to_lowercase().as_str())
 }

@@ -81,7 +81,7 @@ pub(crate) fn are_row_numbers(place: usize, cells: &[&str]) -> bool {
 }
 
 /// Whether cells are the whole numbers from 0 or 1 to their count, in any order.
-pub(super) fn are_shuffled_row_numbers(cells: &[&str]) -> bool {
+pub(crate) fn are_shuffled_row_numbers(cells: &[&str]) -> bool {
     let numbers: Option<HashSet<usize>> = cells.iter().map(|cell| cell.parse().ok()).collect();
     let Some(numbers) = numbers else { return false };
     let first = usize::from(!numbers.contains(&0));

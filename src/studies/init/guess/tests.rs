@@ -1,4 +1,4 @@
-use super::codes::first_code;
+use super::codes::{first_code, first_number_with_zero};
 use super::labels::{are_measures, odd_separator, unread_list};
 use super::numbers::{are_times, first_thousand, unit_of_cell};
 use super::*;
@@ -280,6 +280,20 @@ fn rare_signs_separate_labels_that_recur_in_different_cells() {
 }
 
 #[test]
+fn commas_stand_in_names_of_classes_where_their_parts_are_in_one_of_these_alone() {
+    let cities = ["Paris, France", "Lyon, France", "Berlin, Germany", "Rome, Italy"];
+    assert_eq!(guessed(1, "city", &cities.repeat(5)), ColumnKind::Classes(4));
+    let topics = ["App", "Fees", "Phone, chat", "Delivery, returns"];
+    assert_eq!(guessed(1, "topic", &topics.repeat(5)), ColumnKind::Classes(4));
+    // sets, and names that do not recur
+    for sets in [&["a,b", "a", "b,c"][..], &["italian, vegan", "italian", "indian"]] {
+        assert_eq!(guessed(1, "tags", &sets.repeat(10)), ColumnKind::Labels(','), "{sets:?}");
+    }
+    assert_eq!(guessed(1, "city", &cities.repeat(4)), ColumnKind::Labels(','));
+    assert_eq!(stated(KindName::Labels, &cities.repeat(5)), ColumnKind::Labels(','));
+}
+
+#[test]
 fn cells_that_order_the_same_parts_are_rankings_and_no_labels() {
     let orders = ["tea > milk > water", "milk > tea=water", "water>tea", "milk>water>tea"];
     let items = ["tea", "milk", "water"].map(str::to_owned).to_vec();
@@ -339,6 +353,10 @@ fn lists_are_label_sets_also_of_one_label_each() {
     assert_eq!(stated(KindName::Labels, &choices), labels);
     choices.push("War, Crime");
     assert_ne!(guessed(1, "topics", &choices), labels);
+    // of R, which writes vectors of one text and of none in other ways
+    let vectors = [r#"c("italian", "low, fat")"#, r#""low, fat""#, r#""italian""#, "character(0)"];
+    assert_eq!(guessed(1, "keywords", &vectors.repeat(5)), labels);
+    assert_eq!(stated(KindName::Labels, &vectors.repeat(5)), labels);
 }
 
 #[test]
@@ -604,6 +622,30 @@ fn digits_that_begin_with_0_are_codes_where_all_are_as_long() {
         assert_eq!(guessed(1, "value", &other.repeat(5)), numbers, "{other:?}");
         assert_eq!(first_code((1, "value"), &numbers, &other), None);
     }
+    // as ICD-9 has them, and numbers that count something
+    let codes = ["401", "0389", "25000", "NA"].repeat(5);
+    assert_eq!(first_number_with_zero(&numbers, &codes), Some("0389"));
+    let others: [&[&str]; 4] =
+        [&counts, &["0", "10", "200"], &["0.5", "0.25", "10"], &["0000", "1998"]];
+    for other in others {
+        assert_eq!(first_number_with_zero(&numbers, other), None, "{other:?}");
+    }
+    assert_eq!(first_number_with_zero(&ColumnKind::Ids, &codes), None);
+}
+
+#[test]
+fn digits_with_points_are_ids_where_the_name_says_so() {
+    let numbers = ColumnKind::Numbers(NumberNotation::default());
+    let arxiv = ["0704.0001", "0704.0010", "1501.00001"];
+    assert_eq!(guessed(0, "id", &arxiv), ColumnKind::Ids);
+    assert_eq!(guessed(1, "paper_id", &arxiv), ColumnKind::Ids);
+    assert_eq!(guessed(1, "value", &arxiv), numbers);
+    for name in ["fluid", "humid"] {
+        assert_eq!(guessed(1, name, &["2.5", "3.5", "14.5"]), numbers, "{name}");
+    }
+    // numbers that recur, and numbers of different lengths
+    assert_eq!(guessed(1, "tid", &["2.5", "3.5", "2.5"]), numbers);
+    assert_eq!(guessed(1, "tid", &["2.5", "13.75", "114.1255"]), numbers);
 }
 
 #[test]

@@ -121,3 +121,25 @@ fn an_output_at_the_mean_is_outside_of_the_span() {
         }
     }
 }
+
+/// Small eigenvalues are cut before outputs are centred: far from zero the mean is the one that is not small.
+#[test]
+fn variance_that_the_cut_of_eigenvalues_loses_is_refused() {
+    let mut random = generator(6, "far from zero", 0);
+    let near = expand(&dense(200, 8, &mut random));
+    let tempered = |offset: f64| {
+        let values = near.iter().flatten().map(|value| (value + offset) as f32);
+        let rows = DenseRows::new(8, values.collect::<Vec<_>>()).unwrap();
+        let rows = Features::Dense(rows);
+        let options = SketchOptions::new(SketchKind::Gaussian, 100);
+        let tempering = Tempering { power: 0.5, centred: true, normalised: true };
+        Basis::fit(Kernel::Linear, &rows, &options).unwrap().tempered(&tempering, &rows)
+    };
+    for offset in [0.0, 100.0] {
+        assert_eq!(tempered(offset).unwrap().dimension(), 8, "{offset}");
+    }
+    let error = tempered(1e5).unwrap_err().to_string();
+    for part in ["% of the variance", "times as far from zero", "output.scaling"] {
+        assert!(error.contains(part), "{error}");
+    }
+}

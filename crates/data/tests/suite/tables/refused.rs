@@ -165,11 +165,31 @@ fn bad_tables_are_refused_with_place_and_value() {
         ),
         ("a.csv", b"BZh,x\n1,2\n", "a.csv: no column \"id\"; the file has: \"BZh\", \"x\""),
         ("a.tsv.gz", b"id\n", "a.tsv.gz: cannot be read: unexpected end of file"),
-        ("a.tsv.xz", b"", "a.tsv.xz: compressed files (\"xz\") are not read; decompress it first"),
+        (
+            "a.tsv.xz",
+            b"",
+            "a.tsv.xz: compressed files (\"xz\") are not read; decompress it first: xz -dc a.tsv.xz > new-a.tsv",
+        ),
+        ("a.zip", b"", "a.zip: compressed files (\"zip\") are not read; decompress it first"),
         (
             "a.txt",
             b"1",
             "a.txt: unknown extension \"txt\"; allowed: .csv, .tsv, .jsonl, .ndjson, .sdf, .sd, .mol, .mgf, .msp, .massbank, .mzml, also with .gz behind (data.source = \"official\" reads the official ChEBI-20 .txt layout); if it is a table, name it .tsv or .csv; if its lines are labels with numbered features, name it .svm, which data.source = \"multi-label\" reads",
+        ),
+        (
+            "a.dat",
+            b"1::Toy Story (1995)::Animation|Comedy\n",
+            "a.dat: unknown extension \"dat\"; allowed: .csv, .tsv, .jsonl, .ndjson, .sdf, .sd, .mol, .mgf, .msp, .massbank, .mzml, also with .gz behind (data.source = \"official\" reads the official ChEBI-20 .txt layout); fields with :: between, as MovieLens writes them, are not read; convert it: python3 -c \"import sys; rows = open(sys.argv[1], 'rb').read(); open(sys.argv[2], 'wb').write(rows.replace(b'::', b'\\t'))\" a.dat a.tsv",
+        ),
+        (
+            "a.csv",
+            b"1::Toy Story (1995)::Animation|Comedy\n2::President, The (1995)::Drama\n",
+            "a.csv:1: fields with :: between, as MovieLens writes them, are not read; convert it: python3 -c \"import sys; rows = open(sys.argv[1], 'rb').read(); open(sys.argv[2], 'wb').write(rows.replace(b'::', b'\\t'))\" a.csv a.tsv",
+        ),
+        (
+            "a.tsv",
+            b"1::F::48067\n",
+            "a.tsv:1: fields with :: between, as MovieLens writes them, are not read; convert it: python3 -c \"import sys; rows = open(sys.argv[1], 'rb').read(); open(sys.argv[2], 'wb').write(rows.replace(b'::', b'\\t'))\" a.tsv new-a.tsv",
         ),
         (
             "a",

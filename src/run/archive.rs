@@ -8,13 +8,14 @@ use std::fs::{self, File};
 use std::io::{self, BufReader, Read, Write};
 use std::path::{Component, Path, PathBuf};
 
-use dsokr_core::store::{check_inside, open_input, sync_file, write_atomically};
+use dsokr_core::store::{Stored, check_inside, open_input, sync_file, write_atomically};
 
-use super::place::{RunLock, create_whole};
-use super::{
-    CHECKPOINTS, DATA, NEXT_CANDIDATES, RunDir, SHARDS, TENSORBOARD, candidates, inner, name,
-};
+use super::Run;
 use crate::error::{Error, ensure_run};
+use crate::run_dir::{
+    ALL, CHECKPOINTS, DATA, NEXT_CANDIDATES, RunDir, RunLock, SHARDS, TENSORBOARD, candidates,
+    create_whole, inner, name,
+};
 
 /// Files and folders of a run that an archive leaves out.
 const LEFT_OUT: [&str; 5] = [CHECKPOINTS, DATA, NEXT_CANDIDATES, SHARDS, TENSORBOARD];
@@ -22,9 +23,13 @@ const LEFT_OUT: [&str; 5] = [CHECKPOINTS, DATA, NEXT_CANDIDATES, SHARDS, TENSORB
 /// The level of zstd: the numbers of a model hardly become smaller at a higher one.
 const LEVEL: i32 = 3;
 
-/// An archive may hold this many times its own bytes, and [`SMALL`] more.
+/// An archive may hold this many times its own bytes, and [`SMALL`] more. One of a run that is compressed further has
+/// [frames that are skipped](skipped_frame) behind it.
 const MOST_EXPANSION: u64 = 256;
 const SMALL: u64 = 64 << 20;
+
+/// The bytes of a frame that is skipped.
+const SKIPPED: u32 = 64 << 10;
 
 /// The most bytes of the name of an entry.
 const LONGEST_NAME: u64 = 64 << 10;
@@ -44,7 +49,7 @@ pub fn is_archive(path: &Path) -> bool {
 /// Writes the complete run at `run`, of a model or of an ensemble, as the archive `archive`, whole or not at all.
 ///
 /// # Errors
-/// A folder that is no run, is damaged or not trained to its end; errors of the file system.
+/// A folder that is no run, is damaged, cannot be opened or is not trained to its end; errors of the file system.
 pub fn pack(run: &Path, archive: &Path) -> Result<(), Error> {
     check_complete(run)?;
     let _lock = RunLock::take(run)?;
@@ -56,18 +61,53 @@ pub fn pack(run: &Path, archive: &Path) -> Result<(), Error> {
     let root = PathBuf::from(name(&folder));
     let files = files_of(&folder, Path::new(""))?;
     let written = write_atomically(archive, |out| {
-        let mut encoder = zstd::Encoder::new(out, LEVEL)?;
+        let mut encoder = zstd::Encoder::new(Counted { inner: out, bytes: 0 }, LEVEL)?;
         encoder.include_checksum(true)?;
-        let mut tar = tar::Builder::new(encoder);
+        let mut tar = tar::Builder::new(Counted { inner: encoder, bytes: 0 });
         tar.mode(tar::HeaderMode::Deterministic);
         tar.sparse(false);
         for file in &files {
             tar.append_path_with_name(folder.join(file), root.join(file))?;
         }
-        tar.into_inner()?.finish()?;
+        let unpacked = tar.into_inner()?;
+        let mut packed = unpacked.inner.finish()?;
+        while most_unpacked(packed.bytes) < unpacked.bytes {
+            packed.write_all(&skipped_frame())?;
+        }
         Ok(())
     });
     Ok(written?)
+}
+
+/// The most bytes that an archive of so many bytes may hold.
+fn most_unpacked(bytes: u64) -> u64 {
+    bytes.saturating_mul(MOST_EXPANSION).saturating_add(SMALL)
+}
+
+/// A frame that readers of zstd skip (RFC 8878, section 3.1.2).
+fn skipped_frame() -> Vec<u8> {
+    let mut frame = vec![0x50, 0x2a, 0x4d, 0x18];
+    frame.extend(SKIPPED.to_le_bytes());
+    frame.resize(frame.len() + SKIPPED as usize, 0);
+    frame
+}
+
+/// A writer that counts its bytes.
+struct Counted<W> {
+    inner: W,
+    bytes: u64,
+}
+
+impl<W: Write> Write for Counted<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let count = self.inner.write(bytes)?;
+        self.bytes += count as u64;
+        Ok(count)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.inner.flush()
+    }
 }
 
 /// Unpacks the run of an archive at the path that `place` gives for the run's name, whole or not at all; returns that
@@ -97,9 +137,8 @@ type Unpacked = io::Take<zstd::Decoder<'static, BufReader<File>>>;
 fn open(archive: &Path) -> Result<tar::Archive<Unpacked>, Error> {
     let file = open_input(archive).map_err(Error::reading(archive))?;
     let bytes = file.metadata().map_err(Error::io(archive))?.len();
-    let most = bytes.saturating_mul(MOST_EXPANSION).saturating_add(SMALL);
     let decoder = zstd::Decoder::new(file).map_err(damaged(archive))?;
-    Ok(tar::Archive::new(decoder.take(most)))
+    Ok(tar::Archive::new(decoder.take(most_unpacked(bytes))))
 }
 
 fn damaged(archive: &Path) -> impl Fn(io::Error) -> Error {
@@ -196,13 +235,32 @@ fn write_new(archive: &Path, entry: &mut tar::Entry<Unpacked>, path: &Path) -> R
     sync_file(&file).map_err(&failed)
 }
 
-/// Refuses a folder that is no run, is damaged, or is not trained to its end.
+/// Refuses a folder that is no run, is damaged, is not trained to its end, or cannot be opened, as one without its model.
 fn check_complete(run: &Path) -> Result<(), Error> {
+    check_files(run)?;
+    Run::open(run).map(drop)
+}
+
+/// Refuses a run that is not trained to its end, and one with a damaged file: readers verify some files in part, and
+/// others never.
+fn check_files(run: &Path) -> Result<(), Error> {
     let folder = RunDir::at(run);
     let config = folder.config()?;
     let message = "not trained to its end: only a complete run becomes an archive";
     ensure_run(folder.report()?.is_some(), run, message)?;
-    inner(run, &config)?.iter().try_for_each(|member| check_complete(member))
+    for name in ALL.iter().filter(|name| name.ends_with(".safetensors") && !is_left_out(name)) {
+        let file = run.join(name);
+        if file.exists() {
+            Stored::verify(&file)?;
+        }
+    }
+    inner(run, &config)?.iter().try_for_each(|member| check_files(member))
+}
+
+/// Whether an archive leaves out a file or a folder of this name. A hidden file is one that another process is about to
+/// put into its place.
+fn is_left_out(name: &str) -> bool {
+    name.starts_with('.') || LEFT_OUT.contains(&name)
 }
 
 /// The files of the folder of a run, by their paths in it, in order.
@@ -215,8 +273,7 @@ fn files_of(run: &Path, within: &Path) -> Result<Vec<PathBuf>, Error> {
     let mut files = Vec::new();
     for name in names {
         let text = name.to_string_lossy();
-        // a hidden file is one that another process is about to put into its place
-        if text.starts_with('.') || LEFT_OUT.contains(&&*text) {
+        if is_left_out(&text) {
             continue;
         }
         let path = within.join(&name);
