@@ -154,8 +154,8 @@ impl TrainingConfig {
         self.validate_groups()?;
         self.validate_schedule()?;
         if let Some(every) = self.checkpoint_every {
-            every.validate("training.checkpoint_every", self.epochs)?;
+            every.validate("training.checkpoint_every")?;
         }
-        self.evaluate_every.validate("training.evaluate_every", self.epochs)
+        self.evaluate_every.validate("training.evaluate_every")
     }
 }
