@@ -6,7 +6,7 @@ use dsokr_core::memory::Bytes;
 use crate::error::Error;
 use crate::run::{Member, archive, check_output};
 
-use crate::cli::output::{PROGRAM, print};
+use crate::cli::output::{PROGRAM, print, shell_path};
 
 /// Writes a fine-tuned encoder and its candidates as a folder that the Python libraries transformers
 /// and sentence-transformers load.
@@ -28,8 +28,8 @@ pub struct Arguments {
     /// unpacks. Checkpoints, shards and the folder of the data are left out.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["out", "onnx", "candidates"])]
     archive: Option<PathBuf>,
-    /// Write model.onnx, which maps token ids, weights of n-grams or vectors to coordinates, and a folder inputs with
-    /// the tokenizer or the n-grams.
+    /// Write model.onnx, which maps token ids, weights of n-grams or vectors to coordinates, and to the numbers of a run
+    /// that predicts numbers, and a folder inputs with the tokenizer or the n-grams.
     #[arg(long)]
     onnx: bool,
     /// Write only the candidates, also as vectors of one more dimension whose Euclidean distances to coordinates
@@ -51,7 +51,9 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
         (true, _) => {
             run.export_onnx(out, *candidates)?;
             let scores = if *candidates { " and scores" } else { "" };
-            format!("model.onnx returns coordinates{scores}; files of inputs/ make its inputs;")
+            let has_files = !run.predictor.input_files()?.is_empty();
+            let inputs = if has_files { " files of inputs/ make its inputs;" } else { "" };
+            format!("model.onnx returns coordinates{scores};{inputs}")
         }
         (false, true) => {
             run.export_candidates(out)?;
@@ -76,7 +78,8 @@ fn write_archive(run: &Path, file: &Path) -> Result<(), Error> {
     let bytes = Bytes(file.metadata().map_err(Error::io(file))?.len() as f64);
     let shown = file.display();
     let program = &*PROGRAM;
+    let argument = shell_path(file);
     print(&format!(
-        "{shown}: {bytes}; {program} serve {shown} opens it, {program} fetch model {shown} unpacks it\n"
+        "{shown}: {bytes}; {program} serve {argument} opens it, {program} fetch model {argument} unpacks it\n"
     ))
 }

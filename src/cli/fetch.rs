@@ -165,8 +165,9 @@ fn fetch_model(arguments: &Arguments, archive: &str) -> Result<(), Error> {
     let verified = if arguments.sha256.is_some() { "verified, " } else { "" };
     let shown = run.display();
     let program = &*PROGRAM;
+    let path = output::shell_path(&run);
     print(&format!(
-        "{shown}: {verified}SHA-256 {sha256}\n\nnext:\n  {program} search {shown} \"…\"\n  {program} serve {shown}\n"
+        "{shown}: {verified}SHA-256 {sha256}\n\nnext:\n  {program} search {path} \"…\"\n  {program} serve {path}\n"
     ))
 }
 

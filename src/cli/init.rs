@@ -1,13 +1,13 @@
 use std::path::{Path, PathBuf};
 
 use dsokr_core::Argument;
-use dsokr_core::message::list;
+use dsokr_core::message::{list, shell_word};
 use dsokr_data::cells::{NumberNotation, remarks_on_spellings};
 use dsokr_data::table::all_extensions;
 use serde_json::{Value, json};
 
 use crate::cli::meant::check_table;
-use crate::cli::output::{print, print_json, quoted};
+use crate::cli::output::{print, print_json, quoted, shell_path};
 use crate::error::{Error, ensure};
 use crate::metrics::table::Table;
 use crate::studies::init::{
@@ -170,26 +170,28 @@ fn facts(survey: &Survey, config: &Path) -> Value {
 /// What is known of a table, and how to go on, as text.
 fn summary(table: &Path, survey: &Survey, config: &Path) -> String {
     let name = config.file_stem().unwrap_or_default().to_string_lossy();
-    let table = table.display();
+    let run = shell_word(&format!("runs/{name}"));
     let input = &survey.input;
     let ask = if survey.reads_vectors() {
-        format!("  dsokr predict runs/{name} {table}\n")
+        format!("  dsokr predict {run} {}\n", shell_path(table))
     } else if let Some(example) = &input.short_example {
-        format!("  dsokr search runs/{name} {}\n", quoted(example))
+        format!("  dsokr search {run} {}\n", quoted(example))
     } else if input.kind == ColumnKind::Smiles {
         // the first part of a SMILES is none
         String::new()
     } else {
         let example = shortened(&input.example, LONGEST_EXAMPLE);
-        format!("  dsokr search runs/{name} {}\n", quoted(&example))
+        format!("  dsokr search {run} {}\n", quoted(&example))
     };
-    let config = config.display();
     format!(
-        "{table}: {} rows\n\n{}{}\nwrote {config}: {}\n\nnext:\n  dsokr train {config}\n{ask}",
+        "{}: {} rows\n\n{}{}\nwrote {}: {}\n\nnext:\n  dsokr train {}\n{ask}",
+        table.display(),
         survey.rows,
         columns(survey),
         remarks(survey),
+        config.display(),
         splits(survey),
+        shell_path(config),
     )
 }
 
@@ -266,13 +268,14 @@ fn spectra(arguments: &Arguments, file: &Path) -> Result<(), Error> {
     print(&format!(
         "{}: {} spectra; candidates are {molecules} molecules\n{remarks}\nwrote {} and {}: {training} training, {validation} \
          validation and {test} test spectra; no molecule has spectra in two of them\n\nnext:\n  dsokr train {}\n  dsokr predict \
-         runs/{name} {}/test.mgf\n",
+         {} {}\n",
         file.display(),
         survey.library.len(),
         config.display(),
         SpectraSurvey::folder(&config).display(),
-        config.display(),
-        SpectraSurvey::folder(&config).display(),
+        shell_path(&config),
+        shell_word(&format!("runs/{name}")),
+        shell_path(&SpectraSurvey::folder(&config).join("test.mgf")),
     ))
 }
 

@@ -2,7 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::cli::output::PROGRAM;
+use dsokr_core::message::shell_word;
+
+use crate::cli::output::{PROGRAM, shell_path};
 use crate::error::Error;
 use crate::run::archive::is_archive;
 use dsokr_data::table::TextFormat;
@@ -13,7 +15,7 @@ use dsokr_data::table::TextFormat;
 /// [`Error`] with the command that reads the path.
 pub fn check_configuration(path: &Path) -> Result<(), Error> {
     let program = PROGRAM.as_str();
-    let shown = path.display();
+    let shown = shell_path(path);
     if path.is_dir() {
         let message = format!(
             "a folder; a configuration (.toml) is needed. If it is a run, `{program} evaluate {shown}` and `{program} \
@@ -43,7 +45,7 @@ fn check_run(path: &Path) -> Result<(), Error> {
         return Ok(());
     }
     let program = PROGRAM.as_str();
-    let shown = path.display();
+    let shown = shell_path(path);
     let is_configuration = path.extension().is_some_and(|extension| extension == "toml");
     let message = if is_configuration {
         let name = path.file_stem().unwrap_or_default().to_string_lossy();
@@ -75,7 +77,8 @@ pub fn check_order(run: &Path, text: Option<&str>) -> Result<(), Error> {
         Some(text) if !run.exists() && Path::new(text).join("config.toml").is_file() => {
             let program = PROGRAM.as_str();
             let message = format!(
-                "no run directory; the run comes first: `{program} search {text} {:?}`",
+                "no run directory; the run comes first: `{program} search {} {:?}`",
+                shell_word(text),
                 run.display().to_string()
             );
             Err(Error::run(run, message))
@@ -94,8 +97,8 @@ pub fn check_queries_last(runs: &[PathBuf], queries: &Path) -> Result<(), Error>
             let program = PROGRAM.as_str();
             let message = format!(
                 "no run directory; runs come first: `{program} predict {} {}`",
-                queries.display(),
-                first.display()
+                shell_path(queries),
+                shell_path(first)
             );
             Err(Error::run(first, message))
         }
@@ -109,7 +112,7 @@ pub fn check_queries_last(runs: &[PathBuf], queries: &Path) -> Result<(), Error>
 /// [`Error`] with the command that reads the path.
 pub fn check_table(path: &Path) -> Result<(), Error> {
     let program = PROGRAM.as_str();
-    let shown = path.display();
+    let shown = shell_path(path);
     if path.is_dir() {
         let message = "a folder; a table or a file of mass spectra is needed";
         return Err(Error::run(path, message));

@@ -9,6 +9,7 @@ use std::sync::{LazyLock, OnceLock};
 use std::time::Instant;
 
 use dsokr_core::Argument;
+use dsokr_core::message::shell_word;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::error::Error;
@@ -20,6 +21,11 @@ pub static PROGRAM: LazyLock<String> = LazyLock::new(|| {
     let name = name.unwrap_or("dsokr");
     name.strip_suffix(std::env::consts::EXE_SUFFIX).unwrap_or(name).to_owned()
 });
+
+/// A path as an argument of the commands that are printed.
+pub fn shell_path(path: &Path) -> String {
+    shell_word(&path.display().to_string())
+}
 
 /// Writes a line to standard error, if anybody reads it.
 pub fn print_error(line: fmt::Arguments) {

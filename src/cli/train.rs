@@ -118,14 +118,15 @@ pub fn run(processes: &Processes, arguments: &Arguments) -> Result<(), Error> {
     let advice = if advice.is_empty() { advice } else { format!("\n{advice}") };
     let abilities = config.encoder.abilities();
     let program = &*PROGRAM;
+    let argument = output::shell_path(trained.path());
     let next = match (abilities.reads, &trained.example) {
-        (InputKind::Texts, Some(text)) => format!("{program} search {path} {}", quoted(text)),
+        (InputKind::Texts, Some(text)) => format!("{program} search {argument} {}", quoted(text)),
         (InputKind::Texts, None) if abilities.spectra => {
-            format!("{program} predict {path} FILE.mgf")
+            format!("{program} predict {argument} FILE.mgf")
         }
-        (InputKind::Texts, None) => format!("{program} search {path} \"…\""),
-        (InputKind::Vectors, _) => format!("{program} predict {path} FILE"),
-        (InputKind::Kernels, _) => format!("{program} evaluate {path} --queries FILE"),
+        (InputKind::Texts, None) => format!("{program} search {argument} \"…\""),
+        (InputKind::Vectors, _) => format!("{program} predict {argument} FILE"),
+        (InputKind::Kernels, _) => format!("{program} evaluate {argument} --queries FILE"),
     };
     print(&format!("\n{report}\nrun directory: {path}\ntry: {next}\n{advice}"))
 }

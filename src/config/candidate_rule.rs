@@ -7,6 +7,7 @@ use std::str::FromStr;
 
 use dsokr_core::random::{below, generator};
 use dsokr_core::store::check_inside;
+use dsokr_data::table::open_text;
 use dsokr_data::{DataRoot, Split};
 use dsokr_decode::{Candidates, PerQuery};
 use dsokr_molecule::{ElementCounts, formula};
@@ -22,7 +23,7 @@ use crate::error::{Error, ensure};
 #[derive(Clone, Debug, derive_more::Display, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum CandidateRule {
-    /// A file of lists, which [`PerQuery::read`] reads.
+    /// A file of lists, which [`PerQuery::read`] reads, also with `.gz` behind its name.
     Lists(String),
     /// Molecules whose ion, with the adduct that the spectrum names, has the precursor's m/z within so many millionths of
     /// it; by default the adduct is a proton, `[M+H]+` or `[M-H]-`. All where the adduct is not one that is known.
@@ -188,7 +189,9 @@ impl CandidateRule {
         let lists: Vec<List> = match self {
             Self::All => return Ok(None),
             Self::Lists(file) => {
-                return Ok(Some(PerQuery::read(Path::new(file), names, candidates)?));
+                let path = Path::new(file);
+                let text = open_text(path)?;
+                return Ok(Some(PerQuery::read_from(text, path, names, candidates)?));
             }
             Self::Queries => {
                 let mut list = self.right_outputs(split, candidates)?.concat();

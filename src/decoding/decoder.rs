@@ -198,6 +198,16 @@ pub(crate) struct ExactDecoder<'a> {
     scaling: Option<&'a Scaling>,
 }
 
+/// How predictions become numbers in the units of the data: `z · matrix + means`.
+pub(crate) struct NumberMap {
+    /// The columns of the numbers.
+    pub names: Vec<String>,
+    /// A row for each coordinate and a column for each number, row-major.
+    pub matrix: Vec<f32>,
+    /// The means of the numbers, by which they are standardised; zeros where they are not.
+    pub means: Vec<f32>,
+}
+
 /// What the cells of the column of outputs hold, and how they are written.
 #[derive(Clone, Copy)]
 enum Cells<'a> {
@@ -227,17 +237,46 @@ impl ExactDecoder<'_> {
         }
     }
 
+    /// How predictions of `dim` coordinates become numbers; none where outputs are not numbers.
+    ///
+    /// # Errors
+    /// As [`best`](Self::best).
+    pub fn number_map(&self, dim: usize) -> Result<Option<NumberMap>, Error> {
+        let Cells::Numbers(features) = self.cells else { return Ok(None) };
+        // the best numbers are linear in the prediction: those of each axis are a row of the matrix
+        let mut axes = vec![0.0f32; dim * dim];
+        axes.iter_mut().step_by(dim + 1).for_each(|diagonal| *diagonal = 1.0);
+        let rows = self.decoded(&Queries::new(dim, &axes)?)?;
+        let numbers = rows.first().map_or(0, |row| row.numbers.len());
+        let deviations = self.scaling.map_or_else(|| vec![1.0; numbers], Scaling::deviations);
+        let means = self.scaling.and_then(Scaling::means);
+        let means = means.map_or_else(|| vec![0.0; numbers], <[f64]>::to_vec);
+        let in_their_units = |row: &DecodedOutput| -> Vec<f32> {
+            let pairs = row.numbers.iter().zip(&deviations);
+            pairs.map(|(&number, deviation)| (f64::from(number) * deviation) as f32).collect()
+        };
+        Ok(Some(NumberMap {
+            names: features.column.names().map(str::to_owned).collect(),
+            matrix: rows.iter().flat_map(in_their_units).collect(),
+            means: means.into_iter().map(|mean| mean as f32).collect(),
+        }))
+    }
+
+    /// The best output for each prediction, in the features of the outputs.
+    fn decoded(&self, queries: &Queries) -> Result<Vec<DecodedOutput>, Error> {
+        match self.machine.and_then(|space| space.restored(queries.rows())) {
+            Some((dim, rows)) => Ok(self.search.best(&Queries::new(dim, &rows)?)?),
+            None => Ok(self.search.best(queries)?),
+        }
+    }
+
     /// The best output for each prediction.
     ///
     /// # Errors
     /// Predictions of a different number of coordinates, or whose weights overflow.
     pub fn best(&self, queries: &Queries) -> Result<Vec<PredictedOutput>, Error> {
         let rows = queries.rows().chunks_exact(queries.dim());
-        let restored = self.machine.and_then(|space| space.restored(queries.rows()));
-        let best = match &restored {
-            Some((dim, rows)) => self.search.best(&Queries::new(*dim, rows)?)?,
-            None => self.search.best(queries)?,
-        };
+        let best = self.decoded(queries)?;
         let centre = self.machine.map_or(&[][..], |space| space.centre());
         let output = |(best, z): (DecodedOutput, &[f32])| {
             let centre: f64 = z.iter().zip(centre).map(|(&z, mean)| f64::from(z) * mean).sum();

@@ -80,7 +80,7 @@ impl<'a> Evaluator<'a> {
         let shared = shared_candidates(candidates, config.output.label.as_deref());
         let tables = BTreeMap::clone(&self.problem.tables);
         let measured_on = measured_on(self.reported(), pool, candidates, Some(shared))?;
-        Ok(MeasuredOn { tables, ..measured_on })
+        Ok(MeasuredOn { tables, trained: Some(self.problem.len()), ..measured_on })
     }
 
     /// The per-query candidate lists, for [`with_lists`](Self::with_lists).

@@ -29,7 +29,7 @@ use crate::config::Checked;
 use crate::decoding::evaluator::Evaluator;
 use crate::error::Error;
 use crate::run::Run;
-use crate::run_dir::{Report, RunDir, place_of};
+use crate::run_dir::{Report, RunDir, check_output, place_of};
 
 pub use plan::Plan;
 
@@ -87,9 +87,19 @@ impl<'a> Request<'a> {
     /// `runs/<name>-2`, `-3`, …; to resume, the last one that exists.
     ///
     /// # Errors
-    /// [`Error::RunExists`] for a folder that exists, unless it is to be resumed.
+    /// [`Error::RunExists`] for a folder that exists, unless it is to be resumed; [`dsokr_core::Error::Value`] for a new one in
+    /// the run directory of another run.
     pub fn place(&self) -> Result<PathBuf, Error> {
+        self.check_place()?;
         place_of(&self.config.name, self.out.as_deref(), self.resume)
+    }
+
+    /// Refuses a new run in the run directory of another, whose archive would hold it.
+    fn check_place(&self) -> Result<(), Error> {
+        match &self.out {
+            Some(out) if !out.exists() => check_output("out", out),
+            Some(_) | None => Ok(()),
+        }
     }
 
     /// Runs it; `observer` is called on every event.
@@ -113,6 +123,7 @@ impl<'a> Request<'a> {
         observer: &mut dyn Observer,
     ) -> Result<Trained, Error> {
         check_shared(self.config, processes)?;
+        processes.of_first(|| self.check_place())?;
         match &self.config.ensemble {
             Some(settings) => ensemble::run(self, settings, observer),
             None => fit_one(self, processes, None, observer),

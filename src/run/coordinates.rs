@@ -82,7 +82,9 @@ impl Member {
     ///
     /// `model.onnx` has the output `coordinates`, float32 `[batch, p]`: z, scaled to unit length where the run scales
     /// it. With `scores` it holds the candidates too, and has the output `scores`, `[batch, candidates]`:
-    /// `⟨z, ψ̃(c)⟩ + b(c)`. Weights and products are 32-bit numbers.
+    /// `⟨z, ψ̃(c)⟩ + b(c)`. Where the run predicts numbers without candidates, `decoding.search = "exact"`, it has the
+    /// output `numbers`, `[batch, numbers]`: the predicted numbers in the units of the data, in the order of
+    /// `output.features.column`. Weights and products are 32-bit numbers.
     ///
     /// | encoder | inputs of a batch, padded to one length |
     /// |---|---|
@@ -124,6 +126,14 @@ impl Member {
             let transposed = [("transB", Attribute::Int(1))];
             let all = graph.node("Gemm", &[&z, &points, &constants], &transposed);
             graph.output("scores", &all, &shape(n), "of the rows of candidates.tsv");
+        }
+        let exact = self.decoder().exact()?;
+        if let Some(map) = exact.map(|exact| exact.number_map(p)).transpose()?.flatten() {
+            let count = map.means.len();
+            let matrix = graph.floats(&[p, count], &map.matrix);
+            let means = graph.floats(&[count], &map.means);
+            let numbers = graph.node("Gemm", &[&z, &matrix, &means], &[]);
+            graph.output("numbers", &numbers, &shape(count), &map.names.join(", "));
         }
         let file = graph.file(&[("encoder", toml::to_string(&self.config.encoder)?)])?;
         self.write_export(folder, |here| {

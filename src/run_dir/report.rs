@@ -103,6 +103,9 @@ pub struct MeasuredOn {
     /// Number of pairs of the queries: as many as a query has right outputs.
     #[serde(rename = "measured_pairs", default, skip_serializing_if = "Option::is_none")]
     pub pairs: Option<usize>,
+    /// Number of training pairs of the run.
+    #[serde(rename = "trained_pairs", default, skip_serializing_if = "Option::is_none")]
+    pub trained: Option<usize>,
     /// The tables that the training has learned from, by their names: CRC-32 of the files.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub tables: BTreeMap<String, String>,

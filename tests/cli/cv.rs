@@ -130,7 +130,8 @@ fn cross_validations_on_others_are_not_compared() {
 }
 
 /// Golden: `t = mean(d) / sqrt((1/10 + n2/n1) var(d, ddof=1))` and `scipy.stats.t` of SciPy 1.17.1 with 9 degrees of freedom;
-/// n2/n1 is 1/4, and where 28 pairs train 14/28, as 28/56 where each query has two right outputs.
+/// n2/n1 is 1/4, and where 28 pairs train 14/28, as 28/56 where each query has two right outputs; 14/48 where a seventh of the
+/// other 56 is for validation.
 #[test]
 fn cross_validations_are_compared_by_the_corrected_test() {
     let sandbox = Sandbox::new();
@@ -163,6 +164,8 @@ fn cross_validations_are_compared_by_the_corrected_test() {
         ("few-b", second, &["--set", limit, "--set", weak][..]),
         ("twice-a", first, &twice[..]),
         ("twice-b", second, &weak_twice[..]),
+        ("nested-a", first, &["--nested"][..]),
+        ("nested-b", second, &["--nested", "--set", weak][..]),
     ] {
         let cv = ["cv", "ridge.toml", "--repeats", "2", "--out", name, "--json"];
         let mut found = json(&sandbox.succeed(&[&cv[..], sets].concat()));
@@ -189,12 +192,15 @@ fn cross_validations_are_compared_by_the_corrected_test() {
     near(&difference["p"], 0.028282209620820377);
     near(&difference["p_holm"], 2.0 * 0.028282209620820377);
     assert_eq!(runs[2]["difference"]["p"], 1.0);
-    for pair in [["few-a", "few-b"], ["twice-a", "twice-b"]] {
-        let few = json(&sandbox.succeed(&["compare", pair[0], pair[1], "--json"]));
+    let of_limit = [-0.0037777394690368185, 0.07739253968675383];
+    let of_nested = [0.0023252820769543957, 0.03574378426774997];
+    for (name, [low, p]) in [("few", of_limit), ("twice", of_limit), ("nested", of_nested)] {
+        let [first, second] = ["a", "b"].map(|end| format!("{name}-{end}"));
+        let few = json(&sandbox.succeed(&["compare", &first, &second, "--json"]));
         let metrics = few["metrics"].as_array().unwrap();
         let runs = &metrics.iter().find(|metric| metric["metric"] == "mrr").unwrap()["runs"];
-        near(&runs[1]["difference"]["ci95"][0], -0.0037777394690368185);
-        near(&runs[1]["difference"]["p"], 0.07739253968675383);
+        near(&runs[1]["difference"]["ci95"][0], low);
+        near(&runs[1]["difference"]["p"], p);
     }
     let says = ["few-b/sweep.json", "28 training pairs (data.limit)", "all training pairs"];
     sandbox.fail(&["compare", "a", "few-b"], 2, &says);

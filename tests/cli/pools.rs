@@ -1,5 +1,10 @@
 //! Evaluations among the candidates of the queries, and among candidates that are drawn.
 
+use std::fs::File;
+use std::io::Write;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use serde_json::{Value, json};
 
 use crate::label_outputs::{self, LABELS};
@@ -25,9 +30,15 @@ fn the_candidates_of_the_queries_are_those_of_a_file_that_lists_them() {
     let ids: Vec<&str> =
         table.lines().skip(1).map(|line| line.split_once('\t').unwrap().0).collect();
     let lines = ids.iter().map(|id| json!({"query": id, "candidates": ids}).to_string());
-    sandbox.write("lists.jsonl", &lines.collect::<Vec<_>>().join("\n"));
+    let lines = lines.collect::<Vec<_>>().join("\n");
+    sandbox.write("lists.jsonl", &lines);
     let listed = evaluate(&sandbox, &["--candidates", "lists.jsonl"]);
     assert_eq!(evaluate(&sandbox, &["--candidates", "queries"]), listed);
+    let packed = File::create(sandbox.path("lists.jsonl.gz")).unwrap();
+    let mut packed = GzEncoder::new(packed, Compression::fast());
+    packed.write_all(lines.as_bytes()).unwrap();
+    packed.finish().unwrap();
+    assert_eq!(evaluate(&sandbox, &["--candidates", "lists.jsonl.gz"]), listed);
     assert_eq!(number(&listed, "candidates"), QUERIES);
     // in the configuration too
     let trained = sandbox.train("small.toml", &["evaluation.candidates=queries"]);

@@ -183,6 +183,17 @@ fn a_link_that_leads_nowhere_is_no_place_for_a_run() {
     sandbox.succeed(&["train", "small.toml", "--out", "run/inside"]);
 }
 
+/// The archive of a run would hold the runs in it.
+#[test]
+fn no_run_is_trained_in_another() {
+    let sandbox = Sandbox::new();
+    sandbox.succeed(&["train", "small.toml", "--out", "run"]);
+    let inside = ["train", "small.toml", "--out", "run/inside"];
+    sandbox.fail(&inside, 2, &["--out = run/inside", "a path outside of", "a run directory"]);
+    assert!(!sandbox.path("run/inside").exists());
+    sandbox.succeed(&["train", "small.toml", "--out", "run", "--resume"]);
+}
+
 /// Makes a named pipe.
 fn pipe(path: &Path) {
     let made = Command::new("mkfifo").arg(path).status().unwrap();

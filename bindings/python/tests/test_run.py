@@ -276,7 +276,7 @@ def test_results_equal_the_commands(model, config, folder):
     )
     volatile = {
         *("date", "version", "fingerprint", "seed"),
-        *("measured_on", "right_outputs", "ranked_among", "measured_pairs", "tables"),
+        *("measured_on", "right_outputs", "ranked_among", "measured_pairs", "trained_pairs", "tables"),
     }
     assert trained == {name: value for name, value in model.metrics.items() if name not in volatile}
     theirs = dsokr.Model.load(folder / "command")
@@ -396,6 +396,74 @@ metric = "pinball"
     model = dsokr.train(config, out=tmp_path / "run", data=tmp_path / "data")
     found = model.evaluate("validation")
     assert found.chance["numbers"] and "pinball" in str(found) and "MRR" not in str(found)
+
+
+def test_an_onnx_file_returns_the_numbers_that_the_run_predicts(tmp_path):
+    onnxruntime = pytest.importorskip("onnxruntime")
+    text = pytest.importorskip("sklearn.feature_extraction.text")
+    program = os.environ.get("DSOKR")
+    if not program:
+        pytest.skip("the environment variable DSOKR does not name the command")
+    draw = np.random.default_rng(0)
+    words = ["old", "new", "small", "big", "hot", "blue"]
+    texts = [" ".join(draw.choice(words, 3, replace=False)) for _ in range(90)]
+    weights = {word: at + 1 for at, word in enumerate(words)}
+    values = [sum(weights[word] for word in line.split()) for line in texts]
+    rows = [f"r{at}\t{line}\t{values[at] - 8}\t{1000 - 7 * values[at]}" for at, line in enumerate(texts)]
+    (tmp_path / "numbers.tsv").write_text("\n".join(["id\ttext\tfirst\tsecond", *rows]) + "\n")
+    (tmp_path / "numbers.toml").write_text(
+        """
+[data]
+source = "pool"
+folder = "./"
+file = "numbers.tsv"
+inputs = { column = "text" }
+splits = { validation = 10, test = 10, group = "repeats" }
+
+[output]
+features = { kind = "numbers", column = ["first", "second"] }
+kernel = { name = "linear" }
+scaling = "standard"
+
+[sketch]
+full = true
+
+[encoder]
+kind = "ngram-bag"
+hidden = [8]
+ngrams = [{ kind = "words", min = 1, max = 1 }]
+
+[training]
+epochs = 20
+batch = 16
+learning_rate = 0.02
+
+[decoding]
+search = "exact"
+
+[evaluation]
+metric = "r2"
+"""
+    )
+    (tmp_path / "texts.txt").write_text("\n".join(texts) + "\n")
+
+    def run(*arguments):
+        found = subprocess.run([program, "--quiet", *arguments], cwd=tmp_path, capture_output=True, text=True)
+        assert found.returncode == 0, found.stderr
+        return found.stdout
+
+    run("train", "numbers.toml", "--out", "run")
+    run("export", "run", "--onnx", "--out", "exported")
+    predicted = [json.loads(line) for line in run("predict", "run", "texts.txt", "--format", "jsonl").splitlines()]
+    predicted = np.array([[float(number) for number in line["exact"]["label"].split()] for line in predicted])
+    (block,) = json.loads((tmp_path / "exported/inputs/ngrams.json").read_text())["blocks"]
+    weighted = text.TfidfVectorizer(vocabulary=block["terms"], sublinear_tf=True)
+    weighted.idf_ = np.array(block["idf"])
+    values = weighted.transform(texts).toarray().astype(np.float32)
+    columns = np.tile(np.arange(values.shape[1]), (len(texts), 1))
+    session = onnxruntime.InferenceSession(tmp_path / "exported/model.onnx")
+    (numbers,) = session.run(["numbers"], {"columns": columns, "values": values})
+    np.testing.assert_allclose(numbers, predicted, rtol=1e-6, atol=1e-4)
 
 
 def test_the_directory_of_an_ensemble(folder, config):

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fmt::{self, Arguments, Formatter};
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
 use std::mem::replace;
 use std::path::Path;
 use std::str::FromStr;
@@ -248,12 +248,26 @@ impl PerQuery {
     /// [`Error::File`] for a file that cannot be read, a line that is not such an object, a list that is empty or
     /// names an unknown candidate or one twice, a second list of a query, and a query without a list.
     pub fn read(path: &Path, queries: &[String], candidates: &Candidates) -> Result<Self, Error> {
+        let file = open_input(path).map_err(|error| Error::file(path, error))?;
+        Self::read_from(file, path, queries, candidates)
+    }
+
+    /// Reads the lists like [`PerQuery::read`] from the text of the file at `path`, which errors name.
+    ///
+    /// # Errors
+    /// The errors of [`PerQuery::read`].
+    pub fn read_from(
+        text: impl Read,
+        path: &Path,
+        queries: &[String],
+        candidates: &Candidates,
+    ) -> Result<Self, Error> {
         let wanted: HashSet<&str> = queries.iter().map(String::as_str).collect();
         let mut lists: HashMap<String, (usize, Vec<u32>)> = HashMap::new();
         // the last line that each candidate was in
         let mut seen = vec![0; candidates.len()];
         let failed = |e: std::io::Error| Error::file(path, e);
-        let lines = BufReader::new(open_input(path).map_err(failed)?).split(b'\n');
+        let lines = BufReader::new(text).split(b'\n');
         for (line, bytes) in (1..).zip(lines) {
             let bytes = bytes.map_err(failed)?;
             let mark = if line == 1 { BYTE_ORDER_MARK } else { &[] };

@@ -4,7 +4,7 @@ use std::io::{BufReader, Read, Write};
 use std::path::Path;
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use dsokr_core::Argument;
 use dsokr_core::store::sync_file;
@@ -21,6 +21,9 @@ use crate::table::RemoteFile;
 /// New bytes after which a download is tried again as often as at first.
 const LITTLE: u64 = 1 << 16;
 
+/// The longest time that a server may ask to wait before a new try.
+const LONGEST_WAIT: Duration = Duration::from_secs(300);
+
 /// How files are downloaded.
 #[derive(Clone, Debug, smart_default::SmartDefault)]
 pub struct Network {
@@ -30,7 +33,7 @@ pub struct Network {
     /// How often a download is tried again that brings nothing new, or fewer than 64 KiB.
     #[default(4)]
     pub retries: u32,
-    /// The time before a new try; it grows with each one that brings nothing new.
+    /// The time before a new try; it grows with each one that brings nothing new, and is at least what the server asks for.
     #[default(Duration::from_secs(1))]
     pub pause: Duration,
     /// A token that requests to one server carry.
@@ -63,6 +66,19 @@ impl Token {
 impl fmt::Debug for Token {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         write!(f, "a token for {}", self.server)
+    }
+}
+
+/// Why a request did not bring the rest of a file, where a further one may.
+struct Unfinished {
+    message: String,
+    /// The time that the server asks to wait.
+    after: Option<Duration>,
+}
+
+impl From<String> for Unfinished {
+    fn from(message: String) -> Self {
+        Self { message, after: None }
     }
 }
 
@@ -103,12 +119,54 @@ impl Network {
         }
     }
 
-    /// Returns the status and the headers of the answer at `url`, without following redirects.
+    /// Returns the status and the headers of the answer at `url`, without following redirects. A server that has no time is
+    /// asked again; one that cannot be reached is not, since without network a cache may do.
     pub(crate) fn head(&self, url: &str) -> Result<(StatusCode, HeaderMap), Error> {
-        let request = self.with_token(url, self.agent(0).head(url));
-        let answer = request.call().map_err(|e| Error::download(url, e.to_string()))?;
-        let (parts, _) = answer.into_parts();
-        Ok((parts.status, parts.headers))
+        let mut tries = 0;
+        loop {
+            let request = self.with_token(url, self.agent(0).head(url));
+            let answer = request.call().map_err(|e| Error::download(url, e.to_string()))?;
+            let (parts, _) = answer.into_parts();
+            if !passes(parts.status) {
+                return Ok((parts.status, parts.headers));
+            }
+            tries += 1;
+            let message = format!("the server answers {}", parts.status);
+            if tries > self.retries {
+                let message = format!("{message}; {tries} tries brought no other answer");
+                return Err(Error::download(url, message));
+            }
+            self.wait(url, &message, retry_after(&parts.headers), tries)?;
+        }
+    }
+
+    /// Waits before a new try, longer after each one in vain, and at least as long as the server has asked for.
+    ///
+    /// # Errors
+    /// [`Error::Download`] at once where the server asks for more than [`LONGEST_WAIT`].
+    fn wait(
+        &self,
+        url: &str,
+        message: &str,
+        after: Option<Duration>,
+        tries: u32,
+    ) -> Result<(), Error> {
+        let usual = self.pause * tries;
+        let Some(after) = after else {
+            tracing::warn!("{url}: {message}; it is tried again");
+            thread::sleep(usual);
+            return Ok(());
+        };
+        let seconds = after.as_secs_f64().ceil();
+        if after > LONGEST_WAIT {
+            let message = format!("{message}, and is to be asked again in {seconds} seconds");
+            return Err(Error::download(url, message));
+        }
+        tracing::warn!(
+            "{url}: {message}; it is tried again in {seconds} seconds, as the server asks"
+        );
+        thread::sleep(usual.max(after));
+        Ok(())
     }
 
     /// Downloads a file to `path`, checks it and returns its SHA-256. A part that an earlier call has left of the same
@@ -136,7 +194,7 @@ impl Network {
         let part = PartialDownload::beside(path, file);
         let mut idle = 0;
         let mut reached = part.len();
-        while let Some(message) = self.request(&part, part.len(), progress)? {
+        while let Some(Unfinished { message, after }) = self.request(&part, part.len(), progress)? {
             // parts that shrink and grow again bring nothing new
             idle += 1;
             if part.len() >= reached + LITTLE {
@@ -146,8 +204,7 @@ impl Network {
                 let message = format!("{message}; {idle} tries brought nothing new, or too little");
                 return Err(Error::download(&file.url, message));
             }
-            tracing::warn!("{}: {message}; it is tried again", file.url);
-            thread::sleep(self.pause * idle.max(1));
+            self.wait(&file.url, &message, after, idle.max(1))?;
         }
         let sha256 = check(file, &part.file, &file.url).inspect_err(|_| part.remove())?;
         part.finish(path)?;
@@ -161,7 +218,7 @@ impl Network {
         part: &PartialDownload,
         have: u64,
         progress: &mut dyn FnMut(Progress),
-    ) -> Result<Option<String>, Error> {
+    ) -> Result<Option<Unfinished>, Error> {
         let url = &part.remote.url;
         let request = self.with_token(url, self.agent(10).get(url));
         let mut request = request.header("Accept-Encoding", "identity");
@@ -175,7 +232,7 @@ impl Network {
             Err(error @ (ureq::Error::TooManyRedirects | ureq::Error::BadUri(_))) => {
                 return Err(Error::download(url, error.to_string()));
             }
-            Err(error) => return Ok(Some(error.to_string())),
+            Err(error) => return Ok(Some(error.to_string().into())),
         };
         let status = answer.status();
         let headers = answer.headers();
@@ -188,15 +245,13 @@ impl Network {
             (StatusCode::PARTIAL_CONTENT, Some((end, total))) => (have, Some(end), total),
             (StatusCode::PARTIAL_CONTENT | StatusCode::RANGE_NOT_SATISFIABLE, _) => {
                 part.remove();
-                return Ok(Some(format!(
-                    "{status}, not the bytes from {have} on of the same version"
-                )));
+                let message = format!("{status}, not the bytes from {have} on of the same version");
+                return Ok(Some(message.into()));
             }
             _ => {
-                let passes = [StatusCode::TOO_MANY_REQUESTS, StatusCode::REQUEST_TIMEOUT];
                 let message = format!("the server answers {status}");
-                return if passes.contains(&status) || status.is_server_error() {
-                    Ok(Some(message))
+                return if passes(status) {
+                    Ok(Some(Unfinished { message, after: retry_after(headers) }))
                 } else {
                     Err(Error::download(url, message))
                 };
@@ -213,11 +268,11 @@ impl Network {
         if start == 0 {
             part.begin(headers, total)?;
         }
-        self.receive(part, (start, end, total), answer, progress)
+        Ok(self.receive(part, (start, end, total), answer, progress)?.map(Unfinished::from))
     }
 
-    /// Writes the bytes of an answer behind the first `start` ones, up to `end` of `total`; returns what
-    /// [`request`](Self::request) does.
+    /// Writes the bytes of an answer behind the first `start` ones, up to `end` of `total`; returns none once the file is
+    /// whole, else why a further request may bring the rest.
     fn receive(
         &self,
         part: &PartialDownload,
@@ -278,6 +333,23 @@ impl Network {
         let short = total.filter(|&total| bytes < total);
         Ok(short.map(|total| format!("cut off after {bytes} of {total} bytes")))
     }
+}
+
+/// Returns whether a later answer may be a different one.
+fn passes(status: StatusCode) -> bool {
+    let passing = [StatusCode::TOO_MANY_REQUESTS, StatusCode::REQUEST_TIMEOUT];
+    passing.contains(&status) || status.is_server_error()
+}
+
+/// Returns how long the server asks to wait before a new try, in seconds or by a date (`Retry-After`).
+fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+    let value = text(headers, "retry-after")?;
+    let value = value.trim();
+    if let Ok(seconds) = value.parse::<u64>() {
+        return Some(Duration::from_secs(seconds));
+    }
+    let date = httpdate::parse_http_date(value).ok()?;
+    date.duration_since(SystemTime::now()).ok()
 }
 
 /// Returns the coding of an answer, if its bytes differ from the bytes of the file.

@@ -85,6 +85,7 @@ pub(crate) fn measured_on(
             Pool::Shared => shared,
         },
         pairs: Some(split.ids.len() + split.further.iter().map(Vec::len).sum::<usize>()),
+        trained: None,
         tables: BTreeMap::new(),
     })
 }

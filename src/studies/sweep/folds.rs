@@ -139,27 +139,33 @@ impl Folds {
         Ok((Self { fold: settings, runs }, config))
     }
 
-    /// The mean number of pairs of a part to that of the pairs that its run is trained on, which `limit` may make fewer than
-    /// those of the other parts.
+    /// The mean number of pairs of a part to that of the pairs that its run is trained on, which `limit` and a validation split
+    /// within the other parts make fewer than those of these parts.
     ///
     /// # Errors
-    /// Runs that are gone, or of earlier versions, of which the number of pairs is not known.
+    /// Runs that are gone, or of earlier versions, of which these numbers are not known.
     fn ratio(&self, limit: Option<usize>, path: &Path) -> Result<f64, Error> {
-        let Some(limit) = limit else { return Ok(1.0 / (self.fold.count as f64 - 1.0)) };
+        let reason = match (limit, self.fold.nested) {
+            (None, false) => return Ok(1.0 / (self.fold.count as f64 - 1.0)),
+            (Some(_), _) => "data.limit is given",
+            (None, true) => "the parts are nested",
+        };
         let mut held = 0;
+        let mut trained = 0;
         for (setting, Part { measured, .. }) in &self.runs {
             let part = setting.join(":");
             let refused = |what: &str| {
                 let message = format!(
-                    "the run of part {part} {what} how many pairs are held out: train it again, since data.limit is given"
+                    "the run of part {part} {what} how many pairs it is trained and measured on: train it again, since {reason}"
                 );
                 Error::run(path.join(TABLE), message)
             };
             let run = measured.as_ref().ok_or_else(|| refused("is gone, which says"))?;
             let earlier = "is of an earlier version, which does not say";
             held += run.pairs.ok_or_else(|| refused(earlier))?;
+            trained += run.trained.or(limit).ok_or_else(|| refused(earlier))?;
         }
-        Ok(held as f64 / self.runs.len() as f64 / limit as f64)
+        Ok(held as f64 / trained as f64)
     }
 
     /// Refuses a cross-validation with a part that is known to be measured on others than the same part of `before`.
@@ -183,7 +189,7 @@ impl Folds {
 /// With J parts in all, d_j the difference on part j, d̄ its mean and s² its sample variance,
 /// `t = d̄ / √((1/J + n₂/n₁) s²)` has about a t-distribution with J − 1 degrees of freedom where there is no difference
 /// (Nadeau and Bengio 2003, section 5; Bouckaert and Frank 2004 for repeats). n₂/n₁ is the number of pairs of a part to
-/// those of the others, 1/(k − 1), or to `data.limit`. The training pairs of parts overlap, so their metrics are correlated,
+/// those that its run is trained on: 1/(k − 1), or more with `data.limit` or nested parts. The training pairs of parts overlap, so their metrics are correlated,
 /// and the uncorrected test, whose factor is 1/J, finds differences that are not there. Intervals are
 /// `d̄ ± t₀.₉₇₅ √((1/J + n₂/n₁) s²)`; the interval of a metric has the mean and the variance of the metric itself.
 ///

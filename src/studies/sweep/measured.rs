@@ -23,6 +23,8 @@ pub(super) struct MeasuredRun {
     pub path: PathBuf,
     /// Number of pairs that it is measured on; none of a run of an earlier version that does not say it.
     pub pairs: Option<usize>,
+    /// Number of pairs that it is trained on, likewise.
+    pub trained: Option<usize>,
     /// Whether its metrics, or the one that chooses, are of ranks among the candidates.
     is_ranked: bool,
     config: Checked,
@@ -52,6 +54,7 @@ impl MeasuredRun {
             pairs: measured_on
                 .pairs
                 .or_else(|| has_pairs_as_queries.then_some(report.metrics.ranks.queries)),
+            trained: measured_on.trained,
             is_ranked: report.metrics.has_ranks() || config.evaluation.metric.is_of_ranks(),
             config: config.clone(),
             measured_on,

@@ -3,7 +3,7 @@
 use std::fs;
 use std::net::TcpListener;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
@@ -53,6 +53,32 @@ fn a_later_call_goes_on_and_a_changed_file_begins_anew() {
     assert_eq!(found["files"][0]["verified"], false);
     assert!(fs::read(sandbox.path("root/own/data.bin")).unwrap() == expected);
     assert_eq!(server.asked().last().unwrap(), "GET /a bytes=100000-");
+}
+
+#[test]
+fn a_server_is_asked_again_when_it_wants_to_be() {
+    let sandbox = Sandbox::new();
+    let server = Server::new(|asked, before, stream| {
+        let after = match asked.path.as_str() {
+            "/busy" if before == 0 => "2",
+            "/long" => "3600",
+            "/date" => "Fri, 31 Dec 2100 23:59:59 GMT",
+            _ => return send_part(stream, asked, "\"v1\"", &body(), usize::MAX),
+        };
+        let headers = format!("Retry-After: {after}\r\nContent-Length: 0\r\n");
+        send(stream, "429 Too Many Requests", &headers, b"");
+    });
+    // earlier tries would prolong the time for which it is busy
+    for path in ["/long", "/date"] {
+        table(&sandbox, &server.address, path, PLAIN);
+        fails(&sandbox, &[path, "429 Too Many Requests, and is to be asked again in "]);
+    }
+    assert_eq!(server.asked(), ["GET /long", "GET /date"]);
+    table(&sandbox, &server.address, "/busy", PLAIN);
+    let begun = Instant::now();
+    fetched(&sandbox);
+    assert!(begun.elapsed() >= Duration::from_secs(2), "{:?}", begun.elapsed());
+    assert_eq!(server.asked()[2..], ["GET /busy", "GET /busy"]);
 }
 
 #[test]

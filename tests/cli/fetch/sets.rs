@@ -411,6 +411,25 @@ fn weights_in_shards_come_from_the_hub() {
     assert!(errors.contains(&format!("the model does not have {shard}")), "{errors}");
 }
 
+#[test]
+fn a_hub_that_has_no_time_is_asked_again() {
+    let sandbox = Sandbox::new();
+    crate::pretrained::model(&sandbox);
+    let model = sandbox.path("model");
+    let server = Server::new(move |asked, before, stream| {
+        if asked.path.ends_with("/config.json") && asked.method == "HEAD" && before == 0 {
+            let headers = "Retry-After: 2\r\nContent-Length: 0\r\n";
+            return send(stream, "429 Too Many Requests", headers, b"");
+        }
+        send_of_folder(stream, asked, "busy", &model);
+    });
+    let (code, _, errors) = train(&sandbox, &server.address, "hub:owner/busy", "a");
+    assert_eq!(code, Some(0), "{errors}");
+    assert!(errors.contains("429 Too Many Requests; it is tried again in 2 seconds"), "{errors}");
+    let request = "HEAD /owner/busy/resolve/main/config.json";
+    assert_eq!(server.asked()[..2], [request, request]);
+}
+
 /// Two trainings that begin at the same moment download each file once: one of them waits.
 #[test]
 fn two_trainings_download_a_model_of_the_hub_once() {

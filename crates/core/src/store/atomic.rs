@@ -19,7 +19,7 @@ use crate::error::Error;
 /// buffered (1 MiB); readers of the old file keep reading the old content. A process that is killed
 /// meanwhile leaves the temporary file; the next write of `path` removes it, as does [`remove_partial`]. One that is
 /// asked to end removes it by [`end_writing`](super::end_writing). Where `path` is a link, all this holds for the file that
-/// it leads to.
+/// it leads to. On Unix others may do no more with a file than with the one that it replaces.
 ///
 /// # Errors
 /// [`Error::File`] where `path` is a folder, a named pipe, a device or a socket, whose place the file would take, or a
@@ -69,9 +69,11 @@ pub(super) fn prepare_with<E: From<Error>>(
     let destination = destination(path)?;
     remove_abandoned(&destination);
     let prefix = prefix(&destination).map_err(io)?;
+    let replaced = mode(&destination);
     let make = || -> io::Result<NamedTempFile> {
         loop {
-            let temporary = builder(&prefix, 0o666).tempfile_in(folder_of(&destination))?;
+            let temporary =
+                builder(&prefix, replaced.unwrap_or(0o666)).tempfile_in(folder_of(&destination))?;
             if holds(temporary.as_file(), temporary.path()) {
                 return Ok(temporary);
             }
@@ -292,6 +294,21 @@ fn builder(prefix: &OsStr, mode: u32) -> Builder<'_, 'static> {
     #[cfg(not(unix))]
     let _ = mode;
     builder
+}
+
+/// Returns the permissions of a file that replaces the one at `path`, if there is one: what others may not read they may not
+/// read when it is replaced. The owner reads and writes it, as a later call removes what a killed one left.
+#[cfg(unix)]
+fn mode(path: &Path) -> Option<u32> {
+    use std::os::unix::fs::PermissionsExt;
+    let mode = fs::metadata(path).ok()?.permissions().mode();
+    Some((mode & 0o777) | 0o600)
+}
+
+/// Returns none: files have no such permissions.
+#[cfg(not(unix))]
+fn mode(_: &Path) -> Option<u32> {
+    None
 }
 
 /// Locks a new temporary file or folder for as long as `file` is open, so that no process takes it for an

@@ -360,6 +360,10 @@ fn files_have_ordinary_permissions() {
     std::fs::write(&ordinary, b"x").unwrap();
     let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode();
     assert_eq!(mode(&ours), mode(&ordinary));
+    // a new version is as private as the one that it replaces
+    std::fs::set_permissions(&ours, std::fs::Permissions::from_mode(0o600)).unwrap();
+    store::write_atomically(&ours, |file| file.write_all(b"y")).unwrap();
+    assert_eq!((mode(&ours) & 0o777, std::fs::read(&ours).unwrap()), (0o600, b"y".to_vec()));
 }
 
 proptest! {

@@ -27,6 +27,9 @@ fn ngrams_of_each_kind() {
     for (kind, min, max, text, expected) in [
         // words have two characters and join with a space
         (Words, 1, 2, "a methyl-ester of 5 acids", &acids[..]),
+        // vowel signs and letters in circles are letters, and a virama is not: `[\p{Alphabetic}\p{N}_]{2,}` in book/src/export.md
+        (Words, 1, 1, "हिन्दी पानी", &["दी", "पानी", "हिन"]),
+        (Words, 1, 1, "ดีมาก ⓐbc", &["ดีมาก", "ⓐbc"]),
         // characters stay within padded words; a short word counts once
         (Characters, 3, 5, "an é", &[" an", " an ", " é ", "an "]),
         (Characters, 5, 7, "an é", &[" an ", " é "]),

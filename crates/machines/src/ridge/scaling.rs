@@ -138,6 +138,11 @@ impl Scaling {
         self.centre.as_deref()
     }
 
+    /// Returns s, by which each column is divided: its standard deviation.
+    pub fn deviations(&self) -> Vec<f64> {
+        self.scale.iter().map(|&scale| 1.0 / f64::from(scale)).collect()
+    }
+
     /// Returns a standardised row as it was before.
     pub fn restore(&self, row: &[f32]) -> Vec<f32> {
         let value = |(column, &value): (usize, &f32)| {

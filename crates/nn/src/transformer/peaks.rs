@@ -149,18 +149,21 @@ impl Encoder for PeakTransformer {
 
     fn onnx(&self, graph: &mut Graph) -> Option<Value> {
         let shape = ["batch", "length"].map(Dimension::Any);
-        let doc = "m/z of the precursor, then of the peaks, by decreasing intensity";
-        let mz = graph.input("mz", Type::Double, &shape, doc);
+        let most = self.max_peaks;
+        let doc = format!(
+            "m/z of the precursor, then of the peaks, by decreasing intensity, at most {most}"
+        );
+        let mz = graph.input("mz", Type::Double, &shape, &doc);
         let doc = "each peak's as a share of the largest, behind a number for the precursor that is not read";
         let intensity = graph.input("intensity", Type::Float, &shape, doc);
-        let axes: [Value; 5] = std::array::from_fn(|axis| graph.ints(&[axis as i64]));
+        let [axis_0, axis_1, axis_2, axis_4] = [0, 1, 2, 4].map(|axis| graph.ints(&[axis]));
         let along = |axis| [("axis", Attribute::Int(axis))];
 
-        let precursor = graph.node("Gather", &[&mz, &axes[0]], &along(1));
+        let precursor = graph.node("Gather", &[&mz, &axis_0], &along(1));
         let loss = graph.node("Sub", &[&precursor, &mz], &[]);
-        let masses = [&mz, &loss].map(|mass| graph.node("Unsqueeze", &[mass, &axes[2]], &[]));
+        let masses = [&mz, &loss].map(|mass| graph.node("Unsqueeze", &[mass, &axis_2], &[]));
         let masses = graph.node("Concat", &masses.each_ref(), &along(2));
-        let masses = graph.node("Unsqueeze", &[&masses, &axes[2]], &[]);
+        let masses = graph.node("Unsqueeze", &[&masses, &axis_2], &[]);
         let each: Vec<f64> = self.each_wavelength().collect();
         let each = graph.doubles(&[each.len(), 1], &each);
         let turns = graph.node("Div", &[&masses, &each], &[]);
@@ -172,7 +175,7 @@ impl Encoder for PeakTransformer {
         let angles = graph.node("Mul", &[&turns, &tau], &[]);
         let waves = ["Sin", "Cos"].map(|kind| {
             let wave = graph.node(kind, &[&angles], &[]);
-            graph.node("Unsqueeze", &[&wave, &axes[4]], &[])
+            graph.node("Unsqueeze", &[&wave, &axis_4], &[])
         });
         let waves = graph.node("Concat", &waves.each_ref(), &along(4));
         let flat = graph.ints(&[0, 0, 4 * self.wavelengths as i64]);
@@ -183,14 +186,14 @@ impl Encoder for PeakTransformer {
         let zeros = graph.node("ConstantOfShape", &[&shape], &[]);
         let one = graph.floats(&[], &[1.0]);
         let [begin, second, end] = [0, 1, i64::MAX].map(|place| graph.ints(&[place]));
-        let column = graph.node("Slice", &[&zeros, &begin, &second, &axes[1]], &[]);
+        let column = graph.node("Slice", &[&zeros, &begin, &second, &axis_1], &[]);
         let column = graph.node("Add", &[&column, &one], &[]);
-        let rest = graph.node("Slice", &[&zeros, &second, &end, &axes[1]], &[]);
+        let rest = graph.node("Slice", &[&zeros, &second, &end, &axis_1], &[]);
         let first = graph.node("Concat", &[&column, &rest], &along(1));
         let peaks = graph.node("Sub", &[&one, &first], &[]);
         let intensity = graph.node("Mul", &[&intensity, &peaks], &[]);
         let root = graph.node("Sqrt", &[&intensity], &[]);
-        let last = [root, first].map(|column| graph.node("Unsqueeze", &[&column, &axes[2]], &[]));
+        let last = [root, first].map(|column| graph.node("Unsqueeze", &[&column, &axis_2], &[]));
         let features = graph.node("Concat", &[&waves, &last[0], &last[1]], &along(2));
         let Transformer { body, head, readout, .. } = &self.inner;
         let tokens = graph.linear(&features, &body.tokens, None);

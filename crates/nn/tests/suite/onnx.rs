@@ -44,7 +44,8 @@ fn ints(fields: &[Field], number: u64) -> Vec<u64> {
     fields.iter().filter(|field| field.0 == number).map(|field| field.1.unwrap()).collect()
 }
 
-/// Asserts that each operator reads what was there before it, and that every parameter of the encoder is in the file.
+/// Asserts that each operator reads what was there before it, that every parameter of the encoder is in the file, and that
+/// every tensor of the file is read: onnxruntime warns of others.
 fn is_whole<E: Encoder>((encoder, inputs): (E, Vec<E::Input>), names: &[&str]) {
     assert!(!inputs.is_empty());
     let mut graph = Graph::default();
@@ -74,9 +75,14 @@ fn is_whole<E: Encoder>((encoder, inputs): (E, Vec<E::Input>), names: &[&str]) {
     assert_eq!(inputs, names.iter().map(|name| name.as_bytes()).collect::<Vec<_>>());
     let mut defined: BTreeSet<&[u8]> =
         inputs.into_iter().chain(tensors.iter().map(|tensor| tensor.2)).collect();
+    let mut read: BTreeSet<&[u8]> = BTreeSet::new();
     for node in messages(&graph, 1).into_iter().map(fields) {
         assert!(messages(&node, 1).iter().all(|input| defined.contains(input)));
         assert!(defined.insert(messages(&node, 2)[0]));
+        read.extend(messages(&node, 1));
+    }
+    for tensor in &tensors {
+        assert!(read.contains(&tensor.2), "{}", String::from_utf8_lossy(tensor.2));
     }
     assert!(defined.contains(&b"coordinates"[..]));
 
