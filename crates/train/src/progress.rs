@@ -14,8 +14,9 @@ use crate::loss::{StepNumber, bounded};
 use crate::optimizer::Update;
 use crate::task::{Best, Event, Observer, Outcome, Task};
 
-/// The message for a loss, or a norm of its gradient, that is infinite or NaN.
+/// The message for a loss that is infinite or NaN.
 pub(crate) const LOSS: &str = "the loss is not finite";
+/// The message for a gradient whose norm is infinite or NaN, of a loss that is finite.
 pub(crate) const GRADIENT: &str = "the gradient of the loss is not finite";
 
 /// The most steps whose loss is logged, evenly spaced.
