@@ -69,7 +69,7 @@ def test_no_batch_has_one_pair(tmp_path):
     def normalised(p):
         return torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.BatchNorm1d(8), torch.nn.ReLU(), torch.nn.Linear(8, p))
 
-    for n in range(8, 14):
+    for n in range(10, 16):
         changes = {"training.epochs": 2, "training.batch": 4}
         model = dsokr.fit(X[:n], X[:n, :2] + 0.1, tmp_path / str(n), encoder=normalised, progress=False, set=changes)
         assert model.encode(X[:n]).shape[0] == n
