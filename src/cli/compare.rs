@@ -17,7 +17,8 @@ use crate::studies::sweep::{Sweep, compare_folds};
 /// the first run.
 ///
 /// Where nothing else is said, the first run's configuration says which queries they are and which candidates each has.
-/// Intervals and two-sided p-values are from a paired bootstrap over queries; Holm's correction is
+/// Intervals are from a paired bootstrap over queries, or over the groups of data.splits.group; two-sided p-values
+/// are from the signs of the differences of queries where a metric is their mean, else from the bootstrap. Holm's correction is
 /// over the runs of each metric. A directory of an ensemble counts as one run. Folders of cross-validations (dsokr cv)
 /// are compared over their parts, by the corrected resampled t-test (Nadeau and Bengio 2003).
 #[derive(clap::Args)]
@@ -74,11 +75,20 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
     let answers = runs.iter().map(|run| request.predict(alone, run, Member::coordinates));
     let answers = answers.collect::<Result<Vec<_>, Error>>()?;
     let mut evaluated = Vec::new();
+    let mut caution = None;
     for ((run, answers), name) in runs.iter().zip(&answers).zip(names) {
+        if let Some(split) = request.split
+            && caution.is_none()
+        {
+            let members = run.members().iter();
+            let mut cautions = members.filter_map(|member| member.config.caution_about(split));
+            caution = cautions.next().map(|caution| format!("{name}: {caution}"));
+        }
         let (evaluation, _) = run.evaluate(answers)?;
         evaluated.push(EvaluatedRun { name, queries: answers.split().names(), evaluation });
     }
     let comparison = compare(&evaluated, RESAMPLES, runs[0].config().seed)?;
+    let comparison = RunComparison { caution, ..comparison };
     show(&comparison, arguments)
 }
 

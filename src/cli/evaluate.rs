@@ -1,8 +1,9 @@
 use std::path::PathBuf;
 
 use crate::config::candidate_rule::CandidateRule;
+use crate::config::too_good;
 use crate::error::{Error, ensure};
-use crate::run::{Member, QueryRequest, SplitUse};
+use crate::run::{Member, QueryRequest, Run, SplitUse};
 use dsokr_core::{Argument, Processes};
 use dsokr_data::SplitName;
 
@@ -78,5 +79,16 @@ pub fn run(processes: &Processes, arguments: &Arguments) -> Result<(), Error> {
         let pools = runs.pools(&predicted, others as usize)?;
         return shown.show_pools(&pools);
     }
-    shown.show(processes, (&runs, &arguments.runs), &predicted, &request, queries)
+    let caution = caution(&runs, request.split, arguments.fit_weights);
+    shown.show(processes, (&runs, &arguments.runs), &predicted, &request, queries, caution)
+}
+
+/// The warning about the metrics of a split of the data on which weights are fitted, or on which a run chooses something;
+/// none of a file, and where nothing is chosen.
+fn caution(runs: &Run, split: Option<SplitName>, fits_weights: bool) -> Option<String> {
+    let split = split?;
+    if fits_weights && split == SplitName::Validation {
+        return Some(too_good("weights of the runs are"));
+    }
+    runs.members().iter().find_map(|member| member.config.caution_about(split))
 }

@@ -45,7 +45,7 @@ pub struct Shown {
     /// Number of queries to draw, from the first; default: 20, or all where there are fewer.
     #[arg(long, requires = "draw")]
     examples: Option<usize>,
-    /// Print 95 % confidence intervals of all metrics, by bootstrap over queries.
+    /// Print 95 % confidence intervals of all metrics, by bootstrap over queries, or over the groups of data.splits.group.
     #[arg(long)]
     ci: bool,
     /// Write a report into this folder: metrics, tables of queries, figures of Hits@k, ranks, the
@@ -76,6 +76,9 @@ struct Found {
     /// 95 % intervals of all metrics, with `--ci`.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     intervals: BTreeMap<String, [f64; 2]>,
+    /// Why the metrics are too good, if they are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    caution: Option<String>,
     /// Each run by itself, if there are several.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     members: Vec<MemberMetrics>,
@@ -101,7 +104,8 @@ const DRAWN: usize = 5;
 
 impl Shown {
     /// Ranks the queries, prints the metrics and writes what was asked for. `folders` are the run
-    /// directories, and `arguments` those that `request` was made of.
+    /// directories, `arguments` those that `request` was made of, and `caution` says why the metrics are too good, if they
+    /// are.
     pub fn show(
         &self,
         processes: &Processes,
@@ -109,6 +113,7 @@ impl Shown {
         queries: &PredictedQueries,
         request: &QueryRequest,
         arguments: &Queries,
+        caution: Option<String>,
     ) -> Result<(), Error> {
         if let Some(folder) = &self.report {
             report::FOLDER.check(folder)?;
@@ -144,12 +149,14 @@ impl Shown {
             check_ranks(folder, &theirs)?;
             check_compared(Argument::new("against"), &ours, &theirs)?;
             let EvaluatedRun { name, evaluation, .. } = theirs;
-            against = Some(compare(&ours.evaluation.ranks, &evaluation.ranks, RESAMPLES, seed)?);
+            let groups = &ours.evaluation.groups;
+            let first = &ours.evaluation.ranks;
+            against = Some(compare(first, &evaluation.ranks, groups, RESAMPLES, seed)?);
             ranks.push((name, evaluation.ranks));
         }
         let split = request.split;
         let file = request.file.clone();
-        let results = Found { split, file, metrics, intervals, members, against };
+        let results = Found { split, file, metrics, intervals, caution, members, against };
         if let Some(folder) = &self.report {
             let evaluated = Evaluated {
                 runs,
@@ -199,7 +206,7 @@ impl Shown {
             table.push(first.into_iter().chain(shown.iter().map(cell)));
         }
         print(&format!(
-            "{}\nin brackets: 95 % intervals, by a bootstrap over queries\n",
+            "{}\nin brackets: 95 % intervals, by a bootstrap over queries, or groups of queries\n",
             table.text()
         ))
     }
@@ -265,7 +272,7 @@ impl Shown {
         chance: &Scores,
         names: &[String],
     ) -> Result<(), Error> {
-        let Found { split, file, metrics, intervals, members, against } = results;
+        let Found { split, file, metrics, intervals, caution, members, against } = results;
         let name = file.as_ref().map(|file| file.display().to_string());
         let name = name.or(split.map(|split| split.to_string())).unwrap_or_default();
         let mut rows: Vec<(&str, &Scores)> =
@@ -281,6 +288,9 @@ impl Shown {
         if let Some(weights) = runs.rule.weights() {
             let weights = weights.iter().map(|weight| format!("{weight:.3}")).collect::<Vec<_>>();
             text += &format!("\n{} with weights {}\n", runs.rule.name(), weights.join(", "));
+        }
+        if let Some(caution) = caution {
+            text += &format!("{caution}\n");
         }
         text += if intervals.is_empty() { "" } else { "\n" };
         for (metric, value) in Metric::measured_in(metrics) {

@@ -37,5 +37,5 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
         |member: &Member, split: &Split| member.read_coordinates(file, split.inputs.len());
     let predicted = request.predict(processes, &runs, predict)?;
     let queries = &arguments.queries;
-    arguments.shown.show(processes, (&runs, folders), &predicted, &request, queries)
+    arguments.shown.show(processes, (&runs, folders), &predicted, &request, queries, None)
 }

@@ -320,6 +320,14 @@ impl Config {
         fits.then_some("weights of the ensemble are")
     }
 
+    /// The warning about the metrics of a split on which the training chooses something; none where it does not.
+    pub(crate) fn caution_about(&self, split: SplitName) -> Option<String> {
+        match split {
+            SplitName::Train | SplitName::Test => None,
+            SplitName::Validation => self.chosen_on_validation().map(too_good),
+        }
+    }
+
     /// Checks that nothing is chosen or evaluated on pairs that do not exist, as far as the configuration says.
     fn check_splits(&self) -> Result<(), Error> {
         let has_test = self.data.facts().has_test;
@@ -416,4 +424,10 @@ impl Config {
             format_args!("{}, for these outputs", names.join(", ")),
         )
     }
+}
+
+/// The warning that metrics are too good, since something is `chosen`, the beginning of a sentence, on the queries that they are
+/// of.
+pub(crate) fn too_good(chosen: &str) -> String {
+    format!("{chosen} chosen on these queries, so the metrics are too good: a test split says more")
 }

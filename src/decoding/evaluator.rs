@@ -250,7 +250,8 @@ impl<'a> Evaluator<'a> {
         let report = report(name, evaluation, self.config().seed)?;
         let perfect_h = self.perfect(name, search)?;
         let skipped_rows = self.problem.dataset.skipped.clone();
-        Ok((Report { perfect_h, skipped_rows, ..report }, drawn))
+        let caution = self.config().caution_about(name);
+        Ok((Report { perfect_h, caution, skipped_rows, ..report }, drawn))
     }
 
     /// The predicted and the true output of each query of the report, as they are shown: the label, else the id.

@@ -186,6 +186,7 @@ fn evaluate(
     replace_json(path, RULE, &run.rule)?;
     let (evaluation, _) = run.evaluate(&queries)?;
     let report = report(name, evaluation, run.config().seed)?;
+    let report = Report { caution: request.config.caution_about(name), ..report };
     let mut measured_on = queries.measured_on(&run)?;
     // as they were when each member learned from them
     for member in inner(path, request.config)? {

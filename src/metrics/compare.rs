@@ -4,12 +4,12 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 
 use dsokr_core::{Argument, Place};
-use dsokr_decode::{PoolSizes, percentile_interval, resampled};
+use dsokr_decode::{PoolSizes, independent_queries, percentile_interval, resampled, sign_flip_p};
 use serde::Serialize;
 
 use crate::error::{Error, ensure};
 use crate::metrics::evaluation::Evaluation;
-use crate::metrics::metric::{Metric, Summary};
+use crate::metrics::metric::{Metric, Summary, drawn_interval, known_draws};
 use crate::metrics::scores::Scores;
 use crate::metrics::table::{Table, interval, places};
 
@@ -31,13 +31,16 @@ pub struct RunComparison {
     pub compared: Compared,
     /// Every metric that some run has.
     pub metrics: Vec<MetricComparison>,
+    /// Why the metrics of a run are too good, with its name; none where nothing is chosen on the queries.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub caution: Option<String>,
 }
 
 /// The values that runs are compared on.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum Compared {
-    /// Queries, by a paired bootstrap.
+    /// Queries, by a paired bootstrap and the signs of their differences.
     Queries {
         /// Their number.
         queries: usize,
@@ -83,10 +86,10 @@ pub struct RunValue {
     pub run: String,
     /// The metric.
     pub value: f64,
-    /// Its 95 % interval, low and high; none if it reaches infinity.
+    /// Its 95 % interval, low and high; none if it reaches infinity, and where too few draws of queries have the metric.
     pub ci95: Option<[f64; 2]>,
-    /// The difference from the first run; none of the first run itself, and where the first run does not
-    /// have the metric.
+    /// The difference from the first run; none of the first run itself, where the first run does not have the metric, and
+    /// where too few draws of queries have it.
     pub difference: Option<PairedDifference>,
 }
 
@@ -106,11 +109,14 @@ pub struct PairedDifference {
 
 /// Compares the runs with the first one by a paired bootstrap over queries.
 ///
-/// On each of `resamples` draws of the queries, with replacement, every metric of every run is computed; the Hamming loss is
-/// of the labels that any of the runs knows. Intervals reach from the 2.5th to the 97.5th percentile. With `d` the
-/// difference on all queries and `d_b` that on draw b, `p = (1 + #{b : |d_b − d| ≥ |d|}) / (1 + resamples)`: the
-/// distribution of `d_b − d` stands for that of the difference of equal runs (Davison and Hinkley 1997,
-/// section 4.4). Metrics are not corrected for multiple comparisons.
+/// On each of `resamples` draws of the queries, or of their groups, with replacement, every metric of every run is computed; the
+/// Hamming loss is of the labels that any of the runs knows. Intervals reach from the 2.5th to the 97.5th percentile. The
+/// p-value of a metric that is a mean over queries is that of the signs of their differences, or of those of groups
+/// ([`sign_flip_p`]). For other metrics, with `d` the difference on all queries and `d_b` that on draw b,
+/// `p = (1 + #{b : |d_b − d| ≥ |d|}) / (1 + resamples)`: the distribution of `d_b − d` stands for that of the difference of
+/// equal runs (Davison and Hinkley 1997, section 4.4). It is at least 2^(1 − n) for n queries or groups, which the signs of n
+/// differences do not go below. Metrics are not corrected for multiple comparisons. A single group of several queries has no
+/// intervals and no differences.
 ///
 /// # Errors
 /// [`dsokr_core::Error::Value`] for fewer than two runs, for runs whose queries differ, for queries that were ranked among
@@ -131,8 +137,11 @@ pub fn compare(runs: &[EvaluatedRun], resamples: usize, seed: u64) -> Result<Run
         .iter()
         .map(|evaluation| metrics.iter().map(|metric| metric.summary(evaluation)).collect())
         .collect();
+    // the same queries have one division into groups, which not every run's configuration need name
+    let mut groups = runs.iter().map(|run| run.evaluation.groups.as_slice());
+    let groups = groups.find(|groups| !groups.is_empty()).unwrap_or_default();
     // one value for each run and metric, NaN where the run does not have the metric
-    let drawn = resampled(first.queries.len(), resamples, seed, |queries| {
+    let drawn = resampled(first.queries.len(), groups, resamples, seed, |queries| {
         let queries: Vec<usize> = queries.collect();
         let value = |summary: &Option<Summary>| {
             summary.as_ref().map_or(f64::NAN, |summary| summary(&queries))
@@ -142,26 +151,52 @@ pub fn compare(runs: &[EvaluatedRun], resamples: usize, seed: u64) -> Result<Run
     let column = |run: usize, metric: usize| -> Vec<f64> {
         drawn.iter().map(|values| values[run * metrics.len() + metric]).collect()
     };
-    let compared = metrics.iter().enumerate().filter_map(|(at, &metric)| {
-        let value_of = |run: usize| {
-            summaries[run][at].as_ref().and_then(|_| metric.measured(&evaluations[run].scores))
-        };
-        let reference = value_of(0).map(|value| (value, column(0, at)));
-        let value = |run: usize| {
-            let value = value_of(run)?;
-            let ours = column(run, at);
-            let difference = match (&reference, run) {
-                (None, _) | (_, 0) => None,
-                (Some((first, theirs)), _) => difference(value - first, &ours, theirs),
-            };
-            let ci95 = Some(percentile_interval(ours)).filter(|ends| finite(ends));
-            Some(RunValue { run: runs[run].name.clone(), value, ci95, difference })
-        };
-        MetricComparison::from_runs(metric, (0..runs.len()).filter_map(value).collect())
-    });
     let queries = first.queries.len();
-    let metrics = compared.collect();
-    Ok(RunComparison { compared: Compared::Queries { queries, resamples }, metrics })
+    let units = independent_queries(queries, groups)?;
+    let has_intervals = units.len() > 1 || queries == 1;
+    let mut compared: Vec<MetricComparison> = Vec::new();
+    for (at, &metric) in metrics.iter().enumerate() {
+        let value_of = |run: usize| {
+            let summary = summaries[run][at].as_ref()?;
+            Some((metric.measured(&evaluations[run].scores)?, summary))
+        };
+        let reference = value_of(0);
+        let mut values = Vec::new();
+        for (run, evaluated) in runs.iter().enumerate() {
+            let Some((value, ours)) = value_of(run) else { continue };
+            let mut difference = None;
+            if let Some((first, theirs)) = reference
+                && run > 0
+                && has_intervals
+            {
+                let is_mean = [0, run].into_iter().all(|run| metric.is_mean(&evaluations[run]));
+                let p = if is_mean {
+                    Some(sign_flip_p(&differences([ours, theirs], &units), resamples, seed)?)
+                } else {
+                    None
+                };
+                let drawn = [column(run, at), column(0, at)];
+                difference = paired(value - first, drawn, p, units.len());
+            }
+            let ci95 = if has_intervals {
+                let extreme = metric.interval_of_extreme(value, units.len());
+                extreme.or_else(|| drawn_interval(column(run, at)))
+            } else {
+                None
+            };
+            values.push(RunValue { run: evaluated.name.clone(), value, ci95, difference });
+        }
+        compared.extend(MetricComparison::from_runs(metric, values));
+    }
+    let metrics = compared;
+    let caution = None;
+    Ok(RunComparison { compared: Compared::Queries { queries, resamples }, metrics, caution })
+}
+
+/// The differences of a mean of two runs on the queries of each unit, added.
+fn differences([ours, theirs]: [&Summary; 2], units: &[Vec<usize>]) -> Vec<f64> {
+    let of_query = |&query: &usize| ours(&[query]) - theirs(&[query]);
+    units.iter().map(|unit| unit.iter().map(of_query).sum()).collect()
 }
 
 /// The evaluations of runs. Runs that know different labels would divide by different numbers of decisions, so that each
@@ -265,14 +300,24 @@ fn counts(scores: &Scores) -> String {
     }
 }
 
-/// The difference of a metric, whose values on the same draws are `ours` and `theirs`; none if one is
-/// infinite.
-fn difference(difference: f64, ours: &[f64], theirs: &[f64]) -> Option<PairedDifference> {
-    let drawn: Vec<f64> = ours.iter().zip(theirs).map(|(ours, theirs)| ours - theirs).collect();
-    // sums over draws are rounded, but equal differences must count as equal
-    let least = difference.abs() * (1.0 - 1e-9);
-    let extreme = drawn.iter().filter(|&&value| (value - difference).abs() >= least).count();
-    let p = (1 + extreme) as f64 / (1 + drawn.len()) as f64;
+/// The difference of a metric, whose values on the same draws of so many queries or groups are `ours` and `theirs`, with its
+/// p-value, or where it is not known that of the draws; none if a value is infinite, and where too few draws have both.
+fn paired(
+    difference: f64,
+    [ours, theirs]: [Vec<f64>; 2],
+    p: Option<f64>,
+    units: usize,
+) -> Option<PairedDifference> {
+    let drawn = ours.into_iter().zip(theirs).map(|(ours, theirs)| ours - theirs).collect();
+    let drawn = known_draws(drawn)?;
+    let p = p.unwrap_or_else(|| {
+        // sums over draws are rounded, but equal differences must count as equal
+        let least = difference.abs() * (1.0 - 1e-9);
+        let extreme = drawn.iter().filter(|&&value| (value - difference).abs() >= least).count();
+        let shifted = (1 + extreme) as f64 / (1 + drawn.len()) as f64;
+        // draws of few queries are too much alike
+        shifted.max(0.5_f64.powf((units - 1) as f64))
+    });
     let ci95 = finite(&drawn).then(|| percentile_interval(drawn))?;
     Some(PairedDifference { difference, ci95, p, p_holm: p })
 }
@@ -356,9 +401,11 @@ impl RunComparison {
                 )
             }
         };
+        let caution = self.caution.iter().map(|caution| format!(" {caution}."));
         format!(
             "{on}; differences from {first} are paired, p-values are two-sided, and Holm's correction is over the runs \
-             of each metric.\n"
+             of each metric.{}\n",
+            caution.collect::<String>()
         )
     }
 
@@ -426,6 +473,42 @@ mod tests {
 
     /// Each model names a wrong label and not the right one. Of four labels these are 2 of 4 decisions, whichever run knows
     /// all four.
+    /// The evaluation of a run whose right outputs are first or second, with the group of each query.
+    fn answered(name: &str, right: &[bool], groups: &[usize]) -> Evaluation {
+        let ranks: Vec<Option<Rank>> =
+            right.iter().map(|&right| Rank::new(u64::from(!right), 1, 10).ok()).collect();
+        let metrics = Metrics::from_ranks(&ranks, 10, 0).unwrap();
+        let mut evaluation = Evaluation::new(metrics.into(), ranks);
+        evaluation.groups = groups.iter().map(|group| format!("{name} {group}")).collect();
+        evaluation
+    }
+
+    /// The p-value of a metric of a run that is right from one that is wrong, with so many queries, four of each group or one.
+    fn p_of(metric: &str, queries: usize, size: usize) -> Option<f64> {
+        let names: Vec<String> = (0..queries).map(|query| query.to_string()).collect();
+        let groups: Vec<usize> = (0..queries).map(|query| query / size).collect();
+        let run = |name: &str, right: bool| EvaluatedRun {
+            name: name.to_owned(),
+            queries: &names,
+            evaluation: answered(name, &vec![right; queries], &groups),
+        };
+        let compared = compare(&[run("a", false), run("b", true)], 200, 0).unwrap();
+        let found = compared.metrics.iter().find(|found| found.metric == metric).unwrap();
+        found.runs[1].difference.map(|paired| paired.p)
+    }
+
+    #[test]
+    fn few_queries_are_no_proof() {
+        for (queries, expected) in [(1, 1.0), (2, 0.5), (3, 0.25), (4, 0.125), (12, 1.0 / 2048.0)] {
+            assert_eq!(p_of("hits@1", queries, 1), Some(expected), "{queries} queries");
+        }
+        assert_eq!(p_of("hits@1", 40, 1), Some(1.0 / 201.0), "signs are drawn");
+        assert_eq!(p_of("median_rank", 4, 1), Some(0.125), "no mean");
+        // four queries of one text are one
+        assert_eq!(p_of("hits@1", 12, 4), Some(0.25));
+        assert_eq!(p_of("hits@1", 4, 4), None);
+    }
+
     #[test]
     fn runs_that_know_different_labels_are_compared_by_the_labels_of_both() {
         let queries = ["q".to_owned()];

@@ -45,6 +45,8 @@ pub struct Evaluation {
     pub(crate) queries: QueryValues,
     /// The candidates that queries were ranked among; none where it is not known.
     pub pool: Option<EvaluatedPool>,
+    /// The group of each query, whose queries are not independent of one another; empty where all are.
+    pub(crate) groups: Vec<String>,
 }
 
 /// The candidates that the queries of an evaluation were ranked among.
@@ -95,6 +97,7 @@ impl Evaluation {
             named: None,
             queries: QueryValues::new(),
             pool: None,
+            groups: Vec::new(),
         }
     }
 

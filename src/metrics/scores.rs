@@ -227,10 +227,11 @@ impl Scores {
     }
 
     /// Whether the metrics of ranks carry information: some query has a gold candidate, and outputs are neither numbers that
-    /// another score compares nor classes, nor label sets among which some are equal.
+    /// another score compares nor classes, nor label sets or rankings among which some are equal.
     pub fn has_ranks(&self) -> bool {
-        let sets = matches!(self.outputs, Some(OutputScores::Labels(_)));
-        let repeated = sets && self.duplicate_candidates > 0;
+        let may_repeat =
+            matches!(self.outputs, Some(OutputScores::Labels(_) | OutputScores::Rankings(_)));
+        let repeated = may_repeat && self.duplicate_candidates > 0;
         let compared = self.outputs.is_some() || self.squared_error.is_some();
         let numbers = self.numbers && compared;
         self.missing_gold < self.queries && !numbers && !self.classes && !repeated

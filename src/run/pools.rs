@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use dsokr_decode::{Pool, RANK_METRICS, RankMetric, percentile_interval, resampled};
+use dsokr_decode::{
+    Pool, RANK_METRICS, RankMetric, independent_queries, percentile_interval, resampled,
+    wilson_interval,
+};
 use serde::Serialize;
 
 use super::{PredictedQueries, Run};
@@ -25,7 +28,8 @@ pub struct PoolMetrics {
     pub draws: u64,
     /// The metrics of ranks, by name.
     pub metrics: BTreeMap<&'static str, f64>,
-    /// Their 95 % intervals, by a bootstrap over queries; without those that reach infinity.
+    /// Their 95 % intervals, by a bootstrap over queries, or over groups of queries that belong together; without those that
+    /// reach infinity.
     pub intervals: BTreeMap<&'static str, [f64; 2]>,
 }
 
@@ -76,15 +80,25 @@ impl Run {
         let mut metrics = BTreeMap::new();
         let mut intervals = BTreeMap::new();
         let seed = self.config().seed;
+        let groups = &queries.split().groups;
+        let units = independent_queries(queries.split().ids.len(), groups)?.len();
         for metric in &RANK_METRICS {
             let drawn = Drawn::new(metric, &evaluations);
             let all: Vec<usize> = (0..queries.split().ids.len()).collect();
-            metrics.insert(metric.name, drawn.mean(&all));
-            let resampled = resampled(all.len(), RESAMPLES, seed, |queries| {
+            let value = drawn.mean(&all);
+            metrics.insert(metric.name, value);
+            let resampled = resampled(all.len(), groups, RESAMPLES, seed, |queries| {
                 drawn.mean(&queries.collect::<Vec<usize>>())
             })?;
-            let interval = percentile_interval(resampled);
-            if interval.iter().all(|end| end.is_finite()) {
+            // draws of a share of 0 or 1 are all equal
+            let interval = if metric.is_share && (value == 0.0 || value == 1.0) {
+                wilson_interval(value, units)
+            } else {
+                percentile_interval(resampled)
+            };
+            // draws of a single group are all equal too
+            let has_interval = units > 1 || all.len() == 1;
+            if has_interval && interval.iter().all(|end| end.is_finite()) {
                 intervals.insert(metric.name, interval);
             }
         }

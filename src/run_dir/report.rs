@@ -28,7 +28,8 @@ pub struct Report {
     /// The model's metrics.
     #[serde(flatten)]
     pub metrics: Scores,
-    /// 95 % intervals of the model's metrics, `[low, high]`, by a bootstrap over queries.
+    /// 95 % intervals of the model's metrics, `[low, high]`, by a bootstrap over queries, or over groups of them
+    /// that belong together.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub intervals: BTreeMap<String, [f64; 2]>,
     /// The metrics of a uniformly random order of the candidates; for molecules, graphs, label sets and rankings of one
@@ -38,6 +39,9 @@ pub struct Report {
     /// target exactly (thesis, section 5.3). A model can have better ones. None if outputs are not sketched.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub perfect_h: Option<Scores>,
+    /// Why the metrics are too good: something is chosen on the queries that they are of. None where nothing is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub caution: Option<String>,
     /// Number of rows that were skipped of each file of the data, where `data.on_bad_row` is `"skip"`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub skipped_rows: BTreeMap<String, usize>,
@@ -50,6 +54,9 @@ impl fmt::Display for Report {
         rows.push(("chance", &self.chance));
         let counts = counts_line(&self.split.to_string(), &self.metrics);
         write!(out, "{counts}\n{}", metrics_table(&rows))?;
+        if let Some(caution) = &self.caution {
+            writeln!(out, "{caution}")?;
+        }
         if !self.skipped_rows.is_empty() {
             let files = self.skipped_rows.iter().map(|(file, rows)| format!("{rows} of {file}"));
             let files: Vec<String> = files.collect();
@@ -325,6 +332,9 @@ fn summary(config: &Checked, report: Option<&Report>) -> String {
         report.candidates_text(),
         table.markdown()
     );
+    if let Some(caution) = &report.caution {
+        let _ = writeln!(text, "\nMind that {caution}.");
+    }
     text
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::sandbox::{CONFIG, Sandbox, json};
+use crate::sandbox::{BAG, CONFIG, RIDGE, Sandbox, json};
 
 /// The scalars and lists of the front matter by their keys, whose texts are strings of JSON; a key below
 /// another one has the path `a.b`.
@@ -113,4 +113,41 @@ fn a_training_ends_with_a_search_that_can_be_run() {
     assert!(printed.contains(r"try: dsokr search 'it'\''s small' "), "{printed}");
     let packed = sandbox.succeed(&["export", "it's small", "--archive", "a b.tar.zst"]);
     assert!(packed.contains("dsokr serve 'a b.tar.zst' opens it"), "{packed}");
+}
+
+#[test]
+fn metrics_that_something_is_chosen_on_have_a_warning() {
+    let sandbox = Sandbox::new();
+    sandbox.write("ridge.toml", &CONFIG.replace(BAG, RIDGE));
+    let train = |out: &str, lambda_by: &str| {
+        let lambda_by = format!("encoder.lambda_by={lambda_by:?}");
+        let sets =
+            ["encoder.lambda=[1e-4, 1e-2]", lambda_by.as_str(), "evaluation.split=validation"];
+        let sets = sets.into_iter().flat_map(|set| ["--set", set]);
+        let train = ["train", "ridge.toml", "--out", out].into_iter().chain(sets);
+        sandbox.succeed(&train.collect::<Vec<_>>())
+    };
+    let says = "λ is chosen on these queries, so the metrics are too good: a test split says more";
+    let texts_of = |out: &str, lambda_by: &str| {
+        let trained = train(out, lambda_by);
+        let metrics: Value =
+            serde_json::from_str(&sandbox.read(&format!("{out}/metrics.json"))).unwrap();
+        let evaluate = sandbox.succeed(&["evaluate", out]);
+        let compare = sandbox.succeed(&["compare", out, out]);
+        let card = sandbox.read(&format!("{out}/README.md"));
+        [trained, evaluate, compare, card, metrics["caution"].to_string()]
+    };
+    for text in texts_of("chosen", "validation") {
+        assert!(text.contains(says), "{text}");
+    }
+    for text in texts_of("left-out", "leave-one-out") {
+        assert!(!text.contains("too good"), "{text}");
+    }
+    let test = sandbox.succeed(&["evaluate", "chosen", "--split", "test"]);
+    assert!(!test.contains("too good"), "{test}");
+    let runs = ["evaluate", "left-out", "chosen", "--fit-weights", "--split"];
+    let fitted = sandbox.succeed(&[&runs[..], &["validation"]].concat());
+    assert!(fitted.contains("weights of the runs are chosen on these queries"), "{fitted}");
+    let fitted = sandbox.succeed(&[&runs[..], &["test"]].concat());
+    assert!(!fitted.contains("too good"), "{fitted}");
 }

@@ -145,7 +145,7 @@ impl Ranks {
         seed: u64,
     ) -> PyResult<String> {
         let other = &other.get().ranks;
-        let compare = || report::compare(&self.ranks, other, resamples, seed).about("other");
+        let compare = || report::compare(&self.ranks, other, &[], resamples, seed).about("other");
         json(&work(py, compare)?)
     }
 

@@ -77,7 +77,8 @@ pub struct Split {
     pub truth: Option<Truth>,
     /// The weight of each training pair in the loss, in means and in the frequencies of n-grams.
     pub weights: RowWeights,
-    /// The group of each pair, which parts do not divide; empty where they have not been read.
+    /// The group of each pair, which parts do not divide, and which resamples of queries have whole; empty where they have
+    /// not been read, or pairs have none.
     pub groups: Vec<String>,
     /// The value of the column of `data.fold.group` of each pair; empty where it has not been read.
     pub fold_groups: Vec<String>,
@@ -159,12 +160,8 @@ impl Split {
 
     /// Returns some pairs as queries that are evaluated.
     pub(crate) fn held_out(&self, rows: &[usize], outputs: &Outputs) -> Result<Self, Error> {
-        let pairs = Self {
-            groups: Vec::new(),
-            fold_groups: Vec::new(),
-            weights: RowWeights::equal(),
-            ..self.select(rows)?
-        };
+        let weights = RowWeights::equal();
+        let pairs = Self { fold_groups: Vec::new(), weights, ..self.select(rows)? };
         let queries = pairs.queries.as_deref().map(grouped);
         let split = match queries {
             Some(queries) => pairs.into_queries(&queries)?,

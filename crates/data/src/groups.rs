@@ -114,6 +114,33 @@ impl<'a> GroupColumns<'a> {
         }
     }
 
+    /// Returns the groups of the rows of a table that need not have all columns, as of queries, in the order of their first
+    /// rows, by the columns that it has; none where it lacks what a rule is about.
+    ///
+    /// # Errors
+    /// As [`groups`](Self::groups).
+    pub fn groups_of_queries(
+        &self,
+        table: &Table,
+        vectors: Option<&dyn RowSource>,
+        rule: GroupRule,
+        key: &str,
+    ) -> Result<Option<Vec<Vec<usize>>>, Error> {
+        let has = |column: &str| table.column(column).is_ok();
+        let mut columns = self.clone();
+        columns.ids.retain(|column| has(column));
+        columns.outputs.retain(|column| has(column));
+        columns.input = self.input.filter(|column| has(column));
+        let is_known = match rule {
+            GroupRule::Repeats => true,
+            GroupRule::Molecule | GroupRule::Scaffold => {
+                self.molecule.or(self.input).is_some_and(has)
+            }
+            GroupRule::Column(name) => has(name),
+        };
+        is_known.then(|| columns.groups(table, vectors, rule, key)).transpose()
+    }
+
     /// Returns rows that have an id, an input or an output in common, and rows that are connected by such rows. Two
     /// SMILES of one molecule are the same input or output, and so are vectors of equal numbers. Empty cells have nothing
     /// in common.

@@ -285,7 +285,8 @@ impl Table {
         Ok(self)
     }
 
-    /// Returns the rows of two files with the same columns, one file behind the other; ids in a column are unique.
+    /// Returns the rows of two files, one file behind the other; ids in a column are unique. The second file has no other
+    /// columns than the first, and its cells are empty in those that it lacks.
     ///
     /// # Errors
     /// An id that both files have.
@@ -311,6 +312,8 @@ impl Table {
             let place = self.place(name)?;
             self.columns[place].extend(values);
         }
+        let rows = self.lines.len();
+        self.columns.iter_mut().for_each(|column| column.resize(rows, String::new()));
         Ok(self)
     }
 

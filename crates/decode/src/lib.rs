@@ -58,6 +58,7 @@ pub mod report;
 mod reranker;
 mod scoring;
 mod shards;
+mod sign_flips;
 
 pub use blocks::{CandidateBlocks, ScoreBlock};
 pub use candidates::{CandidateParts, CandidateWriter, Candidates, Columns, StorageType};
@@ -72,7 +73,8 @@ pub use gold_outputs::{ChosenGold, GoldOutputs};
 pub use hits::{Decoded, Hit, RowHit, rank, rank_shared, top_k, top_rows, top_rows_shared};
 pub use hubs::Hubs;
 pub use metrics::{
-    Metrics, MultiLabelMetrics, PoolSizes, bootstrap, percentile_interval, resampled,
+    Metrics, MultiLabelMetrics, PoolSizes, bootstrap, independent_queries, percentile_interval,
+    resampled, wilson_interval,
 };
 pub use permutations::DecodedOutput;
 pub use pool::{MissingGold, PerQuery, Pool};
@@ -84,6 +86,7 @@ pub use reranker::{
     Evidence, Lexicon, Neighbourhood, Reranker, RerankerExamples, RerankerFeatures, Words,
 };
 pub use shards::{AllCandidates, CandidatePlace, ShardSet, Shards, SomeCandidates};
+pub use sign_flips::sign_flip_p;
 
 /// The program of the README, which runs as a test.
 #[cfg(doctest)]

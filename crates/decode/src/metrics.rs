@@ -269,6 +269,9 @@ fn f1_of(common: u64, sizes: u64) -> f64 {
     if sizes == 0 { 1.0 } else { 2.0 * common as f64 / sizes as f64 }
 }
 
+/// The 97.5 % quantile of the normal distribution.
+const NORMAL: f64 = 1.959_963_984_540_054;
+
 /// The fewest resamples that have at least one in 2.5 % on either side.
 const LEAST: usize = 40;
 
@@ -314,7 +317,7 @@ fn resampled_means<const N: usize>(
     resamples: usize,
     seed: u64,
 ) -> Result<Vec<[f64; N]>, Error> {
-    resampled(values.len(), resamples, seed, |drawn| {
+    resampled(values.len(), &[], resamples, seed, |drawn| {
         let mut sums = [0.0; N];
         for query in drawn {
             sums.iter_mut().zip(values[query]).for_each(|(sum, value)| *sum += value);
@@ -323,39 +326,76 @@ fn resampled_means<const N: usize>(
     })
 }
 
-/// Returns the value of `statistic` for each of `resamples` resamples, in order: it is called with the `queries`
-/// positions, drawn with replacement, of one of them.
+/// Returns the value of `statistic` for each of `resamples` resamples, in order: it is called with the positions of the
+/// queries, drawn with replacement, of one of them.
+///
+/// `groups` names the group of each query, where queries are not independent of one another: groups are then drawn whole,
+/// as many as there are (a cluster bootstrap; Cameron, Gelbach and Miller 2008), so that resamples may differ in their number
+/// of queries. Where it is empty, or each query is its own group, the queries are drawn one by one.
 ///
 /// Resample b draws from the generator of (`seed`, "bootstrap", b), as in [`bootstrap`], so statistics
 /// of the same queries are paired.
 ///
 /// # Errors
-/// [`Error::TooFew`] for no queries and for less than 40 resamples.
+/// [`Error::TooFew`] for no queries and for less than 40 resamples; [`Error::Shape`] for another number of groups than of
+/// queries.
 ///
 /// ```
 /// use dsokr_decode::{percentile_interval, resampled};
 ///
 /// let values = [0.0, 1.0, 1.0, 1.0];
-/// let means = resampled(values.len(), 1000, 0, |drawn| drawn.map(|at| values[at]).sum::<f64>() / 4.0)?;
+/// let means = resampled(values.len(), &[], 1000, 0, |drawn| drawn.map(|at| values[at]).sum::<f64>() / 4.0)?;
 /// let [low, high] = percentile_interval(means);
 /// assert!(low < 0.75 && 0.75 < high);
 /// # Ok::<(), dsokr_core::Error>(())
 /// ```
 pub fn resampled<T: Send>(
     queries: usize,
+    groups: &[String],
     resamples: usize,
     seed: u64,
     statistic: impl Fn(&mut dyn Iterator<Item = usize>) -> T + Sync,
 ) -> Result<Vec<T>, Error> {
     check_queries(queries)?;
+    let units = independent_queries(queries, groups)?;
     check_least(resamples, LEAST, format_args!("{resamples} bootstrap resamples"))?;
     let stage = Cancellation::current().stage("bootstrap resamples", resamples);
     let resample = |resample| {
         stage.advance(1)?;
         let mut random = generator(seed, "bootstrap", resample);
-        Ok(statistic(&mut (0..queries).map(|_| below(&mut random, queries as u64) as usize)))
+        let count = units.len();
+        let unit = |_: usize| &units[below(&mut random, count as u64) as usize];
+        Ok(statistic(&mut (0..count).flat_map(unit).copied()))
     };
     (0..resamples as u64).into_par_iter().map(resample).collect()
+}
+
+/// Returns what is independent among queries: the queries of each group, in the order of the first ones, or each query by
+/// itself where `groups` is empty.
+///
+/// # Errors
+/// [`Error::Shape`] for another number of groups than of queries.
+///
+/// ```
+/// let groups = ["a", "b", "a"].map(str::to_owned);
+/// assert_eq!(dsokr_decode::independent_queries(3, &groups)?, [vec![0, 2], vec![1]]);
+/// # Ok::<(), dsokr_core::Error>(())
+/// ```
+pub fn independent_queries(queries: usize, groups: &[String]) -> Result<Vec<Vec<usize>>, Error> {
+    if groups.is_empty() {
+        return Ok((0..queries).map(|query| vec![query]).collect());
+    }
+    Error::check_length("groups of queries", groups.len(), queries)?;
+    let mut places: HashMap<&str, usize> = HashMap::with_capacity(queries);
+    let mut units: Vec<Vec<usize>> = Vec::new();
+    for (query, group) in groups.iter().enumerate() {
+        let place = *places.entry(group).or_insert(units.len());
+        if place == units.len() {
+            units.push(Vec::new());
+        }
+        units[place].push(query);
+    }
+    Ok(units)
 }
 
 /// Returns the 2.5th and the 97.5th percentile of at least one value, linear between values.
@@ -365,6 +405,22 @@ pub fn resampled<T: Send>(
 pub fn percentile_interval(mut values: Vec<f64>) -> [f64; 2] {
     values.sort_unstable_by(f64::total_cmp);
     [quantile(&values, 0.025), quantile(&values, 0.975)]
+}
+
+/// Returns the 95 % interval, low and high, of a share of `count` things, at least one (Wilson 1927). It has a length where the
+/// share is 0 or 1 too.
+///
+/// ```
+/// let [low, high] = dsokr_decode::wilson_interval(1.0, 200);
+/// assert!((low - 0.981).abs() < 5e-4 && high == 1.0);
+/// ```
+pub fn wilson_interval(share: f64, count: usize) -> [f64; 2] {
+    let n = count as f64;
+    let square = NORMAL * NORMAL / n;
+    let middle = (share + square / 2.0) / (1.0 + square);
+    let half = NORMAL * ((share * (1.0 - share) + square / 4.0) / n).sqrt() / (1.0 + square);
+    // rounding does not move the interval off the share
+    [(middle - half).clamp(0.0, share), (middle + half).clamp(share, 1.0)]
 }
 
 /// Returns the q-quantile of sorted values, linear between them.

@@ -27,6 +27,8 @@ pub struct RankMetric {
     pub missing: f64,
     /// How the values of all queries become one.
     pub summary: RankSummary,
+    /// Whether the value of a query is 0 or 1, but for ties: the metric is a share of the queries.
+    pub is_share: bool,
     /// Decimal places in tables.
     pub places: usize,
     /// Whether tables of metrics for people have it.
@@ -52,6 +54,7 @@ pub static RANK_METRICS: [RankMetric; 7] = [
         title: "MRR",
         meaning: "Mean reciprocal rank",
         value: Rank::expected_reciprocal,
+        is_share: false,
         ..SHARE
     },
     RankMetric {
@@ -96,7 +99,7 @@ pub static RANK_METRICS: [RankMetric; 7] = [
 /// The name of the mean reciprocal rank.
 pub const MRR: &str = "mrr";
 
-/// A mean of values between 0 and 1, which is 0 for a gold candidate that is missing.
+/// A share of queries, to which one whose gold candidate is missing does not belong.
 const SHARE: RankMetric = RankMetric {
     name: "",
     title: "",
@@ -105,6 +108,7 @@ const SHARE: RankMetric = RankMetric {
     value: Rank::expected_reciprocal,
     missing: 0.0,
     summary: RankSummary::Mean,
+    is_share: true,
     places: 4,
     in_tables: true,
 };
@@ -114,6 +118,7 @@ const RANK: RankMetric = RankMetric {
     larger_is_better: false,
     value: Rank::expected_rank,
     missing: f64::INFINITY,
+    is_share: false,
     places: 1,
     ..SHARE
 };

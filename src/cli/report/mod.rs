@@ -210,10 +210,11 @@ impl<'a> Files<'a> {
     fn draw_ranks(&self) -> Result<(), Error> {
         let most = MOST.min(self.candidates.len());
         let seed = self.evaluated.runs.config().seed;
+        let groups = &self.evaluated.evaluation.groups;
         let mut hits = Vec::new();
         let mut histograms = Vec::new();
         for (name, ranks) in self.evaluated.ranks {
-            hits.push((name.clone(), hits_curve(ranks, most, RESAMPLES, seed)?));
+            hits.push((name.clone(), hits_curve(ranks, most, groups, RESAMPLES, seed)?));
             histograms.push((name.clone(), rank_histogram(ranks, PER_DECADE)?));
         }
         plot::hits(&self.folder.join("hits.svg"), &hits)?;

@@ -193,7 +193,8 @@ impl<'a> Models<'a> {
         self.measure_distances(decoder, &queries, &mut evaluation)?;
 
         let RankedGolds { ids, right, decoded, .. } = queries.golds;
-        let mut evaluation = Evaluation { golds: ids, right, named, ..evaluation };
+        let groups = split.groups.clone();
+        let mut evaluation = Evaluation { golds: ids, right, named, groups, ..evaluation };
         evaluation.scores.further = further_metrics(&evaluation);
         Ok((evaluation, decoded))
     }
@@ -344,6 +345,7 @@ pub(crate) fn report(name: SplitName, evaluation: Evaluation, seed: u64) -> Resu
     let intervals = intervals(&evaluation, RESAMPLES, seed)?;
     let metrics = evaluation.scores;
     let perfect_h = None;
+    let caution = None;
     let skipped_rows = BTreeMap::new();
-    Ok(Report { split: name, metrics, intervals, chance, perfect_h, skipped_rows })
+    Ok(Report { split: name, metrics, intervals, chance, perfect_h, caution, skipped_rows })
 }

@@ -32,12 +32,25 @@ pub struct StoredEvaluation {
     queries: BTreeMap<String, Vec<f64>>,
     #[serde(default)]
     pool: Option<EvaluatedPool>,
+    /// The group of each query; empty where all are independent, and in evaluations of earlier versions.
+    #[serde(default)]
+    groups: Vec<String>,
 }
 
 impl From<&Evaluation> for StoredEvaluation {
     fn from(evaluation: &Evaluation) -> Self {
         let Evaluation {
-            scores, ranks, golds, right, outputs, facts, scored, queries, pool, ..
+            scores,
+            ranks,
+            golds,
+            right,
+            outputs,
+            facts,
+            scored,
+            queries,
+            pool,
+            groups,
+            ..
         } = evaluation;
         let labels = match outputs {
             Some((Truth::Labels(truth), Truth::Labels(predicted))) => {
@@ -71,6 +84,7 @@ impl From<&Evaluation> for StoredEvaluation {
             scored: scored.clone(),
             queries: queries.collect(),
             pool: pool.clone(),
+            groups: groups.clone(),
         }
     }
 }
@@ -90,6 +104,7 @@ impl From<StoredEvaluation> for Evaluation {
             scored,
             queries,
             pool,
+            groups,
         } = stored;
         let sets =
             |sets: Vec<Vec<String>>| Truth::Labels(sets.into_iter().map(LabelSet::from).collect());
@@ -103,6 +118,7 @@ impl From<StoredEvaluation> for Evaluation {
         let queries =
             queries.filter_map(|(name, values)| Some((Metric::find(&name)?.name(), values)));
         let queries = queries.collect();
-        Self { golds, right, outputs, facts, scored, queries, pool, ..Self::new(scores, ranks) }
+        let evaluation = Self::new(scores, ranks);
+        Self { golds, right, outputs, facts, scored, queries, pool, groups, ..evaluation }
     }
 }

@@ -1,6 +1,6 @@
 use std::sync::LazyLock;
 
-use dsokr_decode::{RANK_METRICS, RankMetric};
+use dsokr_decode::{RANK_METRICS, RankMetric, RankSummary};
 
 use super::{Definition, Needs, Over};
 use crate::metrics::areas::ScoredLabels;
@@ -27,14 +27,16 @@ const OF_OUTPUTS: [Definition; 21] = [
         .places(3)
     .width(15),
     larger("accuracy", "accuracy", Needs::Classes, "Share of queries whose class is predicted")
-        .over(Over::Classes(PredictedClasses::accuracy)),
+        .over(Over::Classes(PredictedClasses::accuracy))
+        .share(),
     larger(
         "f1",
         "F1",
         Needs::LabelsOrClasses,
         "Mean F1 of predicted label sets; of classes the F1 of the positive one, else of all",
     )
-    .over(Over::F1),
+    .over(Over::F1)
+    .mean(),
     larger("micro_f1", "micro F1", Needs::Labels, "F1 of all labels of all queries together")
         .over(Over::MicroF1),
     larger(
@@ -66,6 +68,7 @@ const OF_OUTPUTS: [Definition; 21] = [
         "Share of all labels that are wrong about a query",
     )
     .over(Over::HammingLoss)
+    .mean()
     .places(5),
     larger(
         "kendall_tau",
@@ -79,10 +82,12 @@ const OF_OUTPUTS: [Definition; 21] = [
         Needs::GraphsOrRankings,
         "Share of graphs or rankings that are predicted exactly",
     )
+    .share()
     .heading("exact")
     .places(3),
     smaller("mae", "MAE", Needs::Numbers, "Mean absolute error of numbers, averaged over targets")
         .over(Over::Numbers(PredictedNumbers::mae))
+        .mean()
     .in_units()
     .width(10),
     smaller(
@@ -175,6 +180,8 @@ fn of_ranks(metric: &'static RankMetric) -> Definition {
         larger_is_better: metric.larger_is_better,
         needs,
         over: Over::Ranks(metric),
+        is_mean: metric.summary == RankSummary::Mean,
+        is_share: metric.is_share,
         heading: metric.in_tables.then_some(metric.title),
         places: metric.places,
         is_in_units: false,
@@ -196,6 +203,8 @@ const fn smaller(
         larger_is_better: false,
         needs,
         over: Over::Kept,
+        is_mean: true,
+        is_share: false,
         heading: Some(title),
         places: 4,
         is_in_units: false,
@@ -214,9 +223,19 @@ const fn larger(
 }
 
 impl Definition {
-    /// The same, of other values of the queries.
+    /// The same, of other values of the queries, which it is not the mean of.
     const fn over(self, over: Over) -> Self {
-        Self { over, ..self }
+        Self { over, is_mean: false, ..self }
+    }
+
+    /// The same, where it is the mean of these values.
+    const fn mean(self) -> Self {
+        Self { is_mean: true, ..self }
+    }
+
+    /// The same, where it is the mean of these values, which are 0 or 1.
+    const fn share(self) -> Self {
+        Self { is_mean: true, is_share: true, ..self }
     }
 
     /// The same, with a shorter heading in tables.

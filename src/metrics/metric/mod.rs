@@ -6,7 +6,8 @@ mod summary;
 
 use std::borrow::Cow;
 
-use dsokr_decode::RankMetric;
+use dsokr_data::Truth;
+use dsokr_decode::{RankMetric, wilson_interval};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -14,13 +15,14 @@ use smart_default::SmartDefault;
 
 use crate::metrics::areas::ScoredLabels;
 use crate::metrics::classes::PredictedClasses;
+use crate::metrics::evaluation::Evaluation;
 use crate::metrics::regression::PredictedNumbers;
 use crate::metrics::scores::Scores;
 use crate::metrics::table;
 use definitions::METRICS;
 pub(crate) use further::further_metrics;
-pub(crate) use summary::Summary;
 pub use summary::{RESAMPLES, intervals};
+pub(crate) use summary::{Summary, drawn_interval, known_draws};
 
 /// The definition of a metric. Its value is the number of its name in the JSON of [`Scores`].
 struct Definition {
@@ -36,6 +38,10 @@ struct Definition {
     needs: Needs,
     /// The values that it summarises.
     over: Over,
+    /// Whether it is the mean of its values of single queries; F1 is that of sets of labels, and not of classes.
+    is_mean: bool,
+    /// Whether these are 0 or 1, but for ties, so that it is a share of the queries.
+    is_share: bool,
     /// Its heading in tables; none of a metric that they leave out.
     heading: Option<&'static str>,
     /// Decimal places in tables.
@@ -169,6 +175,19 @@ impl Metric {
         matches!(self.0.over, Over::Area(_))
     }
 
+    /// Whether it is the mean of its values of single queries.
+    pub(crate) fn is_mean(self, evaluation: &Evaluation) -> bool {
+        let has_classes = matches!(evaluation.outputs, Some((Truth::Classes(_), _)));
+        self.0.is_mean && !(has_classes && matches!(self.0.over, Over::F1))
+    }
+
+    /// The 95 % interval of a share of 0 or 1 of so many independent queries or groups, of which all draws are equal; none of
+    /// other values.
+    pub(crate) fn interval_of_extreme(self, value: f64, units: usize) -> Option<[f64; 2]> {
+        let is_extreme = value == 0.0 || value == 1.0;
+        (self.0.is_share && is_extreme).then(|| wilson_interval(value, units))
+    }
+
     /// Whether a larger figure is a better one.
     pub fn larger_is_better(self) -> bool {
         self.0.larger_is_better
@@ -249,7 +268,9 @@ mod tests {
     use dsokr_decode::{Metrics, Rank};
 
     use super::{Metric, further_metrics, intervals};
+    use crate::metrics::areas::ScoredLabels;
     use crate::metrics::evaluation::Evaluation;
+    use crate::metrics::rankings::RankingScores;
     use crate::metrics::regression::RegressionScores;
     use crate::metrics::scores::{OutputScores, Scores};
 
@@ -295,6 +316,91 @@ mod tests {
         }
         let [low, high] = intervals(&evaluation, 100, 0).unwrap()["crossing"];
         assert!(low <= 0.375 && 0.375 <= high);
+    }
+
+    fn ranked(queries: usize, rank_of: impl Fn(usize) -> u64) -> Evaluation {
+        let ranks: Vec<Option<Rank>> =
+            (0..queries).map(|query| Rank::new(rank_of(query), 1, 10).ok()).collect();
+        let metrics = Metrics::from_ranks(&ranks, 10, 0).unwrap();
+        Evaluation::new(metrics.into(), ranks)
+    }
+
+    /// Four queries of one text say no more than one of them.
+    #[test]
+    fn groups_of_queries_are_drawn_whole() {
+        let one = ranked(30, |query| query as u64 % 7);
+        let mut four = ranked(120, |query| (query / 4) as u64 % 7);
+        four.groups = (0..120).map(|query| (query / 4).to_string()).collect();
+        let expected = intervals(&one, 200, 0).unwrap();
+        let found = intervals(&four, 200, 0).unwrap();
+        for (name, ends) in &expected {
+            let close = found[name].iter().zip(ends).all(|(a, b)| (a - b).abs() < 1e-12);
+            assert!(close, "{name}: {:?} {ends:?}", found[name]);
+        }
+        // groups of one query are queries, and one group says nothing
+        let mut single = one.clone();
+        single.groups = (0..30).map(|query| query.to_string()).collect();
+        assert_eq!(intervals(&single, 200, 0).unwrap(), expected);
+        single.groups.fill("all".to_owned());
+        assert!(intervals(&single, 200, 0).unwrap().is_empty());
+    }
+
+    /// Equal rankings tie, so that the first one is right far more often than Hits@1 says.
+    #[test]
+    fn rankings_some_of_which_are_equal_have_no_ranks() {
+        let evaluation_of = |duplicates: usize| {
+            let ranks = vec![Rank::new(0, 4, 10).ok(), Rank::new(1, 1, 10).ok()];
+            let metrics = Metrics::from_ranks(&ranks, 10, duplicates).unwrap();
+            let mut evaluation = Evaluation::new(metrics.into(), ranks);
+            let scores = RankingScores { kendall_tau: 0.5, exact: 0.5 };
+            evaluation.scores.outputs = Some(OutputScores::Rankings(scores));
+            evaluation
+        };
+        let names = |evaluation: &Evaluation| -> Vec<&'static str> {
+            Metric::measured_in(&evaluation.scores).map(|(metric, _)| metric.name()).collect()
+        };
+        assert_eq!(names(&evaluation_of(3)), ["kendall_tau", "exact"]);
+        assert!(names(&evaluation_of(0)).contains(&"mrr"));
+    }
+
+    /// All draws of such a share are equal.
+    #[test]
+    fn shares_of_0_and_1_have_intervals_of_a_length() {
+        let mut evaluation = ranked(200, |query| query as u64 % 2 + 1);
+        let found = intervals(&evaluation, 100, 0).unwrap();
+        let [low, high] = found["hits@5"];
+        assert!((low - 0.9812).abs() < 1e-4 && high == 1.0, "{low} {high}");
+        let [low, high] = found["hits@1"];
+        assert!(low == 0.0 && (high - 0.0188).abs() < 1e-4, "{low} {high}");
+        // no mean of reciprocals is a share
+        let all = intervals(&ranked(200, |_| 0), 100, 0).unwrap();
+        assert_eq!((all["mrr"], all["mean_rank"]), ([1.0; 2], [1.0; 2]));
+        // fifty texts, four times each
+        evaluation.groups = (0..200).map(|query| (query / 4).to_string()).collect();
+        let [low, _] = intervals(&evaluation, 100, 0).unwrap()["hits@5"];
+        assert!((low - 0.9287).abs() < 1e-4, "{low}");
+    }
+
+    /// Draws without the one query that has the label have no area, and are 37 % of all.
+    #[test]
+    fn areas_of_too_few_positives_have_no_interval() {
+        let areas_of = |positives: usize| {
+            let truth: Vec<Vec<&str>> = (0..60)
+                .map(|query| if query < positives { vec!["yes"] } else { Vec::new() })
+                .collect();
+            let scores = (0..60).map(|query| vec![("yes", f64::from(query * 7 % 60))]);
+            let mut evaluation = ranked(60, |_| 0);
+            evaluation.add_areas(ScoredLabels::new(&truth, scores, None));
+            let intervals = intervals(&evaluation, 400, 0).unwrap();
+            ["roc_auc", "pr_auc"].map(|name| {
+                assert!(Metric::find(name).unwrap().measured(&evaluation.scores).is_some());
+                intervals.get(name).copied()
+            })
+        };
+        assert_eq!(areas_of(1), [None, None]);
+        for [low, high] in areas_of(12).map(Option::unwrap) {
+            assert!(low < high, "{low} {high}");
+        }
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use dsokr_data::Truth;
-use dsokr_decode::{percentile_interval, resampled};
+use dsokr_decode::{independent_queries, percentile_interval, resampled};
 
 use super::{Metric, Over};
 use crate::error::Error;
@@ -13,7 +13,8 @@ use crate::metrics::evaluation::Evaluation;
 use crate::metrics::labels::{all_labels, label_rows};
 use crate::metrics::regression::PredictedNumbers;
 
-/// A metric of the queries at some positions, at least one; a position may occur repeatedly.
+/// A metric of the queries at some positions, at least one; a position may occur repeatedly. It is NaN where these queries
+/// do not have it.
 pub(crate) type Summary = Box<dyn Fn(&[usize]) -> f64 + Send + Sync>;
 
 impl Metric {
@@ -57,8 +58,9 @@ impl Metric {
             Over::Classes(value) => of_classes(evaluation, value)?,
             Over::Area(value) => {
                 let scored = evaluation.scored.clone().filter(ScoredLabels::are_few)?;
-                // labels that all or none of a draw have are left out, as they are of all queries
-                Box::new(move |drawn| value(&scored, drawn).unwrap_or(0.5))
+                // labels that all or none of a draw have are left out, as they are of all queries; without any other label a
+                // draw has no area
+                Box::new(move |drawn| value(&scored, drawn).unwrap_or(f64::NAN))
             }
         })
     }
@@ -69,12 +71,18 @@ pub const RESAMPLES: usize = 10_000;
 
 /// 95 % confidence intervals, `[low, high]`, of every metric that is known, by its name.
 ///
-/// Percentile bootstrap over queries: of the values that a metric takes on `resamples` draws of as
-/// many queries, with replacement, the interval reaches from the 2.5th to the 97.5th percentile.
-/// All metrics are computed on the same draws, which depend only on `seed` and the number of
-/// queries. The macro F1 of a resample leaves out labels that are in none of its sets, and an area under a curve those
-/// that all or none of its queries have. An interval that reaches infinity is left out, and so are those of areas where more
-/// than 50,000 scores of labels are known, and those of numbers where queries and targets have more than 50,000.
+/// Percentile bootstrap over queries: of the values that a metric takes on `resamples` draws of as many queries, with
+/// replacement, the interval reaches from the 2.5th to the 97.5th percentile. Where queries have groups, whose queries are not
+/// independent of one another, groups are drawn whole, as many as there are ([`resampled`]); a single group of several queries
+/// has no intervals. All metrics are computed on the same draws, which depend only on `seed`, the number of queries and their
+/// groups.
+///
+/// The macro F1 of a resample leaves out labels that are in none of its sets, and an area under a curve those that all or none
+/// of its queries have. Where there is no other label, the resample has no area, and a metric that more than 5 % of the
+/// resamples do not have has no interval. A share of 0 or 1, as of classes that are all right, is that of every resample, and
+/// has Wilson's interval ([`wilson_interval`](dsokr_decode::wilson_interval)). An interval that reaches infinity is left out,
+/// and so are those of areas where more than 50,000 scores of labels are known, and those of numbers where queries and
+/// targets have more than 50,000.
 ///
 /// # Errors
 /// [`dsokr_core::Error::TooFew`] for no queries and for less than 40 resamples.
@@ -83,6 +91,11 @@ pub fn intervals(
     resamples: usize,
     seed: u64,
 ) -> Result<BTreeMap<String, [f64; 2]>, Error> {
+    let queries = evaluation.ranks.len();
+    let units = independent_queries(queries, &evaluation.groups)?.len();
+    if units == 1 && queries > 1 {
+        return Ok(BTreeMap::new());
+    }
     let numbers: usize = match &evaluation.outputs {
         Some((Truth::Numbers(rows), _)) => rows.iter().map(Vec::len).sum(),
         Some(_) | None => 0,
@@ -93,16 +106,33 @@ pub fn intervals(
         .filter(is_drawn)
         .filter_map(|metric| Some((metric, metric.summary(evaluation)?)))
         .collect();
-    let drawn = resampled(evaluation.ranks.len(), resamples, seed, |queries| {
+    let drawn = resampled(queries, &evaluation.groups, resamples, seed, |queries| {
         let queries: Vec<usize> = queries.collect();
         measured.iter().map(|(_, summary)| summary(&queries)).collect::<Vec<f64>>()
     })?;
     let interval = |(at, (metric, _)): (usize, &(Metric, Summary))| {
-        let values = drawn.iter().map(|values| values[at]).collect();
-        (metric.name().to_owned(), percentile_interval(values))
+        let extreme = metric
+            .measured(&evaluation.scores)
+            .and_then(|value| metric.interval_of_extreme(value, units));
+        let of_draws = || drawn_interval(drawn.iter().map(|values| values[at]).collect());
+        Some((metric.name().to_owned(), extreme.or_else(of_draws)?))
     };
-    let finite = |(_, ends): &(String, [f64; 2])| ends.iter().all(|end| end.is_finite());
-    Ok(measured.iter().enumerate().map(interval).filter(finite).collect())
+    Ok(measured.iter().enumerate().filter_map(interval).collect())
+}
+
+/// The 95 % interval of the values of a metric, or of a difference, on draws; none where it reaches infinity, and where
+/// [too few draws](known_draws) have a value.
+pub(crate) fn drawn_interval(values: Vec<f64>) -> Option<[f64; 2]> {
+    let ends = percentile_interval(known_draws(values)?);
+    Some(ends).filter(|ends| ends.iter().all(|end| end.is_finite()))
+}
+
+/// The values on draws that are not NaN; none where more than 5 % are.
+pub(crate) fn known_draws(mut values: Vec<f64>) -> Option<Vec<f64>> {
+    let draws = values.len();
+    values.retain(|value| !value.is_nan());
+    let unknown = draws - values.len();
+    (20 * unknown <= draws && !values.is_empty()).then_some(values)
 }
 
 /// The mean of values.

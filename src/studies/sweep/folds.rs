@@ -239,7 +239,8 @@ pub fn compare_folds(paths: &[PathBuf], names: &[String]) -> Result<RunCompariso
         MetricComparison::from_runs(metric, (0..all.len()).filter_map(value).collect())
     });
     let metrics = compared.collect();
-    Ok(RunComparison { compared: Compared::Parts { parts, folds }, metrics })
+    let caution = None;
+    Ok(RunComparison { compared: Compared::Parts { parts, folds }, metrics, caution })
 }
 
 /// A t-test whose variance of a mean is `(1/J + ratio) s²`.

@@ -231,6 +231,6 @@ impl Pairs for MultiLabelConfig {
         let columns = self.training_columns(wanted)?;
         let (rows, _) =
             self.read(path, wanted, Columns::Any, spelling(wanted), columns.as_ref())?;
-        rows.queries(wanted, wanted.is_own(path, &self.file))
+        rows.grouped_queries(wanted, wanted.is_own(path, &self.file))
     }
 }

@@ -11,7 +11,7 @@ use super::splits::SplitsConfig;
 use super::{InputsConfig, PairFacts, Pairs, RowOrder, SplitSize, TextConfig, Wanted};
 use crate::dataset::{Dataset, Split, SplitName};
 use crate::error::{Error, check, extension_of};
-use crate::groups::GroupColumns;
+use crate::groups::{GroupColumns, GroupRule};
 use crate::input_columns::{InputColumns, NamedColumns};
 use crate::output_features::OutputFeatures;
 use crate::root::DataRoot;
@@ -136,6 +136,14 @@ impl PoolConfig {
         NamedColumns::of_table(path, self.header_options(wanted), columns)
     }
 
+    /// Returns the column whose values are the groups that splits do not divide, where a further file has it.
+    fn group_column(&self, path: &Path, wanted: &Wanted) -> Result<Option<&str>, Error> {
+        let column = self.splits.rule().and_then(GroupRule::column);
+        let Some(column) = column.filter(|_| !has_lines(path)) else { return Ok(None) };
+        let has_column = Table::header(path, self.header_options(wanted))?.has(column);
+        Ok(has_column.then_some(column))
+    }
+
     /// Warns that fewer rows of the table that splits divide are skipped than are known to be bad.
     fn warn_of_further_rows(&self, table: &Table, wanted: &Wanted) {
         let skipped = table.skipped();
@@ -219,7 +227,8 @@ impl Pairs for PoolConfig {
         let further = |file: &Option<String>| {
             let Some(file) = file else { return Ok(None) };
             let path = wanted.root()?.file(file);
-            let rows = self.read(&path, wanted.outputs.columns(), [], wanted)?;
+            let group = self.group_column(&path, wanted)?;
+            let rows = self.read(&path, wanted.outputs.columns(), group, wanted)?;
             let table = if rows.numbered { rows.table.with_row_ids(&self.id)? } else { rows.table };
             Ok::<_, Error>(Some(table))
         };
@@ -243,7 +252,9 @@ impl Pairs for PoolConfig {
         };
         if let Some(file) = file {
             let path = wanted.root()?.file(file);
-            let queries = self.read(&path, columns, [], wanted)?.queries(wanted, false)?;
+            let group = self.group_column(&path, wanted)?;
+            let rows = self.read(&path, columns, group, wanted)?;
+            let queries = rows.grouped_queries(wanted, false)?;
             return Ok(Some(Split { foreign: false, labels: Vec::new(), ..queries }));
         }
         let path = wanted.root()?.file(&self.file);
@@ -264,7 +275,9 @@ impl Pairs for PoolConfig {
             Some(label) if !has_lines(path) && has_column(label)? => Some(label),
             Some(_) | None => None,
         };
-        self.read(path, columns.chain(label), [], wanted)?.queries(wanted, is_pool_file)
+        let group = self.group_column(path, wanted)?;
+        let rows = self.read(path, columns.chain(label), group, wanted)?;
+        rows.grouped_queries(wanted, is_pool_file)
     }
 
     fn inputs(&self, path: &Path, wanted: &Wanted) -> Result<Split, Error> {
@@ -381,7 +394,7 @@ impl Pairs for MemoryConfig {
             [Self::ID, &self.inputs.column].into_iter().chain(wanted.outputs.features.truth());
         let options = wanted.outputs.table_options(wanted.on_bad_row);
         let table = Table::read_with(path, &columns.collect::<Vec<_>>(), options)?;
-        self.paired(wanted.outputs.with_plain_smiles(table)?, wanted).queries(wanted, false)
+        self.paired(wanted.outputs.with_plain_smiles(table)?, wanted).grouped_queries(wanted, false)
     }
 
     fn inputs(&self, path: &Path, wanted: &Wanted) -> Result<Split, Error> {

@@ -23,6 +23,9 @@ use crate::outputs::{Known, Outputs};
 use crate::table::{Table, row_id, skipped_rows, unique_ids};
 use crate::vectors::Vectors;
 
+/// The key of the rule by which rows belong together.
+const GROUP: &str = "data.splits.group";
+
 /// The file: ids and outputs in a table, and what reads the inputs of its rows.
 pub(super) struct PairedRows<'a> {
     pub table: Table,
@@ -47,14 +50,20 @@ impl PairedRows<'_> {
         [validation_file, test_file]: [Option<Table>; 2],
     ) -> Result<Dataset, Error> {
         let root = wanted.root()?;
-        let Drawn { rows, parts: [train, mut validation, mut test], groups } =
+        let Drawn { rows, parts: [train, mut validation, mut test], mut groups } =
             self.draw(wanted.seed)?;
         let files = [Some(&self.table), validation_file.as_ref(), test_file.as_ref()];
         let skipped = skipped_rows(files.into_iter().flatten(), root);
         let mut table = self.table.select(&rows);
-        for (part, file) in [(&mut validation, validation_file), (&mut test, test_file)] {
+        for (name, part, file) in [
+            (SplitName::Validation, &mut validation, validation_file),
+            (SplitName::Test, &mut test, test_file),
+        ] {
             if let Some(file) = file {
                 let first = table.len();
+                // no group of one file is one of another
+                let names = self.groups_of_queries(&file).into_iter();
+                groups.extend(names.map(|group| format!("{name} {group}")));
                 table = table.followed_by(file, self.id)?;
                 *part = first..table.len();
             }
@@ -94,13 +103,14 @@ impl PairedRows<'_> {
 
     /// Returns the pairs of one split, without outputs; none if there is no such split.
     pub(super) fn split(self, name: SplitName, wanted: &Wanted) -> Result<Option<Split>, Error> {
-        let Drawn { rows, parts: [train, validation, test], .. } = self.draw(wanted.seed)?;
+        let Drawn { rows, parts: [train, validation, test], groups } = self.draw(wanted.seed)?;
         let part = match name {
             SplitName::Train => train,
             SplitName::Validation => validation,
             SplitName::Test if test.is_empty() => return Ok(None),
             SplitName::Test => test,
         };
+        let groups = groups.get(part.clone()).unwrap_or_default().to_vec();
         let part = &rows[part];
         let features = wanted.outputs.features;
         // all rows tell how numbers are written, as they do where a training reads them
@@ -110,7 +120,36 @@ impl PairedRows<'_> {
         let file = Self { table: self.table.select(part), ..self };
         let split = file.queries(wanted, true)?;
         let truth = numbers.and_then(|all| all.select(&places)).or(split.truth);
-        Ok(Some(Split { truth, ..split }))
+        Ok(Some(Split { truth, groups, ..split }))
+    }
+
+    /// Returns the rows of a file of their own as pairs without outputs, as [`queries`](Self::queries) does, with their groups.
+    pub(super) fn grouped_queries(
+        self,
+        wanted: &Wanted,
+        is_run_table: bool,
+    ) -> Result<Split, Error> {
+        let groups = self.groups_of_queries(&self.table);
+        Ok(Split { groups, ..self.queries(wanted, is_run_table)? })
+    }
+
+    /// Returns a name for the group of each row of a file, by the rule of the splits; none where these are drawn row by row.
+    /// Where the file does not have what the rule is about, each row is its own group.
+    fn groups_of_queries(&self, table: &Table) -> Vec<String> {
+        let Some(rule) = self.splits.rule() else { return Vec::new() };
+        let groups = self.compared_vectors(table, rule).and_then(|vectors| {
+            let vectors = vectors.as_ref().map(|vectors| vectors as &dyn RowSource);
+            self.together.groups_of_queries(table, vectors, rule, GROUP)
+        });
+        let groups = groups.unwrap_or_else(|reason| {
+            // queries that a model answers are evaluated, whatever their groups are
+            tracing::warn!("queries count as independent of one another: {reason}");
+            None
+        });
+        match groups {
+            Some(groups) => names_of_groups(&groups, table.len()),
+            None => (0..table.len()).map(|row| row.to_string()).collect(),
+        }
     }
 
     /// Returns all rows as pairs without outputs. The outputs of a file other than the run's table may be others than the
@@ -232,8 +271,8 @@ impl PairedRows<'_> {
         Ok(Drawn { rows, parts, groups: Vec::new() })
     }
 
-    /// Returns the inputs of all rows, where they are vectors that the rule compares.
-    fn compared_vectors(&self, rule: GroupRule) -> Result<Option<Vectors>, Error> {
+    /// Returns the inputs of all rows of a table, where they are vectors that the rule compares.
+    fn compared_vectors(&self, table: &Table, rule: GroupRule) -> Result<Option<Vectors>, Error> {
         match rule {
             GroupRule::Repeats if self.together.has_vectors => {}
             GroupRule::Repeats
@@ -241,7 +280,7 @@ impl PairedRows<'_> {
             | GroupRule::Scaffold
             | GroupRule::Column(_) => return Ok(None),
         }
-        Ok(match (self.inputs)(&mut self.table.clone())? {
+        Ok(match (self.inputs)(&mut table.clone())? {
             Inputs::Vectors(vectors) => Some(vectors),
             Inputs::Texts(_) | Inputs::Kernels(_) => None,
         })
@@ -255,10 +294,9 @@ impl PairedRows<'_> {
         sizes: [usize; 2],
     ) -> Result<Drawn, Error> {
         let Self { table, splits, .. } = self;
-        let key = "data.splits.group";
-        let vectors = self.compared_vectors(rule)?;
+        let vectors = self.compared_vectors(table, rule)?;
         let vectors = vectors.as_ref().map(|vectors| vectors as &dyn RowSource);
-        let groups = self.together.groups(table, vectors, rule, key)?;
+        let groups = self.together.groups(table, vectors, rule, GROUP)?;
         let [validation, test, mut rest] = in_parts(order, &groups, sizes);
         for (name, part, size) in [("validation", &validation, sizes[0]), ("test", &test, sizes[1])]
         {
@@ -270,7 +308,7 @@ impl PairedRows<'_> {
                      {most} rows",
                     groups.len()
                 );
-                return Err(Error::value(key, found, allowed));
+                return Err(Error::value(GROUP, found, allowed));
             }
             if 2 * part.len() < size {
                 let rows = part.len();
@@ -298,13 +336,19 @@ impl PairedRows<'_> {
         let first = validation.len();
         let held = validation.len() + test.len();
         let rows = [validation, test, rest].concat();
-        let mut names = vec![String::new(); table.len()];
-        for (number, members) in groups.iter().enumerate() {
-            members.iter().for_each(|&row| names[row] = number.to_string());
-        }
+        let mut names = names_of_groups(&groups, table.len());
         let groups = rows.iter().map(|&row| std::mem::take(&mut names[row])).collect();
         Ok(Drawn { rows, parts: [held..held + train, 0..first, first..held], groups })
     }
+}
+
+/// Returns a name for the group of each of so many rows: the number of the group.
+fn names_of_groups(groups: &[Vec<usize>], rows: usize) -> Vec<String> {
+    let mut names = vec![String::new(); rows];
+    for (number, members) in groups.iter().enumerate() {
+        members.iter().for_each(|&row| names[row] = number.to_string());
+    }
+    names
 }
 
 /// The rows of each split that a column names, in the order of the table.

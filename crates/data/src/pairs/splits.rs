@@ -33,7 +33,7 @@ pub struct SplitsConfig {
     /// as input; `"scaffold"`, those whose molecules have the same Bemis-Murcko scaffold; else the name of a column,
     /// those with the same value in it. A group that does not fit into what is left of the validation split goes to the
     /// test split, else to training. Left out, rows are drawn one by one, which is the same where no rows belong
-    /// together.
+    /// together. Intervals of metrics draw these groups whole.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
     /// The column that names the split of each row, in the place of sizes, seed and groups: `train` (also `training`),

@@ -184,7 +184,73 @@ fn a_split_of_groups_is_read_again() {
         let names = [SplitName::Train, SplitName::Validation, SplitName::Test];
         for (name, split) in names.into_iter().zip(parts(&dataset)) {
             let read = |source: &Source, root: &DataRoot| source.read_split(name, root);
-            assert_eq!(with_source(&folder, &splits, read).unwrap().ids, split.ids, "{group}");
+            let again = with_source(&folder, &splits, read).unwrap();
+            assert_eq!((&again.ids, &again.groups), (&split.ids, &split.groups), "{group}");
+            assert_eq!(split.groups.len(), split.ids.len(), "{group}");
+        }
+    }
+}
+
+/// Returns how many rows each group has, in the order of the first ones.
+fn sizes(groups: &[String]) -> Vec<usize> {
+    let mut sizes: Vec<(&String, usize)> = Vec::new();
+    for group in groups {
+        match sizes.iter_mut().find(|(known, _)| *known == group) {
+            Some((_, size)) => *size += 1,
+            None => sizes.push((group, 1)),
+        }
+    }
+    sizes.into_iter().map(|(_, size)| size).collect()
+}
+
+/// A bootstrap draws the groups of queries whole, so that queries of other files have them too.
+#[test]
+fn queries_of_other_files_have_the_groups_of_the_rule() {
+    let folder = Folder::new();
+    folder.file("pool.tsv", repeated());
+    let rows = "100\tone\tCCO\ta\n101\ttwo\tOCC\tb\n102\tone\tCCN\tb\n103\tthree\tCCCl\tc\n";
+    folder.file("queries.tsv", format!("id\tdescription\tsmiles\tcluster\n{rows}"));
+    folder.file("texts.tsv", "id\tdescription\n100\tone\n101\ttwo\n102\tone\n");
+    for (group, file, expected) in [
+        ("cluster", "queries.tsv", vec![1, 2, 1]),
+        ("repeats", "texts.tsv", vec![2, 1]),
+        ("cluster", "texts.tsv", vec![1, 1, 1]),
+        ("scaffold", "texts.tsv", vec![1, 1, 1]),
+    ] {
+        let splits = format!("validation = 20, group = '{group}'");
+        let read =
+            |source: &Source, root: &DataRoot| source.read_queries(&folder.path(file), Some(root));
+        let queries = with_source(&folder, &splits, read).unwrap();
+        assert_eq!(sizes(&queries.groups), expected, "{group} {file}");
+    }
+    let read = |source: &Source, root: &DataRoot| {
+        source.read_queries(&folder.path("queries.tsv"), Some(root))
+    };
+    assert!(with_source(&folder, "validation = 20", read).unwrap().groups.is_empty());
+}
+
+#[test]
+fn test_pairs_of_a_file_have_groups_whether_it_has_their_column_or_not() {
+    let folder = Folder::new();
+    folder.file("pool.tsv", repeated());
+    let text = |test: &str| {
+        format!("{POOL}test = '{test}'\nsplits = {{ validation = 20, group = 'cluster' }}")
+    };
+    folder.file("with.tsv", "id\tdescription\tsmiles\tcluster\n100\tx\tCCO\ta\n101\ty\tCCN\ta\n");
+    folder.file("without.tsv", "id\tdescription\tsmiles\n100\tx\tCCO\n101\ty\tCCN\n");
+    for (file, expected) in [("with.tsv", vec![2]), ("without.tsv", vec![1, 1])] {
+        let data: DataConfig = toml::from_str(&text(file)).unwrap();
+        let features: OutputFeatures = toml::from_str(
+            "kind = 'substructures'\ncolumn = 'smiles'\ncount = { name = 'composition' }",
+        )
+        .unwrap();
+        let outputs = crate::outputs(None, Some("smiles"), &features);
+        let source = Source { data: &data, outputs, seed: 3, input_columns: None };
+        let root = DataRoot::at(folder.path(""));
+        let test = source.load(&root).unwrap().test.unwrap();
+        let again = source.read_split(SplitName::Test, &root).unwrap();
+        for groups in [&test.groups, &again.groups] {
+            assert_eq!(sizes(groups), expected, "{file}");
         }
     }
 }

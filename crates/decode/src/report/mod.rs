@@ -8,12 +8,12 @@
 //! let at = |above| Rank::new(above, 1, 100).ok();
 //! let one = [at(0), at(1), at(40)];
 //! let two = [at(0), at(3), None];
-//! let curve = report::hits_curve(&one, 50, 200, 0)?;
+//! let curve = report::hits_curve(&one, 50, &[], 200, 0)?;
 //! assert_eq!((curve[0].k, curve[0].hits), (1, 1.0 / 3.0));
 //! assert_eq!(curve[49].hits, 1.0);
 //! let bins = report::rank_histogram(&one, 1)?.bins;
 //! assert_eq!((bins[0].first, bins[0].last, bins[0].queries), (1, 9, 2.0));
-//! let comparison = report::compare(&one, &two, 1000, 0)?;
+//! let comparison = report::compare(&one, &two, &[], 1000, 0)?;
 //! let mrr = &comparison.metrics["mrr"];
 //! assert!(mrr.difference > 0.0 && mrr.first_better > 0.9);
 //! assert_eq!(report::worst(&two, 2), [2, 1]);
@@ -50,33 +50,38 @@ pub struct HitsPoint {
     pub high: f64,
 }
 
-/// Computes hits@k for k = 1, …, `most`, each with a 95 % bootstrap interval over queries.
+/// Computes hits@k for k = 1, …, `most`, each with a 95 % bootstrap interval over queries; `groups` are those of
+/// [`resampled`](crate::resampled).
 ///
-/// The resamples equal those of [`bootstrap`](crate::bootstrap), so the points at 1, 5 and 10 agree with it. Missing
-/// gold candidates are never hit. The computation holds resamples × most numbers.
+/// Without groups the resamples equal those of [`bootstrap`](crate::bootstrap), so the points at 1, 5 and 10 agree with
+/// it. Missing gold candidates are never hit. The computation holds resamples × most numbers.
 ///
 /// # Errors
 /// [`Error::OutOfRange`] for `most` = 0; [`Error::TooFew`] for no queries and less than 40 resamples.
 pub fn hits_curve(
     ranks: &[Option<Rank>],
     most: usize,
+    groups: &[String],
     resamples: usize,
     seed: u64,
 ) -> Result<Vec<HitsPoint>, Error> {
     check_range(most > 0, "a curve to hits@0", "hits@1 and above")?;
     let curve = |queries: &mut dyn Iterator<Item = usize>| {
         let mut sums = vec![0.0; most];
-        for rank in queries.filter_map(|query| ranks[query]) {
+        let mut count: usize = 0;
+        for query in queries {
+            count += 1;
+            let Some(rank) = ranks[query] else { continue };
             // Nothing is hit before the first rank that the gold candidate can have.
             let start = usize::try_from(rank.above()).unwrap_or(most).min(most);
             for (k, sum) in (start as u64 + 1..).zip(&mut sums[start..]) {
                 *sum += rank.expected_hit(k);
             }
         }
-        sums.iter_mut().for_each(|sum| *sum /= ranks.len() as f64);
+        sums.iter_mut().for_each(|sum| *sum /= count as f64);
         sums
     };
-    let drawn = resampled(ranks.len(), resamples, seed, curve)?;
+    let drawn = resampled(ranks.len(), groups, resamples, seed, curve)?;
     let hits = curve(&mut (0..ranks.len()));
     let point = |(at, hits)| {
         let [low, high] = percentile_interval(drawn.iter().map(|curve| curve[at]).collect());
@@ -183,7 +188,7 @@ pub struct Difference {
 
 /// Compares both models on each resample of the queries (paired bootstrap).
 ///
-/// The intervals are percentiles over the resamples of [`bootstrap`](crate::bootstrap). Both models profit from the
+/// The intervals are percentiles over the resamples of [`resampled`](crate::resampled), whose `groups` these are. Both models profit from the
 /// easy queries of a resample, so the interval of the difference is narrower than those of the metrics suggest. Ties
 /// are averaged; `None` is rank ∞.
 ///
@@ -192,6 +197,7 @@ pub struct Difference {
 pub fn compare(
     first: &[Option<Rank>],
     second: &[Option<Rank>],
+    groups: &[String],
     resamples: usize,
     seed: u64,
 ) -> Result<Comparison, Error> {
@@ -203,14 +209,16 @@ pub fn compare(
         compared.iter().map(value).collect()
     };
     let differences: Vec<Vec<f64>> = first.iter().zip(second).map(less).collect();
-    let drawn = resampled(first.len(), resamples, seed, |queries| {
+    let drawn = resampled(first.len(), groups, resamples, seed, |queries| {
         let mut sums = vec![0.0; compared.len()];
+        let mut count: usize = 0;
         for query in queries {
+            count += 1;
             for (sum, difference) in sums.iter_mut().zip(&differences[query]) {
                 *sum += difference;
             }
         }
-        sums.iter().map(|sum| sum / first.len() as f64).collect::<Vec<f64>>()
+        sums.iter().map(|sum| sum / count as f64).collect::<Vec<f64>>()
     })?;
     let mean = |metric: &RankMetric, ranks: &[Option<Rank>]| {
         metric.summarise(ranks.iter().map(|rank| metric.of(rank.as_ref())).collect())

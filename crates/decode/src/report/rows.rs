@@ -8,13 +8,11 @@ use serde::{Deserialize, Serialize};
 use crate::candidates::Candidates;
 use crate::error::{check_queries, check_range};
 use crate::hits::Decoded;
+use crate::metrics::wilson_interval;
 use crate::rank::Rank;
 
 /// The fewest queries of a bin, where there are several bins.
 const LEAST: usize = 10;
-
-/// The 97.5 % quantile of the normal distribution.
-const NORMAL: f64 = 1.959_963_984_540_054;
 
 /// How one query was decoded.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -216,17 +214,14 @@ fn bin(queries: &[(f64, f64)]) -> ReliabilityBin {
     let mean = |value_of: fn(&(f64, f64)) -> f64| queries.iter().map(value_of).sum::<f64>() / n;
     let mean_score = mean(|query| query.0);
     let right = mean(|query| query.1);
-    let square = NORMAL * NORMAL / n;
-    let middle = (right + square / 2.0) / (1.0 + square);
-    let half = NORMAL * ((right * (1.0 - right) + square / 4.0) / n).sqrt() / (1.0 + square);
+    let [low, high] = wilson_interval(right, queries.len());
     ReliabilityBin {
         from: queries[0].0,
         to: queries[queries.len() - 1].0,
         mean_score,
         queries: queries.len(),
         right,
-        // rounding does not move the interval off the share
-        low: (middle - half).clamp(0.0, right),
-        high: (middle + half).clamp(right, 1.0),
+        low,
+        high,
     }
 }

@@ -92,7 +92,7 @@ fn the_worst_come_first() {
 #[test]
 fn the_curve_goes_through_the_metrics_and_their_intervals() {
     let ranks = ranks(1, 300);
-    let curve = hits_curve(&ranks, 600, 200, 7).unwrap();
+    let curve = hits_curve(&ranks, 600, &[], 200, 7).unwrap();
     let metrics = Metrics::from_ranks(&ranks, 500, 0).unwrap();
     for (k, hits) in [
         (1, metrics.value("hits@1").unwrap()),
@@ -112,11 +112,11 @@ fn the_curve_goes_through_the_metrics_and_their_intervals() {
     let actual = ranks.iter().flatten().count() as f64 / 300.0;
     assert!((curve[599].hits - actual).abs() < 1e-12);
     assert_eq!(
-        message(hits_curve(&ranks, 0, 200, 7)),
+        message(hits_curve(&ranks, 0, &[], 200, 7)),
         "a curve to hits@0, allowed: hits@1 and above"
     );
-    assert_eq!(message(hits_curve(&[], 5, 200, 7)), "no queries, at least 1 is needed");
-    let few = hits_curve(&ranks, 5, 39, 7);
+    assert_eq!(message(hits_curve(&[], 5, &[], 200, 7)), "no queries, at least 1 is needed");
+    let few = hits_curve(&ranks, 5, &[], 39, 7);
     assert_eq!(message(few), "39 bootstrap resamples, at least 40 are needed");
 }
 
@@ -159,10 +159,10 @@ fn histograms_count_every_rank_of_a_tie() {
 fn comparisons_are_paired() {
     let a = ranks(3, 500);
     let b = ranks(4, 500);
-    let actual = compare(&a, &b, 1000, 5).unwrap();
+    let actual = compare(&a, &b, &[], 1000, 5).unwrap();
     let one = Metrics::from_ranks(&a, 500, 0).unwrap();
     let two = Metrics::from_ranks(&b, 500, 0).unwrap();
-    let backwards = compare(&b, &a, 1000, 5).unwrap();
+    let backwards = compare(&b, &a, &[], 1000, 5).unwrap();
     for name in ["mrr", "hits@1", "hits@5", "hits@10", "hits@20"] {
         let x = actual.metrics[name];
         let y = backwards.metrics[name];
@@ -174,15 +174,18 @@ fn comparisons_are_paired() {
         assert!(x.ci95[0] < x.difference && x.difference < x.ci95[1]);
     }
     // Against itself there is no difference whatever is drawn.
-    let same = compare(&a, &a, 100, 5).unwrap().metrics["mrr"];
+    let same = compare(&a, &a, &[], 100, 5).unwrap().metrics["mrr"];
     assert_eq!((same.difference, same.ci95, same.first_better), (0.0, [0.0; 2], 0.5));
 
     assert_eq!(
-        message(compare(&a, &b[1..], 100, 5)),
+        message(compare(&a, &b[1..], &[], 100, 5)),
         "499 ranks of the second model, expected 500"
     );
-    assert_eq!(message(compare(&[], &[], 100, 5)), "no queries, at least 1 is needed");
-    assert_eq!(message(compare(&a, &b, 39, 5)), "39 bootstrap resamples, at least 40 are needed");
+    assert_eq!(message(compare(&[], &[], &[], 100, 5)), "no queries, at least 1 is needed");
+    assert_eq!(
+        message(compare(&a, &b, &[], 39, 5)),
+        "39 bootstrap resamples, at least 40 are needed"
+    );
 }
 
 #[test]
@@ -191,7 +194,7 @@ fn a_small_gain_on_every_query_is_sure_where_intervals_overlap() {
     // difference hardly does.
     let first: Vec<_> = (0..200).map(|q| Rank::new(q % 40, 1, 500).ok()).collect();
     let second: Vec<_> = (0..200).map(|q| Rank::new(q % 40 + 1, 1, 500).ok()).collect();
-    let actual = compare(&first, &second, 1000, 0).unwrap().metrics["mrr"];
+    let actual = compare(&first, &second, &[], 1000, 0).unwrap().metrics["mrr"];
     assert!(actual.ci95[0] > 0.0 && actual.first_better == 1.0);
     let one = bootstrap(&first, Rank::expected_reciprocal, 1000, 0).unwrap().1;
     let two = bootstrap(&second, Rank::expected_reciprocal, 1000, 0).unwrap().1;
@@ -202,7 +205,7 @@ fn a_small_gain_on_every_query_is_sure_where_intervals_overlap() {
 fn intervals_of_differences_have_the_width_of_the_central_limit() {
     let a = ranks(6, 2000);
     let b = ranks(7, 2000);
-    let actual = compare(&a, &b, 2000, 1).unwrap().metrics["mrr"];
+    let actual = compare(&a, &b, &[], 2000, 1).unwrap().metrics["mrr"];
     let reciprocal = |rank: &Option<Rank>| rank.map_or(0.0, |rank| rank.expected_reciprocal());
     let differences: Vec<f64> =
         a.iter().zip(&b).map(|(a, b)| reciprocal(a) - reciprocal(b)).collect();
@@ -213,13 +216,40 @@ fn intervals_of_differences_have_the_width_of_the_central_limit() {
     assert!((width / expected - 1.0).abs() < 0.1, "{width} {expected}");
 }
 
+/// Four copies of each query say no more than the query, and groups of one query are queries.
+#[test]
+fn groups_of_queries_are_drawn_whole() {
+    let a = ranks(10, 100);
+    let b = ranks(11, 100);
+    let copied = |ranks: &[Option<Rank>]| -> Vec<Option<Rank>> {
+        ranks.iter().flat_map(|&rank| [rank; 4]).collect()
+    };
+    let groups: Vec<String> = (0..400).map(|query| (query / 4).to_string()).collect();
+    let curve = hits_curve(&a, 20, &[], 200, 2).unwrap();
+    let whole = hits_curve(&copied(&a), 20, &groups, 200, 2).unwrap();
+    let close = |a: f64, b: f64| (a - b).abs() < 1e-12;
+    for (one, four) in curve.iter().zip(&whole) {
+        assert!(close(one.low, four.low) && close(one.high, four.high), "{one:?} {four:?}");
+    }
+    let one = compare(&a, &b, &[], 200, 2).unwrap().metrics["mrr"];
+    let four = compare(&copied(&a), &copied(&b), &groups, 200, 2).unwrap().metrics["mrr"];
+    assert!(close(one.ci95[0], four.ci95[0]) && close(one.ci95[1], four.ci95[1]));
+
+    let single: Vec<String> = (0..100).map(|query| format!("group {query}")).collect();
+    assert_eq!(hits_curve(&a, 20, &single, 200, 2).unwrap(), curve);
+    let other = hits_curve(&a, 20, &groups, 200, 2);
+    assert_eq!(message(other), "400 groups of queries, expected 100");
+}
+
 #[test]
 fn reports_do_not_depend_on_threads() {
     let a = ranks(8, 300);
     let b = ranks(9, 300);
     let run = |threads| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-        pool.install(|| (compare(&a, &b, 200, 2).unwrap(), hits_curve(&a, 20, 200, 2).unwrap()))
+        pool.install(|| {
+            (compare(&a, &b, &[], 200, 2).unwrap(), hits_curve(&a, 20, &[], 200, 2).unwrap())
+        })
     };
     assert_eq!(run(1), run(2));
 }

@@ -286,7 +286,7 @@ fn commas_stand_in_names_of_classes_where_their_parts_are_in_one_of_these_alone(
     let topics = ["App", "Fees", "Phone, chat", "Delivery, returns"];
     assert_eq!(guessed(1, "topic", &topics.repeat(5)), ColumnKind::Classes(4));
     // sets, and names that do not recur
-    for sets in [&["a,b", "a", "b,c"][..], &["italian, vegan", "italian", "indian"]] {
+    for sets in [&["red,blue", "red", "blue,green"][..], &["italian, vegan", "italian", "indian"]] {
         assert_eq!(guessed(1, "tags", &sets.repeat(10)), ColumnKind::Labels(','), "{sets:?}");
     }
     assert_eq!(guessed(1, "city", &cities.repeat(4)), ColumnKind::Labels(','));
