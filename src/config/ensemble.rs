@@ -40,7 +40,8 @@ pub struct EnsembleConfig {
     /// score the first candidates of an encoder too.
     pub reranker: Option<String>,
     /// How many times each member is trained, with the configuration's seed and those after it: several
-    /// sketches, and several starts.
+    /// sketches, and several starts. All learn from the same pairs: the configuration's seed draws splits, `data.limit` and
+    /// `data.corrupted`.
     #[default(1)]
     pub seeds: usize,
     /// How many members are trained at the same time. Each needs memory of its own, and all share
@@ -95,6 +96,8 @@ impl Checked {
         base.remove("ensemble");
         let have_seeds =
             ensemble.seeds > 1 || ensemble.members.iter().any(|change| change.contains_key("seed"));
+        // members with other seeds learn from the same pairs
+        let draw_seed = have_seeds.then_some(self.seed);
         let splits = self.data.facts().splits;
         if have_seeds && splits.is_some_and(SplitsConfig::are_drawn_by_configuration) {
             share_splits(&mut base);
@@ -115,7 +118,8 @@ impl Checked {
             };
             let named = |error| Error::Member { name: name.into(), source: Box::new(error) };
             for draw in 0..ensemble.seeds {
-                let member = member(&base, change, draw, ensemble, &key).map_err(named)?;
+                let member = member(&base, change, draw, draw_seed, ensemble, &key);
+                let member = member.map_err(named)?;
                 let new = members.iter().all(|other| other.name != member.name);
                 let allowed = "a name of its own for each member";
                 ensure(new, format_args!("{key}.name"), &member.name, allowed)?;
@@ -132,7 +136,28 @@ impl Checked {
         if let Some(name) = &ensemble.reranker {
             check_reranker(name, &members)?;
         }
+        if ensemble.weights == Some(MemberWeights::HeldOut) {
+            check_same_draws(&members)?;
+        }
         Ok(members)
+    }
+}
+
+/// Checks that no member draws other training pairs than the first one: held-out predictions are compared pair by pair.
+fn check_same_draws(members: &[Checked]) -> Result<(), Error> {
+    let Some((first, others)) = members.split_first() else { return Ok(()) };
+    let drawn_alike =
+        |member: &&Checked| member.data.draws_as(member.seed, &first.data, first.seed);
+    match others.iter().find(|member| !drawn_alike(member)) {
+        Some(other) => {
+            let because = format!(
+                "the members {} and {} have different training pairs, as data.limit, data.corrupted or data.seed differs; \
+                 remove it",
+                first.name, other.name
+            );
+            Err(Error::refused("ensemble.weights", "\"held-out\"", because))
+        }
+        None => Ok(()),
     }
 }
 
@@ -176,11 +201,13 @@ fn different_basis(one: &Config, other: &Config) -> Option<&'static str> {
     keys.into_iter().find_map(|(key, differs)| differs.then_some(key))
 }
 
-/// The configuration of a member, whose changes are at `key`, with its own seed for a `draw` of several.
+/// The configuration of a member, whose changes are at `key`, with its own seed for a `draw` of several. Training pairs that it
+/// draws are drawn by `draw_seed`, unless it has a seed for them.
 fn member(
     base: &toml::Table,
     change: &toml::Table,
     draw: usize,
+    draw_seed: Option<u64>,
     ensemble: &EnsembleConfig,
     key: &str,
 ) -> Result<Checked, Error> {
@@ -194,6 +221,9 @@ fn member(
     }
     config.decoding.normalise |= ensemble.reranker.is_some();
     config.decoding.held_out |= ensemble.weights == Some(MemberWeights::HeldOut);
+    if config.data.draws_training_pairs() {
+        config.data.seed = config.data.seed.or(draw_seed);
+    }
     if ensemble.seeds > 1 {
         config.name += &format!("-{}", draw + 1);
         config.seed = config.seed.wrapping_add(draw as u64);

@@ -294,6 +294,7 @@ impl Config {
         let pairs = MemoryConfig::new(texts, outputs, &features)?;
         let data = DataConfig {
             corrupted: 0.0,
+            seed: None,
             limit: None,
             on_bad_row: OnBadRow::Stop,
             licence: None,

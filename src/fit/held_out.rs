@@ -391,9 +391,9 @@ impl FurtherFits {
 fn without_state(error: Error) -> Error {
     use dsokr_train::Error::{Diverged, Interrupted};
     match error {
-        Error::Train(Diverged { what, step, learning_rate, .. }) => {
+        Error::Train(Diverged { what, step, learning_rate, is_clipped, .. }) => {
             let what = format!("{what}, in a fit without a part of the pairs");
-            Error::Train(Diverged { what, step, learning_rate, kept: None })
+            Error::Train(Diverged { what, step, learning_rate, is_clipped, kept: None })
         }
         Error::Train(Interrupted { .. }) => dsokr_core::Error::Cancelled.into(),
         other => other,

@@ -74,7 +74,7 @@ impl<'c> EncoderTraining<'c> {
         });
         // the moving average is read and written, and its parameter read
         let (average, averaging) = if config.ema > 0.0 { (4.0, 3.0) } else { (0.0, 0.0) };
-        let per_epoch = pairs.div_ceil(config.batch.max(1));
+        let per_epoch = config.steps_per_epoch(pairs);
         let epochs = config.epochs as f64;
         let evaluations = config.evaluate_every.times(config.epochs, per_epoch);
         Self {

@@ -312,16 +312,13 @@ impl Run {
 
     /// Refuses the training pairs of members that learn from different ones, which each draws.
     fn check_same_pairs(&self) -> Result<(), Error> {
-        let drawn = |member: &Member| {
-            let data = &member.config.data;
-            let is_drawn = data.limit.is_some() || data.corrupted > 0.0;
-            (data.limit, data.corrupted, is_drawn.then_some(member.config.seed))
-        };
+        let first = &self.members[0].config;
         for member in &self.members[1..] {
-            let same = drawn(member) == drawn(&self.members[0]);
+            let config = &member.config;
+            let same = config.data.draws_as(config.seed, &first.data, first.seed);
             let allowed = format_args!(
-                "validation or test: the member {} learns from other pairs than the first one, as data.limit or data.corrupted draw \
-                 them by each seed; evaluate a member by itself",
+                "validation or test: the member {} learns from other pairs than the first one, as its data.limit, data.corrupted \
+                 or their seed is another; evaluate a member by itself",
                 member.name
             );
             ensure(same, Argument::new("split"), SplitName::Train, allowed)?;

@@ -125,7 +125,7 @@ pub(crate) fn of_outputs(
     // those of a training, and the report of about as many queries
     let evaluations = if config.encoder.abilities().trains_in_steps {
         let training = &config.training;
-        let per_epoch = dataset.train.ids.len().div_ceil(training.batch.max(1));
+        let per_epoch = training.steps_per_epoch(dataset.train.ids.len());
         training.evaluate_every.times(training.epochs, per_epoch)
     } else {
         1.0

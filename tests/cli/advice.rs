@@ -334,6 +334,23 @@ fn packed_bits_that_are_read_as_numbers() {
 }
 
 #[test]
+fn columns_of_a_network_s_inputs_in_other_units() {
+    let sandbox = Sandbox::new();
+    let alike: Vec<f64> = (0..80 * 3).map(|at| f64::from(at * 37 % 101) / 50.0 - 1.0).collect();
+    let scaled = |(at, value): (usize, &f64)| if at % 3 == 1 { value * 1e3 } else { *value };
+    let other: Vec<f64> = alike.iter().enumerate().map(scaled).collect();
+    for (name, values, applies) in [("alike", &alike, false), ("other", &other, true)] {
+        std::fs::write(sandbox.path(&format!("data/small/{name}.npy")), npy(3, values)).unwrap();
+        let inputs = format!(
+            "data.inputs={{kind=\"features\", table=\"outputs.tsv\", file=\"{name}.npy\"}}"
+        );
+        let changes = [&inputs[..], "encoder={kind=\"mlp\", hidden=[]}"];
+        let text = advice(&sandbox, "small.toml", &changes);
+        assert_eq!(text.contains("values of column 1 of the inputs"), applies, "{text}");
+    }
+}
+
+#[test]
 fn candidates_that_are_one_point_under_the_kernel() {
     let sandbox = Sandbox::new();
     let outputs = sandbox.read("data/small/outputs.tsv");

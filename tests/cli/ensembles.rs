@@ -82,7 +82,7 @@ fn a_killed_ensemble_goes_on_with_the_members_that_are_left() {
     sandbox.fail(&seeds, 2, &["ensemble.seeds"]);
 }
 
-/// Each member draws the pairs that it learns from.
+/// Members that differ in their seeds draw the same pairs, others draw what they say.
 #[test]
 fn training_pairs_of_an_ensemble_are_those_of_all_members() {
     let sandbox = Sandbox::new();
@@ -90,16 +90,36 @@ fn training_pairs_of_an_ensemble_are_those_of_all_members() {
                    [[ensemble.members]]\nname = \"two\"\nseed = 1\n";
     sandbox.write("two.toml", &(CONFIG.to_owned() + members));
     let evaluate = |run| ["evaluate", run, "--split", "train", "--json"];
-    for (out, change) in [("few", "data.limit=40"), ("wrong", "data.corrupted=0.2")] {
+    sandbox.write("own.toml", &(CONFIG.to_owned() + members + "data.seed = 1\n"));
+    for (out, own, change) in
+        [("few", "few-own", "data.limit=40"), ("wrong", "wrong-own", "data.corrupted=0.2")]
+    {
         sandbox.succeed(&["train", "two.toml", "--quiet", "--out", out, "--set", change]);
-        let says =
-            ["--split = train", "data.limit or data.corrupted", "the member two", "by itself"];
-        sandbox.fail(&evaluate(out), 2, &says);
+        sandbox.succeed(&evaluate(out));
+        sandbox.succeed(&["train", "own.toml", "--quiet", "--out", own, "--set", change]);
+        let says = ["--split = train", "data.limit, data.corrupted", "the member two", "by itself"];
+        sandbox.fail(&evaluate(own), 2, &says);
     }
-    let few = json(&sandbox.succeed(&evaluate("few/members/two")));
-    assert_eq!(number(&few, "queries"), 40.0);
+    for run in ["few", "few/members/two"] {
+        let few = json(&sandbox.succeed(&evaluate(run)));
+        assert_eq!(number(&few, "queries"), 40.0);
+    }
     sandbox.succeed(&["train", "two.toml", "--quiet", "--out", "all"]);
     assert_eq!(number(&json(&sandbox.succeed(&evaluate("all"))), "queries"), 60.0);
+    let unused = ["train", "two.toml", "--out", "unused", "--set", "data.seed=1"];
+    sandbox.fail(&unused, 2, &["data.seed = 1", "unless data.limit or data.corrupted"]);
+}
+
+/// Weights by held-out predictions compare the pairs of all members, also where these are drawn.
+#[test]
+fn members_of_several_seeds_are_weighted_on_pairs_that_are_drawn() {
+    let sandbox = Sandbox::new();
+    let seeds = "\n[ensemble]\nseeds = 2\nweights = \"held-out\"\n";
+    sandbox.write("seeds.toml", &(ridge() + seeds));
+    for (out, change) in [("few", "data.limit=40"), ("wrong", "data.corrupted=0.2")] {
+        sandbox.succeed(&["train", "seeds.toml", "--quiet", "--out", out, "--set", change]);
+        assert!(sandbox.read(&format!("{out}/combination.json")).contains("weights"));
+    }
 }
 
 #[test]
@@ -158,6 +178,8 @@ fn weights_of_members_come_from_held_out_answers() {
     case(&given, &["ensemble.combination.weights = [0.5, 0.5]", "ensemble.weights fits them"]);
     let other = "\"letters\"\ndata.corrupted = 0.5";
     case(&machines.replace("\"letters\"", other), &[key, "different training pairs"]);
+    // it is refused before a member is trained
+    assert!(!sandbox.path("runs/wrong").exists());
     let embedded = "\"letters\"\nencoder.predictions = { kind = \"embedded\", ranks = [4] }";
     let key = "ensemble.members[1].decoding.held_out = true";
     case(&machines.replace("\"letters\"", embedded), &[key, "learned embedding"]);

@@ -200,6 +200,24 @@ for folder in folders:
 }
 
 #[test]
+fn a_tokenizer_of_a_class_that_is_not_known_is_taken_as_it_is_with_a_warning() {
+    let sandbox = Sandbox::new();
+    model(&sandbox);
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("crates/nn/tests/golden");
+    copy(&golden.join("family-electra"), &sandbox.path("other"));
+    let words = "the file is taken as it is";
+    for (class, warns) in [("T5TokenizerFast", true), ("PreTrainedTokenizerFast", false)] {
+        let settings = serde_json::json!({"tokenizer_class": class, "pad_token": "[PAD]"});
+        sandbox.write("other/tokenizer_config.json", &settings.to_string());
+        let set = ["--set", "encoder.folder=other", "--set", "training.epochs=1", "--out", class];
+        let output = sandbox.run(&[&["train", "small.toml"][..], &set].concat());
+        let log = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.success(), "{log}");
+        assert_eq!(log.contains(words) && log.contains("T5Tokenizer"), warns, "{log}");
+    }
+}
+
+#[test]
 fn frozen_layers_stay_and_learning_rates_differ() {
     let sandbox = Sandbox::new();
     model(&sandbox);

@@ -351,6 +351,12 @@ fn evaluations_may_follow_steps() {
         let epoch = line["step"].as_f64().unwrap() / per_epoch as f64;
         assert_eq!(line["epoch"].as_f64().unwrap(), epoch);
     }
+    // more epochs than there are leave the evaluation of the last step
+    let rare = ["training.evaluate_every=5", "training.checkpoint_every=5"];
+    let once = train("once", &[&["training.epochs=3"], &rare[..]].concat());
+    assert_eq!((once.len(), once[0]["step"].as_u64()), (1, Some(all)));
+    let refused = ["train", "small.toml", "--set", "training.evaluate_every=0"];
+    sandbox.fail(&refused, 2, &["training.evaluate_every = 0", "at least 1"]);
     // an evaluation changes nothing in the steps
     assert_eq!(by_steps.last().unwrap()["metrics"], by_epochs.last().unwrap()["metrics"]);
     let refused = ["train", "small.toml", "--set", "training.evaluate_every={steps=0}"];

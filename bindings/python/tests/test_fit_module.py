@@ -63,6 +63,18 @@ def test_every_kind_of_output_is_fitted_at_once(tmp_path, kind):
     assert losses[1] < losses[0]
 
 
+def test_no_batch_has_one_pair(tmp_path):
+    """Batch normalisation refuses one, whatever is left over of the training pairs."""
+
+    def normalised(p):
+        return torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.BatchNorm1d(8), torch.nn.ReLU(), torch.nn.Linear(8, p))
+
+    for n in range(10, 16):
+        changes = {"training.epochs": 2, "training.batch": 4}
+        model = dsokr.fit(X[:n], X[:n, :2] + 0.1, tmp_path / str(n), encoder=normalised, progress=False, set=changes)
+        assert model.encode(X[:n]).shape[0] == n
+
+
 def test_vectors_are_read_without_being_named(tmp_path):
     model = dsokr.fit(X, SMILES, tmp_path / "run", encoder=lambda p: torch.nn.Linear(4, p), seed=1, progress=False)
     assert model.config["encoder"]["vectors"] and model.encode(X[:2]).shape[0] == 2

@@ -224,6 +224,31 @@ def test_models_of_several_threads_raise_their_own(config, folder, model):
     assert wrong == []
 
 
+def test_models_of_one_module_answer_at_once(tmp_path):
+    """Two runs of the same module, each by its own values, whatever the other computes meanwhile."""
+    rng = np.random.default_rng(0)
+    x, y = rng.standard_normal((80, 5)), rng.standard_normal((80, 3))
+    torch.manual_seed(0)
+    inner = [torch.nn.Linear(400, 400), torch.nn.ReLU()]
+    module = torch.nn.Sequential(torch.nn.Linear(5, 400), torch.nn.ReLU(), *inner, torch.nn.Linear(400, 3))
+    changes = {"training.epochs": 2, "training.learning_rate": 0.05}
+    models = [dsokr.fit(x, y, tmp_path / str(seed), encoder=module, seed=seed, progress=False, set=changes) for seed in (0, 1)]
+    expected = [model.encode(x) for model in models]
+    assert not np.array_equal(*expected)
+    wrong = [0, 0]
+
+    def ask(at):
+        for _ in range(60):
+            wrong[at] += not np.array_equal(models[at].encode(x), expected[at])
+
+    threads = [threading.Thread(target=ask, args=(at,)) for at in (0, 1)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == [0, 0]
+
+
 ONE_THREAD = """
     import sys, threading
     import numpy as np, torch

@@ -140,6 +140,46 @@ def test_groups_and_layers_have_their_rates(problem, layers):
     close(seen[-1], reference(net(layers=layers), texts[:TRAINING], y[:TRAINING], rates, {r"head\.weight": 0.5}, 12))
 
 
+class Stack(torch.nn.Module):
+    """Numbered layers in a module of their own, as BERT has them."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.ModuleList([torch.nn.Linear(4, 4) for _ in range(2)])
+
+    def forward(self, h):
+        for layer in self.layer:
+            h = h + torch.tanh(layer(h))
+        return h
+
+
+class Beside(torch.nn.Module):
+    """Embeddings beside the module that has the numbered layers."""
+
+    def __init__(self):
+        super().__init__()
+        self.embeddings = torch.nn.Linear(3, 4)
+        self.encoder = Stack()
+        self.head = torch.nn.Linear(4, 1)
+
+    def forward(self, texts):
+        x = torch.tensor([[float(x) for x in text.split()] for text in texts])
+        return self.head(self.encoder(self.embeddings(x)))
+
+
+def test_embeddings_beside_the_layers_have_the_lowest_rate(problem):
+    _, texts, y = problem
+
+    def start():
+        torch.manual_seed(3)
+        return Beside()
+
+    seen = []
+    train(problem, "beside", start(), {"layer_decay": 0.5}, on_step=last_parameters(seen))
+    rates = {"embeddings": 0.02 / 8, r"layer\.0": 0.02 / 4, r"layer\.1": 0.02 / 2}
+    close(seen[-1], reference(start(), texts[:TRAINING], y[:TRAINING], rates, {}, 12))
+
+
 def test_a_group_without_parameters_is_refused(problem):
     with pytest.raises(dsokr.ConfigError, match=r"encoder\.module\.start\.weight"):
         train(problem, "wrong", net(), {"groups": [{"parameters": "strat", "learning_rate": 0.0}]})

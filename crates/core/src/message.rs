@@ -18,6 +18,22 @@ pub fn shorten(value: &str) -> String {
     }
 }
 
+/// Returns a number as messages show it: with an exponent where it would have more than 16 digits before or behind the point.
+///
+/// ```
+/// use dsokr_core::message::number;
+///
+/// assert_eq!(number(-0.25), "-0.25");
+/// assert_eq!(number(1e300), "1e300");
+/// assert_eq!(number(2.5e-40), "2.5e-40");
+/// assert_eq!(number(f64::INFINITY), "inf");
+/// ```
+pub fn number(value: f64) -> String {
+    let size = value.abs();
+    let is_short = size == 0.0 || !size.is_finite() || (1e-16..1e16).contains(&size);
+    if is_short { value.to_string() } else { format!("{value:e}") }
+}
+
 /// Returns a text as XML and HTML hold it between tags. Breaks of lines and tabs become blanks, and characters that XML cannot
 /// hold U+FFFD.
 ///

@@ -47,6 +47,9 @@ pub struct DataConfig {
     /// seed: for experiments with wrong outputs. Validation and test pairs stay as they are.
     #[serde(default)]
     pub corrupted: f64,
+    /// The seed that draws `limit` and `corrupted`; the seed of the configuration, if left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seed: Option<u64>,
     /// Number of training pairs that are kept, drawn by the seed; all, if left out. The pairs of a smaller
     /// number are among those of a larger one, for learning curves. Outputs stay, and so do candidates
     /// without `output.only_training`; inputs are not kernels.
@@ -88,7 +91,7 @@ kinds! {
 
 /// Reads the table without a `source` as the source `tables`.
 fn tables<'de, D: Deserializer<'de>>(deserializer: D) -> Result<DataSource, D::Error> {
-    let others = ["corrupted", "limit", "on_bad_row", "licence", "fold"];
+    let others = ["corrupted", "seed", "limit", "on_bad_row", "licence", "fold"];
     tagged(deserializer, "source", "tables", &others)
 }
 
@@ -139,6 +142,24 @@ impl DataConfig {
         fold.is_some_and(|fold| fold.nested || name != SplitName::Test)
     }
 
+    /// Returns whether the training pairs are drawn, or their outputs exchanged: by `limit` or `corrupted`.
+    pub fn draws_training_pairs(&self) -> bool {
+        self.limit.is_some() || self.corrupted > 0.0
+    }
+
+    /// Returns whether the training pairs of two configurations, each with its seed, are drawn alike where they are drawn from
+    /// the same ones.
+    pub fn draws_as(&self, seed: u64, other: &Self, other_seed: u64) -> bool {
+        let is_same_draw = self.limit == other.limit && self.corrupted == other.corrupted;
+        let is_same_seed = self.draw_seed(seed) == other.draw_seed(other_seed);
+        is_same_draw && (is_same_seed || !self.draws_training_pairs())
+    }
+
+    /// The seed that draws training pairs, in a configuration with this seed.
+    fn draw_seed(&self, seed: u64) -> u64 {
+        self.seed.unwrap_or(seed)
+    }
+
     /// Returns the same with the queries' ids in the column `column` of the tables of pairs.
     ///
     /// # Errors
@@ -170,6 +191,10 @@ impl DataConfig {
             check(limit > 0, "data.limit", limit, "at least 1")?;
             let allowed = "absent: inputs that are kernels are files of all training pairs";
             check(facts.inputs != InputKind::Kernels, "data.limit", limit, allowed)?;
+        }
+        if let Some(seed) = self.seed {
+            let allowed = "absent, unless data.limit or data.corrupted draws training pairs";
+            check(self.draws_training_pairs(), "data.seed", seed, allowed)?;
         }
         if let Some(licence) = &self.licence {
             let holds = !licence.trim().is_empty() && !licence.contains(char::is_control);
@@ -230,14 +255,14 @@ impl Source<'_> {
             dataset = fold.divide(dataset, &self.outputs)?;
         }
         if let Some(limit) = self.data.limit {
-            dataset.train = dataset.train.drawn(limit, self.seed)?;
+            dataset.train = dataset.train.drawn(limit, self.data.draw_seed(self.seed))?;
         }
         if self.outputs.only_training {
             let unpaired = self.data.facts().splits.is_some_and(|splits| splits.unpaired);
             dataset.only_training(unpaired)?;
         }
         if self.data.corrupted > 0.0 {
-            dataset.train.corrupt(self.data.corrupted, self.seed);
+            dataset.train.corrupt(self.data.corrupted, self.data.draw_seed(self.seed));
         }
         Ok(dataset)
     }
@@ -251,10 +276,9 @@ impl Source<'_> {
     pub fn read_split(&self, name: SplitName, root: &DataRoot) -> Result<Split, Error> {
         let split_argument = Argument::new("split").with(SplitName::Validation);
         let queries_argument = Argument::new("queries");
-        let are_drawn = self.data.limit.is_some() || self.data.corrupted > 0.0;
         let split = if self.data.fold.is_some() {
             self.load(root)?.into_split(name)
-        } else if are_drawn && name == SplitName::Train {
+        } else if self.data.draws_training_pairs() && name == SplitName::Train {
             let Dataset { train, outputs, .. } = self.load(root)?;
             let rows: Vec<usize> = (0..train.ids.len()).collect();
             let queries = train.held_out(&rows, &outputs)?;

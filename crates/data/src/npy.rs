@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, BufReader, Cursor, Read};
 use std::path::Path;
 
-use dsokr_core::message::shorten;
+use dsokr_core::message::{self, shorten};
 use dsokr_core::store::{Entry, write_atomically};
 use faer::Mat;
 use half::f16;
@@ -231,6 +231,7 @@ impl<'p, R: Read> Npy<'p, R> {
                     continue;
                 }
             };
+            let value = message::number(value);
             let message = format!("row {row}, column {column}: {value} is not a {allowed}");
             return Err(Error::file(self.path, message));
         }

@@ -29,7 +29,7 @@ impl Batches {
 
     /// Number of batches of an epoch.
     pub(super) fn per_epoch(&self) -> u64 {
-        self.lengths.len().div_ceil(self.size) as u64
+        number(self.lengths.len(), self.size) as u64
     }
 
     /// The pairs of a step, which is counted from 0.
@@ -45,11 +45,23 @@ impl Batches {
     }
 }
 
+/// The number of batches of so many pairs.
+pub(super) fn number(pairs: usize, size: usize) -> usize {
+    pairs.div_ceil(size) - usize::from(leaves_one(pairs, size))
+}
+
+/// Whether batches of this size leave one pair over, which is then part of the batch before: batch normalisation has no
+/// variance in a batch of one pair, and losses that compare pairs have no gradient.
+fn leaves_one(pairs: usize, size: usize) -> bool {
+    size > 1 && pairs > size && pairs % size == 1
+}
+
 /// Batches of epoch `epoch`: a function of only (seed, epoch, lengths, size), so that a resumed run
 /// makes the same ones.
 ///
 /// The pairs are shuffled, cut into groups of 50 batches, and sorted by length inside a group, so
-/// that a batch holds texts of similar length; then the batches are shuffled. Every pair occurs once.
+/// that a batch holds texts of similar length; then the batches are shuffled. Every pair occurs once. A pair that would be
+/// the last batch by itself is in the batch before.
 fn training(seed: u64, epoch: u64, lengths: &[usize], size: usize) -> Vec<Vec<usize>> {
     let mut random = generator(seed, "batches", epoch);
     let mut order: Vec<usize> = (0..lengths.len()).collect();
@@ -58,6 +70,12 @@ fn training(seed: u64, epoch: u64, lengths: &[usize], size: usize) -> Vec<Vec<us
     for group in order.chunks_mut(size.saturating_mul(50)) {
         group.sort_by_key(|&i| lengths[i]);
         batches.extend(group.chunks(size).map(<[usize]>::to_vec));
+    }
+    if leaves_one(lengths.len(), size)
+        && let Some(last) = batches.pop()
+        && let Some(before) = batches.last_mut()
+    {
+        before.extend(last);
     }
     batches.shuffle(&mut random);
     batches

@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::cell::Cell;
 
-use dsokr_core::Processes;
+use dsokr_core::{Processes, message};
 use dsokr_nn::parameters::{self, Parameters};
 use dsokr_nn::{Encoder, Model};
 
@@ -127,11 +127,12 @@ impl RateChange {
     fn validate(self) -> Result<(), Error> {
         let (Self::Factor(number) | Self::Fixed(number)) = self;
         let key = match self {
-            Self::Factor(_) => "the observer's factor of the learning rate",
-            Self::Fixed(_) => "the observer's learning rate",
+            Self::Factor(_) => "the factor of scale_learning_rate",
+            Self::Fixed(_) => "the rate of set_learning_rate",
         };
         let is_rate = number > 0.0 && (number as f32).is_finite();
-        Ok(dsokr_core::Error::ensure(is_rate, key, number, "a finite number above 0")?)
+        let found = message::number(number);
+        Ok(dsokr_core::Error::ensure(is_rate, key, found, "a finite 32-bit number above 0")?)
     }
 
     fn times(self, factor: f64) -> Self {

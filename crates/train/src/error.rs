@@ -24,8 +24,8 @@ pub enum Error {
     },
     /// The loss, a gradient, a parameter or a prediction is NaN or infinite.
     #[error(
-        "{what} at step {step} (learning rate {learning_rate:.3e}): lower training.learning_rate or \
-         set training.clip; {}",
+        "{what} at step {step} (learning rate {learning_rate:.3e}): {}; {}",
+        remedy(*step, *is_clipped),
         kept.map_or("there is no checkpoint yet".into(), |step| {
             format!(
                 "the last checkpoint, of step {step}, is kept, and {} with {} goes on from it",
@@ -41,6 +41,8 @@ pub enum Error {
         step: u64,
         /// The learning rate there.
         learning_rate: f64,
+        /// Whether gradients are clipped, `training.clip` being above 0.
+        is_clipped: bool,
         /// Step of the last checkpoint, if there is one.
         kept: Option<u64>,
     },
@@ -65,4 +67,15 @@ pub enum Error {
     /// An unchanged error of the caller's validation or checkpoints.
     #[error(transparent)]
     Caller(Box<dyn std::error::Error + Send + Sync>),
+}
+
+/// What helps against values that are not finite, found at this step.
+fn remedy(step: u64, is_clipped: bool) -> &'static str {
+    match (step, is_clipped) {
+        (0, _) => {
+            "no step has been made that could have gone too far, so look at the inputs, and at what the encoder makes of them"
+        }
+        (_, true) => "lower training.learning_rate",
+        (_, false) => "lower training.learning_rate or set training.clip",
+    }
 }

@@ -36,7 +36,10 @@ pub(super) fn gradients<E: Encoder, M>(
     let divisor = objective.divisor(batch.len());
     let cancellation = Cancellation::current();
     let mut parts: Vec<(&[usize], u64)> = Vec::new();
-    for part in batch.chunks(task.config.at_once()) {
+    // a whole batch may have one pair more than others
+    let is_whole = task.config.at_once() >= task.config.batch;
+    let size = if is_whole { batch.len().max(1) } else { task.config.at_once() };
+    for part in batch.chunks(size) {
         parts.push((part, keys.next_u64()));
     }
     let is_divided = parts.len() > 1 || step.is_some();

@@ -14,8 +14,10 @@ use crate::loss::{StepNumber, bounded};
 use crate::optimizer::Update;
 use crate::task::{Best, Event, Observer, Outcome, Task};
 
-/// The message for a loss, or a norm of its gradient, that is infinite or NaN.
-pub(crate) const LOSS: &str = "the loss or its gradient is not finite";
+/// The message for a loss that is infinite or NaN.
+pub(crate) const LOSS: &str = "the loss is not finite";
+/// The message for a gradient whose norm is infinite or NaN, of a loss that is finite.
+pub(crate) const GRADIENT: &str = "the gradient of the loss is not finite";
 
 /// The most steps whose loss is logged, evenly spaced.
 const LOGGED: u64 = 2_000;
@@ -243,7 +245,8 @@ impl<'a, E: Encoder, M: Display + 'static> Progress<'a, E, M> {
     /// The error for a value that is not finite, after a step at the last rate.
     pub fn diverged(&self, step: u64, what: &str) -> Error {
         let learning_rate = self.rate;
-        Error::Diverged { what: what.into(), step, learning_rate, kept: self.kept }
+        let is_clipped = self.task.config.clip > 0.0;
+        Error::Diverged { what: what.into(), step, learning_rate, is_clipped, kept: self.kept }
     }
 
     /// Notes whether an evaluation is the best so far; enough that are not reduce the rate of the decay `plateau`.

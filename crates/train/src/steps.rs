@@ -16,7 +16,7 @@ use crate::gradients::gradients;
 use crate::hooks::{Callback, Estimate, Hook, Keeper};
 use crate::loss::{Objective, StepNumber, bounded};
 use crate::optimizer::Update;
-use crate::progress::{LOSS, Progress, Stepped};
+use crate::progress::{GRADIENT, LOSS, Progress, Stepped};
 use crate::sums::{BatchGradients, Sums};
 use crate::task::{Event, Observer, Outcome, Task};
 
@@ -200,7 +200,9 @@ impl<E: Encoder, M: Display + 'static> Training<'_, E, M> {
             return Err(self.progress.broken(model));
         }
         let Some(gradients) = result.gradients.take() else {
-            return Err(self.progress.diverged(step, LOSS));
+            // a loss that is not finite has no gradients
+            let what = if result.loss.read.is_finite() { GRADIENT } else { LOSS };
+            return Err(self.progress.diverged(step, what));
         };
         let BatchGradients { loss, norm, factor, .. } = result;
         Ok(Descent { loss, norm, gradients, factor })

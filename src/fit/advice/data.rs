@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeSet, HashSet};
 
+use dsokr_basis::RowSource;
 use dsokr_basis::features::Block;
 use dsokr_data::config::OutputFeatures;
 use dsokr_data::{Inputs, Split, input_numbers, text_numbers};
@@ -158,6 +159,41 @@ pub(super) fn packed_bits(findings: &Findings) -> Result<Option<String>, Error> 
         )
     };
     Ok((bytes && high).then(line))
+}
+
+/// A column of the inputs is in other units than another one if it is so many times as large.
+const OTHER_UNITS: f64 = 100.0;
+
+/// Columns of vectors of which one drowns the others in a network, which has no scaling of inputs as kernel machines have. The
+/// size of a column is the root mean square of its values; columns of zeros do not count.
+pub(super) fn columns_in_other_units(findings: &Findings) -> Result<Option<String>, Error> {
+    let problem = findings.problem;
+    if problem.config.encoder.kind() != "mlp" {
+        return Ok(None);
+    }
+    let rows = problem.dataset.train.inputs.vectors()?;
+    let count = rows.len().min(LOOKED_AT);
+    let mut squares = vec![0.0; rows.width()];
+    for row in 0..count {
+        for (sum, value) in squares.iter_mut().zip(rows.dense_row(row)) {
+            *sum += f64::from(value).powi(2);
+        }
+    }
+    let sizes = squares.iter().map(|sum| (sum / count as f64).sqrt());
+    let sizes: Vec<(usize, f64)> = sizes.enumerate().filter(|&(_, size)| size > 0.0).collect();
+    let by_size = |a: &&(usize, f64), b: &&(usize, f64)| a.1.total_cmp(&b.1);
+    let smallest = sizes.iter().min_by(by_size);
+    let Some((&(low, small), &(high, large))) = smallest.zip(sizes.iter().max_by(by_size)) else {
+        return Ok(None);
+    };
+    let line = || {
+        format!(
+            "values of column {high} of the inputs are about {large:.1e} and those of column {low} about {small:.1e} \
+             (counted from 0): give columns similar sizes, such as by their means and deviations, as the encoder \
+             \"mlp\" has no scaling"
+        )
+    };
+    Ok((large > OTHER_UNITS * small).then(line))
 }
 
 /// Candidates that differ in their labels, but are the same point. Equal numbers and equal sets of labels are, however they

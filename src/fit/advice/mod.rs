@@ -12,7 +12,9 @@ use dsokr_train::{LogLine, TrainingConfig};
 use rayon::prelude::*;
 use tracing::info;
 
-use self::data::{duplicate_candidates, empty_texts, packed_bits, shared_between_splits};
+use self::data::{
+    columns_in_other_units, duplicate_candidates, empty_texts, packed_bits, shared_between_splits,
+};
 pub(crate) use self::ensemble::{AdvisedMember, of_ensemble};
 use crate::config::Checked;
 use crate::decoding::evaluator::Evaluator;
@@ -45,7 +47,7 @@ pub(crate) struct Findings<'a> {
 type Rule = fn(&Findings) -> Result<Option<String>, Error>;
 
 /// All rules, in the order of their lines.
-const RULES: [Rule; 11] = [
+const RULES: [Rule; 12] = [
     one_output_or_worse_than_chance,
     low_ceiling,
     far_from_zero,
@@ -56,6 +58,7 @@ const RULES: [Rule; 11] = [
     shared_between_splits,
     empty_texts,
     packed_bits,
+    columns_in_other_units,
     duplicate_candidates,
 ];
 

@@ -195,7 +195,11 @@ fn repeat(config: &Checked) -> (u64, Option<u64>, Option<(u64, usize)>) {
 fn read_the_same(a: &Checked, b: &Checked) -> bool {
     // these change the training pairs only, and where candidates are the training outputs these too
     let limit = |config: &Checked| config.data.limit.filter(|_| config.output.only_training);
-    let data = |config: &Checked| DataConfig { limit: None, corrupted: 0.0, ..config.data.clone() };
+    let seed = |config: &Checked| config.data.seed.filter(|_| config.output.only_training);
+    let data = |config: &Checked| {
+        let seed = seed(config);
+        DataConfig { limit: None, corrupted: 0.0, seed, ..config.data.clone() }
+    };
     let outputs = |config: &Checked| {
         let output = &config.output;
         (output.table.clone(), output.id.clone(), output.label.clone(), output.candidate.clone())
@@ -241,8 +245,10 @@ fn same_features([a, b]: [&Checked; 2]) -> bool {
 /// Whether queries, or their candidates, are drawn by the configuration's seed.
 fn draws_queries(config: &Checked) -> bool {
     let facts = config.data.facts();
-    let limits_candidates = config.output.only_training && config.data.limit.is_some();
-    limits_candidates
+    let data = &config.data;
+    let draws_candidates =
+        config.output.only_training && data.limit.is_some() && data.seed.is_none();
+    draws_candidates
         || matches!(config.data.source, DataSource::Synthetic(_))
         || facts.splits.is_some_and(SplitsConfig::are_drawn_by_configuration)
         || facts.texts.is_some_and(|texts| texts.more_smiles > 0)

@@ -4,12 +4,24 @@ from __future__ import annotations
 
 import copy
 import math
+import threading
+import weakref
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from ._errors import ConfigError
+
+# Each pass fills its module with the values of its run, so that passes of one module exclude each other, also those of two
+# models that were given the same module.
+_LOCKS: weakref.WeakKeyDictionary[Any, threading.RLock] = weakref.WeakKeyDictionary()
+_FIRST = threading.Lock()
+
+
+def _lock_of(module: Any) -> threading.RLock:
+    with _FIRST:
+        return _LOCKS.setdefault(module, threading.RLock())
 
 
 class Encoder:
@@ -73,14 +85,16 @@ class _Opened:
     def __init__(self, module: Any, p: int | None, start: _Opened | None = None) -> None:
         self._module, self._p = module, p
         kept = module.state_dict()
+        self._lock = _lock_of(module)
         parameters = dict(module.named_parameters())
         buffers = {name: each for name, each in module.named_buffers() if name in kept}
         self._parameters, self._buffers = list(parameters.values()), list(buffers.values())
         if not any(each.requires_grad for each in self._parameters):
             raise ConfigError("encoder: a module without parameters that are trained")
         self._device = self._parameters[0].device
-        self.parameters = _described(parameters) if start is None else start.parameters
-        self.buffers = _described(buffers) if start is None else start.buffers
+        with self._lock:
+            self.parameters = _described(parameters) if start is None else start.parameters
+            self.buffers = _described(buffers) if start is None else start.buffers
         # one is trained, and complex ones are refused above
         self._dtype = next(each.dtype for each in self._parameters if each.is_floating_point())
 
@@ -97,6 +111,18 @@ class _Opened:
 
         ``values`` has the parameters at the places ``joined``, one after the other; ``others`` has those at other places.
         """
+        with self._lock:
+            return self._forward(inputs, key, joined, values, others, buffers)
+
+    def _forward(
+        self,
+        inputs: Any,
+        key: int | None,
+        joined: list[int],
+        values: np.ndarray,
+        others: list[tuple[int, np.ndarray]],
+        buffers: list[np.ndarray],
+    ) -> tuple[np.ndarray, Any, list[np.ndarray]]:
         import torch
 
         training = key is not None
@@ -120,8 +146,9 @@ class _Opened:
             raise ConfigError(f"encoder: the module returns {type(z).__name__}, expected a tensor ({len(inputs)}, {self._p})")
         if tuple(z.shape) != (len(inputs), self._p):
             raise ConfigError(f"encoder: coordinates of shape {tuple(z.shape)}, expected ({len(inputs)}, {self._p})")
-        changed = [_array(each).ravel() for each in self._buffers] if training else []
-        return _array(z), z, changed
+        # copies, since a later pass fills the buffers
+        changed = [_array(each).ravel().copy() for each in self._buffers] if training else []
+        return _array(z).copy(), z, changed
 
     def backward(self, z: Any, gradient: np.ndarray, joined: list[int]) -> np.ndarray:
         """The gradient of the parameters at some places, one after the other, for that of the coordinates."""

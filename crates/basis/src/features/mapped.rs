@@ -3,6 +3,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use dsokr_core::Error;
+use dsokr_core::message::number;
 use dsokr_core::store::{Entry, Mapping, Stored, elements};
 use half::slice::HalfFloatSliceExt;
 use safetensors::Dtype;
@@ -132,8 +133,10 @@ impl MappedRows {
             _ => values[at].into(),
         };
         let tensor = self.key.as_ref().map_or(String::new(), |key| format!("{key:?}, "));
-        let message =
-            format!("{tensor}row {row}, column {column}: {value} is not a finite 32-bit number");
+        let message = format!(
+            "{tensor}row {row}, column {column}: {} is not a finite 32-bit number",
+            number(value)
+        );
         Err(Error::file(self.mapping.path(), message))
     }
 }

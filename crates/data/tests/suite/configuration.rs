@@ -111,6 +111,8 @@ fn a_limit_is_of_pairs_that_can_be_drawn() {
         assert!(message.contains("data.limit"), "{text}: {message}");
     }
     assert!(data("folder = 'x'\nlimit = -1").unwrap_err().contains("limit"));
+    let message = data("folder = 'x'\nseed = 1").unwrap().validate().unwrap_err().to_string();
+    assert!(message.contains("data.seed = 1: expected absent, unless data.limit"), "{message}");
 }
 
 #[test]
@@ -139,9 +141,9 @@ fn pairs_of_a_smaller_limit_are_among_those_of_a_larger_one() {
     folder.file("texts.txt", (0..41).map(|row| format!("text {row}\n")).collect::<String>());
     let features: OutputFeatures =
         toml::from_str("kind = 'ngrams'\ncolumn = 'description'\nmin = 1\nmax = 1").unwrap();
-    let load = |limit: usize, seed| {
+    let load_with = |limit: usize, seed, key: &str| {
         let data = format!(
-            "source = 'pool'\nfolder = '.'\nfile = 'texts.txt'\nlimit = {limit}\n\
+            "source = 'pool'\nfolder = '.'\nfile = 'texts.txt'\nlimit = {limit}\n{key}\n\
              splits = {{ validation = 1, order = 'file' }}"
         );
         let outputs = crate::outputs(None, None, &features);
@@ -149,12 +151,15 @@ fn pairs_of_a_smaller_limit_are_among_those_of_a_larger_one() {
             Source { data: &self::data(&data).unwrap(), outputs, seed, input_columns: None };
         source.load(&DataRoot::at(folder.path("")))
     };
+    let load = |limit, seed| load_with(limit, seed, "");
     let drawn = |limit, seed| load(limit, seed).unwrap().train.inputs.texts().unwrap().to_vec();
     let few = drawn(10, 3);
     let more = drawn(25, 3);
     assert_eq!((few.len(), more.len()), (10, 25));
     assert!(few.iter().all(|text| more.contains(text)), "{few:?}, {more:?}");
     assert_ne!(few, drawn(10, 4));
+    let with_own_seed = load_with(10, 4, "seed = 3").unwrap();
+    assert_eq!(with_own_seed.train.inputs.texts().unwrap(), few);
     assert_eq!(drawn(40, 3)[39], "text 39");
     let message = load(41, 3).err().unwrap().to_string();
     assert!(message.contains("data.limit") && message.contains("1 to 40"), "{message}");

@@ -3,7 +3,8 @@
 //! Where a folder or its family has a class of BERT's or RoBERTa's tokenizers, parts of the tokenizer come from
 //! tokenizer_config.json, and the file is read for the others. Versions 4 and 5 of transformers agree on that; what they
 //! make of a file in different ways is refused: version 5 takes the vocabulary alone, and builds all else by the class.
-//! So it does for the classes of SentencePiece. `PreTrainedTokenizerFast` and other classes take the file as it is.
+//! So it does for the classes of SentencePiece. `PreTrainedTokenizerFast` takes the file as it is. So are files of other
+//! classes taken here, with a warning.
 
 use std::path::Path;
 use std::slice;
@@ -31,6 +32,9 @@ pub(super) const WORD_PIECES: [&str; 6] = [
     "DPRQuestionEncoderTokenizer",
     "DPRContextEncoderTokenizer",
 ];
+
+/// The classes that take a tokenizer.json as it is, in versions 4 and 5 of transformers, without the ending `Fast`.
+const AS_IT_IS: [&str; 2] = ["PreTrainedTokenizer", "TokenizersBackend"];
 
 /// Returns the file that names the class of the tokenizer: tokenizer_config.json, unless only config.json names it.
 pub(super) fn naming<'f>(settings: &'f JsonFile, config: &'f JsonFile) -> &'f JsonFile {
@@ -85,10 +89,14 @@ pub(super) fn read(
     };
     let is_byte_pairs = class == ROBERTA_TOKENIZER;
     let is_pieces = [ALBERT_TOKENIZER, XLM_ROBERTA_TOKENIZER, CAMEMBERT_TOKENIZER].contains(&class);
+    let is_as_it_is = config.family.ignores_class;
     if !is_byte_pairs && !is_pieces && !WORD_PIECES.contains(&class) {
+        if !is_as_it_is && !AS_IT_IS.contains(&class) {
+            let file = path.display();
+            tracing::warn!(%file, class, "the file is taken as it is; transformers may build other tokens by the class");
+        }
         return Tokenizer::read(path);
     }
-    let is_as_it_is = config.family.ignores_class;
     let file = File { path, class };
     let tokenizer = Tokenizer::read_changed(path, |inner, json| {
         let is_changed = if is_byte_pairs {

@@ -138,13 +138,21 @@ impl<'p> NumberedLayers<'p> {
     }
 
     /// The number of layers from a parameter to what is above all layers: 1 in the last layer, and one more than there are
-    /// layers for what comes before the first in the same module, such as embeddings. It is 0 for all other parameters.
+    /// layers for what comes before the first in the same module or beside it, such as embeddings. It is 0 for all other
+    /// parameters.
     fn layers_above(&self, at: usize, path: &str) -> i32 {
         match Layer::of(path) {
             Some(layer) if layer.holder == self.holder => 1 + (self.last - layer.number) as i32,
-            None if at < self.first && path.starts_with(self.holder) => 2 + self.last as i32,
+            None if at < self.first && path.starts_with(self.parent()) => 2 + self.last as i32,
             Some(_) | None => 0,
         }
+    }
+
+    /// The path of the module that the holder is a part of, with the point behind it: encoders of PyTorch often have their
+    /// embeddings beside the module of the layers, as `bert.embeddings` is beside `bert.encoder`.
+    fn parent(&self) -> &str {
+        let holder = self.holder.strip_suffix('.').unwrap_or(self.holder);
+        holder.rfind('.').map_or("", |end| &holder[..=end])
     }
 }
 

@@ -9,6 +9,7 @@ use super::decay::Decay;
 use super::every::Every;
 use super::groups::{GroupConfig, OptimizerName};
 use super::loss::LossConfig;
+use crate::batches;
 
 /// Optimisation of the mean loss.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, SmartDefault)]
@@ -19,7 +20,7 @@ pub struct TrainingConfig {
     /// Passes over the training pairs.
     #[default(20)]
     pub epochs: usize,
-    /// Pairs a step.
+    /// Pairs a step. The last step of an epoch has what is left, and one pair that would be left alone is in the step before.
     #[default(32)]
     pub batch: usize,
     /// Pairs encoded at once: gradients of parts of a batch are added up, so that a batch needs the
@@ -110,7 +111,12 @@ impl TrainingConfig {
         self.micro_batch == 0
     }
 
-    /// The most pairs that are encoded at once.
+    /// The number of steps of an epoch over so many pairs.
+    pub fn steps_per_epoch(&self, pairs: usize) -> usize {
+        batches::number(pairs, self.batch.max(1))
+    }
+
+    /// The most pairs that are encoded at once, apart from a pair that would be a batch by itself.
     pub fn at_once(&self) -> usize {
         if self.micro_batch == 0 { self.batch } else { self.micro_batch }
     }
@@ -148,8 +154,8 @@ impl TrainingConfig {
         self.validate_groups()?;
         self.validate_schedule()?;
         if let Some(every) = self.checkpoint_every {
-            every.validate("training.checkpoint_every", self.epochs)?;
+            every.validate("training.checkpoint_every")?;
         }
-        self.evaluate_every.validate("training.evaluate_every", self.epochs)
+        self.evaluate_every.validate("training.evaluate_every")
     }
 }

@@ -310,9 +310,10 @@ fn all_ranks_follow_the_observer_of_the_first() {
 #[test]
 fn rates_that_are_none_end_the_training_on_all_ranks() {
     for (rate, message) in [
-        (0.0, "the observer's learning rate = 0: expected a finite number above 0"),
-        (f64::NAN, "the observer's learning rate = NaN: expected a finite number above 0"),
-        (-1.0, "the observer's factor of the learning rate = -1: expected a finite number above 0"),
+        (0.0, "the rate of set_learning_rate = 0: expected a finite 32-bit number above 0"),
+        (1e300, "the rate of set_learning_rate = 1e300: expected a finite 32-bit number above 0"),
+        (f64::NAN, "the rate of set_learning_rate = NaN: expected a finite 32-bit number above 0"),
+        (-1.0, "the factor of scale_learning_rate = -1: expected a finite 32-bit number above 0"),
     ] {
         let errors = threads(2, |ranks| {
             let act = |step, _, control: &Control| match step {

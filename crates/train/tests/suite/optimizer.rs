@@ -228,6 +228,55 @@ fn layers_with_parts_are_counted_before_those_of_an_mlp_beside_them() {
     check_shares(&shares(&config, Beside { bag, body }, sum), &expected);
 }
 
+/// Embeddings beside the module of the layers, below a bag that is beside both.
+#[derive(Module, Debug)]
+struct Outer {
+    bag: Table,
+    bert: Inner,
+    head: Table,
+}
+
+#[derive(Module, Debug)]
+struct Inner {
+    embeddings: Table,
+    encoder: Blocks,
+    pooler: Table,
+}
+
+#[derive(Module, Debug)]
+struct Blocks {
+    layer: Vec<Block>,
+}
+
+#[test]
+fn embeddings_beside_the_module_of_the_layers_have_the_lowest_rate() {
+    let table = || Table::new(&[1.0; 4], 2);
+    let block = || Block { query: table() };
+    let encoder = Blocks { layer: vec![block(), block()] };
+    let bert = Inner { embeddings: table(), encoder, pooler: table() };
+    let sum = |model: &Outer| {
+        let layers = model.bert.encoder.layer.iter().map(|block| &block.query);
+        let beside = [&model.bag, &model.bert.embeddings, &model.bert.pooler, &model.head];
+        let tables = beside.into_iter().chain(layers);
+        tables.map(|table| table.rows.val().sum()).reduce(|all, table| all + table).unwrap()
+    };
+    let config = TrainingConfig {
+        learning_rate: 0.1,
+        weight_decay: Some(0.1),
+        layer_decay: 0.5,
+        ..TrainingConfig::default()
+    };
+    let expected = [
+        ("bag.rows", 0.01),
+        ("bert.embeddings.rows", 0.01 * 0.125),
+        ("bert.encoder.layer.0.query.rows", 0.01 * 0.25),
+        ("bert.encoder.layer.1.query.rows", 0.01 * 0.5),
+        ("bert.pooler.rows", 0.01),
+        ("head.rows", 0.01),
+    ];
+    check_shares(&shares(&config, Outer { bag: table(), bert, head: table() }, sum), &expected);
+}
+
 #[test]
 fn frozen_parameters_stay_as_they_are_and_do_not_count_in_the_norm() {
     let trained = |groups| {

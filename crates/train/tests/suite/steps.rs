@@ -88,6 +88,37 @@ fn pairs_occur_once_in_batches_of_similar_lengths_by_seed_and_epoch() {
 }
 
 #[test]
+fn one_pair_is_no_batch_beside_others() {
+    // groups of 50 batches have 200 pairs
+    for (pairs, expected) in [
+        (1, vec![1]),
+        (4, vec![4]),
+        (5, vec![5]),
+        (6, vec![2, 4]),
+        (9, vec![4, 5]),
+        (201, [vec![4; 49], vec![5]].concat()),
+    ] {
+        let lengths: Vec<usize> = (0..pairs).map(|i| i * 7 % 5).collect();
+        for micro_batch in [0, 4] {
+            let config = TrainingConfig { batch: 4, epochs: 2, micro_batch, ..Default::default() };
+            assert_eq!(config.steps_per_epoch(pairs), expected.len());
+            let passes = passes(&Processes::default(), config, 3, &lengths);
+            for epoch in passes.chunks(expected.len()) {
+                let mut sizes: Vec<usize> = epoch.iter().map(Vec::len).collect();
+                sizes.sort_unstable();
+                assert_eq!(sizes, expected, "{pairs} pairs");
+                let mut seen = epoch.concat();
+                seen.sort_unstable();
+                assert_eq!(seen, (0..pairs).collect::<Vec<_>>());
+            }
+        }
+    }
+    // unless all batches are of one pair
+    let config = TrainingConfig { batch: 1, epochs: 1, ..Default::default() };
+    assert_eq!(passes(&Processes::default(), config, 3, &[1, 1, 1]).len(), 3);
+}
+
+#[test]
 fn shares_cover_a_batch_and_are_balanced() {
     let check = |size, lengths: &[usize]| {
         let config = TrainingConfig { batch: 64, epochs: 1, ..TrainingConfig::default() };
@@ -143,35 +174,36 @@ impl Observer for Seen {
 
 #[test]
 fn losses_of_other_devices_are_read_several_at_once() {
-    // the last target of the second one ends its training where the pair is in the batch
-    let good = [0.5, -0.5].repeat(15);
-    let mut bad = [0.5, -0.5].repeat(15);
-    bad[29] = f32::NAN;
-    let trained = |dtype, read_every, targets: &[f32]| {
+    // the last value of the second one ends its training where the pair is in the batch
+    let good = vec![0.1; 32];
+    let mut bad = good.clone();
+    bad[31] = f32::NAN;
+    let targets = [0.5, -0.5].repeat(16);
+    let trained = |dtype, read_every, start: &[f32]| {
         let config = TrainingConfig { batch: 2, epochs: 2, read_every, ..Default::default() };
         let optimizer = OptimizerName::Sgd;
         let config = &TrainingConfig { optimizer, ..config };
-        let inputs: Vec<i32> = (0..15).collect();
+        let inputs: Vec<i32> = (0..16).collect();
         let validate = &|_: &_| Ok(Validation { metrics: 0.0, score: 0.0, loss: None });
         let task = Task {
             config,
             seed: 0,
             device: &device(),
-            pairs: Pairs::new(&inputs, targets, &[0.25; 15]).unwrap(),
+            pairs: Pairs::new(&inputs, &targets, &[0.25; 16]).unwrap(),
             ranks: &Processes::default(),
             validate,
         };
         let mut logged = Steps::default();
         let mut seen = Seen::default();
-        let model = Model::new(cast(Table::new(&[0.1; 30], 2), dtype));
+        let model = Model::new(cast(Table::new(start, 2), dtype));
         let end = train(&task, model, None, &mut logged, &mut seen).map(|outcome| outcome.steps);
         (end, logged.0, seen.0)
     };
-    for targets in [&good, &bad] {
-        let (end, expected, seen) = trained(DType::F32, 4, targets);
+    for start in [&good, &bad] {
+        let (end, expected, seen) = trained(DType::F32, 4, start);
         assert!(seen.iter().eq(expected.iter().map(|(loss, _)| loss)));
         for read_every in [1, 3, 100] {
-            let (same, logged, seen) = trained(DType::F64, read_every, targets);
+            let (same, logged, seen) = trained(DType::F64, read_every, start);
             match (&end, &same) {
                 (Ok(steps), Ok(same)) => assert!(*steps == 16 && steps == same),
                 (
@@ -195,6 +227,29 @@ fn losses_of_other_devices_are_read_several_at_once() {
     let config = TrainingConfig { read_every: 0, ..TrainingConfig::default() };
     let message = config.validate().unwrap_err().to_string();
     assert_eq!(message, "training.read_every = 0: expected at least 1");
+}
+
+#[test]
+fn a_training_that_diverges_says_what_helps() {
+    let message = |start: f32, learning_rate, clip| {
+        let config = TrainingConfig { learning_rate, clip, warmup: 0, ..TrainingConfig::default() };
+        let config = TrainingConfig { optimizer: OptimizerName::Sgd, epochs: 3, ..config };
+        let problem = Problem::new(config, vec![0], &[0.5; 2]);
+        let model = Model::new(Table::new(&[start, 0.0], 2));
+        problem.train(model, &mut Steps::default()).err().unwrap().to_string()
+    };
+    // no rate helps against what is so before the first step
+    for (start, what) in [(f32::NAN, "the loss is"), (1.2e19, "the gradient of the loss is")] {
+        let message = message(start, 0.01, 1.0);
+        assert!(message.starts_with(&format!("{what} not finite at step 0")), "{message}");
+        assert!(message.contains("look at the inputs"), "{message}");
+        assert!(!message.contains("training."), "{message}");
+    }
+    for clip in [0.0, 1.0] {
+        let message = message(0.1, 1e30, clip);
+        assert!(message.contains("lower training.learning_rate"), "{message}");
+        assert_eq!(message.contains("training.clip"), clip == 0.0, "{message}");
+    }
 }
 
 /// The evaluations that are the best so far.
