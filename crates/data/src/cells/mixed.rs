@@ -1,6 +1,6 @@
 //! Columns in which some numbers have a point and others a comma.
 
-use super::{NumberNotation, ungrouped, written};
+use super::numbers::{NumberNotation, ungrouped, written};
 
 /// How many times as large as the largest number with one sign that with the other one may be, if both signs are before decimals;
 /// and how many times as large as all others numbers must be that are suspected to be no thousands.
