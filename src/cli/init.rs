@@ -1,7 +1,7 @@
 use std::path::{Path, PathBuf};
 
 use dsokr_core::Argument;
-use dsokr_core::message::{list, shell_word};
+use dsokr_core::message::{list, shell_word, shorten_to};
 use dsokr_data::cells::{NumberNotation, remarks_on_spellings};
 use dsokr_data::table::all_extensions;
 use serde_json::{Value, json};
@@ -180,7 +180,7 @@ fn summary(table: &Path, survey: &Survey, config: &Path) -> String {
         // the first part of a SMILES is none
         String::new()
     } else {
-        let example = shortened(&input.example, LONGEST_EXAMPLE);
+        let example = shorten_to(&input.example, LONGEST_EXAMPLE);
         format!("  dsokr search {run} {}\n", quoted(&example))
     };
     format!(
@@ -304,7 +304,7 @@ fn columns(survey: &Survey) -> String {
             column.name.clone(),
             column.kind.to_string(),
             used.to_owned(),
-            shortened(&column.example, 40),
+            shorten_to(&column.example, 40),
             column.distinct.to_string(),
             column.empty.to_string(),
         ]);
@@ -422,7 +422,7 @@ fn remarks(survey: &Survey) -> String {
 fn alone_in_front(column: &Column) -> String {
     let Column { name, example, .. } = column;
     let Some(line) = column.alone_in_front else { return String::new() };
-    let class = shortened(example, 40);
+    let class = shorten_to(example, 40);
     format!(
         "{name}: the class {class:?} stands on line {line} alone, and each other class in several rows (if the line is a second \
          one of names, remove it)\n"
@@ -434,7 +434,7 @@ fn doubts(column: &Column) -> String {
     let Column { name, kind, filled, invalid, repaired, example, .. } = column;
     let mut text = String::new();
     if let Some((line, cell)) = &invalid.first {
-        let cell = shortened(cell, 40);
+        let cell = shorten_to(cell, 40);
         text += &format!(
             "{name}: {kind} in {} of {filled} cells; the first other one is {cell:?} on line {line} (--as {name}=... \
              says what the column holds)\n",
@@ -443,21 +443,21 @@ fn doubts(column: &Column) -> String {
     }
     if let Some((line, cell)) = &repaired.first {
         let count = repaired.count;
-        let cell = shortened(cell, 40);
+        let cell = shorten_to(cell, 40);
         text += &format!(
             "{name}: {count} SMILES have a name or an extension behind them, which is left out (first on line {line}: \
              {cell:?})\n"
         );
     }
-    let example = shortened(example, 40);
+    let example = shorten_to(example, 40);
     if column.are_measures {
-        let cell = shortened(column.measure.as_ref().unwrap_or(&column.example), 40);
+        let cell = shorten_to(column.measure.as_ref().unwrap_or(&column.example), 40);
         text += &format!(
             "{name}: cells such as {cell:?} are measures and read as {kind}; numbers have one number in a cell\n"
         );
     }
     if let Some(cell) = &column.unread_list {
-        let cell = shortened(cell, 40);
+        let cell = shorten_to(cell, 40);
         text += &format!(
             "{name}: cells such as {cell:?} are lists in a notation that is not read, so that they are {kind}; lists are \
              written [\"a\", \"b\"], and sets of labels a;b\n"
@@ -491,7 +491,7 @@ fn doubts(column: &Column) -> String {
             "{name}: {} of {filled} cells lack the unit {unit:?} and are read as numbers of it; the first one, on line {line}, \
              is {:?}{share}: write all in one unit\n",
             column.unitless.count,
-            shortened(cell, 40),
+            shorten_to(cell, 40),
         );
     }
     if let Some((line, cell)) = &column.below.first {
@@ -499,7 +499,7 @@ fn doubts(column: &Column) -> String {
             "{name}: {} cells are read as amounts below 0, the first one {:?} on line {line}; if brackets or a sign behind mean \
              something else, remove these cells\n",
             column.below.count,
-            shortened(cell, 40),
+            shorten_to(cell, 40),
         );
     }
     if let (ColumnKind::Numbers(notation), Some(mixed)) = (kind, &column.mixed) {
@@ -527,7 +527,7 @@ fn doubts(column: &Column) -> String {
             format!(
                 "{name}: cells such as {example:?} are read as the rank of each item; where they are orders of items, the best \
                  first, write > between ({})\n",
-                shortened(&parts.join(">"), 40)
+                shorten_to(&parts.join(">"), 40)
             )
         } else {
             format!(
@@ -544,7 +544,7 @@ fn points_and_commas(notation: &NumberNotation, mixed: &PointsAndCommas) -> Stri
     let [sign, other] = notation.names_of_signs();
     let cells = |Exceptions { count, first }: &Exceptions, sign: &str| {
         let first = first.as_ref().map(|(line, cell)| {
-            format!(", the first one {:?} on line {line},", shortened(cell, 40))
+            format!(", the first one {:?} on line {line},", shorten_to(cell, 40))
         });
         format!("{count} cells with a {sign}{}", first.unwrap_or_default())
     };
@@ -565,22 +565,14 @@ fn points_and_commas(notation: &NumberNotation, mixed: &PointsAndCommas) -> Stri
 
 /// How a ranking is written whose parts are these: as an order of items, or also as the ranks of items.
 fn rankings(parts: &[String]) -> String {
-    let order = shortened(&parts.join(">"), 40);
+    let order = shorten_to(&parts.join(">"), 40);
     let order = format!("as orders of items, the best first, with > between ({order})");
     let mut ranks: Vec<usize> = parts.iter().filter_map(|part| part.parse().ok()).collect();
     ranks.sort_unstable();
     if ranks.len() == parts.len() && ranks.into_iter().eq(1..=parts.len()) {
-        let ranks = shortened(&parts.join(" "), 40);
+        let ranks = shorten_to(&parts.join(" "), 40);
         format!("as the rank of each item, with spaces between ({ranks}), or {order}")
     } else {
         order
-    }
-}
-
-/// The first characters of a text.
-fn shortened(text: &str, most: usize) -> String {
-    match text.char_indices().nth(most) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
     }
 }
