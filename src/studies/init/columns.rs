@@ -138,14 +138,14 @@ pub struct Column {
 }
 
 impl Column {
-    /// Looks at the cells of the column at a place, from 0, whose kind may be stated, and whose values may be lists.
+    /// Looks at the cells of the column at a position, from 0, whose kind may be stated, and whose values may be lists.
     ///
     /// # Errors
     /// A column that the table was not read with; a stated kind that no cell is of; label sets whose lists are in a notation that
     /// is not read.
     pub fn read(
         table: &Table,
-        place: usize,
+        position: usize,
         name: &str,
         kind: Option<KindName>,
         lists: Option<Lists>,
@@ -173,7 +173,7 @@ impl Column {
             }
             Some(kind) => stated(kind, &texts),
             None => {
-                let kind = guessed(place, name, &texts);
+                let kind = guessed(position, name, &texts);
                 let kind = match lists {
                     Some(Lists::Texts) => guessed_of_lists(kind, name, &texts),
                     Some(Lists::Numbers) => guessed_of_number_lists(kind, name, &texts, false),
@@ -264,7 +264,7 @@ impl Column {
         let are_unspaced = are_unspaced(&texts);
         let are_single_words = most(&texts, |cell| !cell.contains(char::is_whitespace));
         let have_words = matches!(kind, ColumnKind::Texts | ColumnKind::Ids) && !are_unspaced;
-        let code = if is_guessed { first_code((place, name), &kind, &texts) } else { None };
+        let code = if is_guessed { first_code((position, name), &kind, &texts) } else { None };
         let zero_in_front = if is_guessed { first_number_with_zero(&kind, &texts) } else { None };
         Ok(Self {
             name: name.to_owned(),

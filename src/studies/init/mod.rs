@@ -160,7 +160,7 @@ impl Survey {
             // the error names the columns that are there
             table.column(column)?;
         }
-        let column = |(place, name): (usize, &&str)| {
+        let column = |(position, name): (usize, &&str)| {
             let stated = choices.kinds.iter().find(|stated| stated.column == *name);
             let kind = stated.map(|stated| stated.kind);
             let lists = if lists.contains(*name) {
@@ -171,7 +171,7 @@ impl Survey {
             } else {
                 None
             };
-            Column::read(&table, place, name, kind, lists)
+            Column::read(&table, position, name, kind, lists)
         };
         let columns: Vec<Column> =
             names.iter().enumerate().map(column).collect::<Result<_, Error>>()?;

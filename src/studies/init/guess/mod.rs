@@ -53,8 +53,8 @@ const ITEMS: usize = 50;
 /// The most words of a name behind a SMILES; more are a text that begins with one.
 const WORDS_OF_A_NAME: usize = 4;
 
-/// The kind of the cells, none of them empty, of the column with this place, from 0, and this name.
-pub(super) fn guessed(place: usize, name: &str, cells: &[&str]) -> ColumnKind {
+/// The kind of the cells, none of them empty, of the column at this position, from 0, with this name.
+pub(super) fn guessed(position: usize, name: &str, cells: &[&str]) -> ColumnKind {
     let present: Vec<&str> =
         cells.iter().copied().filter(|cell| !cells::is_missing(cell)).collect();
     if present.is_empty() {
@@ -123,8 +123,8 @@ pub(super) fn guessed(place: usize, name: &str, cells: &[&str]) -> ColumnKind {
         let are_ids = (are_named && are_whole(&counts))
             || (names_ids(name) && distinct == present.len() && are_codes_with_points(&present))
             || (differ && is_id(name) && are_whole(&present))
-            || are_row_numbers(place, cells)
-            || (place == 0 && are_shuffled_row_numbers(cells));
+            || are_row_numbers(position, cells)
+            || (position == 0 && are_shuffled_row_numbers(cells));
         return if are_ids { ColumnKind::Ids } else { numbers };
     }
     if let Some(separator) = codes {
