@@ -231,7 +231,7 @@ pub(super) fn explained(
     };
     let run::Answer { hits, exact, quantiles, gap, cautions, .. } = answer;
     let hits = hits.into_iter().map(explained).collect::<Result<_, _>>()?;
-    // of candidates with one score none is the first
+    // where candidates have one score, none is the first
     let gap = gap.filter(|&gap| !listed && gap > 0.0);
     let confidence = gap.and_then(|gap| confidence(model, gap));
     let pending = match gap {

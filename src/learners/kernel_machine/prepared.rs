@@ -61,7 +61,7 @@ impl Source<'_> {
             }
             MachineInputsConfig::Mixtures(mixtures) => Ok(Box::new(MixtureInputs(*mixtures))),
             MachineInputsConfig::Kernels { .. } => {
-                // which a configuration that was checked does not give
+                // a configuration that was checked does not have them
                 let allowed = "inputs that become rows";
                 Err(Error::value("encoder.inputs.kind", "\"kernels\"", allowed))
             }

@@ -96,7 +96,7 @@ pub struct Column {
     pub are_formulas: bool,
     /// Whether cells that are read as texts are measures, each written as more than one number: `12.67 ± 0.47`.
     pub are_measures: bool,
-    /// Of measures, the first cell that is not one number.
+    /// The first cell that is not one number, in a column of measures.
     pub measure: Option<String>,
     /// The parts of the first cell, in its order, where cells that are read as texts or classes, or are found to be ranks of items, are
     /// all the same parts in different orders.
@@ -112,20 +112,20 @@ pub struct Column {
     pub unread_list: Option<String>,
     /// The separator of labels, where they may be divided at another sign, or not at all.
     pub odd_separator: Option<char>,
-    /// Of numbers, the first cell whose point or comma is taken for one of thousands, where each could be a decimal one.
+    /// The first cell whose point or comma is taken for one of thousands, in a column of numbers where each could be a decimal one.
     pub thousand: Option<String>,
-    /// Of codes, the first cell with a 0 before it, for which they are no numbers.
+    /// The first cell with a 0 before it, in a column of codes, which are therefore no numbers.
     pub code: Option<String>,
-    /// Of numbers that are found to be such, the first cell of digits that begins with 0, as codes do.
+    /// The first cell of digits that begins with 0, as codes do, in a column that is found to be of numbers.
     pub zero_in_front: Option<String>,
-    /// Of numbers with a unit, those without it that are not 0, which are read as of that unit.
+    /// The cells without the unit that are not 0, in a column of numbers with a unit, of which they are read as numbers.
     pub unitless: Exceptions,
-    /// Whether these, beside percentages, are most likely shares: none is above 1, and some have decimals.
+    /// Whether cells without the unit, beside percentages, are most likely shares: none is above 1, and some have decimals.
     pub are_shares: bool,
-    /// Of numbers, those that are below 0 by brackets or a sign behind, as accounts write them.
+    /// The cells of numbers that are below 0 by brackets or a sign behind, as accounts write them.
     pub below: Exceptions,
-    /// Of numbers with points and commas, cells with each, where both are before decimals, or the ones may be wrongly read as
-    /// thousands.
+    /// The cells with points and the cells with commas, in a column of numbers with both, where both are before decimals, or the ones
+    /// may be wrongly read as thousands.
     pub mixed: Option<PointsAndCommas>,
     /// Whether cells are points in time, as numbers or in a notation that looks like labels.
     pub(super) are_times: bool,

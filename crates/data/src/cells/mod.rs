@@ -35,9 +35,9 @@ pub fn smiles(cell: &str) -> &str {
 /// assert!(is_missing("N/A") && is_missing("not available") && !is_missing("natrium"));
 /// ```
 pub fn is_missing(cell: &str) -> bool {
-    // of the longest mark
+    // the bytes of the longest mark
     const BYTES: usize = "not determined".len();
-    // in any case
+    // marks whose letters may be in either case
     const MARKS: &[&str] = &[
         "",
         "n/a",
@@ -58,7 +58,7 @@ pub fn is_missing(cell: &str) -> bool {
         "n/d",
         "s/d",
         "n.v.t.",
-        // of Excel, in English and German
+        // marks of Excel, in English and German
         "#nv",
         "#div/0!",
         "#ref!",
@@ -73,7 +73,7 @@ pub fn is_missing(cell: &str) -> bool {
         "--",
         "?",
     ];
-    // as they are written: of pandas, MySQL and SAS the last three
+    // marks that stand as they are written, the last three of pandas, MySQL and SAS
     const EXACT_MARKS: &[&str] = &["NA", "na", "ND", "nd", "NaT", "\\N", "."];
     let cell = cell.trim();
     cell.len() <= BYTES

@@ -46,7 +46,7 @@ pub fn read_arff(path: &Path, labels: impl Into<Option<usize>>) -> Result<MultiL
 pub(crate) enum Columns {
     /// Any: a few queries may differ by less than 32 bits tell apart.
     Any,
-    /// Those whose numbers 32 bits tell apart, to train with.
+    /// Columns whose numbers 32 bits tell apart, to train with.
     ToldApart,
 }
 
@@ -354,7 +354,7 @@ fn arff(
 ) -> Result<(Rows, NamedColumns), Error> {
     let mut header = Header::default();
     let mut data: Option<(Rows, OutputAttributes)> = None;
-    // of each attribute
+    // the roundings of each attribute
     let mut roundings: Vec<Rounding> = Vec::new();
     each_line(path, |line, text| {
         let text = text.trim();
