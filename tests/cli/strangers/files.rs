@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::fmt::Write;
 
-use super::{Bound, Stranger, pairs, train};
+use super::{Bound, Stranger, pairs};
 use crate::sandbox::{Sandbox, json, number};
 
 /// Each molecule in two SMILES with two texts, in a table with ids: no molecule is on both sides.
