@@ -135,7 +135,8 @@ fn outputs_far_from_zero_lose_digits_under_the_linear_kernel() {
     let arguments = |name: &str, change: &str| {
         let file = format!("output.features.file={name}.npy");
         let kernel = "output.kernel={name=\"linear\"}";
-        let out = ["--out", name, "--force", "--quiet"];
+        let out = format!("{name}-{}", change.replace(['=', '.'], "-"));
+        let out = ["--out", &out, "--force", "--quiet"];
         let sets = ["--set", &file, "--set", kernel, "--set", change].into_iter().chain(out);
         ["train", "vectors.toml"].into_iter().chain(sets).map(str::to_owned).collect::<Vec<_>>()
     };

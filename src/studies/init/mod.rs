@@ -20,6 +20,7 @@ use std::path::{Path, PathBuf};
 use dsokr_core::Argument;
 use dsokr_core::message::list;
 use dsokr_data::table::{OnBadRow, Table, TableHeader, TableOptions, TextFormat};
+use rayon::prelude::*;
 use tracing::subscriber::{NoSubscriber, with_default};
 
 use crate::config::{Config, EncoderTable};
@@ -173,8 +174,9 @@ impl Survey {
             };
             Column::read(&table, position, name, kind, lists)
         };
-        let columns: Vec<Column> =
-            names.iter().enumerate().map(column).collect::<Result<_, Error>>()?;
+        let columns: Vec<Result<Column, Error>> =
+            names.par_iter().enumerate().map(column).collect();
+        let columns: Vec<Column> = columns.into_iter().collect::<Result<_, _>>()?;
         let names_splits =
             |column: &&Column| division::split_column(choices) == Some(&*column.name);
         let learned: Vec<Column> =
