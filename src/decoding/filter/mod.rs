@@ -153,6 +153,11 @@ pub(crate) struct FoundFilter {
 }
 
 impl FoundFilter {
+    /// Whether the filter may hold of some molecule, of which no column says anything.
+    pub fn may_hold(&self) -> bool {
+        self.test.may_say(true)
+    }
+
     /// Whether the filter holds of a molecule, of which no column says anything.
     pub fn holds(&self, smiles: &str) -> bool {
         let molecule = Properties::from_label(smiles);
@@ -234,6 +239,18 @@ impl Test {
             allowed += &format!("; or a property of molecules: {examples}");
         }
         Err(places[0].error(&comparison.shown_name(), &allowed))
+    }
+
+    /// Whether it may hold, or may not hold, of some molecule without cells, of which a comparison of a column says neither.
+    fn may_say(&self, holds: bool) -> bool {
+        match self {
+            Self::Not(inner) => inner.may_say(!holds),
+            Self::All(all) if holds => all.iter().all(|inner| inner.may_say(true)),
+            Self::Any(all) if !holds => all.iter().all(|inner| inner.may_say(false)),
+            Self::All(all) | Self::Any(all) => all.iter().any(|inner| inner.may_say(holds)),
+            Self::Text { .. } | Self::Number { .. } => false,
+            Self::Molecule(_) => true,
+        }
     }
 
     /// Whether it holds of a molecule or another candidate, which has the cells of its number in the columns; none where that
