@@ -32,7 +32,7 @@ pub struct Answer {
     #[serde(rename = "candidates")]
     pub hits: Vec<Hit>,
     /// What is doubtful about the query, such as a text of which the model knows no part, or a spectrum of a polarity that it
-    /// was not trained on.
+    /// was not trained on; and that a search beyond the candidates found nothing that passes a filter.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub cautions: Vec<String>,
     /// The gap of the best candidate of all, wanted or not; absent of a query of which the model knows no part.

@@ -42,8 +42,8 @@ pub trait Prepare: Sized + Send + Sync {
     /// Texts or vectors that cannot be prepared.
     fn inputs(&self, split: &Split) -> Result<Vec<Self::Input>, Error>;
 
-    /// Whether each text of a split has a part that the training texts have, so that the encoder can tell something of it
-    /// (default: empty, as every input has).
+    /// Whether each text of a split has a part that the training texts have, or the vocabulary of a tokenizer, so that the encoder
+    /// can tell something of it (default: empty, as every input has).
     ///
     /// # Errors
     /// As [`inputs`](Self::inputs).

@@ -72,7 +72,7 @@ impl Prepare for PretrainedInputs {
     }
 
     fn knows(&self, split: &Split) -> Result<Vec<bool>, Error> {
-        known(split, |text| self.reader.encode(text))
+        known(split, &self.model.tokenizer, |text| self.reader.encode(text))
     }
 
     fn files(&self) -> Result<Vec<(&'static str, String)>, Error> {
@@ -143,7 +143,7 @@ impl Prepare for TokenInputs {
     }
 
     fn knows(&self, split: &Split) -> Result<Vec<bool>, Error> {
-        known(split, |text| self.tokens.encode(text, self.max_length))
+        known(split, &self.tokens, |text| self.tokens.encode(text, self.max_length))
     }
 
     fn files(&self) -> Result<Vec<(&'static str, String)>, Error> {
@@ -191,13 +191,14 @@ fn tokenise(
     all.finish().map_err(Error::io(&std::env::temp_dir()))
 }
 
-/// Whether each text of a split has more tokens than the empty text.
+/// Whether each text of a split has more tokens than the empty text, not counting what the vocabulary of `tokens` lacks.
 fn known(
     split: &Split,
+    tokens: &Tokenizer,
     encode: impl Fn(&str) -> Result<(Vec<u32>, bool), dsokr_nn::Error> + Sync,
 ) -> Result<Vec<bool>, Error> {
-    let (empty, _) = encode("")?;
-    let is_known = |text: &String| Ok(encode(text)?.0.len() > empty.len());
+    let empty = tokens.count_known(&encode("")?.0);
+    let is_known = |text: &String| Ok(tokens.count_known(&encode(text)?.0) > empty);
     // a parallel collection into a `Result` would give any thread's error
     let known: Vec<Result<bool, dsokr_nn::Error>> =
         split.inputs.texts()?.par_iter().map(is_known).collect();

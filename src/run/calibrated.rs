@@ -195,11 +195,8 @@ impl Run {
             let sizes: Vec<usize> = scores.iter().map(|scores| sets.size(scores)).collect();
             let open = sizes.iter().any(|&size| size >= looked);
             if !open || looked >= all {
-                let caution = |(scores, &size): (&Vec<f32>, &usize)| {
-                    let is_unlikely = !scores.is_empty() && sets.likely(scores) == 0;
-                    Vec::from_iter(is_unlikely.then(|| CandidateSet::unlikely_caution(size)))
-                };
-                let cautions: Vec<Vec<String>> = scores.iter().zip(&sizes).map(caution).collect();
+                let caution = |scores: &Vec<f32>| Vec::from_iter(sets.caution(scores));
+                let cautions: Vec<Vec<String>> = scores.iter().map(caution).collect();
                 cautions::log(&cautions, queries.split().names());
                 let set = |((mut answer, size), cautions): ((Answer, usize), Vec<String>)| {
                     let whole = size <= most;

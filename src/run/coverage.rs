@@ -163,8 +163,17 @@ impl CandidateSets {
         }
     }
 
+    /// What is doubtful about the set of a query whose distinct candidates have these scores, descending. The best candidate alone,
+    /// where none is within the threshold, is no doubt: a model that is right more often than `coverage` has such sets.
+    pub(super) fn caution(&self, scores: &[f32]) -> Option<String> {
+        let is_doubtful = self.likely(scores) == 0 && self.size(scores) > 1;
+        let caution = "no candidate is likely enough for a list with this confidence: it has all that share the best score, \
+                       which the model does not tell apart";
+        is_doubtful.then(|| caution.to_owned())
+    }
+
     /// How many of these candidates are within the threshold; 0 where the set would be empty.
-    pub(super) fn likely(&self, scores: &[f32]) -> usize {
+    fn likely(&self, scores: &[f32]) -> usize {
         let level = CalibratingQuery::level(&scores[..scores.len().min(FIRST)], self.temperature);
         let inside = |score: f32| level - f64::from(score) <= self.threshold;
         scores.partition_point(|&score| inside(score))
@@ -174,22 +183,11 @@ impl CandidateSets {
 /// A set of candidates.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CandidateSet {
-    /// The answer, with the candidates of the set as its hits. Where no candidate is within the threshold, it has a caution.
+    /// The answer, with the candidates of the set as its hits. Where no candidate is within the threshold and several share the
+    /// best score, it has a caution.
     pub answer: Answer,
     /// Whether these are all.
     pub whole: bool,
-}
-
-impl CandidateSet {
-    /// What is doubtful about a set of `size` candidates of which none is within the threshold.
-    pub(super) fn unlikely_caution(size: usize) -> String {
-        let holds = if size > 1 {
-            "all that share the best score, which the model does not tell apart"
-        } else {
-            "the best one alone"
-        };
-        format!("no candidate is likely enough for a list with this confidence: it has {holds}")
-    }
 }
 
 /// The queries that candidate sets were last calibrated on, with what they depend on: the four last ones.

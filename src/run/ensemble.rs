@@ -21,7 +21,7 @@ use crate::config::masses::CandidateMasses;
 use crate::config::{BeyondConfig, Checked, EncoderTable, IN_ENSEMBLES};
 use crate::decoding::beyond::{BeyondSearch, Restrictions};
 use crate::decoding::evaluation::{Models, shared_candidates};
-use crate::decoding::filter::MoleculeFacts;
+use crate::decoding::filter::{ColumnDecimals, MoleculeFacts};
 use crate::error::{Error, ensure};
 use crate::metrics::evaluation::SharedCandidates;
 use crate::run_dir::{RULE, RunDir, candidates, inner, name, read_json};
@@ -48,6 +48,8 @@ pub struct Run {
     shared: OnceLock<SharedCandidates>,
     /// What filters need to know of candidates that are molecules.
     pub(super) molecules: MoleculeFacts,
+    /// How the numbers of the candidates' columns are written.
+    pub(super) decimals: ColumnDecimals,
     /// How molecules that are not candidates are placed.
     pub(super) placement: Placement,
     /// The member whose reranker the others share.
@@ -199,6 +201,7 @@ impl Run {
             masses: CandidateMasses::default(),
             shared: OnceLock::new(),
             molecules: MoleculeFacts::default(),
+            decimals: ColumnDecimals::default(),
             placement: Placement::default(),
             reranker_of,
             calibrations: Calibrations::default(),

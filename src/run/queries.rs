@@ -448,8 +448,7 @@ impl Run {
             Some(rule) => rule.molecules(queries.split(), first.polarities.assumed())?,
             None => Vec::new(),
         };
-        let columns = first.candidates.columns();
-        let filter = wanted.map(|wanted| wanted.filter().of_found(columns, wanted.each()));
-        Ok(Restrictions { rules, filter: filter.transpose()? })
+        let filter = wanted.map(|wanted| wanted.filter().of_found(wanted.each()));
+        Ok(Restrictions { rules, filter })
     }
 }

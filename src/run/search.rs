@@ -10,7 +10,7 @@ use dsokr_decode::{
     CandidateBlocks, Candidates, Decoded, Hit, MissingGold, Pool, Rank, RankedHits,
 };
 
-use super::{Member, PredictedQueries, Run, Wanted};
+use super::{Member, PredictedQueries, Run, Wanted, cautions};
 use crate::config::Checked;
 use crate::config::candidate_rule::CandidateRule;
 use crate::decoding::answer;
@@ -237,8 +237,12 @@ impl Models<'_> {
     ) -> Result<Vec<Answer>, Error> {
         let mut answers =
             self.answers(queries.split(), &queries.predictions, queries.pool(), places, wanted)?;
-        for (answer, cautions) in answers.iter_mut().zip(&queries.cautions) {
-            answer.cautions.clone_from(cautions);
+        let of_searches: Vec<Vec<String>> =
+            answers.iter().map(|answer| answer.cautions.clone()).collect();
+        cautions::log(&of_searches, queries.split().names());
+        for (answer, of_query) in answers.iter_mut().zip(&queries.cautions) {
+            let of_search = std::mem::replace(&mut answer.cautions, of_query.clone());
+            answer.cautions.extend(of_search);
         }
         for (answer, &is_unknown) in answers.iter_mut().zip(&queries.unknown) {
             // the order is that of the constants of candidates
@@ -247,7 +251,18 @@ impl Models<'_> {
         Ok(answers)
     }
 
-    /// The answer to each query with these predictions; see [`Run::distinct`].
+    /// The caution about a search beyond the candidates of a query that has found nothing.
+    fn nothing_found(&self) -> String {
+        let filter = self.restrictions.filter.as_ref();
+        let caution = if filter.is_some_and(|filter| !filter.may_hold()) {
+            "nothing was searched beyond the candidates: the filter asks for columns, which only candidates have"
+        } else {
+            "the search beyond the candidates met no molecule that passes the filter and has what is to be kept"
+        };
+        caution.to_owned()
+    }
+
+    /// The answer to each query with these predictions, and cautions about searches for it; see [`Run::distinct`].
     pub(super) fn answers(
         &self,
         split: &Split,
@@ -263,7 +278,7 @@ impl Models<'_> {
         let mut exact =
             decoder.best_outputs(&self.processes, queries, pool)?.unwrap_or_default().into_iter();
         let beyond = self.beyond(&ensemble, pool, places.end)?.unwrap_or_default();
-        let mut beyond = beyond.into_iter().map(|outputs| outputs.into_iter().skip(places.start));
+        let mut beyond = beyond.into_iter();
         let config = decoder.config;
         let mut quantiles = quantiles_of(config, predictions).into_iter();
         let levels = config.encoder.abilities().levels;
@@ -272,8 +287,11 @@ impl Models<'_> {
             let hits = hits.collect::<Result<_, Error>>()?;
             let quantiles = quantiles.next().unwrap_or_default();
             let exact = exact.next();
-            let beyond = beyond.next().into_iter().flatten().collect();
-            Ok(Answer { hits, cautions: Vec::new(), exact, beyond, quantiles, gap })
+            let found = beyond.next();
+            let is_empty = found.as_ref().is_some_and(Vec::is_empty);
+            let cautions = Vec::from_iter(is_empty.then(|| self.nothing_found()));
+            let beyond = found.into_iter().flatten().skip(places.start).collect();
+            Ok(Answer { hits, cautions, exact, beyond, quantiles, gap })
         };
         ranked.into_iter().map(answer).collect()
     }

@@ -2,16 +2,17 @@
 
 use dsokr_core::Processes;
 use dsokr_data::config::OutputFeatures;
+use dsokr_decode::Candidates;
 
 use super::Run;
-use crate::decoding::filter::{Filter, MOST, MoleculeProperties};
+use crate::decoding::filter::{Filter, MOST, MoleculeProperties, NumberCounts, ReadFilter};
 use crate::error::{Error, ensure};
 use crate::metrics::molecules::{are_smiles, labels_looked_at};
 
 /// The candidates that a filter leaves.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Wanted {
-    filter: Filter,
+    filter: ReadFilter,
     each: Vec<bool>,
     count: usize,
 }
@@ -24,7 +25,7 @@ impl Wanted {
     }
 
     /// The filter.
-    pub(super) fn filter(&self) -> &Filter {
+    pub(super) fn filter(&self) -> &ReadFilter {
         &self.filter
     }
 
@@ -52,16 +53,27 @@ impl Run {
         } else {
             None
         };
-        let Some(shards) = &self.shards else {
-            let each = filter.wanted([&self.members[0].candidates], are_molecules, molecules)?;
-            let count = each.iter().filter(|&&wanted| wanted).count();
-            return Ok(Wanted { filter: filter.clone(), each, count });
+        let candidates = &self.members[0].candidates;
+        // of shards a member has some candidates, with the columns of all
+        let columns = candidates.columns();
+        let count_numbers = |column: usize| -> Result<NumberCounts, Error> {
+            let Some(shards) = &self.shards else {
+                return Ok(NumberCounts::from_column(columns, column));
+            };
+            let of_shard = |shard: &Candidates| NumberCounts::from_column(shard.columns(), column);
+            let counts = shards.of_each(processes, of_shard)?.into_iter();
+            Ok(counts.fold(NumberCounts::default(), NumberCounts::with))
         };
-        // a column may have numbers in the shards of one process only
-        let each = filter.wanted(shards.held(), are_molecules, molecules);
-        let each = processes.agree::<_, Error>(each)?;
+        let decimals = |column: usize| self.decimals.find(column, || count_numbers(column));
+        let filter = filter.read(columns, are_molecules, &decimals)?;
+        let Some(shards) = &self.shards else {
+            let each = filter.wanted([candidates], molecules);
+            let count = each.iter().filter(|&&wanted| wanted).count();
+            return Ok(Wanted { filter, each, count });
+        };
+        let each = filter.wanted(shards.held(), molecules);
         let count = shards.count_wanted(processes, &each)?;
-        Ok(Wanted { filter: filter.clone(), each, count })
+        Ok(Wanted { filter, each, count })
     }
 
     /// Whether candidates are molecules, whose labels are SMILES.

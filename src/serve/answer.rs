@@ -43,7 +43,8 @@ pub(super) struct Answer {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub quantiles: Vec<Quantile>,
     /// What is doubtful about the query, such as a text of which the model knows no part, or a spectrum of a polarity that it
-    /// was not trained on; or about a set of candidates of which none is likely enough.
+    /// was not trained on; about a set of several candidates of which none is likely enough; and that a search beyond the
+    /// candidates found nothing that passes a filter.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub cautions: Vec<String>,
     /// How sure the first place of all candidates is, which a filter may leave out of `hits`; absent while it is `pending`,

@@ -194,7 +194,7 @@ async fn drawing(
     State(server): State<Server>,
     request: Result<Query<DrawingRequest>, QueryRejection>,
 ) -> Result<Response, Problem> {
-    let Query(request) = request.map_err(|e| Problem::new(e.status(), e.body_text()))?;
+    let Query(request) = request.map_err(|e| Problem::unread(e.status(), e.body_text()))?;
     Ok(typed("image/svg+xml", server.answer(request).await?))
 }
 

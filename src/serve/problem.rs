@@ -69,6 +69,11 @@ impl Problem {
         Self { status, error: error.to_string() }
     }
 
+    /// A problem with a body or parameters that axum has not read, for this reason.
+    pub(super) fn unread(status: StatusCode, reason: String) -> Self {
+        Self::new(status, in_words(without_preface(reason), "an object"))
+    }
+
     pub(super) fn not_found(what: &str, found: &str, allowed: &str) -> Self {
         let error = Error::value(what, format!("{found:?}"), allowed);
         Self::new(StatusCode::NOT_FOUND, error)
@@ -126,11 +131,7 @@ impl<T: DeserializeOwned> FromRequest<Server> for Body<T> {
         }
         let read = Json::<Object<T>>::from_request(request, server).await;
         let read = read.map(|Json(Object(body))| Self(body));
-        let wrong = |error: JsonRejection| {
-            let text = without_preface(error.body_text());
-            Problem::new(error.status(), in_words(text, "an object"))
-        };
-        read.map_err(wrong)
+        read.map_err(|error: JsonRejection| Problem::unread(error.status(), error.body_text()))
     }
 }
 
@@ -158,14 +159,30 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for Fields<T> {
     }
 }
 
-/// The message about a body without what axum puts before it, and without the key before a message that has it.
+/// The message about a value of a body or a parameter without what axum puts before it, without the key before a message that has
+/// it, and without the place in the body behind it.
 fn without_preface(text: String) -> String {
-    const PREFACE: &str = "Failed to deserialize the JSON body into the target type: ";
-    let Some(message) = text.strip_prefix(PREFACE) else { return text };
+    const PREFACES: [&str; 2] = [
+        "Failed to deserialize the JSON body into the target type: ",
+        "Failed to deserialize query string: ",
+    ];
+    let message = PREFACES.iter().find_map(|preface| text.strip_prefix(preface));
+    let Some(message) = message.map(without_place) else { return text };
     match message.split_once(": ") {
         Some((key, rest)) if rest.starts_with(&format!("{key} = ")) => rest.to_owned(),
         Some(_) | None => message.to_owned(),
     }
+}
+
+/// A message without the place that serde_json puts behind it, as in `at line 1 column 40`.
+fn without_place(message: &str) -> &str {
+    let place = message.rsplit_once(" at line ").filter(|(_, place)| {
+        let numbers = place.split_once(" column ");
+        numbers.is_some_and(|(line, column)| {
+            line.parse::<usize>().is_ok() && column.parse::<usize>().is_ok()
+        })
+    });
+    place.map_or(message, |(before, _)| before)
 }
 
 /// Reads a body that is refused: a client that still writes when the connection is closed may lose the answer.

@@ -116,7 +116,16 @@ fn molecules_beyond_the_candidates_pass_the_filter_of_these() {
     for condition in [format!("id = \"{first}\""), format!("not id = \"{first}\"")] {
         let named = search(&condition);
         assert!(named.get("beyond").is_none(), "{condition}: {named}");
+        let says = named["cautions"][0].as_str().unwrap();
+        assert!(says.contains("nothing was searched beyond the candidates"), "{says}");
     }
+    assert!(light.get("cautions").is_none(), "{light}");
+    let either = search(&format!("mass < 80 or id = \"{first}\""));
+    assert_eq!((&either["beyond"], either.get("cautions")), (&light["beyond"], None));
+    let none = search("mass < 1");
+    assert!(none.get("beyond").is_none(), "{none}");
+    let says = none["cautions"][0].as_str().unwrap();
+    assert!(says.contains("met no molecule that passes the filter"), "{says}");
 }
 
 #[test]

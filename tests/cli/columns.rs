@@ -11,12 +11,18 @@ const QUERY: &str = "a ring of kind METH and class ANE";
 
 /// The small data with a price of each output, which every seventh lacks, and a supplier. They are columns of the run `run`.
 fn sandbox() -> Sandbox {
+    sandbox_with(|row| [price(row), supplier(row).to_owned()])
+}
+
+/// The small data with these cells of each output in two more columns, of the run `run`.
+fn sandbox_with(cells: impl Fn(usize) -> [String; 2]) -> Sandbox {
     let sandbox = Sandbox::new();
     let table = sandbox.read("data/small/outputs.tsv");
     let mut lines = table.lines();
     let mut wider = format!("{}\tprice\tsold by\n", lines.next().unwrap());
     for (row, line) in lines.enumerate() {
-        wider += &format!("{line}\t{}\t{}\n", price(row), supplier(row));
+        let [price, supplier] = cells(row);
+        wider += &format!("{line}\t{price}\t{supplier}\n");
     }
     sandbox.write("data/small/outputs.tsv", &wider);
     let config =
@@ -202,6 +208,32 @@ fn columns_survive_added_candidates_shards_and_ensembles() {
     sandbox.succeed(&["candidates", "add", "both", "new.tsv"]);
     let cheapest = ["search", "both", QUERY, "--json", "--filter", "price < 0.5"];
     assert_eq!(json(&sandbox.succeed(&cheapest))["candidates"][0]["columns"]["price"], "0.25");
+}
+
+#[test]
+fn shards_read_the_numbers_of_a_column_as_the_whole_run_does() {
+    let sandbox = sandbox_with(|row| {
+        let price = if row < 30 { "1,250" } else { "12,50" };
+        let supplier = if row < 60 { "5" } else { "by mail" };
+        [price, supplier].map(str::to_owned)
+    });
+    sandbox.succeed(&["candidates", "shard", "run", "--parts", "4", "--out", "parts"]);
+    let search = ["search", "run", QUERY, "--top", "80", "--json"];
+    let all = json(&sandbox.succeed(&search))["candidates"].clone();
+    let filtered = |filter: &str| {
+        let whole = [&search[..], &["--filter", filter]].concat();
+        let answer = sandbox.succeed(&whole);
+        let sharded = [&whole[..], &["--shards", "parts"]].concat();
+        assert_eq!(sandbox.succeed(&sharded), answer, "{filter}");
+        json(&answer)["candidates"].clone()
+    };
+    // one cell with a decimal comma says it of all
+    assert_eq!(filtered("price < 20"), all);
+    assert_eq!(filtered("price > 1000"), serde_json::json!([]));
+    // most cells of the column are numbers, though none of the last shard is
+    let numbered = filtered("\"sold by\" = 5");
+    assert!(ids(&numbered).is_subset(&rows(|row| row < 60)), "{numbered}");
+    assert!(!ids(&numbered).is_empty());
 }
 
 #[test]

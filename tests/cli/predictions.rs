@@ -284,8 +284,17 @@ fn a_text_of_which_no_model_knows_a_part_has_a_caution() {
     sandbox.write("grams.toml", &CONFIG.replace(BAG, &grams));
     let hubs = "decoding.hubs={weights=[0.5], neighbours=[5]}";
     sandbox.succeed(&["train", "grams.toml", "--out", "runs/grams", "--set", hubs]);
+    let transformer =
+        "kind = \"transformer\"\nlayers = 1\nwidth = 16\nheads = 2\nfeed_forward = 16";
+    sandbox.write("tokens.toml", &CONFIG.replace(BAG, transformer));
+    sandbox.succeed(&["train", "tokens.toml", "--out", "runs/tokens"]);
     sandbox.write("texts.txt", &format!("東京\n{}\n", texts[0]));
-    for runs in [&["runs/small"][..], &["runs/grams"], &["runs/small", "runs/grams"]] {
+    for runs in [
+        &["runs/small"][..],
+        &["runs/grams"],
+        &["runs/tokens"],
+        &["runs/small", "runs/grams", "runs/tokens"],
+    ] {
         let predict = [&["predict"][..], runs, &["texts.txt", "--top", "2"]].concat();
         let answers = json_lines(&sandbox.succeed(&predict));
         let says = answers[0]["cautions"][0].as_str().unwrap();

@@ -11,7 +11,7 @@ use safetensors::tensor::{Dtype, TensorView};
 use safetensors::{SafeTensors, serialize_to_file};
 
 use crate::exports::python_with;
-use crate::sandbox::{CONFIG, Sandbox, copy};
+use crate::sandbox::{CONFIG, Sandbox, copy, json};
 
 const WORDS: [&str; 12] = [
     "[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "ring", "an", "open", "chain", "of", "kind",
@@ -326,6 +326,21 @@ fn bad_folders_and_settings_are_refused() {
     let weights = fs::read(sandbox.path("model/model.safetensors")).unwrap();
     fs::write(sandbox.path("model/model.safetensors"), &weights[..weights.len() / 2]).unwrap();
     sandbox.fail(&["train", "small.toml"], 2, &["model.safetensors"]);
+}
+
+#[test]
+fn a_text_of_unknown_tokens_alone_has_a_caution() {
+    let sandbox = Sandbox::new();
+    model(&sandbox);
+    sandbox.succeed(&["train", "small.toml", "--out", "run", "--quiet"]);
+    // each is a token for unknown words, or two of them
+    for text in ["zzz", "東京"] {
+        let found = json(&sandbox.succeed(&["search", "run", text, "--json"]));
+        let says = found["cautions"][0].as_str().unwrap();
+        assert_eq!(says, "the model knows no part of this text: the order means nothing");
+    }
+    let found = json(&sandbox.succeed(&["search", "run", "zzz chain", "--json"]));
+    assert!(found.get("cautions").is_none(), "{found}");
 }
 
 #[test]

@@ -154,6 +154,14 @@ fn sets_hold_the_right_output_as_often_as_they_say() {
     assert_eq!((found.len(), sets.calibration.queries), (200, 200));
     let mean = found.iter().map(|set| set.answer.hits.len()).sum::<usize>() as f64 / 200.0;
     assert!(found.iter().all(|set| set.whole) && (1.0..200.0).contains(&mean), "{mean}");
+    // the best candidate alone is the answer more often than asked for, and no doubt
+    let sets = run.sets(&Processes::default(), 0.5, None, Some(&rule), None).unwrap();
+    let found = run.candidate_sets(&queries, &sets, usize::MAX).unwrap();
+    let of_one = found.iter().filter(|set| set.answer.hits.len() == 1);
+    assert!(of_one.clone().count() > 50, "{} of one", of_one.count());
+    for set in of_one {
+        assert_eq!(set.answer.cautions, Vec::<String>::new());
+    }
 }
 
 /// An ensemble without validation pairs whose members share a reranker: calibrated on the held-out predictions of one fold

@@ -25,6 +25,8 @@ pub struct Tokenizer {
     pub json: String,
     /// Number of special tokens that are added to every text.
     pub special_tokens: usize,
+    /// The token of what the vocabulary lacks.
+    unknown: Option<u32>,
 }
 
 impl Tokenizer {
@@ -137,11 +139,16 @@ impl Tokenizer {
             );
         }
         // the library looks the token for unknown words up only when a text needs it
-        if let Some(token) = read["model"]["unk_token"].as_str()
-            && inner.token_to_id(token).is_none()
-        {
-            return fail(format!("its unknown token `{token}` is not in the vocabulary"));
-        }
+        let unknown = match read["model"]["unk_token"].as_str() {
+            Some(token) => {
+                let Some(id) = inner.token_to_id(token) else {
+                    return fail(format!("its unknown token `{token}` is not in the vocabulary"));
+                };
+                Some(id)
+            }
+            // unigrams have its number alone
+            None => read["model"]["unk_id"].as_u64().and_then(|id| u32::try_from(id).ok()),
+        };
         let empty = inner.encode_fast("", true).map_err(library)?;
         for (token, id) in empty.get_tokens().iter().zip(empty.get_ids()) {
             if inner.token_to_id(token) != Some(*id) {
@@ -158,7 +165,7 @@ impl Tokenizer {
             );
         }
         let special_tokens = inner.get_post_processor().map_or(0, |post| post.added_tokens(false));
-        Ok(Self { inner, json, special_tokens })
+        Ok(Self { inner, json, special_tokens, unknown })
     }
 
     /// Returns whether a token of a text, or a special one at its ends, has another type than 0.
@@ -191,6 +198,11 @@ impl Tokenizer {
         }
         let encoding = self.inner.post_process(encoding, None, true)?;
         Ok((encoding.get_ids().to_vec(), cut))
+    }
+
+    /// Returns how many of these tokens are others than the one of what the vocabulary lacks.
+    pub fn count_known(&self, ids: &[u32]) -> usize {
+        ids.iter().filter(|id| Some(**id) != self.unknown).count()
     }
 
     /// Returns the number of tokens, at least one, that the special ones leave of `max_length`.

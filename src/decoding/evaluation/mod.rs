@@ -106,7 +106,8 @@ impl<'a> Models<'a> {
     }
 
     /// The `count` best molecules of a search for each query of their ensemble, best first; at least one, or none where
-    /// candidates are filtered and nothing passes. Nothing where nothing is searched.
+    /// candidates are filtered and nothing passes, as by a filter that holds of no molecule, for which none is searched. Nothing
+    /// where nothing is to be searched.
     pub fn beyond(
         &self,
         ensemble: &Ensemble,
@@ -114,6 +115,9 @@ impl<'a> Models<'a> {
         count: usize,
     ) -> Result<Option<Vec<Vec<PredictedOutput>>>, Error> {
         let Some(search) = self.search else { return Ok(None) };
+        if self.restrictions.filter.as_ref().is_some_and(|filter| !filter.may_hold()) {
+            return Ok(Some((0..ensemble.queries()).map(|_| Vec::new()).collect()));
+        }
         let models = self.each.iter().map(|(_, decoder)| decoder.searched());
         let models = models.collect::<Result<Vec<_>, Error>>()?;
         let restrictions = &self.restrictions;

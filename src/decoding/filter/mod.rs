@@ -17,10 +17,11 @@ use rayon::prelude::*;
 
 pub use condition::{Comparison, Condition, Operator, Value};
 pub(crate) use molecules::{MOST, MoleculeFacts, MoleculeProperties, PROPERTIES};
+pub(crate) use numbers::{ColumnDecimals, NumberCounts};
 
 use crate::error::Error;
 use molecules::{MoleculeTest, Properties, equality};
-use numbers::Decimals;
+use numbers::{Decimals, Refusal};
 
 /// Which candidates are wanted.
 ///
@@ -91,43 +92,54 @@ impl Filter {
         self.names().iter().any(|name| PROPERTIES.iter().any(|(property, _)| property == name))
     }
 
-    /// Whether each candidate of some sets is wanted, one set behind the other; the sets have the same columns. Where they
-    /// `are_molecules`, a filter that [reads](Self::reads_molecules) their properties needs those of all of them.
+    /// Finds its names among the columns of candidates, and where they `are_molecules` among the properties of molecules.
+    /// `decimals` says how the numbers of a column are written, or why they are not compared.
     ///
     /// # Errors
-    /// A name that is neither a column nor a property; a value that cannot be compared with it.
-    pub(crate) fn wanted<'a>(
+    /// A name that is neither a column nor a property; a value that cannot be compared with it; errors of `decimals`.
+    pub(crate) fn read(
+        &self,
+        columns: &Columns,
+        are_molecules: bool,
+        decimals: &FindDecimals,
+    ) -> Result<ReadFilter, Error> {
+        Ok(ReadFilter(Test::read(&self.0, columns, are_molecules, decimals)?))
+    }
+}
+
+/// Says how the numbers of a column are written, or why they are not compared.
+type FindDecimals<'f> = dyn Fn(usize) -> Result<Result<Decimals, Refusal>, Error> + 'f;
+
+/// A filter whose names have been found among the columns of candidates and the properties of molecules.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct ReadFilter(Test);
+
+impl ReadFilter {
+    /// Whether each candidate of some sets is wanted, one set behind the other; the sets have the columns that it was read for.
+    /// Where it [reads](Filter::reads_molecules) properties of molecules, it needs those of all of them.
+    pub fn wanted<'a>(
         &self,
         sets: impl IntoIterator<Item = &'a Candidates>,
-        are_molecules: bool,
         molecules: Option<&MoleculeProperties>,
-    ) -> Result<Vec<bool>, Error> {
+    ) -> Vec<bool> {
         let mut wanted = Vec::new();
         for candidates in sets {
             let columns = candidates.columns();
-            let test = Test::read(&self.0, columns, are_molecules)?;
             let first = wanted.len();
             let each = (0..candidates.len()).into_par_iter().map(|candidate| {
                 let molecule = molecules.and_then(|all| all.get(first + candidate));
-                test.holds(Some((columns, candidate)), molecule) == Some(true)
+                self.0.holds(Some((columns, candidate)), molecule) == Some(true)
             });
             wanted.extend(each.collect::<Vec<bool>>());
         }
-        Ok(wanted)
+        wanted
     }
 
-    /// The filter of molecules that are found beside candidates with these columns, of which each is `wanted` or not.
-    ///
-    /// # Errors
-    /// As [`wanted`](Self::wanted).
-    pub(crate) fn of_found(
-        &self,
-        columns: &Columns,
-        wanted: &[bool],
-    ) -> Result<FoundFilter, Error> {
-        let test = Test::read(&self.0, columns, true)?;
+    /// The filter of molecules that are found beside candidates, of which each is `wanted` or not.
+    pub fn of_found(&self, wanted: &[bool]) -> FoundFilter {
         let wanted = (0..).zip(wanted).filter(|(_, wanted)| **wanted);
-        Ok(FoundFilter { test, wanted: wanted.map(|(candidate, _)| candidate).collect() })
+        let wanted = wanted.map(|(candidate, _)| candidate).collect();
+        FoundFilter { test: self.0.clone(), wanted }
     }
 }
 
@@ -139,6 +151,11 @@ pub(crate) struct FoundFilter {
 }
 
 impl FoundFilter {
+    /// Whether the filter may hold of some molecule, of which no column says anything.
+    pub fn may_hold(&self) -> bool {
+        self.test.may_say(true)
+    }
+
     /// Whether the filter holds of a molecule, of which no column says anything.
     pub fn holds(&self, smiles: &str) -> bool {
         let molecule = Properties::from_label(smiles);
@@ -147,6 +164,7 @@ impl FoundFilter {
 }
 
 /// A condition whose names have been found.
+#[derive(Clone, Debug, PartialEq)]
 enum Test {
     Not(Box<Test>),
     All(Vec<Test>),
@@ -168,15 +186,21 @@ enum Test {
 }
 
 impl Test {
-    fn read(condition: &Condition, columns: &Columns, molecules: bool) -> Result<Self, Error> {
-        let each = |all: &[Condition]| {
-            all.iter().map(|inner| Self::read(inner, columns, molecules)).collect::<Result<_, _>>()
-        };
+    fn read(
+        condition: &Condition,
+        columns: &Columns,
+        molecules: bool,
+        decimals: &FindDecimals,
+    ) -> Result<Self, Error> {
+        let read = |inner: &Condition| Self::read(inner, columns, molecules, decimals);
+        let each = |all: &[Condition]| all.iter().map(read).collect::<Result<_, _>>();
         Ok(match condition {
-            Condition::Not(inner) => Self::Not(Box::new(Self::read(inner, columns, molecules)?)),
+            Condition::Not(inner) => Self::Not(Box::new(read(inner)?)),
             Condition::All(all) => Self::All(each(all)?),
             Condition::Any(all) => Self::Any(each(all)?),
-            Condition::Holds(comparison) => Self::of_comparison(comparison, columns, molecules)?,
+            Condition::Holds(comparison) => {
+                Self::of_comparison(comparison, columns, molecules, decimals)?
+            }
         })
     }
 
@@ -184,12 +208,13 @@ impl Test {
         comparison: &Comparison,
         columns: &Columns,
         molecules: bool,
+        decimals: &FindDecimals,
     ) -> Result<Self, Error> {
         let Comparison { name, argument, operator, value, places } = comparison;
         if let (Some(column), None) = (columns.find(name), argument) {
             return Ok(match value {
                 Value::Number(number) => {
-                    let decimals = Decimals::of_column(columns, column)
+                    let decimals = decimals(column)?
                         .map_err(|(found, allowed)| places[2].error(&found, allowed))?;
                     Self::Number { column, decimals, operator: *operator, number: *number }
                 }
@@ -212,6 +237,18 @@ impl Test {
             allowed += &format!("; or a property of molecules: {examples}");
         }
         Err(places[0].error(&comparison.shown_name(), &allowed))
+    }
+
+    /// Whether it may hold, or may not hold, of some molecule without cells, of which a comparison of a column says neither.
+    fn may_say(&self, holds: bool) -> bool {
+        match self {
+            Self::Not(inner) => inner.may_say(!holds),
+            Self::All(all) if holds => all.iter().all(|inner| inner.may_say(true)),
+            Self::Any(all) if !holds => all.iter().all(|inner| inner.may_say(false)),
+            Self::All(all) | Self::Any(all) => all.iter().any(|inner| inner.may_say(holds)),
+            Self::Text { .. } | Self::Number { .. } => false,
+            Self::Molecule(_) => true,
+        }
     }
 
     /// Whether it holds of a molecule or another candidate, which has the cells of its number in the columns; none where that

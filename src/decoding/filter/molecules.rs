@@ -78,6 +78,7 @@ impl MoleculeProperties {
 }
 
 /// A comparison of a property.
+#[derive(Clone, Debug, PartialEq)]
 pub(super) enum MoleculeTest {
     Mass(Operator, f64),
     Formula {

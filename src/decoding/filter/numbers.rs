@@ -1,11 +1,18 @@
 //! Numbers in columns of candidates, by the signs before their decimals.
 
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
 use dsokr_data::cells::{NumberNotation, is_missing};
 use dsokr_decode::Columns;
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use crate::error::Error;
 
 /// The sign before the decimals of a column.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Decimals {
+pub(crate) enum Decimals {
     /// A point; commas group thousands.
     Points,
     /// A comma; points group thousands.
@@ -15,50 +22,119 @@ pub(super) enum Decimals {
 }
 
 /// What a column has that is not compared with numbers, and what is expected.
-type Refusal = (String, &'static str);
+pub(crate) type Refusal = (String, &'static str);
 
-impl Decimals {
-    /// How the numbers of a column are written.
+/// What the cells of a column, or of some of its candidates, say about how its numbers are written. The counts of parts of the
+/// candidates add up to those of all.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct NumberCounts {
+    /// The cells that are not missing.
+    present: usize,
+    /// How many of these are no numbers.
+    unread: usize,
+    /// The first cell that is no number.
+    first_unread: Option<String>,
+    /// Whether some cell is a number with a decimal point alone.
+    points: bool,
+    /// The first cell that is a number with a decimal comma alone.
+    comma: Option<String>,
+    /// The first cell that is one number with a decimal point and another one with a decimal comma.
+    both: Option<String>,
+}
+
+impl NumberCounts {
+    /// The counts of all cells of a column.
+    pub fn from_column(columns: &Columns, column: usize) -> Self {
+        let candidates = (0..columns.len()).into_par_iter();
+        let counts = candidates.fold(Self::default, |counts, candidate| {
+            counts.with_cell(columns.cell(column, candidate))
+        });
+        // in the order of the candidates, whatever the number of threads
+        counts.reduce(Self::default, Self::with)
+    }
+
+    fn with_cell(mut self, cell: &str) -> Self {
+        if is_missing(cell) {
+            return self;
+        }
+        self.present += 1;
+        let first = |kept: Option<String>| kept.or_else(|| Some(cell.to_owned()));
+        match (Decimals::Points.read(cell), Decimals::Commas.read(cell)) {
+            (None, None) => {
+                self.unread += 1;
+                self.first_unread = first(self.first_unread);
+            }
+            (Some(_), None) => self.points = true,
+            (None, Some(_)) => self.comma = first(self.comma),
+            (Some(one), Some(other)) if one == other => {}
+            (Some(_), Some(_)) => self.both = first(self.both),
+        }
+        self
+    }
+
+    /// These counts and those of the candidates behind these.
+    pub fn with(self, more: Self) -> Self {
+        Self {
+            present: self.present + more.present,
+            unread: self.unread + more.unread,
+            first_unread: self.first_unread.or(more.first_unread),
+            points: self.points || more.points,
+            comma: self.comma.or(more.comma),
+            both: self.both.or(more.both),
+        }
+    }
+
+    /// How the numbers are written.
     ///
     /// # Errors
     /// A column fewer than half of whose cells are numbers, missing ones not counted; one with decimal points and decimal
     /// commas in which some cell has a sign that may be either.
-    pub fn of_column(columns: &Columns, column: usize) -> Result<Self, Refusal> {
-        let mut present = 0;
-        let mut points = false;
-        let mut comma = None;
-        let mut both = None;
-        let mut unread = Vec::new();
-        for candidate in 0..columns.len() {
-            let cell = columns.cell(column, candidate);
-            if is_missing(cell) {
-                continue;
-            }
-            present += 1;
-            match (Self::Points.read(cell), Self::Commas.read(cell)) {
-                (None, None) => unread.push(cell),
-                (Some(_), None) => points = true,
-                (None, Some(_)) => comma = comma.or(Some(cell)),
-                (Some(one), Some(other)) if one == other => {}
-                (Some(_), Some(_)) => both = both.or(Some(cell)),
-            }
-        }
-        if 2 * unread.len() > present {
-            let found = format!("a number, of a column with cells such as {:?}", unread[0]);
+    pub fn decimals(&self) -> Result<Decimals, Refusal> {
+        if 2 * self.unread > self.present {
+            let example = self.first_unread.as_deref().unwrap_or_default();
+            let found = format!("a number, of a column with cells such as {example:?}");
             return Err((found, "a text in quotation marks, or a column of plain numbers"));
         }
-        match (points, comma, both) {
+        match (self.points, &self.comma, &self.both) {
             (true, Some(comma), Some(both)) => {
                 let found =
                     format!("a number, of a column with cells such as {comma:?} and {both:?}");
                 Err((found, "a column whose decimals have points in all cells, or commas in all"))
             }
-            (true, Some(_), None) => Ok(Self::Either),
-            (false, Some(_), _) => Ok(Self::Commas),
-            (_, None, _) => Ok(Self::Points),
+            (true, Some(_), None) => Ok(Decimals::Either),
+            (false, Some(_), _) => Ok(Decimals::Commas),
+            (_, None, _) => Ok(Decimals::Points),
         }
     }
+}
 
+/// How the numbers of the columns of a run's candidates are written, each found when a filter first compares it with a number.
+#[derive(Default)]
+pub(crate) struct ColumnDecimals(Mutex<BTreeMap<usize, Result<Decimals, Refusal>>>);
+
+impl ColumnDecimals {
+    /// How the numbers of a column are written. `count` counts the cells of all candidates, and is called where it is not known
+    /// yet.
+    ///
+    /// # Errors
+    /// Errors of `count`.
+    pub fn find(
+        &self,
+        column: usize,
+        count: impl FnOnce() -> Result<NumberCounts, Error>,
+    ) -> Result<Result<Decimals, Refusal>, Error> {
+        let known = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(decimals) = known().get(&column) {
+            return Ok(decimals.clone());
+        }
+        // not locked meanwhile: a thread that counts may take up another request, which would wait for itself
+        let decimals = count()?.decimals();
+        known().insert(column, decimals.clone());
+        Ok(decimals)
+    }
+}
+
+impl Decimals {
     /// The number of a cell; none of a cell that holds anything else.
     pub fn read(self, cell: &str) -> Option<f64> {
         let cell = cell.trim();
@@ -81,11 +157,15 @@ fn normalised(cell: &str, decimal: char) -> Option<f64> {
 mod tests {
     use super::*;
 
-    fn decimals(cells: &[&str]) -> Result<Decimals, Refusal> {
+    fn counts(cells: &[&str]) -> NumberCounts {
         let ids = (0..cells.len()).map(|id| id.to_string()).collect();
         let cells = cells.iter().map(|cell| (*cell).to_owned()).collect();
         let columns = Columns::new(ids, Vec::new()).unwrap().with("price", cells).unwrap();
-        Decimals::of_column(&columns, columns.find("price").unwrap())
+        NumberCounts::from_column(&columns, columns.find("price").unwrap())
+    }
+
+    fn decimals(cells: &[&str]) -> Result<Decimals, Refusal> {
+        counts(cells).decimals()
     }
 
     #[test]
@@ -113,5 +193,39 @@ mod tests {
             let (found, _) = decimals(cells).unwrap_err();
             assert!(found.contains(says), "{found}");
         }
+    }
+
+    #[test]
+    fn parts_of_a_column_decide_together() {
+        for (cells, expected) in [
+            (&["1,250", "2,500", "12,50", ""][..], Ok(Decimals::Commas)),
+            (&["12,50", "n/a", "0.5", "7"], Ok(Decimals::Either)),
+            (&["5", "5", "5", "x", "y"], Ok(Decimals::Points)),
+            (&["12,50", "1,250", "70.4"], decimals(&["12,50", "1,250", "70.4"])),
+            (&["3", "15 €", "12 €"], decimals(&["15 €", "12 €"])),
+        ] {
+            let all = counts(cells);
+            assert_eq!(all.decimals(), expected, "{cells:?}");
+            for first in 0..=cells.len() {
+                let parts = counts(&cells[..first]).with(counts(&cells[first..]));
+                assert_eq!(parts, all, "{cells:?} in parts, the first of {first}");
+            }
+        }
+    }
+
+    #[test]
+    fn cells_of_a_column_are_counted_once() {
+        let known = ColumnDecimals::default();
+        let mut times = 0;
+        for _ in 0..3 {
+            let found = known.find(2, || {
+                times += 1;
+                Ok(counts(&["12,50"]))
+            });
+            assert_eq!(found.unwrap(), Ok(Decimals::Commas));
+        }
+        assert_eq!(times, 1);
+        let refused = known.find(3, || Ok(counts(&["Acme"]))).unwrap().unwrap_err();
+        assert_eq!(known.find(3, || unreachable!("it is known")).unwrap(), Err(refused));
     }
 }

@@ -85,7 +85,6 @@ async function searchBeyond(body, signal) {
   try {
     const response = await answer({ ...body, beyond: true }, "Proposing molecules outside the library", signal);
     show(response);
-    if (!response.answers[0].beyond?.length) notice("No molecule that the search outside the library met passes the filters");
   } catch (error) {
     if (!signal.aborted) fail(error);
   }

@@ -67,7 +67,7 @@ class Hits(list[Hit]):
     """What a search found beyond the candidates, best first, ``k`` molecules at most: label, score, in_table, nearest, …"""
     cautions: list[str]
     """What is doubtful about the query, such as a text of which the model knows no part, or a spectrum of a polarity that it
-    was not trained on."""
+    was not trained on; and that a search beyond the candidates found nothing that passes a filter."""
 
     def __init__(
         self,

@@ -243,6 +243,21 @@ impl Shards {
         Ok(places)
     }
 
+    /// Returns what `record` makes of the candidates of each shard, each shard once, in their order. All ranks get that of all
+    /// shards.
+    ///
+    /// # Errors
+    /// [`Error::Process`] for a rank that cannot be reached; [`Error::Inconsistent`] for a record that cannot be written as
+    /// JSON or read again.
+    pub fn of_each<T: Serialize + DeserializeOwned>(
+        &self,
+        processes: &Processes,
+        record: impl Fn(&Candidates) -> T,
+    ) -> Result<Vec<T>, Error> {
+        let records = self.answering().map(|shard| record(&shard.candidates)).collect();
+        self.joined(processes, records)
+    }
+
     /// Returns the records of all ranks, in the order of the ranks.
     fn joined<T: Serialize + DeserializeOwned>(
         &self,

@@ -160,6 +160,8 @@ fn a_vocabulary_alone_gives_the_ids_of_the_golden_tokenizer_file() {
     assert_eq!(cut, (vec![2, 91, 92, 93, 94, 95, 44, 3], true));
     let accents = whole.tokenizer.encode("ÉTHANE\u{301} 中 \u{200b} methanol\u{0}", 64).unwrap();
     assert_eq!(accents, (vec![2, 101, 102, 1, 100, 48, 61, 98, 3], false));
+    // all but the character that the vocabulary lacks
+    assert_eq!(whole.tokenizer.count_known(&accents.0), 8);
 }
 
 #[test]
