@@ -57,11 +57,13 @@ const CHARGE: &[&str] = &["charge", "precursor_charge", "charge_state"];
 const LEVEL: &[&str] = &["ms_level", "ms_type", "spectrum_type"];
 
 /// The texts that files write where a value is not known.
-const UNKNOWN: [&str; 16] = [
+const UNKNOWN: [&str; 22] = [
     "n/a",
     "n.a.",
+    "n.a",
     "na",
     "nan",
+    "nil",
     "none",
     "null",
     "unknown",
@@ -70,9 +72,13 @@ const UNKNOWN: [&str; 16] = [
     "---",
     "—",
     "undefined",
+    "undetermined",
     "unspecified",
     "not applicable",
     "not available",
+    "not known",
+    "not recorded",
+    "not reported",
     "not specified",
 ];
 

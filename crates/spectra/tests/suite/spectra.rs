@@ -684,6 +684,35 @@ fn polarity_and_charge_say_the_adduct_where_nothing_names_it() {
     ] {
         assert_eq!(head(fields), adduct, "{fields:?}");
     }
+    // methods and instruments of MassBank, and words for what is not known, say nothing
+    for mode in [
+        "EI-B",
+        "CI-B",
+        "FAB-B",
+        "FAB-EB",
+        "FD-B",
+        "FI-B",
+        "SI-BE",
+        "GC-FI-TOF",
+        "MALDI-QITTOF",
+        "ESI-FTICR",
+        "ESI-LTQ",
+        "UHPLC-ESI-QTOF",
+        "LC-ESI-QEHF",
+        "IMS-QTOF",
+        "ESI-ASAP",
+        "LC-ESI-TIMS-QTOF",
+        "N.A",
+        "not known",
+        "Not recorded",
+        "not reported",
+        "nil",
+        "undetermined",
+    ] {
+        assert_eq!(head(&format!("IONMODE={mode}")), "", "{mode}");
+        assert_eq!(head(&format!("IONMODE={mode}\nCHARGE=1-")), "adduct=[M-H]-", "{mode}");
+    }
+    assert_eq!(head("IONMODE=UHPLC-ESI-QTOF-"), "adduct=[M-H]-");
     // of Mascot's spectrum and of its file the spectrum says more
     let third = "CHARGE=1+\n".to_owned() + &mgf("PEPMASS=181.07 1000 2+");
     assert_eq!(spectra_of("third.mgf", &third), ["181.07 adduct=[M+2H]2+ 50:1 60:2"]);
