@@ -262,6 +262,7 @@ fn what_is_wrong_has_its_line_and_its_spectrum() {
             "a.massbank:1: spectrum \"one\": 1 peaks; it states 2",
         ),
         ("a.tsv", ",127", "", "a.tsv:2: spectrum \"t\": 2 intensities of 1 peaks"),
+        ("a.tsv", "85.02,127.04", "", "a.tsv:2: spectrum \"t\": 2 intensities, and no \"mzs\""),
     ] {
         let text = match name {
             "a.mgf" => MGF,
