@@ -60,9 +60,13 @@ pub struct Arguments {
     json: bool,
 }
 
-/// The digits of a SHA-256, before which registries print `sha256:`.
+/// The digits of a SHA-256, before which registries print `sha256:` or `SHA256:`.
 fn digits(text: &str) -> Result<String, String> {
-    let digits = text.strip_prefix("sha256:").unwrap_or(text);
+    const KIND: &str = "sha256:";
+    let digits = match text.split_at_checked(KIND.len()) {
+        Some((kind, digits)) if kind.eq_ignore_ascii_case(KIND) => digits,
+        Some(_) | None => text,
+    };
     if digits.len() == 64 && digits.chars().all(|c| c.is_ascii_hexdigit()) {
         Ok(digits.to_owned())
     } else {

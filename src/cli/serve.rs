@@ -113,7 +113,8 @@ pub fn run(processes: &Processes, arguments: &Arguments) -> Result<(), Error> {
 }
 
 /// Unpacks the archives among runs into the folder `scratch`, and returns all run directories. An archive whose run has
-/// the name of another run gets the name of its file, since requests tell runs apart by their names.
+/// the name of another run gets the name of its file, since requests tell runs apart by their names, and where another
+/// one has that name too, as `v1/model.tar.zst` and `v2/model.tar.zst` have, the name of the folder that is given.
 fn unpacked(runs: &[PathBuf], scratch: &Path) -> Result<Vec<PathBuf>, Error> {
     let mut folders = Vec::new();
     for (number, run) in runs.iter().enumerate() {
@@ -137,19 +138,35 @@ fn unpacked(runs: &[PathBuf], scratch: &Path) -> Result<Vec<PathBuf>, Error> {
         .iter()
         .map(|folder| name(&folder.canonicalize().unwrap_or_else(|_| folder.clone())))
         .collect();
+    let file_names: Vec<String> = runs.iter().map(|run| file_name_of_archive(run)).collect();
+    let is_shared =
+        |names: &[String], name: &str| names.iter().filter(|other| *other == name).count() > 1;
     for (folder, run) in folders.iter_mut().zip(runs).filter(|(_, run)| archive::is_archive(run)) {
         let own = name(folder);
-        let file = name(run);
-        let file = file.strip_suffix(".zst").unwrap_or(&file);
-        let file = file.strip_suffix(".tar").unwrap_or(file);
-        let is_shared = names.iter().filter(|other| **other == own).count() > 1;
-        if is_shared && !file.is_empty() && file != own {
-            let renamed = folder.with_file_name(file);
+        if !is_shared(&names, &own) {
+            continue;
+        }
+        let file_name = file_name_of_archive(run);
+        let folder_name = run.parent().map(name).unwrap_or_default();
+        let new_name = if is_shared(&file_names, &file_name) && !folder_name.is_empty() {
+            folder_name
+        } else {
+            file_name
+        };
+        if !new_name.is_empty() && new_name != own {
+            let renamed = folder.with_file_name(new_name);
             fs::rename(&*folder, &renamed).map_err(Error::io(&renamed))?;
             *folder = renamed;
         }
     }
     Ok(folders)
+}
+
+/// Returns the name of the file of an archive, without `.tar.zst`.
+fn file_name_of_archive(archive: &Path) -> String {
+    let name = name(archive);
+    let stem = name.strip_suffix(".zst").unwrap_or(&name);
+    stem.strip_suffix(".tar").unwrap_or(stem).to_owned()
 }
 
 /// The error of the file system where archives are unpacked.

@@ -137,6 +137,7 @@ type Unpacked = io::Take<zstd::Decoder<'static, BufReader<File>>>;
 fn open(archive: &Path) -> Result<tar::Archive<Unpacked>, Error> {
     let file = open_input(archive).map_err(Error::reading(archive))?;
     let bytes = file.metadata().map_err(Error::io(archive))?.len();
+    ensure_run(bytes > 0, archive, "damaged: an empty file, not the archive of a run")?;
     let decoder = zstd::Decoder::new(file).map_err(damaged(archive))?;
     Ok(tar::Archive::new(decoder.take(most_unpacked(bytes))))
 }

@@ -10,7 +10,7 @@ pub enum SpectrumFormat {
     /// have its intensity and its charge behind it. Of lines outside only adduct, ion mode and charge are read, which are
     /// those of the spectra that follow. Comments start with `#`, `;`, `!` or `/`.
     Mgf,
-    /// NIST text: fields `Key: value`, then `Num Peaks: n` and the peaks, and a blank line behind it.
+    /// NIST text: fields `Key: value`, then `Num Peaks: n` and the peaks, and a blank line behind it. Comments start with `#`.
     Msp,
     /// MassBank records: fields `TAG$NAME: value`, peaks with two spaces before them, as many as `PK$NUM_PEAK` states where
     /// it does, `//` at the end.
@@ -88,7 +88,8 @@ impl SpectrumFormat {
                 let mut first = None;
                 let mut is_counted = false;
                 let begins = |line: &str| {
-                    let Some((name, _)) = line.split_once(':') else { return false };
+                    let field = line.split_once(':').filter(|_| !is_comment_of_msp(line));
+                    let Some((name, _)) = field else { return false };
                     let name = compact(name);
                     let is_first = *first.get_or_insert_with(|| name.clone()) == name;
                     let begins = is_counted && (is_first || name == "name");
@@ -114,7 +115,7 @@ impl SpectrumFormat {
     pub fn record(self, text: &str, context: &mut FileContext) -> Result<Option<Record>, Wrong> {
         let record = match self {
             Self::Mgf => mgf(text, &mut context.header)?,
-            Self::Msp => Some(msp(text)?),
+            Self::Msp => msp(text)?,
             Self::MassBank => Some(massbank(text)?),
             Self::MzMl => mzml(text, &mut context.groups)?,
         };
@@ -202,16 +203,29 @@ fn mgf(text: &str, header: &mut Vec<(String, String)>) -> Result<Option<Record>,
     }
 }
 
-fn msp(text: &str) -> Result<Record, Wrong> {
+/// Returns whether a line of MSP is a comment.
+fn is_comment_of_msp(line: &str) -> bool {
+    line.trim_start().starts_with('#')
+}
+
+fn msp(text: &str) -> Result<Option<Record>, Wrong> {
     let mut record = Record::default();
+    let mut has_fields = false;
     let mut expected = None;
     let mut peaks: Vec<(usize, String)> = Vec::new();
     for (at, line) in text.lines().map(str::trim).enumerate() {
-        if line.is_empty() {
+        if line.is_empty() || is_comment_of_msp(line) {
             continue;
         }
         if expected.is_some() {
-            peaks.extend(pairs(line).into_iter().map(|pair| (at, pair)));
+            let pairs = pairs(line);
+            if pairs.first().is_some_and(|pair| pair.starts_with(char::is_alphabetic)) {
+                let reason = format!(
+                    "{line:?} is no peak; behind \"Num Peaks\" stand peaks alone, up to a blank line"
+                );
+                return Err(record.wrong(at, &reason));
+            }
+            peaks.extend(pairs.into_iter().map(|pair| (at, pair)));
             continue;
         }
         let Some((name, value)) = line.split_once(':') else {
@@ -220,6 +234,8 @@ fn msp(text: &str) -> Result<Record, Wrong> {
             return Err(record.wrong(at, &reason));
         };
         match compact(name).as_str() {
+            // the rest of a spectrum with a blank line before it, which the error about that one says
+            NUM_PEAKS if !has_fields => return Ok(None),
             NUM_PEAKS => {
                 let count = value.trim().parse::<usize>();
                 expected = Some(count.map_err(|_| {
@@ -230,9 +246,13 @@ fn msp(text: &str) -> Result<Record, Wrong> {
             "comment" | "comments" => record.add_comments(value),
             _ => record.add(name, value),
         }
+        has_fields = true;
+    }
+    if !has_fields {
+        return Ok(None);
     }
     let Some(expected) = expected else {
-        return Err(record.wrong(0, "no \"Num Peaks\""));
+        return Err(record.wrong(0, "no \"Num Peaks\"; a blank line ends a spectrum"));
     };
     let peaks = one_by_one(peaks, expected).map_err(|(at, line)| {
         let reason = format!(
@@ -250,7 +270,7 @@ fn msp(text: &str) -> Result<Record, Wrong> {
         let reason = format!("{} peaks; it states {expected}", peaks.len());
         return Err(record.wrong(0, &reason));
     }
-    Ok(record)
+    Ok(Some(record))
 }
 
 /// Returns the peaks of MSP one by one. With pairs of numbers alone, as many as are expected, a line may have several

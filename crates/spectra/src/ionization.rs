@@ -51,15 +51,16 @@ fn last_sign(text: &str) -> Option<&str> {
 }
 
 /// Methods of ionisation, which leave open whether ions are positive or negative.
-const METHODS: [&str; 13] = [
-    "apci", "appi", "ci", "dart", "desi", "ei", "esi", "fab", "hesi", "ldi", "maldi", "nanoesi",
-    "nsi",
+const METHODS: [&str; 17] = [
+    "apci", "appi", "asap", "ci", "dart", "desi", "ei", "esi", "fab", "fd", "fi", "hesi", "ldi",
+    "maldi", "nanoesi", "nsi", "si",
 ];
 
 /// What stands beside methods of ionisation in the names of sources and instruments.
-const BESIDE_METHODS: [&str; 24] = [
-    "ce", "di", "ebeb", "ft", "gc", "h", "hplc", "ii", "it", "itft", "ittof", "lc", "ms", "nano",
-    "orbitrap", "q", "qft", "qit", "qq", "qqq", "qtof", "tof", "toftof", "uplc",
+const BESIDE_METHODS: [&str; 35] = [
+    "b", "be", "ce", "di", "eb", "ebeb", "ft", "fticr", "gc", "h", "hplc", "ii", "ims", "it",
+    "itft", "ittof", "lc", "ltq", "ms", "nano", "orbitrap", "q", "qe", "qehf", "qft", "qit",
+    "qittof", "qq", "qqq", "qtof", "tims", "tof", "toftof", "uhplc", "uplc",
 ];
 
 /// Returns whether a text, such as `ESI`, `ESI/APCI` and `LC-ESI-QTOF`, names methods of ionisation, and instruments beside them, and

@@ -57,11 +57,13 @@ const CHARGE: &[&str] = &["charge", "precursor_charge", "charge_state"];
 const LEVEL: &[&str] = &["ms_level", "ms_type", "spectrum_type"];
 
 /// The texts that files write where a value is not known.
-const UNKNOWN: [&str; 16] = [
+const UNKNOWN: [&str; 22] = [
     "n/a",
     "n.a.",
+    "n.a",
     "na",
     "nan",
+    "nil",
     "none",
     "null",
     "unknown",
@@ -70,9 +72,13 @@ const UNKNOWN: [&str; 16] = [
     "---",
     "—",
     "undefined",
+    "undetermined",
     "unspecified",
     "not applicable",
     "not available",
+    "not known",
+    "not recorded",
+    "not reported",
     "not specified",
 ];
 
@@ -137,12 +143,17 @@ impl Record {
             }
         }
         let [mzs, intensities] = lists;
-        let intensity_count = intensities.len();
-        let expected = mzs.len();
-        if intensity_count != expected {
-            return Err(
-                record.wrong(0, &format!("{intensity_count} intensities of {expected} peaks"))
-            );
+        if mzs.len() != intensities.len() {
+            let reason = match (mzs.len(), intensities.len()) {
+                (0, intensity_count) => {
+                    format!("{intensity_count} intensities, and no {:?}", PARTS[1])
+                }
+                (peak_count, 0) => format!("{peak_count} peaks, and no {:?}", PARTS[2]),
+                (peak_count, intensity_count) => {
+                    format!("{intensity_count} intensities of {peak_count} peaks")
+                }
+            };
+            return Err(record.wrong(0, &reason));
         }
         for (mz, intensity) in mzs.into_iter().zip(intensities) {
             record.add_peak(mz, intensity).map_err(|reason| record.wrong(0, &reason))?;

@@ -99,10 +99,20 @@ fn archives_of_runs_of_one_name_are_served_by_the_names_of_their_files() {
         served.ask("/api/search", &body)["answers"][0]["hits"].clone()
     });
     assert_ne!(scores[0], scores[1]);
-    // those of one file name cannot be told apart
-    fs::create_dir(sandbox.path("second")).unwrap();
-    fs::copy(sandbox.path("new.tar.zst"), sandbox.path("second/model.tar.zst")).unwrap();
-    let twice = ["serve", "--port", "0", "model.tar.zst", "second/model.tar.zst"];
+    // those of one file name by the names of their folders
+    let archives = [("model", "v1"), ("new", "v2")].map(|(file, folder)| {
+        let archive = format!("{folder}/model.tar.zst");
+        fs::create_dir(sandbox.path(folder)).unwrap();
+        fs::copy(sandbox.path(&format!("{file}.tar.zst")), sandbox.path(&archive)).unwrap();
+        archive
+    });
+    let served = Served::start(&sandbox, &archives.each_ref().map(String::as_str));
+    for (model, expected) in ["v1", "v2"].into_iter().zip(&scores) {
+        let body = json!({"texts": [QUERY], "top": 3, "model": model});
+        assert_eq!(&served.ask("/api/search", &body)["answers"][0]["hits"], expected, "{model}");
+    }
+    // one that is given twice cannot be told apart
+    let twice = ["serve", "--port", "0", "model.tar.zst", "./model.tar.zst"];
     sandbox.fail(&twice, 2, &["\"model\", twice", "rename the folder, or the archive"]);
 }
 
@@ -338,6 +348,7 @@ fn what_is_wrong_with_a_download_is_said_of_its_address() {
         "/cut" => send(stream, "200 OK", "", &body[..body.len() / 2]),
         "/coded" => send(stream, "200 OK", "Content-Encoding: gzip\r\n", &body),
         "/gone" => send(stream, "404 Not Found", "Content-Length: 0\r\n", b""),
+        "/empty" => send(stream, "200 OK", "Content-Length: 0\r\n", b""),
         _ => send_part(stream, asked, "\"1\"", &body, body.len()),
     });
     let refused = |path: &str, more: &[&str], code: i32, expected: &[&str]| {
@@ -353,6 +364,7 @@ fn what_is_wrong_with_a_download_is_said_of_its_address() {
     };
     refused("/page", &[], 2, &["/page: a web page (HTML), not the archive of a run"]);
     refused("/cut", &[], 2, &["/cut: damaged, or not an archive of a run"]);
+    refused("/empty", &[], 2, &["/empty: damaged: an empty file, not the archive of a run"]);
     refused("/coded", &[], 1, &["/coded: ", "Content-Encoding: gzip", "--sha256"]);
     refused("/gone", &[], 1, &["/gone: ", "404"]);
     // digits that cannot be right are refused before anything is downloaded
@@ -367,9 +379,11 @@ fn what_is_wrong_with_a_download_is_said_of_its_address() {
     assert!(!errors.contains("--resume"), "{errors}");
     assert_eq!(server.asked().len(), before);
     // as registries print it
-    let named = format!("sha256:{sum}");
-    let output = fetch(&sandbox, &address, &["--out", "there/copy", "--sha256", &named]);
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    for (kind, out) in [("sha256", "there/copy"), ("SHA256", "there/second")] {
+        let named = format!("{kind}:{sum}");
+        let output = fetch(&sandbox, &address, &["--out", out, "--sha256", &named]);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
 }
 
 #[test]

@@ -234,7 +234,13 @@ pub(super) fn json_row(
             continue;
         }
         let keys: Vec<String> = entries.iter().map(|(key, _)| key.to_string()).collect();
-        let message = format!("no key {name:?}; this line has: {}", list(&keys));
+        let parts = if name == SPECTRUM {
+            let [precursor, mzs, intensities] = PARTS;
+            format!(", nor all of {precursor:?}, {mzs:?} and {intensities:?}")
+        } else {
+            String::new()
+        };
+        let message = format!("no key {name:?}{parts}; this line has: {}", list(&keys));
         return Err(Error::line(path, line, message));
     }
     Ok(values)

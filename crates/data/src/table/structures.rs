@@ -27,25 +27,44 @@ pub(super) fn ends(line: &[u8]) -> bool {
 }
 
 /// Returns where another record begins in a text that [ends](ends()) with one, as where the first lacks its end: the bytes and the
-/// lines before its title, which stands three lines before its line of counts. A block within the data of a record is no record.
+/// lines before its title, which stands three lines before its line of counts. A block within the data of a record is no record:
+/// behind data, a record begins behind a blank line, and its own data or its end stand directly behind its block.
 pub(super) fn second_start(text: &str) -> Option<[usize; 2]> {
     let mut first_counts = None;
+    let mut has_data = false;
     // the lines before, each with the bytes before it
     let mut before = [(0, ""); 4];
     let mut bytes = 0;
     for (lines, line) in text.split_inclusive('\n').enumerate() {
         if is_counts_line(line) {
             let first_counts = *first_counts.get_or_insert(lines);
-            let [(_, behind), (title, _), _, _] = before;
-            if lines > first_counts + 3 && !behind.starts_with('>') {
+            let [(_, before_title), (title, _), _, _] = before;
+            let is_record = || {
+                let is_behind_blank = before_title.trim().is_empty();
+                !has_data || (is_behind_blank && is_followed_by_data_or_end(&text[bytes..]))
+            };
+            if lines > first_counts + 3 && is_record() {
                 return Some([title, lines - 3]);
             }
         }
+        has_data |= first_counts.is_some() && line.starts_with('>');
         before.rotate_left(1);
         before[3] = (bytes, line);
         bytes += line.len();
     }
     None
+}
+
+/// Returns whether data or the end of a record stand directly behind the block whose line of counts begins a text. A blank line, which
+/// ends data, stands behind the last block within these, and another line of the data behind each of the others.
+fn is_followed_by_data_or_end(text: &str) -> bool {
+    let is_next = |line: &str| line.starts_with('>') || ends(line.as_bytes());
+    let is_end_of_block = |line: &str| line.trim_end() == "M  END";
+    let mut lines = text.lines();
+    // a block that is cut off lacks its last line
+    let stop = lines.find(|line| line.trim().is_empty() || is_next(line) || is_end_of_block(line));
+    let behind = if stop.is_some_and(is_end_of_block) { lines.next() } else { stop };
+    behind.is_none_or(is_next)
 }
 
 /// Returns whether a line has the counts of a mol block: numbers, then its version.

@@ -137,6 +137,22 @@ fn skipped_rows_are_counted_in_the_ids_of_others() {
 }
 
 #[test]
+fn a_line_without_a_spectrum_or_a_part_of_one_names_the_keys_that_are_read() {
+    for keys in [["precursor_mz", "mz", "intensity"], ["precursor_mz", "intensities", "adduct"]] {
+        let [first, second, third] = keys;
+        let stream = format!("{{\"{first}\": 200, \"{second}\": [50], \"{third}\": [1]}}\n");
+        let name = Path::new("stream");
+        let format = TextFormat::JsonLines;
+        let texts =
+            TextReader::new(name, stream.as_bytes(), format, "spectrum", None, OnBadRow::Stop);
+        let error = texts.unwrap().batch(9).unwrap_err().to_string();
+        let says = "stream:1: no key \"spectrum\", nor all of \"precursor_mz\", \"mzs\" and \"intensities\"; this line has: ";
+        let expected = format!("{says}{first:?}, {second:?}, {third:?}");
+        assert!(error.starts_with(&expected), "{error}");
+    }
+}
+
+#[test]
 fn a_stream_goes_on_behind_carriage_returns() {
     let stream = "text\na\nb\rc\rd\ne\n\"f\rg\"\n";
     let rows = skipping(stream, TextFormat::Commas).batch(9).unwrap();

@@ -102,3 +102,39 @@ fn a_record_without_its_end_leaves_the_next_one() {
     let error = Table::read_rows(&path, &columns, OnBadRow::Stop).unwrap_err().to_string();
     assert!(error.contains("the block ends before its last atom"), "{error}");
 }
+
+#[test]
+fn blocks_within_data_are_no_records() {
+    let folder = Folder::new();
+    let butane = format!("butane{METHANE}");
+    let in_reaction = format!("$MOL\n{METHANE}$MOL\n{butane}");
+    for (name, item) in [
+        ("behind the name", butane.clone()),
+        ("behind a line", format!("a note\n{butane}")),
+        ("behind a blank line", format!("a note\n\n{butane}")),
+        ("without a title", format!("a note\n{METHANE}")),
+        ("two", format!("{butane}{butane}")),
+        ("two with a blank line between", format!("{butane}\n{butane}")),
+        ("a reaction", format!("$RXN\nname\n  prog\nc\n  1  1\n{in_reaction}")),
+        ("a reaction with blank lines", format!("$RXN\n\n  prog\n\n  1  1\n{in_reaction}")),
+        ("V3000", format!("a note\n{}", butane.replace("V2000", "V3000"))),
+    ] {
+        let record =
+            |at: usize| format!("m{at}{METHANE}> <a>\n{at}\n\n> <block>\n{item}\n> <b>\nb{at}\n\n");
+        let read = |file: String| {
+            let path = folder.file("blocks.sdf", file);
+            let table = Table::read(&path, &["title", "smiles", "a", "b"]).unwrap();
+            ["title", "smiles", "a", "b"].map(|column| table.column(column).unwrap().to_vec())
+        };
+        let expected = [["m1", "m2", "m3"], ["C", "C", "C"], ["1", "2", "3"], ["b1", "b2", "b3"]];
+        let closed = [1, 2, 3].map(|at| record(at) + "$$$$\n").concat();
+        assert_eq!(read(closed.clone()), expected, "{name}");
+        assert_eq!(read(closed.replace('\n', "\r\n")), expected, "{name}");
+        // nor where the records lack their ends
+        assert_eq!(read([1, 2, 3].map(record).concat()), expected, "{name}");
+        let last = [1, 2, 3].map(|at| record(at).replace(&format!("> <b>\nb{at}\n\n"), ""));
+        let expected = [["m1", "m2", "m3"], ["C", "C", "C"], ["1", "2", "3"], [""; 3]];
+        let has_b = format!("{}> <b>\n\n$$$$\n", last.concat());
+        assert_eq!(read(has_b), expected, "{name}");
+    }
+}

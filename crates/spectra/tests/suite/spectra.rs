@@ -236,6 +236,18 @@ fn what_is_wrong_has_its_line_and_its_spectrum() {
             "no key\nInChI",
             "a.msp:4: spectrum \"one\": \"no key\" is not \"Key: value\", which is needed before \"Num Peaks\"",
         ),
+        (
+            "a.msp",
+            "127.03897 1 \"C6H7O3\"",
+            "127.03897 1\nComment: after peaks",
+            "a.msp:10: spectrum \"one\": \"Comment: after peaks\" is no peak; behind \"Num Peaks\" stand peaks alone, up to a blank line",
+        ),
+        (
+            "a.msp",
+            "Num Peaks: 2",
+            "\nNum Peaks: 2",
+            "a.msp:1: spectrum \"one\": no \"Num Peaks\"; a blank line ends a spectrum",
+        ),
         ("a.massbank", "//\n", "", "a.massbank:1: spectrum \"one\": no // at its end"),
         (
             "a.massbank",
@@ -250,6 +262,7 @@ fn what_is_wrong_has_its_line_and_its_spectrum() {
             "a.massbank:1: spectrum \"one\": 1 peaks; it states 2",
         ),
         ("a.tsv", ",127", "", "a.tsv:2: spectrum \"t\": 2 intensities of 1 peaks"),
+        ("a.tsv", "85.02,127.04", "", "a.tsv:2: spectrum \"t\": 2 intensities, and no \"mzs\""),
     ] {
         let text = match name {
             "a.mgf" => MGF,
@@ -331,6 +344,20 @@ fn a_spectrum_of_msp_without_its_blank_line_leaves_the_next_one() {
     let ids = texts(TextFormat::Spectra(SpectrumFormat::Msp)).unwrap();
     let ids: Vec<&str> = ids.iter().map(|row| row.id.as_str()).collect();
     assert_eq!(ids, ["1", "2", "3", "5", "6"]);
+
+    // a blank line within a spectrum leaves a rest that is no row of its own
+    let file = entry(0, 2).replace("Num", "\nNum") + "\n" + &entry(1, 2);
+    let name = std::path::Path::new("-");
+    let format = TextFormat::Spectra(SpectrumFormat::Msp);
+    let mut texts =
+        TextReader::new(name, file.as_bytes(), format, "spectrum", None, OnBadRow::Skip).unwrap();
+    let ids: Vec<String> = texts.batch(10).unwrap().iter().map(|row| row.id.clone()).collect();
+    assert_eq!(ids, ["2"]);
+
+    // comments, also one with a colon before the first spectrum, and behind peaks without a blank line
+    let file =
+        "# a: b\n\n# c: d\n".to_owned() + &entry(0, 2) + "# e: f\n" + &entry(1, 2) + "\n# g: h\n";
+    assert_eq!(spectra_of("comments.msp", &file), ["180.07 50:1 60:2", "181.07 50:1 60:2"]);
 
     // where names stand behind other fields, and with no blank line in the whole file
     let entry = |mz: usize| format!("PRECURSORMZ: {mz}.07\nName: a\nNum Peaks: 1\n50 1\n");
@@ -684,6 +711,35 @@ fn polarity_and_charge_say_the_adduct_where_nothing_names_it() {
     ] {
         assert_eq!(head(fields), adduct, "{fields:?}");
     }
+    // methods and instruments of MassBank, and words for what is not known, say nothing
+    for mode in [
+        "EI-B",
+        "CI-B",
+        "FAB-B",
+        "FAB-EB",
+        "FD-B",
+        "FI-B",
+        "SI-BE",
+        "GC-FI-TOF",
+        "MALDI-QITTOF",
+        "ESI-FTICR",
+        "ESI-LTQ",
+        "UHPLC-ESI-QTOF",
+        "LC-ESI-QEHF",
+        "IMS-QTOF",
+        "ESI-ASAP",
+        "LC-ESI-TIMS-QTOF",
+        "N.A",
+        "not known",
+        "Not recorded",
+        "not reported",
+        "nil",
+        "undetermined",
+    ] {
+        assert_eq!(head(&format!("IONMODE={mode}")), "", "{mode}");
+        assert_eq!(head(&format!("IONMODE={mode}\nCHARGE=1-")), "adduct=[M-H]-", "{mode}");
+    }
+    assert_eq!(head("IONMODE=UHPLC-ESI-QTOF-"), "adduct=[M-H]-");
     // of Mascot's spectrum and of its file the spectrum says more
     let third = "CHARGE=1+\n".to_owned() + &mgf("PEPMASS=181.07 1000 2+");
     assert_eq!(spectra_of("third.mgf", &third), ["181.07 adduct=[M+2H]2+ 50:1 60:2"]);
