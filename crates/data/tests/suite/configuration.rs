@@ -112,7 +112,7 @@ fn a_limit_is_of_pairs_that_can_be_drawn() {
     }
     assert!(data("folder = 'x'\nlimit = -1").unwrap_err().contains("limit"));
     let message = data("folder = 'x'\nseed = 1").unwrap().validate().unwrap_err().to_string();
-    assert!(message.contains("data.seed = 1: expected absent, unless data.limit"), "{message}");
+    assert!(message.contains("data.seed = 1: remove it, unless data.limit"), "{message}");
 }
 
 #[test]
