@@ -392,6 +392,17 @@ fn remarks(survey: &Survey) -> String {
             survey.further_texts, input.name
         );
     }
+    if !survey.further_inputs.is_empty() {
+        let remedy = if input.kind == ColumnKind::Smiles {
+            format!("--output {} learns molecules from one of them", shell_word(&input.name))
+        } else {
+            "learns from one of them".to_owned()
+        };
+        text += &format!(
+            "left out as inputs: {} (--input COLUMN {remedy})\n",
+            list(&survey.further_inputs)
+        );
+    }
     if let Some(line) = &survey.header_line {
         text += &format!("{line}\n");
     } else {

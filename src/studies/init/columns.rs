@@ -131,8 +131,8 @@ pub struct Column {
     pub(super) are_times: bool,
     /// Whether most cells have a digit.
     pub(super) have_digits: bool,
-    /// Whether most cells have digits, and neither letters nor decimals.
-    pub(super) have_digits_alone: bool,
+    /// Whether most cells are whole numbers by threes, with white space between, as of two atoms and the bond between them.
+    pub(super) are_bonds: bool,
     /// The rows whose cells are empty, and those whose cells are not what the column holds.
     pub(super) bad_rows: Vec<usize>,
 }
@@ -294,9 +294,7 @@ impl Column {
             are_shares,
             are_times: are_times(&kind, name, &texts),
             have_digits: most(&texts, has_digit),
-            have_digits_alone: most(&texts, |cell| {
-                has_digit(cell) && !cell.contains(|c: char| c.is_alphabetic() || c == '.')
-            }),
+            are_bonds: most(&texts, is_bonds),
             bad_rows,
             invalid,
             repaired,
@@ -356,6 +354,13 @@ fn exceptions(table: &Table, filled: &[(usize, &str)], holds: impl Fn(&str) -> b
         found.add(table.line(row), cell);
     }
     found
+}
+
+/// Whether a cell is whole numbers by threes, with white space between.
+fn is_bonds(cell: &str) -> bool {
+    let is_whole = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
+    let count = cell.split_whitespace().count();
+    count > 0 && count.is_multiple_of(3) && cell.split_whitespace().all(is_whole)
 }
 
 /// The number of a cell that lacks the unit of the others; none of 0, which is the same in every unit.

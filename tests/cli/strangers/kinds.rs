@@ -904,10 +904,58 @@ fn columns_that_say_little_are_no_inputs_beside_molecules() {
         assert_eq!([&found["input"], &found["output"]], ["smiles", output], "{found}");
         super::train(&sandbox, &file.replace(".csv", ".toml"));
     }
+    let shown = sandbox.succeed(&["init", "bonds.csv", "--force"]);
+    let said = "left out as inputs: \"bonds\" (--input COLUMN --output smiles learns molecules from one of them)\n";
+    assert!(shown.contains(said), "{shown}");
     // a column with the name of one of texts may have gaps
-    sandbox.write("described.csv", &described);
-    let found = json(&sandbox.succeed(&["init", "described.csv", "--json"]));
-    assert_eq!([&found["input"], &found["output"]], ["description", "smiles"], "{found}");
+    for (file, name) in [("described.csv", "description"), ("odours.csv", "odor_description")] {
+        sandbox.write(file, &described.replace("description", name));
+        let found = json(&sandbox.succeed(&["init", file, "--json"]));
+        assert_eq!([&found["input"], &found["output"]], [name, "smiles"], "{found}");
+    }
+}
+
+/// A number beside them makes no spectra, bands or texts with gaps say less of molecules.
+#[test]
+fn peaks_bands_and_texts_with_gaps_are_inputs_beside_molecules_and_numbers() {
+    let sandbox = Sandbox::new();
+    let names = [
+        "smiles,peaks,precursor_mz",
+        "smiles,spectrum,ri",
+        "smiles,bands,mp",
+        "smiles,peak_list,mp",
+        "smiles,function,mw",
+    ];
+    let mut tables = names.map(|names| names.to_owned() + "\n");
+    for (at, pair) in pairs(120).iter().enumerate() {
+        let numbers = |peak: usize| [30 + (at * 37 + peak * 53) % 270, (at * 71 + peak * 29) % 999];
+        let count = 8 + at % 8;
+        let written = |between: &str, behind: &str| -> String {
+            let peaks = (0..count).map(numbers);
+            let peaks: Vec<String> =
+                peaks.map(|[mz, height]| format!("{mz}{between}{height}")).collect();
+            peaks.join(behind)
+        };
+        let text =
+            if at % 5 < 2 { format!("the compound {at} smells of pine") } else { String::new() };
+        let cells = [
+            written(":", " "),
+            written(" ", "; "),
+            format!("\"{}\"", written(", ", ", ")),
+            written(" ", " "),
+            text,
+        ];
+        for (table, cell) in tables.iter_mut().zip(cells) {
+            writeln!(table, "{},{cell},{}", pair.smiles, pair.atoms * 7 + at % 5).unwrap();
+        }
+    }
+    for (table, names) in tables.iter().zip(names) {
+        let name = names.split(',').nth(1).unwrap();
+        let file = format!("{name}.csv");
+        sandbox.write(&file, table);
+        let found = json(&sandbox.succeed(&["init", &file, "--json"]));
+        assert_eq!([&found["input"], &found["output"]], [name, "smiles"], "{found}");
+    }
 }
 
 /// A second SMILES of each molecule is no output, unless it is asked for.

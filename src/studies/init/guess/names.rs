@@ -44,6 +44,30 @@ const NAMES_OF_TEXTS: [&str; 9] = [
 /// Names of columns whose texts may be short, beside longer ones in others.
 const NAMES_OF_SHORT_TEXTS: [&str; 4] = ["review", "question", "prompt", "summary"];
 
+/// Words of the names of columns with peaks, bands and the like, which are numbers that say what a molecule is.
+const WORDS_OF_SPECTRA: [&str; 20] = [
+    "spectrum",
+    "spectra",
+    "peak",
+    "peaks",
+    "mz",
+    "mzs",
+    "ms",
+    "ms1",
+    "ms2",
+    "msms",
+    "nmr",
+    "ir",
+    "band",
+    "bands",
+    "shift",
+    "shifts",
+    "fingerprint",
+    "fingerprints",
+    "token",
+    "tokens",
+];
+
 /// The words of the name of a column, in lower case: `fine_label` and `fineLabel` have two.
 pub(super) fn words_of(name: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
@@ -113,6 +137,16 @@ pub(crate) fn most_classes_named(name: &str) -> Option<usize> {
 /// Whether a column has the name of one with texts.
 pub(crate) fn is_name_of_texts(name: &str) -> bool {
     NAMES_OF_TEXTS.contains(&name.to_lowercase().as_str())
+}
+
+/// Whether the name of a column has a word that is the name of one with texts, as `odor_description` has.
+pub(crate) fn has_word_of_texts(name: &str) -> bool {
+    words_of(name).iter().any(|word| NAMES_OF_TEXTS.contains(&word.as_str()))
+}
+
+/// Whether the name of a column has a word for peaks, bands and the like, as `peaks_json` and `IR` have.
+pub(crate) fn has_word_of_spectra(name: &str) -> bool {
+    words_of(name).iter().any(|word| WORDS_OF_SPECTRA.contains(&word.as_str()))
 }
 
 /// Whether a column has the name of one with texts, also of one where they may be short.
