@@ -13,7 +13,7 @@ use super::guess::labels::{are_measures, odd_separator, reordered, unread_list};
 use super::guess::numbers::{are_times, first_measure, first_thousand, mixed_signs};
 use super::guess::{
     are_unspaced, case_means_something, guessed, guessed_of_lists, guessed_of_number_lists,
-    is_class, is_formula, most, share_no_words, stated,
+    is_class, is_formula, most, share_no_words, stated, without_extension,
 };
 use super::kind::{ColumnKind, KindName, Reading};
 use crate::error::Error;
@@ -82,13 +82,14 @@ pub struct Column {
     pub short_example: Option<String>,
     /// Mean number of characters of cells that are not empty.
     pub length: f64,
-    /// Whether most cells have no white space.
+    /// Whether most cells have no white space, but for extensions of CXSMILES behind reactions.
     pub are_single_words: bool,
     /// Whether most letters are of a script that has no spaces between words, as Chinese and Thai, and the words have none.
     pub are_unspaced: bool,
     /// Whether more than half of different texts have no word in common with another one, so that nothing is learned from words.
     pub share_no_words: bool,
-    /// Whether cells are single words in which the case of letters means something, as in compositions (`Co`, `CO`) and reactions.
+    /// Whether cells that may be read as texts are single words in which the case of letters means something, as in compositions
+    /// (`Co`, `CO`) and reactions.
     pub case_means_something: bool,
     /// Standard deviation of the numbers; 0 of other columns.
     pub deviation: f64,
@@ -262,8 +263,12 @@ impl Column {
         };
         let has_digit = |cell: &str| cell.contains(|c: char| c.is_ascii_digit());
         let are_unspaced = are_unspaced(&texts);
-        let are_single_words = most(&texts, |cell| !cell.contains(char::is_whitespace));
+        let plain: Vec<&str> = texts.iter().copied().map(without_extension).collect();
+        let are_single_words = most(&plain, |cell| !cell.contains(char::is_whitespace));
         let have_words = matches!(kind, ColumnKind::Texts | ColumnKind::Ids) && !are_unspaced;
+        // the bars around extensions look like those between labels
+        let are_divided = matches!(kind, ColumnKind::Labels(_)) && plain != texts;
+        let may_be_words = have_words || are_classes || are_divided;
         let code = if is_guessed { first_code((place, name), &kind, &texts) } else { None };
         let zero_in_front = if is_guessed { first_number_with_zero(&kind, &texts) } else { None };
         Ok(Self {
@@ -274,7 +279,7 @@ impl Column {
             positive: positive_of(&kind, &texts),
             are_unspaced,
             share_no_words: have_words && !are_single_words && share_no_words(&texts),
-            case_means_something: have_words && are_single_words && case_means_something(&texts),
+            case_means_something: may_be_words && are_single_words && case_means_something(&plain),
             are_single_words,
             empty: empty.len(),
             are_formulas: are_texts && most(&texts, is_formula),

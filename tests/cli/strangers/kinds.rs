@@ -140,7 +140,7 @@ fn the_case_of_letters_is_kept_where_it_means_something() {
     let sandbox = Sandbox::new();
     let stranger = Stranger {
         file: "hydro.csv",
-        content: table.into_bytes(),
+        content: table.clone().into_bytes(),
         arguments: &["--input", "rxn_smiles"],
         columns: ["rxn_smiles", "kind"],
         holds: "2 classes",
@@ -149,6 +149,38 @@ fn the_case_of_letters_is_kept_where_it_means_something() {
     };
     stranger.trains(&sandbox);
     assert!(sandbox.read("hydro.toml").contains("lowercase = false"));
+    // as USPTO writes the parts of some reactions, which are compared all the same
+    let extended: String = (0..)
+        .zip(table.lines())
+        .map(|(line, row)| match row.split_once(',') {
+            Some((reaction, kind)) if line % 3 == 1 => format!("{reaction} |f:0.1|,{kind}\n"),
+            Some(_) | None => format!("{row}\n"),
+        })
+        .collect();
+    Stranger { file: "extended.csv", content: extended.into_bytes(), ..stranger }.trains(&sandbox);
+    let config = sandbox.read("extended.toml");
+    assert!(config.contains("across-words") && config.contains("lowercase = false"), "{config}");
+    // compositions that are measured several times are found to be classes
+    let mut compositions = "composition,kelvin,gap\n".to_owned();
+    for at in 0..320 {
+        let metal = ["Co", "Sc", "Cs", "Hf"][at / 2 % 4];
+        let (elements, gap) =
+            [(metal.to_owned(), 1.5), (metal.to_uppercase(), 5.5)][at % 2].clone();
+        let (count, kelvin) = (2 + at / 8 % 5, 100 + at * 37 % 800);
+        let gap = gap + 0.2 * count as f64 + kelvin as f64 / 4000.0;
+        writeln!(compositions, "{elements}{count},{kelvin},{gap:.3}").unwrap();
+    }
+    let stranger = Stranger {
+        file: "compositions.csv",
+        content: compositions.into_bytes(),
+        arguments: &["--input", "composition", "--output", "gap"],
+        columns: ["composition", "gap"],
+        holds: "numbers",
+        skipped: 0,
+        floor: ("r2", Bound::AtLeast(0.8)),
+    };
+    stranger.trains(&sandbox);
+    assert!(sandbox.read("compositions.toml").contains("lowercase = false"));
     let letters = |at: usize| ["ACDE", "FGHI", "KLMN"][at % 3].repeat(2 + at / 3);
     let masked = |at: usize| letters(at) + &letters(at + 1).to_lowercase() + "ACDEFGHIKLMN";
     let fruit = |at: usize| format!("Apfel-{}{at}", ["Saft", "Mus", "Baum"][at % 3]);
