@@ -164,10 +164,11 @@ fn the_case_of_letters_is_kept_where_it_means_something() {
     let mut compositions = "composition,kelvin,gap\n".to_owned();
     for at in 0..320 {
         let metal = ["Co", "Sc", "Cs", "Hf"][at / 2 % 4];
-        let (elements, gap) =
-            [(metal.to_owned(), 1.5), (metal.to_uppercase(), 5.5)][at % 2].clone();
-        let (count, kelvin) = (2 + at / 8 % 5, 100 + at * 37 % 800);
-        let gap = gap + 0.2 * count as f64 + kelvin as f64 / 4000.0;
+        let is_metal = at % 2 == 0;
+        let elements = if is_metal { metal.to_owned() } else { metal.to_uppercase() };
+        let count = 2 + at / 8 % 5;
+        let kelvin = 100 + at * 37 % 800;
+        let gap = if is_metal { 1.5 } else { 5.5 } + 0.2 * count as f64 + kelvin as f64 / 4000.0;
         writeln!(compositions, "{elements}{count},{kelvin},{gap:.3}").unwrap();
     }
     let stranger = Stranger {
@@ -1228,6 +1229,35 @@ fn a_first_line_of_short_cells_that_recur_is_a_row() {
         sandbox.write(file, &table);
         let shown = sandbox.succeed(&["init", file, "--force"]);
         assert!(shown.contains(&format!("\n{name} ")), "{shown}");
+    }
+    // the name of a class above what has it, where cells are single words too
+    let hosts = |at: usize| {
+        let host = ["calm", "loud", "warm", "cold", "slow"][at % 5].repeat(2 + at % 3);
+        format!("{host}{}.com,{}\n", ["red", "big", "tiny"][at % 3], ["dga", "legit"][at % 2])
+    };
+    let people = |at: usize| {
+        let name = ["Anna", "Bert", "Cleo", "Dora", "Emil"][at % 5];
+        let end = ["lia", "rich", "mund", "gard"][at / 5 % 4];
+        format!("{name}{end},{}\n", ["Male", "Female"][at % 2])
+    };
+    for (file, table, input, output) in [
+        ("hosts.csv", of_names("domain,dga\n", &hosts), "domain", "dga"),
+        ("people.csv", of_names("Name,Male\n", &people), "Name", "Male"),
+        ("tweets.csv", of_names("tweet text,idle\n", &words), "tweet text", "idle"),
+    ] {
+        sandbox.write(file, &table);
+        let init = ["init", file, "--json", "--input", input, "--output", output];
+        let found = json(&sandbox.succeed(&init));
+        assert_eq!(found["rows"], 60, "{found}");
+    }
+    // classes that end as names of ids do
+    for [first, second] in [["covid", "flu"], ["valid", "broken"]] {
+        let row = |at: usize| format!("{}\troom service nice {at}\n", [first, second][at % 2]);
+        let file = format!("{first}.tsv");
+        sandbox.write(&file, &rows(&row));
+        let init = ["init", &file, "--json", "--input", "column_2", "--output", "column_1"];
+        let found = json(&sandbox.succeed(&init));
+        assert_eq!(found["rows"], 60, "{found}");
     }
     // names that are equal may be cells of a row
     let flags: String = (0..20).map(|at| format!("{at},a film of {at},0,1,0\n")).collect();

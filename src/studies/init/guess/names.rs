@@ -88,9 +88,13 @@ pub(super) fn words_of(name: &str) -> Vec<String> {
 
 /// Whether a column has the name of one with ids, where all of its cells differ.
 pub(crate) fn is_id(name: &str) -> bool {
-    let name = name.to_lowercase();
+    name.to_lowercase().ends_with("id") || names_numbers(name)
+}
+
+/// Whether a column has the name of one that numbers things, or has the numbers of molecules.
+pub(crate) fn names_numbers(name: &str) -> bool {
     let names = ["key", "index", "number", "no", "no.", "nr", "nr.", "#", "idx", "row", "cas"];
-    name.ends_with("id") || names.contains(&name.as_str())
+    names.contains(&name.to_lowercase().as_str())
 }
 
 /// Whether a column has the name of one with ids that may recur, such as `doc_id`, `userId`, `cid` and `target_id`. Those of
