@@ -481,6 +481,11 @@ fn doubts(column: &Column) -> String {
              where another sign is between labels; --as {name}=classes or {name}=texts divides no cell)\n"
         );
     }
+    if column.has_commas_in_names {
+        text += &format!(
+            "{name}: commas are read as parts of names (--as {name}=labels divides cells at them)\n"
+        );
+    }
     if let (ColumnKind::Numbers(notation), Some(cell)) = (kind, &column.thousand) {
         let [_, sign] = notation.names_of_signs();
         let other = notation.other_sign();

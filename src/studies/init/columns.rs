@@ -9,7 +9,9 @@ use dsokr_data::table::Table;
 use rayon::prelude::*;
 
 use super::guess::codes::{first_code, first_number_with_zero};
-use super::guess::labels::{are_measures, odd_separator, reordered, unread_list};
+use super::guess::labels::{
+    are_measures, have_commas_in_names, odd_separator, reordered, unread_list,
+};
 use super::guess::numbers::{are_times, first_measure, first_thousand, mixed_signs};
 use super::guess::{
     are_unspaced, case_means_something, guessed, guessed_of_lists, guessed_of_number_lists,
@@ -113,6 +115,8 @@ pub struct Column {
     pub unread_list: Option<String>,
     /// The separator of labels, where they may be divided at another sign, or not at all.
     pub odd_separator: Option<char>,
+    /// Whether commas are read as parts of the names of classes, which they could divide into labels.
+    pub has_commas_in_names: bool,
     /// Of numbers, the first cell whose point or comma is taken for one of thousands, where each could be a decimal one.
     pub thousand: Option<String>,
     /// Of codes, the first cell with a 0 before it, for which they are no numbers.
@@ -290,6 +294,7 @@ impl Column {
             alone_in_front: is_alone_in_front.then(|| table.line(0)),
             unread_list: may_be_lists.then(|| unread_list(&texts)).flatten().map(str::to_owned),
             odd_separator: odd_separator(&kind, !is_guessed, &texts),
+            has_commas_in_names: is_guessed && have_commas_in_names(&kind, name, &texts),
             code: code.map(str::to_owned),
             zero_in_front: zero_in_front.map(str::to_owned),
             thousand: first_thousand(&kind, &texts).filter(|_| mixed.is_none()).map(str::to_owned),

@@ -1091,6 +1091,25 @@ fn labels_with_a_rare_sign_between_are_found_and_the_sign_is_named() {
     }
 }
 
+/// Commas are parts of names, which is said, but not of a few sets of labels.
+#[test]
+fn commas_in_names_of_classes_are_named() {
+    let sandbox = Sandbox::new();
+    let init = |file: &str, cells: &[&str]| {
+        let row =
+            |at: usize| format!("a thing of the number {at},\"{}\"\n", cells[at % cells.len()]);
+        let rows: String = (0..60).map(row).collect();
+        sandbox.write(file, &format!("what,kind\n{rows}"));
+        sandbox.succeed(&["init", file])
+    };
+    let said = "kind: commas are read as parts of names (--as kind=labels divides cells at them)\n";
+    let shown = init("cities.csv", &["Paris, France", "Berlin, Germany", "Rome, Italy"]);
+    assert!(shown.contains(said) && shown.contains("3 classes"), "{shown}");
+    let sets = ["toxic", "toxic,obscene", "toxic,obscene,insult", "threat", "identity,hate"];
+    let shown = init("comments.csv", &sets);
+    assert!(!shown.contains(said) && shown.contains("labels, with ',' between"), "{shown}");
+}
+
 /// Codes with a 0 before them are classes, and named. Numbers are learned before them.
 #[test]
 fn codes_that_begin_with_0_are_no_numbers() {

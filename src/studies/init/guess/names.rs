@@ -68,6 +68,19 @@ const WORDS_OF_SPECTRA: [&str; 20] = [
     "tokens",
 ];
 
+/// Last words of the names of columns with sets of labels.
+const WORDS_OF_LABELS: [&str; 9] = [
+    "labels",
+    "tags",
+    "genres",
+    "topics",
+    "keywords",
+    "codes",
+    "categories",
+    "ingredients",
+    "symptoms",
+];
+
 /// The words of the name of a column, in lower case: `fine_label` and `fineLabel` have two.
 pub(super) fn words_of(name: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
@@ -136,6 +149,11 @@ pub(crate) fn most_classes_named(name: &str) -> Option<usize> {
     let may_be_none = TARGETS.contains(&word.as_str());
     let most = if may_be_none { CLASSES } else { MANY_CLASSES };
     CLASS_NAMES.contains(&word.as_str()).then_some(most)
+}
+
+/// Whether a column has the name of one with sets of labels, as `labels` and `movie_genres` are.
+pub(super) fn names_labels(name: &str) -> bool {
+    words_of(name).last().is_some_and(|word| WORDS_OF_LABELS.contains(&word.as_str()))
 }
 
 /// Whether a column has the name of one with texts.
