@@ -12,7 +12,9 @@ use super::guess::codes::{first_code, first_number_with_zero};
 use super::guess::labels::{
     are_measures, have_commas_in_names, odd_separator, reordered, unread_list,
 };
-use super::guess::numbers::{are_times, first_measure, first_thousand, mixed_signs};
+use super::guess::numbers::{
+    are_times, first_measure, first_thousand, first_with_decimal_commas, mixed_signs,
+};
 use super::guess::{
     are_unspaced, case_means_something, guessed, guessed_of_lists, guessed_of_number_lists,
     is_class, is_formula, most, share_no_words, stated, without_extension,
@@ -132,6 +134,8 @@ pub struct Column {
     /// Of numbers with points and commas, cells with each, where both are before decimals, or the ones may be wrongly read as
     /// thousands.
     pub mixed: Option<PointsAndCommas>,
+    /// The first cell, where cells that are read as texts are several numbers each with decimal commas.
+    pub(super) decimal_commas: Option<String>,
     /// Whether cells are points in time, as numbers or in a notation that looks like labels.
     pub(super) are_times: bool,
     /// Whether most cells have a digit.
@@ -273,6 +277,8 @@ impl Column {
         // the bars around extensions look like those between labels
         let are_divided = matches!(kind, ColumnKind::Labels(_)) && plain != texts;
         let may_be_words = have_words || are_classes || are_divided;
+        let may_be_vectors = is_guessed && are_texts;
+        let decimal_commas = if may_be_vectors { first_with_decimal_commas(&texts) } else { None };
         let code = if is_guessed { first_code((place, name), &kind, &texts) } else { None };
         let zero_in_front = if is_guessed { first_number_with_zero(&kind, &texts) } else { None };
         Ok(Self {
@@ -302,6 +308,7 @@ impl Column {
             below,
             unitless,
             are_shares,
+            decimal_commas: decimal_commas.map(str::to_owned),
             are_times: are_times(&kind, name, &texts),
             have_digits: most(&texts, has_digit),
             are_bonds: most(&texts, is_bonds),

@@ -172,8 +172,17 @@ fn missing(columns: &[Column], argument: &'static str, what: &str, left_out: &st
     Error::value(Argument::new(argument), format!("no column of {what}"), allowed)
 }
 
-/// Refuses inputs that are numbers which only outputs may be.
+/// Refuses inputs that are numbers which only outputs may be, or vectors of numbers with decimal commas.
 fn check_numbers(input: &Column) -> Result<(), Error> {
+    if let Some(cell) = &input.decimal_commas {
+        let found = format!("{:?} (vectors such as {:?})", input.name, shorten(cell));
+        let as_texts = Argument::new("as").with(format_args!("{}=texts", input.name));
+        let allowed = format!(
+            "numbers with decimal points: commas stand between the numbers of an input, and not before decimals; or texts, by \
+             {as_texts}"
+        );
+        return Err(Error::value(Argument::new(INPUT), found, allowed));
+    }
     let ColumnKind::Numbers(notation) = &input.kind else { return Ok(()) };
     let found = format!("{:?} ({})", input.name, input.kind);
     let as_texts = Argument::new("as").with(format_args!("{}=texts", input.name));

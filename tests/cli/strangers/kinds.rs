@@ -358,6 +358,16 @@ fn inputs_are_no_numbers_with_decimal_commas_or_units() {
         let said = [found.as_str(), "decimal point", "--as Wert=texts"];
         sandbox.fail(&["init", file, "--input", "Wert"], 2, &said);
     }
+    let row = |at: usize| {
+        let decimals = [at * 37, at * 53, at * 71].map(|number| 100 + number % 900);
+        let [first, second, third] = decimals;
+        format!("2,{first}E+00 {},{second}E+00 3,{third}E+00\t{at}.5\n", at % 10)
+    };
+    let rows: String = (0..80).map(row).collect();
+    sandbox.write("vectors.tsv", &format!("v\ty\n{rows}"));
+    let said = ["--input = \"v\" (vectors such as \"2,100E+00", "decimal points", "--as v=texts"];
+    sandbox.fail(&["init", "vectors.tsv"], 2, &said);
+    sandbox.succeed(&["init", "vectors.tsv", "--as", "v=texts"]);
 }
 
 /// Few words that recur are labels, but not in a column with the name of one of texts, nor where there is no other input.
