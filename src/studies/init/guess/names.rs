@@ -135,7 +135,7 @@ fn is_word_of_ids(word: &str) -> bool {
 }
 
 /// Whether a column has the name that pandas gives one without a name, such as `Unnamed: 0`.
-pub(super) fn is_unnamed(name: &str) -> bool {
+pub(crate) fn is_unnamed(name: &str) -> bool {
     name.starts_with("Unnamed:")
 }
 
