@@ -297,16 +297,17 @@ fn commas_stand_in_names_of_classes_where_their_parts_are_in_one_of_these_alone(
     assert!(!have_commas_in_names(&ColumnKind::Classes(2), "tag", &["a", "b"].repeat(5)));
     // few sets: labels that stand alone too, lists of programs, names of labels, and options with commas between marks
     let labels = ColumnKind::Labels(',');
-    for (name, sets) in [
+    let few: [(&str, &[&str]); 5] = [
         (
             "kind",
-            &["toxic", "toxic, obscene", "toxic, obscene, insult", "threat", "identity, hate"][..],
+            &["toxic", "toxic, obscene", "toxic, obscene, insult", "threat", "identity, hate"],
         ),
         ("kind", &["milk,sugar,cocoa", "flour,egg", "oil,salt", "tomato,basil"]),
         ("labels", &["identity, hate", "toxic, obscene", "threat, insult"]),
         ("kind", &["App,Fees", "Fees,\"Delivery, returns\"", "\"Phone, chat\"", "App"]),
         ("kind", &["Fees", "App", "\"Delivery, returns\"", "\"Phone, chat\""]),
-    ] {
+    ];
+    for (name, sets) in few {
         assert_eq!(guessed(1, name, &sets.repeat(20)), labels, "{sets:?}");
     }
     let solvents = ["1,2-dichloroethane", "1,4-dioxane", "1,3-dioxolane"];
