@@ -80,14 +80,14 @@ fn recurs_below(path: &Path) -> Result<bool, Error> {
 }
 
 /// Whether a text has what most of the cells have, and names of columns have not: digits, a sign such as the point of a domain, or
-/// so many words.
+/// several words, half as many as these.
 fn is_no_name(text: &str, cells: &[&str]) -> bool {
     let is_sign = |c: &char| !c.is_alphanumeric() && !c.is_whitespace() && *c != '_';
     let is_shared = |sign: char| most(cells, |cell| cell.contains(sign));
     let have_digits = |text: &str| text.contains(|c: char| c.is_ascii_digit());
     let words = |text: &str| text.split_whitespace().count();
-    let has_words =
-        words(text) >= WORDS_OF_A_CELL && !most(cells, |cell| words(cell) > words(text));
+    let are_longer = || most(cells, |cell| words(cell) > 2 * words(text));
+    let has_words = words(text) >= WORDS_OF_A_CELL && !are_longer();
     has_words
         || (have_digits(text) && most(cells, have_digits))
         || text.chars().filter(is_sign).any(is_shared)
