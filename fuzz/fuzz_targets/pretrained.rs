@@ -34,7 +34,7 @@ const NAMES: [&str; 13] = [
     "config_sentence_transformers.json",
 ];
 
-/// Those of a model of sentence-transformers.
+/// Files of a model of sentence-transformers.
 const SENTENCES: [&str; 5] = [
     "modules.json",
     "pooling/config.json",

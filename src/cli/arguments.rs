@@ -2,7 +2,7 @@
 //! searches.
 
 use std::io::{BufRead, BufReader, Read};
-use std::ops::Range;
+use std::ops::{Range, RangeBounds};
 use std::path::{Path, PathBuf};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -26,6 +26,18 @@ use crate::decoding::filter::Filter;
 use crate::error::{Error, ensure, ensure_run};
 use crate::metrics::table::{csv_line, tsv_line};
 use crate::run::{Member, Run, Wanted};
+
+/// The parser of a number of seconds in a range, which messages call `expected`; infinity is refused.
+pub fn seconds(
+    range: impl RangeBounds<f64> + Clone + Send + Sync + 'static,
+    expected: &'static str,
+) -> impl Fn(&str) -> Result<f64, String> + Clone + Send + Sync + 'static {
+    move |text: &str| {
+        let is_allowed = |seconds: &f64| seconds.is_finite() && range.contains(seconds);
+        let number = text.parse().ok().filter(is_allowed);
+        number.ok_or_else(|| format!("{text:?}: expected {expected}"))
+    }
+}
 
 /// The extensions of files of matrices.
 const MATRICES: [&str; 3] = ["npy", "npz", "safetensors"];

@@ -98,7 +98,7 @@ fn show(comparison: &RunComparison, arguments: &Arguments) -> Result<(), Error> 
         Some(file) => plot::comparison(file, comparison),
         None => Ok(()),
     };
-    // it is shown where it cannot be drawn
+    // a comparison that cannot be drawn is shown
     let format = if arguments.json { Format::Json } else { arguments.format };
     print(&comparison.render(format)?)?;
     drawn

@@ -11,6 +11,7 @@ use dsokr_fetch::{DataSet, Fetch, FetchedFile, Network, Progress, RemoteFile, Ta
 use indicatif::ProgressBar;
 use serde_json::json;
 
+use crate::cli::arguments::seconds;
 use crate::cli::output::{self, PROGRAM, print, print_json};
 use crate::cli::signals;
 use crate::error::{Error, ensure};
@@ -44,7 +45,12 @@ pub struct Arguments {
     #[arg(long, value_name = "FILE")]
     table: Option<PathBuf>,
     /// The longest time without an answer or a byte.
-    #[arg(long, value_name = "SECONDS", default_value_t = 30.0, value_parser = seconds)]
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        default_value_t = 30.0,
+        value_parser = seconds(0.001..=86_400.0, "0.001 to 86400 seconds")
+    )]
     timeout: f64,
     /// How often a download that brings nothing new is tried again.
     #[arg(long, default_value_t = 4)]
@@ -52,12 +58,6 @@ pub struct Arguments {
     /// Print one JSON object.
     #[arg(long)]
     json: bool,
-}
-
-fn seconds(text: &str) -> Result<f64, String> {
-    let allowed = |&seconds: &f64| (0.001..=86_400.0).contains(&seconds);
-    let parsed = text.parse().ok().filter(allowed);
-    parsed.ok_or_else(|| format!("{text:?}: expected 0.001 to 86400 seconds"))
 }
 
 /// The digits of a SHA-256, before which registries print `sha256:`.

@@ -1,3 +1,4 @@
+use std::ops::Bound::{Excluded, Unbounded};
 use std::path::PathBuf;
 
 use crate::config::{Checked, Config, Override};
@@ -6,6 +7,7 @@ use crate::run::check_output;
 use crate::studies::sweep::{Axis, Best, Sweep, SweepRequest};
 use dsokr_nn::Processor;
 
+use crate::cli::arguments::seconds;
 use crate::cli::meant::check_configuration;
 use crate::cli::output::{print, print_json};
 use crate::cli::progress::Progress;
@@ -32,13 +34,13 @@ pub struct Arguments {
     random: Option<usize>,
     /// Try the settings in their order, such as growing sizes of a sketch, until one takes more than so many seconds, and is
     /// not chosen, or is not better than the one before.
-    #[arg(long, value_name = "SECONDS", conflicts_with = "random", value_parser = seconds)]
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        conflicts_with = "random",
+        value_parser = seconds((Excluded(0.0), Unbounded), "a number of seconds above 0")
+    )]
     budget: Option<f64>,
-}
-
-fn seconds(text: &str) -> Result<f64, String> {
-    let number = text.parse().ok().filter(|seconds: &f64| *seconds > 0.0);
-    number.ok_or_else(|| "expected a number of seconds above 0".into())
 }
 
 /// Trainings of one configuration with different settings.

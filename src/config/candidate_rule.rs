@@ -52,9 +52,9 @@ pub enum CandidateRule {
 /// Which molecules a rule leaves to a query, be they candidates or not.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum MoleculeRule {
-    /// Those with a mass in Da in one of these ranges.
+    /// Molecules with a mass in Da in one of these ranges.
     Masses(Vec<[f64; 2]>),
-    /// Those of a formula, which is written without a charge.
+    /// Molecules of a formula, which is written without a charge.
     Formula(String),
 }
 

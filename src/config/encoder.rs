@@ -131,7 +131,7 @@ fn keys<T: DeserializeOwned>() -> &'static [&'static str] {
     }
 
     let mut names: &'static [&'static str] = &[];
-    // it ends at the first value that it asks for
+    // reading ends at the first value that it asks for
     drop(T::deserialize(Keys(&mut names)));
     names
 }

@@ -62,7 +62,7 @@ pub enum MachineInputsConfig {
     /// formulas have it; what is left out as rare (`min_outputs`) does not.
     Features {
         /// The features, with the keys of [`output.features`](#outputfeatures); `column` is that of `data.inputs`.
-        // whose tables the reference has there
+        // the reference has the tables of features at `output.features`
         #[schemars(with = "serde_json::Map<String, serde_json::Value>")]
         features: OutputFeatures,
     },

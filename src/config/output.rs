@@ -300,7 +300,7 @@ impl OutputConfig {
         check(self, "output", &[rule])?;
         let any = one || self.summands().next().is_some();
         ensure(any, "output.kernels", "weights that are all 0", "at least one above 0")?;
-        // those of weight 0 too, so that places are those in the file
+        // kernels of weight 0 are among them, so that positions are those in the file
         let summands = self.kernels.iter().map(|kernel| &kernel.features).collect();
         Ok(data.validate_outputs(&OutputSource { summands, ..self.source() })?)
     }

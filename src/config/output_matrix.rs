@@ -28,7 +28,7 @@ pub enum OutputMatrixConfig {
         weight: f64,
     },
     /// Learned with the ridge regression: f and M minimise `(1/n) Σ_i ‖f(x_i) − ψ̃(y_i)‖² + λ(‖f‖² + tr M)` (thesis, section
-    /// 2.6.1, equation 2.133), with any output kernel. M is 0 where λ is too large.
+    /// 2.6.1, equation 2.133, whose λ is n times this one), with any output kernel. M is 0 where λ is too large.
     Learned {
         /// The largest rank of M; default: any.
         rank: Option<usize>,

@@ -64,7 +64,7 @@ impl EmbeddingConfig {
         let mut ranks = self.ranks.clone();
         let most = ranks.last().copied();
         let allowed = format!("at most {rank}, the rank of the basis");
-        // they increase
+        // ranks increase
         ensure(most <= Some(rank), "encoder.predictions.ranks", most.unwrap_or_default(), allowed)?;
         ranks.extend((ranks.last() != Some(&rank)).then_some(rank));
         Ok(ranks)

@@ -6,6 +6,7 @@ pub(crate) mod decoder;
 pub(crate) mod evaluation;
 pub(crate) mod evaluator;
 pub(crate) mod filter;
+pub(crate) mod fingerprint;
 pub(crate) mod lexicon;
 pub(crate) mod perfect;
 pub(crate) mod spectra;

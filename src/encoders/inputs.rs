@@ -329,6 +329,17 @@ impl Prepare for NgramInputs {
     }
 }
 
+/// Reads the preparation that the file `name` of a folder holds.
+pub(crate) fn read_prepared<T>(
+    folder: &Path,
+    name: &str,
+    read: impl FnOnce(&str, &Path) -> Result<T, Error>,
+) -> Result<T, Error> {
+    let path = folder.join(name);
+    let text = read_text(&path).map_err(Error::reading(&path))?;
+    read(&text, &path)
+}
+
 /// Vectors without preparation, all of one width.
 pub struct VectorInputs {
     width: usize,
@@ -389,7 +400,6 @@ impl Prepare for VectorInputs {
     }
 
     fn load((): &(), folder: &Path) -> Result<Self, Error> {
-        let path = folder.join(Self::FILE);
-        Self::read(&read_text(&path).map_err(Error::reading(&path))?, &path)
+        read_prepared(folder, Self::FILE, Self::read)
     }
 }

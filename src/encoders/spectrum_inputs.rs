@@ -8,14 +8,13 @@ use std::sync::Arc;
 use dsokr_basis::features::SparseRow;
 use dsokr_basis::kernel::{OutputKernel, ProbabilityProduct};
 use dsokr_basis::{Features, Kernel};
-use dsokr_core::store::read_text;
 use dsokr_data::Split;
 use dsokr_spectra::{FittedPeaks, LINE, POSITIONS, PeakFeatures, PeakSource, Polarity, Spectrum};
 use rayon::prelude::*;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::encoders::inputs::{Prepare, PrepareRows};
+use crate::encoders::inputs::{Prepare, PrepareRows, read_prepared};
 use crate::error::{Error, ensure};
 
 /// The spectra of a split, whose texts they are.
@@ -98,8 +97,7 @@ impl Prepare for SpectrumInputs {
     }
 
     fn load(_: &Vec<PeakFeatures>, folder: &Path) -> Result<Self, Error> {
-        let path = folder.join(Self::FILE);
-        Self::read(&read_text(&path).map_err(Error::reading(&path))?, &path)
+        read_prepared(folder, Self::FILE, Self::read)
     }
 }
 

@@ -469,7 +469,7 @@ mod tests {
             let fit = &further.fits[*number];
             assert!(are_disjoint(&fit.learned, part) && are_disjoint(&fit.learned, hidden));
             assert!(part.iter().all(|pair| fit.predicted.binary_search(pair).is_ok()));
-            // it learns all the rest
+            // each model learns all the rest
             assert_eq!(fit.learned.len() + part.len(), pairs.len());
             all.extend(part);
         }
@@ -511,7 +511,7 @@ mod tests {
         for fold in &further.folds {
             check(&further, &fold.held_out, &rest(&fold.pairs, n), &fold.pairs);
         }
-        // of four parts: each of them; and the pairs of parts with the first or the second
+        // a fit without each of four parts, and without each pair of parts with the first or the second
         assert_eq!(further.fits.len(), 4 + 5);
     }
 

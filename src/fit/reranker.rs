@@ -61,12 +61,12 @@ pub(super) fn need(problem: &Problem, p: usize) -> Option<Need> {
     let lists = if settings.spectra.is_some() { 2.0 } else { 1.0 };
     let queries = lists * parts * (part + rest / REPEATED as f64);
     let hubs = if config.decoding.hubs.is_some() { rest * candidates * p } else { 0.0 };
-    // of the validation split twice: with the reranker and in the report
+    // the queries of the validation split count twice: with the reranker and in the report
     let reranked = queries + 2.0 * dataset.validation.ids.len() as f64;
     let evidence = if settings.spectra.is_some() { SpectrumEvidence::LEN } else { 0 };
     let [examples, network] = Reranker::cost(queries, size, settings.words.is_some(), evidence);
-    // scores of all candidates; products with all pairs, and of the first candidates with their neighbours' outputs and
-    // among each other
+    // scores of all candidates; products of queries with all pairs, of the first candidates with their neighbours' outputs, and of
+    // the first candidates with one another
     let products = IN_ORDER * (rest + size * neighbours + size * size);
     let scoring = reranked * p * (candidates + products);
     let molecules = if settings.words.is_some() {

@@ -276,7 +276,7 @@ fn same_candidates(place: Place, first: &EvaluatedRun, other: &EvaluatedRun) -> 
     let as_many = scores.ranks.candidates == expected.ranks.candidates
         && scores.ranks.candidates_per_query == expected.ranks.candidates_per_query;
     let shared = |run: &EvaluatedRun| run.evaluation.pool.as_ref()?.shared.clone();
-    // of runs that do not say which candidates they have, only the numbers are known
+    // where runs do not say which candidates they have, only the numbers are known
     let differ = shared(first).zip(shared(other)).is_some_and(|(a, b)| a.differ(&b));
     let others = if as_many { ", of other ids or labels" } else { "" };
     let found = format_args!("{}, with {}{others}", other.name, counts(scores));

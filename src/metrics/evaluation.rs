@@ -138,7 +138,7 @@ impl Evaluation {
             }
             (Truth::Classes(truth), Constants::Classes(_)) => {
                 let majority = constants.majority().unwrap_or_default().to_owned();
-                // of several right classes the model's is the one that it ranks best, and so is this one's
+                // where several classes are right, the model's is the one that it ranks best, and so is this one's
                 let mut truth = truth.clone();
                 for (counted, right) in truth.iter_mut().zip(&self.right_classes) {
                     if let Some(best) = right.get(&majority).or_else(|| right.first()) {

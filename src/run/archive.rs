@@ -161,7 +161,7 @@ fn check_headers(archive: &Path) -> Result<(), Error> {
         let kind = entry.header().entry_type();
         let is_name = kind.is_gnu_longname() || kind.is_gnu_longlink();
         let is_pax = kind.is_pax_local_extensions() || kind.is_pax_global_extensions();
-        // which could say other sizes than the headers that are read here
+        // headers of pax could say other sizes than the headers that are read here
         ensure_run(!is_pax, archive, "it has headers of the format pax: not an archive of a run")?;
         let message = "an entry has a name of more than 64 KiB: not an archive of a run";
         ensure_run(!is_name || entry.size() <= LONGEST_NAME, archive, message)?;

@@ -157,7 +157,7 @@ impl CandidateSets {
     /// How many of a query's distinct candidates with these scores, descending, are in its set.
     pub fn size(&self, scores: &[f32]) -> usize {
         match self.likely(scores) {
-            // of candidates with one score either all are in a set or none is
+            // candidates with one score are all in a set, or none is
             0 => scores.partition_point(|&score| score == scores[0]),
             likely => likely,
         }

@@ -16,7 +16,7 @@ use super::explanations::{ExplainedFragments, ExplainedPeak, Explainer, QueryWor
 use super::model::Model;
 use super::problem::Problem;
 use crate::decoding::decoder::PredictedOutput;
-use crate::decoding::filter::{fingerprint, tanimoto};
+use crate::decoding::fingerprint::Fingerprint;
 use crate::error::Error;
 use crate::run;
 use crate::run::{Hit, Quantile};
@@ -231,7 +231,7 @@ pub(super) fn explained(
     };
     let run::Answer { hits, exact, quantiles, gap, cautions, .. } = answer;
     let hits = hits.into_iter().map(explained).collect::<Result<_, _>>()?;
-    // of candidates with one score none is the first
+    // where candidates have one score, none is the first
     let gap = gap.filter(|&gap| !listed && gap > 0.0);
     let confidence = gap.and_then(|gap| confidence(model, gap));
     let pending = match gap {
@@ -287,7 +287,7 @@ fn confidence(model: &Model, gap: f32) -> Option<Confidence> {
 struct Parts {
     groups: Vec<String>,
     rings: Vec<String>,
-    fingerprint: Box<[u32]>,
+    fingerprint: Fingerprint,
 }
 
 impl Parts {
@@ -297,7 +297,7 @@ impl Parts {
         let rings: BTreeSet<_> = rings.iter().map(|system| system.name(&molecule)).collect();
         let groups = groups(&molecule);
         let rings = rings.into_iter().collect();
-        Some(Self { groups, rings, fingerprint: fingerprint(&molecule) })
+        Some(Self { groups, rings, fingerprint: Fingerprint::new(&molecule) })
     }
 
     fn shared(&self, id: &str, other: &Self) -> Shared {
@@ -306,7 +306,7 @@ impl Parts {
         };
         Shared {
             id: id.to_owned(),
-            similarity: tanimoto(&self.fingerprint, &other.fingerprint),
+            similarity: self.fingerprint.tanimoto(&other.fingerprint),
             groups: both(&self.groups, &other.groups),
             rings: both(&self.rings, &other.rings),
         }

@@ -122,7 +122,7 @@ pub(crate) fn of_outputs(
     let distinct_candidates = distinct_rows(rows, &dataset.outputs.candidates) as f64;
     let size = if config.sketch.full { "sketch.full" } else { "sketch.size" };
     let width = if rows.kind() == RowKind::Dense { rows.width() as f64 } else { 0.0 };
-    // those of a training, and the report of about as many queries
+    // a training has so many evaluations, and its report about as many queries as one more
     let evaluations = if config.encoder.abilities().trains_in_steps {
         let training = &config.training;
         let per_epoch = training.steps_per_epoch(dataset.train.ids.len());

@@ -441,8 +441,10 @@ fn a_sweep_ends_at_a_budget_of_time_or_where_nothing_is_gained() {
     let runs = found["runs"].as_array().unwrap();
     let late = runs.iter().find(|run| run["setting"][0] == "20").unwrap();
     assert!(late["value"].is_null() && !late["failure"].is_null(), "{found}");
-    let wrong = ["sweep", "small.toml", "--grid", "sketch.size=3", "--budget", "0"];
-    sandbox.fail(&wrong, 2, &["--budget", "above 0"]);
+    for budget in ["0", "inf", "nan"] {
+        let wrong = ["sweep", "small.toml", "--grid", "sketch.size=3", "--budget", budget];
+        sandbox.fail(&wrong, 2, &["--budget", "above 0"]);
+    }
 
     // what an interrupted training has taken counts
     std::fs::remove_file(sandbox.path("flat/sketch.size=20/metrics.json")).unwrap();

@@ -12,9 +12,21 @@ const SHOWN: usize = 60;
 /// assert_eq!(shorten(&"x".repeat(61)), "x".repeat(60) + "…");
 /// ```
 pub fn shorten(value: &str) -> String {
-    match value.char_indices().nth(SHOWN) {
-        Some((end, _)) => format!("{}…", &value[..end]),
-        None => value.to_owned(),
+    shorten_to(value, SHOWN)
+}
+
+/// Returns at most so many characters of a text, with an ellipsis behind a longer one.
+///
+/// ```
+/// use dsokr_core::message::shorten_to;
+///
+/// assert_eq!(shorten_to("äöü", 3), "äöü");
+/// assert_eq!(shorten_to("äöü", 2), "äö…");
+/// ```
+pub fn shorten_to(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
     }
 }
 

@@ -108,7 +108,7 @@ impl Error {
             "bz2" => Some("bzip2 -dc"),
             "xz" => Some("xz -dc"),
             "zst" => Some("zstd -dc"),
-            // they may hold several files
+            // such archives may hold several files
             "tgz" | "zip" | "7z" => None,
             _ => return None,
         };

@@ -4,9 +4,9 @@
 //! |---|---|---|
 //! | `.safetensors` | F32, F16, BF16, F64 | dense `f32`, memory-mapped |
 //! | `.safetensors` | U8 | packed bits, memory-mapped: column j is bit 7 − j mod 8 of byte ⌊j/8⌋ |
-//! | `.npy` | f2, f4, f8, by rows and little-endian | dense `f32`, memory-mapped |
-//! | `.npy` | the same in other orders, i1 to i8, u1 to u8, bool | dense `f32`, in memory |
-//! | `.npy`, packed | u1 as `numpy.packbits` writes it | packed bits, memory-mapped if they are written by rows |
+//! | `.npy` | f2, f4, f8, i1 to i8, u1 to u8, bool; either order, either endianness | dense `f32`, in memory |
+//! | `.npy`, packed | u1 as `numpy.packbits` writes it | packed bits, in memory |
+//! | `.npy` of 64 MiB and more | f2, f4, f8, or packed bits, by rows and little-endian | the same, memory-mapped |
 //! | `.npz` | a matrix in compressed sparse rows, as `scipy.sparse.save_npz` writes it; numbers as of `.npy` | sparse `f32`, in memory |
 
 use std::path::Path;

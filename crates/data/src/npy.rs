@@ -16,6 +16,10 @@ use crate::rounding::ColumnRoundings;
 const NUMBERS: &str = "f2, f4, f8, i1, i2, i4, i8, u1, u2, u4, u8, bool";
 const BYTES: &str = "u1 (eight bits a byte, as numpy.packbits writes them)";
 
+/// The fewest bytes of features that stay in their file: 64 MiB. `numpy.save` writes into a file that is there, and a small
+/// one is read at once, so that it may.
+const IN_FILE: usize = 64 << 20;
+
 /// The longest header that is parsed, as in NumPy.
 const LONGEST_HEADER: usize = 10_000;
 
@@ -62,7 +66,7 @@ pub(crate) fn elements(path: &Path) -> Option<f64> {
     Some(npy.shape.iter().map(|&size| size as f64).product())
 }
 
-/// Returns the place of the features of a file that can be read from it piece by piece: floating-point numbers, or
+/// Returns the place of the features of a large file that can be read from it piece by piece: floating-point numbers, or
 /// `packed` bytes, which are little-endian and written by rows.
 pub(crate) fn rows_in_file(path: &Path, packed: bool) -> Result<Option<Entry>, Error> {
     let npy = Npy::open(path, if packed { BYTES } else { NUMBERS })?;
@@ -80,6 +84,9 @@ pub(crate) fn rows_in_file(path: &Path, packed: bool) -> Result<Option<Entry>, E
     let shape: Vec<usize> = npy.shape.iter().map(|&size| size as usize).collect();
     let start = npy.start as usize;
     let bytes = start..start + shape.iter().product::<usize>() * npy.element.size;
+    if bytes.len() < IN_FILE {
+        return Ok(None);
+    }
     Ok(Some(Entry { dtype, shape, bytes }))
 }
 

@@ -112,11 +112,11 @@ impl TableHeader {
     /// Returns the names of the columns that `FIRST..LAST` stands for; none of the name of one column.
     pub(crate) fn range(&self, column: &str) -> Option<&[String]> {
         let (first, last) = column.split_once("..").filter(|_| !self.has(column))?;
-        let place = |name: &str| {
+        let position = |name: &str| {
             let plain = without_blanks_before(name);
             self.names.iter().position(|column| column == name || column == plain)
         };
-        self.names.get(place(first)?..=place(last)?)
+        self.names.get(position(first)?..=position(last)?)
     }
 
     /// Creates the header of columns whose values are no lists.
@@ -279,9 +279,9 @@ impl Table {
 
     /// Returns the same table with `FILE row LINE` for the id of each row.
     pub(crate) fn with_row_ids(mut self, id: &str) -> Result<Self, Error> {
-        let place = self.place(id)?;
+        let position = self.position(id)?;
         let ids = (0..self.len()).map(|row| row_id(self.path_of(row), self.lines[row]));
-        self.columns[place] = ids.collect();
+        self.columns[position] = ids.collect();
         Ok(self)
     }
 
@@ -309,8 +309,8 @@ impl Table {
         self.files.resize(self.lines.len() + other.lines.len(), self.others.len() as u32);
         self.lines.extend(other.lines);
         for (name, values) in other.names.iter().zip(other.columns) {
-            let place = self.place(name)?;
-            self.columns[place].extend(values);
+            let position = self.position(name)?;
+            self.columns[position].extend(values);
         }
         let rows = self.lines.len();
         self.columns.iter_mut().for_each(|column| column.resize(rows, String::new()));
@@ -380,13 +380,13 @@ impl Table {
     /// # Errors
     /// [`Error::Column`] if the column was not among those read.
     pub fn column(&self, name: &str) -> Result<&[String], Error> {
-        Ok(&self.columns[self.place(name)?])
+        Ok(&self.columns[self.position(name)?])
     }
 
     /// Takes the values of a [`column`](Self::column) without a copy. The table has empty values in it afterwards.
     pub(crate) fn take_column(&mut self, name: &str) -> Result<Vec<String>, Error> {
-        let place = self.place(name)?;
-        Ok(self.columns[place].iter_mut().map(std::mem::take).collect())
+        let position = self.position(name)?;
+        Ok(self.columns[position].iter_mut().map(std::mem::take).collect())
     }
 
     /// Replaces each cell of a column by a part of it; the number of cells that change.
@@ -395,9 +395,9 @@ impl Table {
         column: &str,
         part: impl Fn(&str) -> &str,
     ) -> Result<usize, Error> {
-        let place = self.place(column)?;
+        let position = self.position(column)?;
         let mut changed = 0;
-        for cell in &mut self.columns[place] {
+        for cell in &mut self.columns[position] {
             let left = part(cell);
             if left.len() < cell.len() {
                 *cell = left.to_owned();
@@ -409,15 +409,15 @@ impl Table {
 
     /// Puts other values into a column, one for each row.
     pub(crate) fn replace(&mut self, name: &str, values: Vec<String>) -> Result<(), Error> {
-        let place = self.place(name)?;
-        self.columns[place] = values;
+        let position = self.position(name)?;
+        self.columns[position] = values;
         Ok(())
     }
 
-    /// Returns the place of a column among those that were read.
-    fn place(&self, name: &str) -> Result<usize, Error> {
-        let place = self.names.iter().position(|column| column == name);
-        place.ok_or_else(|| Error::missing_column(&self.path, name, &self.names))
+    /// Returns the position of a column among those that were read.
+    fn position(&self, name: &str) -> Result<usize, Error> {
+        let position = self.names.iter().position(|column| column == name);
+        position.ok_or_else(|| Error::missing_column(&self.path, name, &self.names))
     }
 
     /// Returns the line of the file, from 1, on which a row starts: for messages about the row.
@@ -434,10 +434,10 @@ fn joined(names: &[String], read: &[String], columns: Vec<Vec<String>>) -> Vec<V
     if names == read {
         return columns;
     }
-    let place = |part: &str| read.iter().position(|name| name == part);
+    let position = |part: &str| read.iter().position(|name| name == part);
     let column = |name: &String| {
         let cells: Vec<&Vec<String>> =
-            parts(name).filter_map(place).map(|at| &columns[at]).collect();
+            parts(name).filter_map(position).map(|at| &columns[at]).collect();
         let row = |row: usize| {
             let cells: Vec<&str> = cells.iter().map(|column| column[row].as_str()).collect();
             cells.join(" ")

@@ -73,7 +73,7 @@ pub use gold_outputs::{ChosenGold, GoldOutputs};
 pub use hits::{Decoded, Hit, RowHit, rank, rank_shared, top_k, top_rows, top_rows_shared};
 pub use hubs::Hubs;
 pub use metrics::{
-    Metrics, MultiLabelMetrics, PoolSizes, bootstrap, independent_queries, percentile_interval,
+    Metrics, MultiLabelMetrics, PoolSizes, bootstrap, f1, independent_queries, percentile_interval,
     resampled, wilson_interval,
 };
 pub use permutations::DecodedOutput;

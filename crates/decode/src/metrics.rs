@@ -230,7 +230,7 @@ impl MultiLabelMetrics {
         let rows = truth.len();
         let columns = truth.width();
         let mut by_label = vec![(0u64, 0u64); columns];
-        let mut f1 = 0.0;
+        let mut sum_of_f1 = 0.0;
         let mut all_common = 0;
         let mut all_sizes = 0;
         for row in 0..rows {
@@ -246,26 +246,34 @@ impl MultiLabelMetrics {
                 by_label[label].0 += 1;
                 common += 1;
             }
-            f1 += f1_of(common, sizes);
+            sum_of_f1 += f1(common, sizes);
             all_common += common;
             all_sizes += sizes;
         }
         by_label.retain(|&(_, sizes)| sizes > 0);
         let labels = by_label.len();
-        let macro_f1: f64 = by_label.into_iter().map(|(common, sizes)| f1_of(common, sizes)).sum();
+        let macro_f1: f64 = by_label.into_iter().map(|(common, sizes)| f1(common, sizes)).sum();
         Ok(Self {
             rows,
             labels,
-            f1: f1 / rows as f64,
-            micro_f1: f1_of(all_common, all_sizes),
+            f1: sum_of_f1 / rows as f64,
+            micro_f1: f1(all_common, all_sizes),
             macro_f1: if labels == 0 { 1.0 } else { macro_f1 / labels as f64 },
             hamming_loss: (all_sizes - 2 * all_common) as f64 / (rows as f64 * columns as f64),
         })
     }
 }
 
-/// The F1 of two sets with so many common elements, whose sizes add up to `sizes`; 1 for two empty sets.
-fn f1_of(common: u64, sizes: u64) -> f64 {
+/// Returns the F1 of two sets, `2c / (t + q)` of c common elements, where `sizes` is the sum t + q of both sizes; 1 for two
+/// empty sets.
+///
+/// ```
+/// use dsokr_decode::f1;
+///
+/// assert_eq!(f1(1, 4), 0.5);
+/// assert_eq!(f1(0, 0), 1.0);
+/// ```
+pub fn f1(common: u64, sizes: u64) -> f64 {
     if sizes == 0 { 1.0 } else { 2.0 * common as f64 / sizes as f64 }
 }
 

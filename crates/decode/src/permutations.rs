@@ -177,7 +177,7 @@ pub(crate) fn best_by_positions(direction: &[f32], scale: f64) -> Result<Decoded
     let items = direction.len().isqrt();
     check_items(items, items * items, direction.len(), "K*K bits", MOST)?;
     let (whole, unit) = whole_weights(direction, scale)?;
-    // of rank r and item i at r · K + i
+    // the cost of rank r and item i is at r · K + i
     let costs: Vec<i64> =
         (0..whole.len()).map(|at| -whole[at % items * items + at / items]).collect();
     let all: Vec<usize> = (0..items).collect();

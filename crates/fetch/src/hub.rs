@@ -383,7 +383,7 @@ impl<'a> Model<'a> {
         if REFUSED.contains(&status) {
             return Err(Error::download(url, refusal(status)));
         }
-        // of large files the entity tag is the SHA-256
+        // the entity tag of a large file is the SHA-256
         let tag = text(&headers, "x-linked-etag").map(|tag| tag.trim_matches('"').to_owned());
         let sha256 = tag.filter(|tag| tag.len() == 64 && is_hexadecimal(tag));
         let remote = RemoteFile {

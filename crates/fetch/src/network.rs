@@ -100,7 +100,7 @@ impl Network {
             .timeout_recv_response(Some(self.timeout))
             .max_redirects(redirects)
             .max_redirects_will_error(redirects > 0)
-            // of tokens: ureq's notion of one host has all its ports
+            // tokens are not sent on: ureq's notion of one host has all its ports
             .redirect_auth_headers(RedirectAuthHeaders::Never)
             .http_status_as_error(false)
             .user_agent(concat!("dsokr/", env!("CARGO_PKG_VERSION")));
@@ -183,7 +183,7 @@ impl Network {
         progress: &mut dyn FnMut(Progress),
     ) -> Result<String, Error> {
         if path.is_file() {
-            // of a call that was stopped before it unpacked; without a checksum it may be any file of that name
+            // the file of a call that was stopped before it unpacked; without a checksum it may be any file of that name
             if file.has_checksum()
                 && let Ok(sha256) = check(file, path, &file.url)
             {

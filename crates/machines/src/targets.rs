@@ -18,7 +18,7 @@ const ROWS: usize = 64;
 /// The targets of a kernel machine: p numbers for each of n training rows, and for each row the
 /// squared distance `r(y)` to the output that no prediction reaches, and its weight in the loss.
 ///
-/// Of several processes that share a fit, each may hold the numbers of [its part](Self::held) of the rows alone.
+/// Each of several processes that share a fit may hold the numbers of [its part](Self::held) of the rows alone.
 #[derive(Clone, Debug)]
 pub struct Targets {
     pub(crate) values: Values,
@@ -187,7 +187,7 @@ impl Targets {
         self.mapped(matrix.ncols(), |values| times(values, matrix))
     }
 
-    /// The same targets with `width` numbers a row, which `map` gives for rows of p numbers.
+    /// Returns the same targets with `width` numbers a row, which `map` gives for rows of p numbers.
     ///
     /// # Errors
     /// As [`values`](Self::values).

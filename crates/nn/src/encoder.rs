@@ -119,7 +119,7 @@ impl PartSize {
 pub(crate) fn layers_size(keys: &'static str, widths: &[usize]) -> PartSize {
     let products = widths.windows(2).map(|pair| pair[0] as f64 * pair[1] as f64).sum();
     let biases: f64 = widths.iter().skip(1).map(|&width| width as f64).sum();
-    // of a layer: its output, GELU, the mask of dropout, and the slope of one of them
+    // the activations of a layer: its output, GELU, the mask of dropout, and the slope of one of them
     let keys = keys.into();
     let parameters = products + biases;
     PartSize { keys, parameters, activations: 4.0 * biases, gpu_width: 4.0, products }

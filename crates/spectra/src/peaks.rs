@@ -30,8 +30,8 @@ pub(crate) const STRONGEST: f64 = 1e30;
 const PROFILE_PEAKS: usize = 50;
 /// Neighbouring points of a profile are nearer than so many Da: isotopes of ions with fewer than ten charges are farther apart.
 const PROFILE_STEP: f64 = 0.1;
-/// The same where all m/z are whole steps apart, as a triple quadrupole samples each 0.1 or 0.2 Da; peaks of unit resolution
-/// are 1 apart.
+/// Neighbouring points of a profile whose m/z are whole steps apart are nearer than so many Da, as a triple quadrupole samples
+/// each 0.1 or 0.2 Da; peaks of unit resolution are 1 apart.
 const GRID_STEP: f64 = 0.25;
 /// How many Da an m/z on a grid may be off, with two decimals.
 const OFF_GRID: f64 = 0.02;

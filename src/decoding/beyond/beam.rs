@@ -219,7 +219,7 @@ impl<'a> Beam<'a> {
             let score = self.further.combined(self.query, scores);
             let kept = self.keeps(pool, molecule);
             let scored = ScoredMolecule { molecule, score, kept };
-            // those to move from, and those that an answer has
+            // molecules to move from, and molecules that an answer has
             let width = self.settings.beam.max(self.count);
             place(&mut self.best, scored, width, pool);
             if kept {

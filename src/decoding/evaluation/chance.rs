@@ -56,7 +56,7 @@ pub(super) fn drawn_outputs(
                 let competing = |at: &usize| right[*at].is_some_and(competes);
                 let competing: Vec<usize> = (0..right.len()).filter(competing).collect();
                 match competing.as_slice() {
-                    // of outputs none of which is a candidate the first
+                    // the first output, where none is a candidate
                     [] => 0,
                     [at] => *at,
                     several => several[random.random_range(0..several.len())],

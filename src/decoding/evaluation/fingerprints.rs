@@ -38,7 +38,7 @@ pub(crate) fn shared_candidates(candidates: &Candidates, label: Option<&str>) ->
     let sums = |candidate: usize| {
         let id = hash(candidates.id(candidate).as_bytes());
         let label = hash(candidates.label(candidate).as_bytes());
-        // of both, so that labels which two candidates exchange are others
+        // the hash of an id with its label, so that labels which two candidates exchange are others
         let both = (u128::from(id) << 64) | u128::from(label);
         [id, hash(&both.to_le_bytes())]
     };

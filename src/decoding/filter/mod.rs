@@ -16,9 +16,7 @@ use dsokr_decode::{Candidates, Columns};
 use rayon::prelude::*;
 
 pub use condition::{Comparison, Condition, Operator, Value};
-pub(crate) use molecules::{
-    MOST, MoleculeFacts, MoleculeProperties, PROPERTIES, fingerprint, tanimoto,
-};
+pub(crate) use molecules::{MOST, MoleculeFacts, MoleculeProperties, PROPERTIES};
 
 use crate::error::Error;
 use molecules::{MoleculeTest, Properties, equality};

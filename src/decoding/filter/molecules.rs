@@ -4,12 +4,11 @@ use std::sync::OnceLock;
 
 use dsokr_data::cells;
 use dsokr_decode::Candidates;
-use dsokr_molecule::{
-    Element, ElementCounts, FunctionalGroup, HashedFeatures, Molecule, Morgan, functional_groups,
-};
+use dsokr_molecule::{Element, ElementCounts, FunctionalGroup, Molecule, functional_groups};
 use rayon::prelude::*;
 
 use super::condition::{Comparison, Operator, Value};
+use crate::decoding::fingerprint::Fingerprint;
 use crate::error::{Error, listed};
 
 /// The most candidates whose properties are kept.
@@ -43,7 +42,7 @@ pub(super) struct Properties {
     /// A bit a group, in the order of [`FunctionalGroup::ALL`].
     groups: u128,
     composition: Box<[(Element, usize)]>,
-    fingerprint: Box<[u32]>,
+    fingerprint: Fingerprint,
 }
 
 impl Properties {
@@ -56,27 +55,8 @@ impl Properties {
             mass: molecule.molar_mass(),
             groups: groups.map(|(_, bit)| 1 << bit).sum(),
             composition: molecule.composition().into_iter().collect(),
-            fingerprint: fingerprint(&molecule),
+            fingerprint: Fingerprint::new(&molecule),
         })
-    }
-}
-
-/// The columns of a Morgan fingerprint, ascending.
-pub(crate) fn fingerprint(molecule: &Molecule) -> Box<[u32]> {
-    let morgan = Morgan::default();
-    let columns = morgan.codes(molecule).into_keys().map(|code| code % morgan.width as u32);
-    let mut columns: Vec<u32> = columns.collect();
-    columns.sort_unstable();
-    columns.dedup();
-    columns.into()
-}
-
-/// Tanimoto similarity: columns that both have, of those that either has; 1 for two without columns.
-pub(crate) fn tanimoto(a: &[u32], b: &[u32]) -> f64 {
-    let both = a.iter().filter(|column| b.binary_search(column).is_ok()).count();
-    match a.len() + b.len() - both {
-        0 => 1.0,
-        either => both as f64 / either as f64,
     }
 }
 
@@ -110,7 +90,7 @@ pub(super) enum MoleculeTest {
         bit: u128,
         has: bool,
     },
-    Similarity(Box<[u32]>, Operator, f64),
+    Similarity(Fingerprint, Operator, f64),
 }
 
 impl MoleculeTest {
@@ -149,8 +129,8 @@ impl MoleculeTest {
             Self::Mass(operator, value) => operator.holds(molecule.mass, *value),
             Self::Formula { atoms, more, equal } => molecule.has(atoms, *more) == *equal,
             Self::Group { bit, has } => (molecule.groups & bit != 0) == *has,
-            Self::Similarity(bits, operator, value) => {
-                operator.holds(tanimoto(bits, &molecule.fingerprint), *value)
+            Self::Similarity(reference, operator, value) => {
+                operator.holds(reference.tanimoto(&molecule.fingerprint), *value)
             }
         }
     }
@@ -205,7 +185,7 @@ fn group(comparison: &Comparison) -> Result<u128, Error> {
 }
 
 /// The fingerprint of the molecule that similarity is to.
-fn reference(comparison: &Comparison) -> Result<Box<[u32]>, Error> {
+fn reference(comparison: &Comparison) -> Result<Fingerprint, Error> {
     let smiles = cells::smiles(comparison.argument.as_deref().unwrap_or_default());
     if smiles.is_empty() {
         let allowed = "a SMILES in brackets, such as similarity(\"OC(=O)c1ccccc1\")";
@@ -214,7 +194,7 @@ fn reference(comparison: &Comparison) -> Result<Box<[u32]>, Error> {
     let molecule = Molecule::parse(smiles).map_err(|reason| {
         comparison.places[0].error(&format!("{smiles:?} ({reason})"), "a SMILES")
     })?;
-    Ok(fingerprint(&molecule))
+    Ok(Fingerprint::new(&molecule))
 }
 
 /// Numbers of atoms of a formula such as `C9H8O4`, and whether `*` at its end allows more.

@@ -122,7 +122,7 @@ fn operator(letters: &[char], place: usize) -> Option<(Operator, usize)> {
     if rest == "==" {
         return Some((Operator::Equal, place + 2));
     }
-    // those of two signs come first
+    // operators of two signs come first
     let operator = Operator::ALL.into_iter().find(|one| rest.starts_with(&one.to_string()))?;
     Some((operator, place + operator.to_string().len()))
 }

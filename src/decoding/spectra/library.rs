@@ -7,8 +7,8 @@ use dsokr_molecule::{AtomSet, Molecule};
 use dsokr_spectra::{PeakExplainer, Spectrum};
 use rayon::prelude::*;
 
-use super::fingerprint::Fingerprint;
 use super::parts::{ROUNDS, codes};
+use crate::decoding::fingerprint::Fingerprint;
 
 /// How many training spectra a spectrum is compared with, the most similar ones.
 const NEAREST: usize = 30;

@@ -1,6 +1,5 @@
 //! What a spectrum says of molecules: the evidence by which a reranker compares both.
 
-mod fingerprint;
 mod library;
 mod parts;
 mod profile;
@@ -14,9 +13,9 @@ use dsokr_molecule::Molecule;
 use dsokr_spectra::PeakExplainer;
 use serde::{Deserialize, Serialize};
 
-use self::fingerprint::Fingerprint;
 use self::library::{Library, LibraryIndex, Nearest};
 use self::profile::{Profile, Statistics};
+use crate::decoding::fingerprint::Fingerprint;
 
 /// How far a candidate's ion may be from the precursor, in millionths, for its fragments to be looked at.
 const WINDOW: f64 = 20.0;

@@ -22,7 +22,7 @@ const LINE: f64 = 1.0;
 /// numbers are means over the peaks with weights √(intensity · m/z), of the parts by their elements and by their bonds. Among
 /// similar spectra a spectrum counts its similarity, and a part counts `(n_h + 0.05) / (n + 1)`.
 pub(super) struct Statistics {
-    /// Of peaks, and of neutral losses: each line with what it is.
+    /// The lines that are peaks, and those that are neutral losses, each with what it is in training spectra.
     lines: [Vec<LineStatistics>; 2],
     /// The weight of each peak; their sum is 1.
     weights: Vec<f64>,
@@ -32,7 +32,7 @@ pub(super) struct Statistics {
 struct LineStatistics {
     /// Spectra with such a line: all, and the similarities of the nearest.
     seen: [f64; 2],
-    /// The same by the part that it is.
+    /// Spectra with such a line by the part that it is: all, and the similarities of the nearest.
     parts: [HashMap<Option<u64>, [f64; 2]>; ROUNDS.len()],
 }
 

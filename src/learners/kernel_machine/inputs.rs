@@ -125,7 +125,7 @@ impl MachineInputs {
                     Ok(Cow::Owned(kernel.block(&rows, &rows)?))
                 })?
             }
-            // those of the configuration, which are all 1 where they are uniform
+            // the weights of the configuration, which are all 1 where they are uniform
             Some(KernelWeighting::Uniform) | None => {
                 let total: f64 = settings.summands().map(|part| part.weight).sum();
                 settings.summands().map(|part| part.weight / total).collect()

@@ -4,12 +4,11 @@ use std::borrow::Cow;
 use std::path::Path;
 
 use dsokr_basis::Features;
-use dsokr_core::store::read_text;
 use dsokr_data::{ReadTexts, Split, TextFeatures};
 
 use super::part::SplitPart;
 use crate::config::MachineInputsConfig;
-use crate::encoders::inputs::{NgramInputs, Prepare, PrepareRows, VectorInputs};
+use crate::encoders::inputs::{NgramInputs, Prepare, PrepareRows, VectorInputs, read_prepared};
 use crate::encoders::spectrum_inputs::{MixtureInputs, SpectrumInputs};
 use crate::error::Error;
 
@@ -37,10 +36,7 @@ impl Source<'_> {
         Ok(Box::new(match self {
             Self::Training(train) => fit(train)?,
             Self::Text(text, path) => read(text, path)?,
-            Self::Folder(folder) => {
-                let path = folder.join(file);
-                read(&read_text(&path).map_err(Error::reading(&path))?, &path)?
-            }
+            Self::Folder(folder) => read_prepared(folder, file, read)?,
         }))
     }
 
@@ -65,7 +61,7 @@ impl Source<'_> {
             }
             MachineInputsConfig::Mixtures(mixtures) => Ok(Box::new(MixtureInputs(*mixtures))),
             MachineInputsConfig::Kernels { .. } => {
-                // which a configuration that was checked does not give
+                // a configuration that was checked does not have them
                 let allowed = "inputs that become rows";
                 Err(Error::value("encoder.inputs.kind", "\"kernels\"", allowed))
             }

@@ -256,7 +256,7 @@ impl LambdaSearch<'_> {
         unlabelled: &[f32],
     ) -> Result<(KernelModel, OutputEmbedding, EmbeddingCurve), Error> {
         let metric = self.evaluator.config().evaluation.metric;
-        // of every c
+        // an embedding for every c
         let learned = |model: &KernelModel, lambda| {
             let predicted = training.predictions(model)?;
             let one = |&supervised: &f64| {

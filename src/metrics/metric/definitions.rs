@@ -212,7 +212,7 @@ const fn smaller(
     }
 }
 
-/// The same, where larger is better.
+/// A metric of which larger values are better.
 const fn larger(
     name: &'static str,
     title: &'static str,
@@ -223,37 +223,37 @@ const fn larger(
 }
 
 impl Definition {
-    /// The same, of other values of the queries, which it is not the mean of.
+    /// The metric, of other values of the queries, which it is not the mean of.
     const fn over(self, over: Over) -> Self {
         Self { over, is_mean: false, ..self }
     }
 
-    /// The same, where it is the mean of these values.
+    /// The metric, where it is the mean of these values.
     const fn mean(self) -> Self {
         Self { is_mean: true, ..self }
     }
 
-    /// The same, where it is the mean of these values, which are 0 or 1.
+    /// The metric, where it is the mean of these values, which are 0 or 1.
     const fn share(self) -> Self {
         Self { is_mean: true, is_share: true, ..self }
     }
 
-    /// The same, with a shorter heading in tables.
+    /// The metric, with a shorter heading in tables.
     const fn heading(self, heading: &'static str) -> Self {
         Self { heading: Some(heading), ..self }
     }
 
-    /// The same, with a wider column in tables.
+    /// The metric, with a wider column in tables.
     const fn width(self, width: usize) -> Self {
         Self { width, ..self }
     }
 
-    /// The same, of a metric in the unit of the outputs.
+    /// The metric, where it is in the unit of the outputs.
     const fn in_units(self) -> Self {
         Self { is_in_units: true, ..self }
     }
 
-    /// The same, with so many decimal places in tables.
+    /// The metric, with so many decimal places in tables.
     const fn places(self, places: usize) -> Self {
         Self { places, ..self }
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use dsokr_data::Truth;
-use dsokr_decode::{independent_queries, percentile_interval, resampled};
+use dsokr_decode::{f1, independent_queries, percentile_interval, resampled};
 
 use super::{Metric, Over};
 use crate::error::Error;
@@ -227,9 +227,4 @@ impl LabelCounts {
         let sum: f64 = sums.iter().map(|&(common, all)| f1(common, all)).sum();
         if sums.is_empty() { 1.0 } else { sum / sums.len() as f64 }
     }
-}
-
-/// `2c / (t + q)` of c common labels and t + q labels of both sets; 1 for none.
-fn f1(common: u64, all: u64) -> f64 {
-    if all == 0 { 1.0 } else { 2.0 * common as f64 / all as f64 }
 }

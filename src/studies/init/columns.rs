@@ -101,7 +101,7 @@ pub struct Column {
     pub are_formulas: bool,
     /// Whether cells that are read as texts are measures, each written as more than one number: `12.67 ± 0.47`.
     pub are_measures: bool,
-    /// Of measures, the first cell that is not one number.
+    /// The first cell that is not one number, in a column of measures.
     pub measure: Option<String>,
     /// The parts of the first cell, in its order, where cells that are read as texts or classes, or are found to be ranks of items, are
     /// all the same parts in different orders.
@@ -119,20 +119,20 @@ pub struct Column {
     pub odd_separator: Option<char>,
     /// Whether commas are read as parts of the names of classes, which they could divide into labels.
     pub has_commas_in_names: bool,
-    /// Of numbers, the first cell whose point or comma is taken for one of thousands, where each could be a decimal one.
+    /// The first cell whose point or comma is taken for one of thousands, in a column of numbers where each could be a decimal one.
     pub thousand: Option<String>,
-    /// Of codes, the first cell with a 0 before it, for which they are no numbers.
+    /// The first cell with a 0 before it, in a column of codes, which are therefore no numbers.
     pub code: Option<String>,
-    /// Of numbers that are found to be such, the first cell of digits that begins with 0, as codes do.
+    /// The first cell of digits that begins with 0, as codes do, in a column that is found to be of numbers.
     pub zero_in_front: Option<String>,
-    /// Of numbers with a unit, those without it that are not 0, which are read as of that unit.
+    /// The cells without the unit that are not 0, in a column of numbers with a unit, of which they are read as numbers.
     pub unitless: Exceptions,
-    /// Whether these, beside percentages, are most likely shares: none is above 1, and some have decimals.
+    /// Whether cells without the unit, beside percentages, are most likely shares: none is above 1, and some have decimals.
     pub are_shares: bool,
-    /// Of numbers, those that are below 0 by brackets or a sign behind, as accounts write them.
+    /// The cells of numbers that are below 0 by brackets or a sign behind, as accounts write them.
     pub below: Exceptions,
-    /// Of numbers with points and commas, cells with each, where both are before decimals, or the ones may be wrongly read as
-    /// thousands.
+    /// The cells with points and the cells with commas, in a column of numbers with both, where both are before decimals, or the ones
+    /// may be wrongly read as thousands.
     pub mixed: Option<PointsAndCommas>,
     /// The first cell, where cells that are read as texts are several numbers each with decimal commas.
     pub(super) decimal_commas: Option<String>,
@@ -147,14 +147,14 @@ pub struct Column {
 }
 
 impl Column {
-    /// Looks at the cells of the column at a place, from 0, whose kind may be stated, and whose values may be lists.
+    /// Looks at the cells of the column at a position, from 0, whose kind may be stated, and whose values may be lists.
     ///
     /// # Errors
     /// A column that the table was not read with; a stated kind that no cell is of; label sets whose lists are in a notation that
     /// is not read.
     pub fn read(
         table: &Table,
-        place: usize,
+        position: usize,
         name: &str,
         kind: Option<KindName>,
         lists: Option<Lists>,
@@ -182,7 +182,7 @@ impl Column {
             }
             Some(kind) => stated(kind, &texts),
             None => {
-                let kind = guessed(place, name, &texts);
+                let kind = guessed(position, name, &texts);
                 let kind = match lists {
                     Some(Lists::Texts) => guessed_of_lists(kind, name, &texts),
                     Some(Lists::Numbers) => guessed_of_number_lists(kind, name, &texts, false),
@@ -279,7 +279,7 @@ impl Column {
         let may_be_words = have_words || are_classes || are_divided;
         let may_be_vectors = is_guessed && are_texts;
         let decimal_commas = if may_be_vectors { first_with_decimal_commas(&texts) } else { None };
-        let code = if is_guessed { first_code((place, name), &kind, &texts) } else { None };
+        let code = if is_guessed { first_code((position, name), &kind, &texts) } else { None };
         let zero_in_front = if is_guessed { first_number_with_zero(&kind, &texts) } else { None };
         Ok(Self {
             name: name.to_owned(),

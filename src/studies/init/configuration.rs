@@ -26,7 +26,7 @@ const SEARCHED: usize = 8;
 
 impl Survey {
     /// The configuration, in TOML, with comments. `folder` is that of the table, as `data.folder` names it; `constant` are
-    /// the places of output kernels that are left out.
+    /// the positions of output kernels that are left out.
     pub(super) fn configuration(&self, folder: &str, constant: &[usize]) -> Result<String, Error> {
         // quantiles of one number are a kernel machine's
         let ridge = !self.further.is_empty() || self.compares_molecules() || self.encoder.is_some();
@@ -222,7 +222,7 @@ impl Survey {
         if self.input.case_means_something {
             keep_case(document);
         }
-        // of numbers nothing is learned from a word that only one text has
+        // where outputs are numbers, nothing is learned from a word that only one text has
         let least_texts = match self.output.kind {
             ColumnKind::Numbers(_) | ColumnKind::Vectors(_) => 2,
             ColumnKind::Smiles

@@ -58,11 +58,11 @@ fn recurs_below(path: &Path) -> Result<bool, Error> {
     let is_other = |row: &usize| columns.iter().any(|column| column[*row] != column[0]);
     let others: Vec<usize> = (0..table.len()).filter(is_other).collect();
     let mut recurs = false;
-    for (place, (name, column)) in names.iter().zip(&columns).enumerate() {
+    for (position, (name, column)) in names.iter().zip(&columns).enumerate() {
         let Some(first) = column.first().map(|cell| cell.trim()) else { continue };
         let cells = others.iter().map(|&row| column[row].trim()).filter(|cell| !cell.is_empty());
         let cells: Vec<&str> = cells.collect();
-        let kind = guessed(place, name, &cells);
+        let kind = guessed(position, name, &cells);
         let is_none = is_strict(&kind) && kind.read(first) == Reading::Invalid;
         if is_none || is_written_otherwise(first, &cells) {
             return Ok(false);
@@ -237,11 +237,11 @@ fn is_like_rows(path: &Path) -> Result<bool, Error> {
     let (names, table) = without_names(path)?;
     let mut has_cell_of_row = false;
     let mut recurs = false;
-    for (place, name) in names.iter().enumerate() {
+    for (position, name) in names.iter().enumerate() {
         let Some((first, rest)) = table.column(name)?.split_first() else { continue };
         let filled = rest.iter().map(|cell| cell.trim()).filter(|cell| !cell.is_empty());
         let filled: Vec<&str> = filled.collect();
-        let kind = guessed(place, name, &filled);
+        let kind = guessed(position, name, &filled);
         if is_strict(&kind) && !cells::is_missing(first) && kind.read(first) == Reading::Invalid {
             return Ok(false);
         }

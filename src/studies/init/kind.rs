@@ -93,6 +93,20 @@ impl ColumnKind {
         }
     }
 
+    /// Whether lists whose cells look like this kind may be sets of labels.
+    pub(super) fn may_be_lists_of_labels(&self) -> bool {
+        match self {
+            Self::Ids | Self::Numbers(_) | Self::Labels(_) | Self::Classes(_) | Self::Texts => true,
+            Self::Nothing
+            | Self::Smiles
+            | Self::Inchi
+            | Self::Rankings(_)
+            | Self::Orders(_)
+            | Self::Vectors(_)
+            | Self::Dates => false,
+        }
+    }
+
     /// The notation of numbers; none of other kinds.
     pub fn notation(&self) -> Option<&NumberNotation> {
         if let Self::Numbers(notation) = self { Some(notation) } else { None }

@@ -20,6 +20,7 @@ use std::path::{Path, PathBuf};
 use dsokr_core::Argument;
 use dsokr_core::message::list;
 use dsokr_data::table::{OnBadRow, Table, TableHeader, TableOptions, TextFormat};
+use rayon::prelude::*;
 use tracing::subscriber::{NoSubscriber, with_default};
 
 use crate::config::{Config, EncoderTable};
@@ -162,7 +163,7 @@ impl Survey {
             // the error names the columns that are there
             table.column(column)?;
         }
-        let column = |(place, name): (usize, &&str)| {
+        let column = |(position, name): (usize, &&str)| {
             let stated = choices.kinds.iter().find(|stated| stated.column == *name);
             let kind = stated.map(|stated| stated.kind);
             let lists = if lists.contains(*name) {
@@ -173,10 +174,11 @@ impl Survey {
             } else {
                 None
             };
-            Column::read(&table, place, name, kind, lists)
+            Column::read(&table, position, name, kind, lists)
         };
-        let columns: Vec<Column> =
-            names.iter().enumerate().map(column).collect::<Result<_, Error>>()?;
+        let columns: Vec<Result<Column, Error>> =
+            names.par_iter().enumerate().map(column).collect();
+        let columns: Vec<Column> = columns.into_iter().collect::<Result<_, _>>()?;
         let names_splits =
             |column: &&Column| division::split_column(choices) == Some(&*column.name);
         let learned: Vec<Column> =

@@ -318,7 +318,7 @@ fn output_of<'c>(columns: &'c [Column], input: &Column, copies: &[String]) -> Op
     let ranked = free.filter(|column| varies(column)).filter_map(|column| {
         Some((preference(column, input, is_learned(columns, column))?, column))
     });
-    // of two kinds that say as much, one that few cells are not of
+    // where two kinds say as much, one that few cells are not of
     let is_doubtful = |column: &Column| 10 * column.invalid.count > column.filled;
     // of what is measured, each row has one or two
     let gaps = |column: &Column| if is_measured(column) { column.unusable() } else { 0 };

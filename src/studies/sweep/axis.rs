@@ -21,7 +21,7 @@ pub struct Axis {
 /// The values of a key.
 #[derive(Clone, Debug, PartialEq)]
 pub enum AxisValues {
-    /// These values, as TOML, or as a string where that is not a TOML value.
+    /// Listed values, as TOML, or as a string where that is not a TOML value.
     List(Vec<String>),
     /// Numbers from `low` to `high`, for random search.
     Range {
@@ -166,7 +166,7 @@ impl AxisValues {
         match *self {
             Self::List(ref values) => values[random.random_range(0..values.len())].clone(),
             Self::Range { low, high, logarithmic, whole } => {
-                // of whole numbers, each end has the share of a number between
+                // each end of a range of whole numbers has the share of a number between
                 let (from, to) = if whole { (low - 0.5, high + 0.5) } else { (low, high) };
                 let share: f64 = random.random();
                 let drawn = if logarithmic {

@@ -89,7 +89,7 @@ impl Sweep {
         let place = |setting: &[String]| {
             self.runs.iter().position(|run| setting_of(&self.keys, run) == setting)
         };
-        // of equal means the first in the table, as without seeds
+        // among equal means the first in the table, as without seeds
         let (values, spread) = spreads.max_by(|(one, a), (other, b)| {
             let by_mean = (sign * a.mean).total_cmp(&(sign * b.mean));
             by_mean.then_with(|| place(other).cmp(&place(one)))

@@ -126,7 +126,7 @@ impl MeasuredRuns {
                     SplitName::Test => {
                         "remove metrics.json of the runs that were measured before, and the same command measures them anew"
                     }
-                    // which a run that is resumed must have as it was
+                    // a run that is resumed must have these pairs as they were
                     SplitName::Train | SplitName::Validation => {
                         "choose a different folder with --out, or remove the runs that were measured before"
                     }
@@ -193,7 +193,7 @@ fn repeat(config: &Checked) -> (u64, Option<u64>, Option<(u64, usize)>) {
 
 /// Whether two configurations have the same queries and lists as long as their files do not change.
 fn read_the_same(a: &Checked, b: &Checked) -> bool {
-    // these change the training pairs only, and where candidates are the training outputs these too
+    // limit and seed change the training pairs only, and the candidates where these are the training outputs
     let limit = |config: &Checked| config.data.limit.filter(|_| config.output.only_training);
     let seed = |config: &Checked| config.data.seed.filter(|_| config.output.only_training);
     let data = |config: &Checked| {

@@ -4,15 +4,15 @@ mod axis;
 mod best;
 mod folds;
 mod measured;
+mod plan;
 mod seeds;
 mod table;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use dsokr_core::Argument;
-use dsokr_core::random::hash;
 use dsokr_core::store::Tensor;
 use dsokr_data::SplitName;
 use dsokr_nn::Processor;
@@ -20,9 +20,8 @@ use dsokr_train::Observer;
 use serde::{Deserialize, Serialize};
 use tracing::{info, warn};
 
-use self::measured::MeasuredRuns;
+use self::plan::{Plan, PlannedRun};
 use self::seeds::over_seeds;
-use self::table::stored;
 use crate::config::{Checked, Override};
 use crate::error::Error;
 use crate::fit::Request;
@@ -158,6 +157,23 @@ impl SweepRequest<'_> {
             Some(count) => random(&of_type(self.axes, base)?, count, base.seed)?,
             None => grid(self.axes)?,
         };
+        let path = self.checked_place()?;
+        // another process would read the tables as they are now, and write its own over those that this one writes
+        let _lock = RunLock::take_of_sweep(&path)?;
+        let mut plan = self.plan(path, settings)?;
+        for at in 0..plan.planned.len() {
+            if let Some(reason) = self.add_run(&mut plan, at, observer)? {
+                info!("no further settings: {reason}");
+                break;
+            }
+        }
+        let sweep = self.sweep(&plan);
+        sweep.write()?;
+        Ok(sweep)
+    }
+
+    /// The folder of the runs, whose path a table can hold.
+    fn checked_place(&self) -> Result<PathBuf, Error> {
         let path = self.place();
         check_link("out", &path)?;
         if path.to_str().is_none() {
@@ -165,145 +181,68 @@ impl SweepRequest<'_> {
                 "a path that is UTF-8, as sweep.json, which names the folders of its runs";
             return Err(Error::value(Argument::new("out"), path.display(), allowed));
         }
-        // another process would read the tables as they are now, and write its own over those that this one writes
-        let _lock = RunLock::take_of_sweep(&path)?;
-        let before = stored(&path)?;
-        let keys = self.keys(before.as_ref().map_or(&[], |before| &before.keys));
-        let split = if chooses(&keys) { SplitName::Validation } else { base.evaluation.split };
-        let (settings, configs) = self.distinct(settings, split)?;
-        let folders = Self::folders(&path, before.as_ref(), (&settings, &configs))?;
-        let rows: Vec<SweepRun> = before.iter().flat_map(|before| &before.runs).cloned().collect();
-        // the table may name the folder in other words
-        let listed = |out: &Path| rows.iter().find(|run| run.path.file_name() == out.file_name());
-        // what a complete run took: a kill may have come before the table was written, but the log is there
-        let taken = |out: &Path| match listed(out).and_then(|run| run.seconds) {
-            Some(seconds) => Ok::<_, Error>(Some(seconds)),
-            None => Ok(Some(RunDir::at(out).logged_seconds()?).filter(|&seconds| seconds > 0.0)),
-        };
-        let mut runs = match before {
-            Some(before) => self.others(&path, before, &keys, (&configs, &folders), split)?,
-            None => Vec::new(),
-        };
-        let mut measured = MeasuredRuns::default();
-        for run in &runs {
-            measured.add(&run.path, &RunDir::at(&run.path).config()?)?;
-        }
-        for (out, config) in folders.iter().zip(&configs) {
-            measured.add(out, config)?;
-        }
-        let metric = base.evaluation.metric;
-        // the complete runs of these settings that the folder's table has, as they are there: a budget may not reach them
-        let mut earlier: Vec<SweepRun> = Vec::new();
-        for ((setting, config), out) in settings.iter().zip(&configs).zip(&folders) {
-            if let Some(row) = listed(out)
-                && let Some(report) = RunDir::at(out).report()?
-            {
-                let setting = with_keys(setting, &keys, config)?;
-                let seconds = taken(out)?;
-                let report = row.failure.clone().map_or(Ok(report), Err);
-                let run = SweepRun::from_report(setting, out.clone(), metric, report);
-                earlier.push(SweepRun { seconds, ..run });
-            }
-        }
-        let mut trained = 0u32;
-        let mut took = Duration::ZERO;
-        let runs_of_settings = settings.iter().zip(&configs).zip(&folders);
-        for (at, ((setting, config), out)) in runs_of_settings.enumerate() {
-            let each = took.checked_div(trained).unwrap_or_default();
-            announce(setting, at, settings.len(), each);
-            let started = Instant::now();
-            let is_new = RunDir::at(out).report()?.is_none();
-            // what an interrupted training has taken
-            let before = if is_new { RunDir::at(out).logged_seconds()? } else { 0.0 };
-            if is_new {
-                measured.check_tables(out, config, &config.data_root(self.data)?)?;
-            }
-            let report = self.train(config, out, observer)?;
-            let setting = with_keys(setting, &keys, config)?;
-            let seconds = if is_new {
-                let elapsed = started.elapsed();
-                trained += 1;
-                took += elapsed;
-                Some(before + elapsed.as_secs_f64())
-            } else {
-                taken(out)?
-            };
-            let run = SweepRun::from_report(setting, out.clone(), metric, report);
-            let run = SweepRun { seconds, ..run };
-            let last = at.checked_sub(1).and(runs.last());
-            let (run, ended) = self.within_budget(run, last, metric);
-            runs.push(run);
-            if is_new {
-                // before it is put beside runs that are measured on others
-                measured.add(out, config)?;
-                // a sweep that is interrupted keeps the time of each run
-                let so_far = with_earlier(&runs, &earlier);
-                self.sweep(&path, split, &keys, so_far, &measured).write()?;
-            }
-            if let Some(reason) = ended {
-                info!("no further settings: {reason}");
-                break;
-            }
-        }
-        let all = with_earlier(&runs, &earlier);
-        let sweep = self.sweep(&path, split, &keys, all, &measured);
-        sweep.write()?;
-        Ok(sweep)
+        Ok(path)
     }
 
-    /// The sweep of these runs.
-    fn sweep(
+    /// Trains the setting at a position of the plan, or goes on, and adds its run to the others; why the settings behind it are
+    /// not tried, if they are not.
+    fn add_run(
         &self,
-        path: &Path,
-        split: SplitName,
-        keys: &[String],
-        mut runs: Vec<SweepRun>,
-        measured: &MeasuredRuns,
-    ) -> Sweep {
+        plan: &mut Plan,
+        at: usize,
+        observer: &mut dyn Observer,
+    ) -> Result<Option<String>, Error> {
+        let PlannedRun { setting, config, out } = &plan.planned[at];
         let metric = self.config.evaluation.metric;
+        announce(setting, at, plan.planned.len(), plan.times.mean());
+        let started = Instant::now();
+        let is_new = RunDir::at(out).report()?.is_none();
+        // what an interrupted training has taken
+        let before = if is_new { RunDir::at(out).logged_seconds()? } else { 0.0 };
+        if is_new {
+            plan.measured.check_tables(out, config, &config.data_root(self.data)?)?;
+        }
+        let report = self.train(config, out, observer)?;
+        let setting = with_keys(setting, &plan.keys, config)?;
+        let seconds = if is_new {
+            let elapsed = started.elapsed();
+            plan.times.add(elapsed);
+            Some(before + elapsed.as_secs_f64())
+        } else {
+            plan.before.seconds(out)?
+        };
+        let run = SweepRun::from_report(setting, out.clone(), metric, report);
+        let run = SweepRun { seconds, ..run };
+        let last = at.checked_sub(1).and(plan.runs.last());
+        let (run, ended) = self.within_budget(run, last, metric);
+        plan.runs.push(run);
+        if is_new {
+            // before it is put beside runs that are measured on others
+            plan.measured.add(out, config)?;
+            // a sweep that is interrupted keeps the time of each run
+            self.sweep(plan).write()?;
+        }
+        Ok(ended)
+    }
+
+    /// The sweep of the runs so far, with the earlier ones that are not among them.
+    fn sweep(&self, plan: &Plan) -> Sweep {
+        let Plan { path, split, keys, earlier, measured, .. } = plan;
+        let metric = self.config.evaluation.metric;
+        let mut runs = with_earlier(&plan.runs, earlier);
         let undecided = measured.undecided().filter(|_| chooses(keys)).map(str::to_owned);
         let seeds = over_seeds(keys, &runs);
         runs.sort_by(|a, b| b.order(metric).total_cmp(&a.order(metric)));
         Sweep {
-            path: path.to_path_buf(),
-            split,
+            path: path.clone(),
+            split: *split,
             metric: metric.to_string(),
             larger_is_better: metric.larger_is_better(),
-            keys: keys.to_vec(),
+            keys: keys.clone(),
             runs,
             seeds,
             undecided,
         }
-    }
-
-    /// The keys of an earlier sweep, and behind them the further keys of this one.
-    fn keys(&self, earlier: &[String]) -> Vec<String> {
-        let mut keys = earlier.to_vec();
-        for axis in self.axes {
-            if !keys.contains(&axis.key) {
-                keys.push(axis.key.clone());
-            }
-        }
-        keys
-    }
-
-    /// The settings with their configurations, each once: `0.5` and `5e-1` are one value.
-    fn distinct(
-        &self,
-        settings: Vec<Setting>,
-        split: SplitName,
-    ) -> Result<(Vec<Setting>, Vec<Checked>), Error> {
-        let mut seen = BTreeSet::new();
-        let mut distinct = Vec::new();
-        for setting in settings {
-            let config = self.config_of(&setting, split)?;
-            if seen.insert(hash(config.to_toml()?.as_bytes())) {
-                distinct.push((setting, config));
-            } else {
-                info!("{} is an earlier setting in other words, and left out", title(&setting));
-            }
-        }
-        Ok(distinct.into_iter().unzip())
     }
 
     /// Trains a setting in its folder, or goes on; its report, or what is wrong with a training that diverged.

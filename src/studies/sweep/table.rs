@@ -154,7 +154,7 @@ impl SweepRequest<'_> {
             if stored != config {
                 let stored_split = stored.evaluation.split;
                 let is_of_split = self.config_of(&setting, stored_split)? == stored;
-                // its training goes on with what may be changed, and refuses the rest
+                // the training goes on with what may be changed, and refuses the rest
                 if is_own && !is_of_split {
                     continue;
                 }

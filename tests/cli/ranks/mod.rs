@@ -26,7 +26,7 @@ fn mpirun(sandbox: &Sandbox, ranks: usize, arguments: &[&str]) -> Command {
     mpirun_by(sandbox, ranks, &[], arguments)
 }
 
-/// The same, started by a program.
+/// The command of [`mpirun`], started by a program.
 fn mpirun_by(sandbox: &Sandbox, ranks: usize, by: &[&str], arguments: &[&str]) -> Command {
     let dsokr = sandbox.command(arguments);
     let mut command = Command::new("mpirun");

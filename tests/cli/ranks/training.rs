@@ -14,7 +14,7 @@ const LAST: &str = "checkpoint/last.safetensors";
 /// 52 steps; the last batch of an epoch has 4 pairs. Dropout is on.
 const TRAINING: [&str; 5] = ["train", "small.toml", "--json", "--set", "training.epochs=4"];
 
-/// Of two buckets of gradients and more.
+/// Writes the configuration of a transformer with two buckets of gradients and more.
 fn write_transformer(sandbox: &Sandbox) {
     let bag = CONFIG.split("[encoder]").nth(1).unwrap().split("[training]").next().unwrap();
     let transformer =

@@ -5,7 +5,7 @@ use super::*;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Wrong {
     mistake: Mistake,
-    /// Of the preparation.
+    /// The file of the preparation.
     file: String,
     #[serde(skip)]
     forgotten: usize,
@@ -169,7 +169,8 @@ fn the_contract_of_recipes_notices_each_mistake() {
             match with_file(Mistake::None, file, 0) {
                 Ok(()) => assert!(!own, "{file}"),
                 Err(error) => {
-                    let message = format!("{file}: files of a preparation and of a model have plain names");
+                    let message =
+                        format!("{file}: files of a preparation and of a model have plain names");
                     assert!(own && error.to_string().contains(&message), "{error}");
                     refused += 1;
                 }

@@ -49,7 +49,7 @@ enum Value {
     Matrix(Param<Tensor<2>>),
 }
 
-/// The same expression for a vector and a matrix.
+/// Evaluates an expression for a vector, or the same one for a matrix.
 macro_rules! either {
     ($value:expr, $param:ident => $of_param:expr) => {
         match $value {
@@ -86,7 +86,7 @@ impl Value {
         either!(self, param => Values::from_tensor(param.val()))
     }
 
-    /// The same parameter with other values.
+    /// Returns the parameter with other values.
     fn with_values(self, values: Vec<f32>) -> Self {
         fn replaced<const D: usize>(param: Param<Tensor<D>>, values: Vec<f32>) -> Param<Tensor<D>> {
             let data = TensorData::new(values, param.lazy_shape());

@@ -143,32 +143,7 @@ fn sketched_features(
         let blocks =
             (start + rank_blocks.start..start + rank_blocks.end).into_par_iter().map(|block| {
                 stage.advance(1)?;
-                let Columns { rows: outputs, values: mut columns } = sketch.columns(block);
-                if outputs.is_empty() {
-                    return Ok(None);
-                }
-                let rows = read(kernel, rows, &outputs)?;
-                // the sum of the columns of zero rows
-                let zeros = zero_rows(kernel, &rows);
-                let mut zero = vec![0.0; if zeros.is_empty() { 0 } else { m }];
-                for row in zeros {
-                    columns.entries(row, 0..m, |at, value| zero[at] += f64::from(value));
-                }
-                let rows = match kernel.built_in() {
-                    Some(Kernel::Linear) => rows,
-                    _ => {
-                        let (scales, rows) = f32::scales_and_rows(kernel, rows);
-                        let scales: Vec<f64> = scales.into_iter().map(f64::from).collect();
-                        columns = columns.scaled(&scales);
-                        rows
-                    }
-                };
-                // the product of dense rows with a dense sketch, the factors of others
-                if let (Block::Dense(columns), Block::Dense(rows)) = (&columns, &rows) {
-                    let product = product::sketch_dense(columns, rows);
-                    return Ok(Some((Part::Product(product), zero)));
-                }
-                Ok(Some((Part::Factors(columns, rows), zero)))
+                part_of_block(kernel, rows, sketch, block)
             });
         let parts = blocks.collect::<Result<Vec<_>, Error>>()?;
         let mut sums = Vec::new();
@@ -207,6 +182,42 @@ fn sketched_features(
         zero.clear();
     }
     Ok((processes.join(sum)?, zero))
+}
+
+/// The part of `R Φ` of a block of columns of R, and the sum of those of its columns that belong to zero rows; empty where there
+/// are none. `None` of a block without columns.
+fn part_of_block<'r>(
+    kernel: &dyn OutputKernel,
+    rows: &'r dyn RowSource,
+    sketch: &Sketch,
+    block: usize,
+) -> Result<Option<(Part<'r>, Vec<f64>)>, Error> {
+    let m = sketch.m();
+    let Columns { rows: outputs, values: mut columns } = sketch.columns(block);
+    if outputs.is_empty() {
+        return Ok(None);
+    }
+    let rows = read(kernel, rows, &outputs)?;
+    let zeros = zero_rows(kernel, &rows);
+    let mut zero = vec![0.0; if zeros.is_empty() { 0 } else { m }];
+    for row in zeros {
+        columns.entries(row, 0..m, |at, value| zero[at] += f64::from(value));
+    }
+    let rows = match kernel.built_in() {
+        Some(Kernel::Linear) => rows,
+        _ => {
+            let (scales, rows) = f32::scales_and_rows(kernel, rows);
+            let scales: Vec<f64> = scales.into_iter().map(f64::from).collect();
+            columns = columns.scaled(&scales);
+            rows
+        }
+    };
+    // the product of dense rows with a dense sketch, the factors of others
+    if let (Block::Dense(columns), Block::Dense(rows)) = (&columns, &rows) {
+        let product = product::sketch_dense(columns, rows);
+        return Ok(Some((Part::Product(product), zero)));
+    }
+    Ok(Some((Part::Factors(columns, rows), zero)))
 }
 
 /// A part of a sum of products.

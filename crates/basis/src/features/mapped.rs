@@ -20,7 +20,8 @@ const SELECTED: usize = 4096;
 /// A two-dimensional array F32, F16, BF16 or F64 gives dense rows (`f32`); U8 gives packed bits,
 /// the most significant first, eight columns a byte. A block is converted and checked as it is
 /// read, and the pages it came from are given back at once, so resident memory holds the blocks in
-/// use and does not grow with the file. The file must not be truncated while it is open.
+/// use and does not grow with the file. A file that has been written into since it was mapped is
+/// an error; it must not be truncated while a block is read.
 #[derive(Debug)]
 pub struct MappedRows {
     mapping: Arc<Mapping>,
@@ -96,6 +97,7 @@ impl MappedRows {
         if self.entry.dtype != Dtype::F64 {
             return Ok(None);
         }
+        self.mapping.check_unchanged()?;
         Ok(Some(elements::<f64>(self.mapping.bytes(self.place(&rows))).into_owned()))
     }
 
@@ -109,6 +111,7 @@ impl MappedRows {
     /// Returns copies of some rows, whose pages are still to be given back.
     fn copied(&self, rows: Range<usize>) -> Result<Features, Error> {
         check_range(&rows, self.len)?;
+        self.mapping.check_unchanged()?;
         let bytes = self.mapping.bytes(self.place(&rows));
         match self.kind() {
             RowKind::Bits => Ok(BitBlock::from_packed(self.width, bytes)?.into()),

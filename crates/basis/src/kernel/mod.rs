@@ -222,7 +222,7 @@ impl OutputKernel for Kernel {
                 return Err(Error::row(row, message));
             }
             let first = *first_ones.get_or_insert(ones);
-            // of others, such as label sets, the cosine is no share of positions
+            // the cosine of other rows, such as label sets, is no share of positions
             if *self == Self::Hamming && ones != first {
                 let message = format!(
                     "{ones} ones where another row has {first}; kernel hamming needs one-hot rows, the same number of \

@@ -88,8 +88,8 @@ pub trait Exchange {
 /// # Ok::<(), dsokr_core::Error>(())
 /// ```
 ///
-/// They stay on the thread that has joined the job: what calls them is as collective as its caller, and a worker of a
-/// pool cannot have them.
+/// The processes stay on the thread that has joined the job: what calls them is as collective as its caller, and a worker of
+/// a pool cannot have them.
 ///
 /// ```compile_fail
 /// use dsokr_core::processes::Processes;

@@ -1,9 +1,11 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::ops::{Deref, Range};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::SystemTime;
 
 use bytemuck::Pod;
 use safetensors::{Dtype, SafeTensors};
@@ -15,6 +17,9 @@ use crate::error::Error;
 #[derive(Debug)]
 pub struct Mapping {
     pub(super) path: PathBuf,
+    file: File,
+    /// The length and the time of the last change when it was mapped.
+    written: (u64, Option<SystemTime>),
     map: memmap2::Mmap,
     pub(super) metadata: BTreeMap<String, String>,
     /// Tensors by name.
@@ -47,7 +52,7 @@ impl Mapping {
     /// # Errors
     /// A file that cannot be read, or whose header is damaged.
     pub fn open(path: &Path) -> Result<Self, Error> {
-        let map = map(path)?;
+        let (file, written, map) = map(path)?;
         let (header, parsed) = SafeTensors::read_metadata(&map).map_err(|error| {
             let message = format!("not a safetensors file, or a truncated one: {error}");
             Error::file(path, message)
@@ -64,7 +69,7 @@ impl Mapping {
             .collect();
         let metadata = parsed.metadata().iter().flatten();
         let metadata = metadata.map(|(key, value)| (key.clone(), value.clone())).collect();
-        Ok(Self { path: path.to_owned(), map, metadata, entries })
+        Ok(Self { path: path.to_owned(), file, written, map, metadata, entries })
     }
 
     /// Maps a file of another format that holds one array, which is named `name` here. Its elements are little-endian
@@ -73,14 +78,28 @@ impl Mapping {
     /// # Errors
     /// A file that cannot be read, or that ends before the array does.
     pub fn of_array(path: &Path, name: &str, array: Entry) -> Result<Self, Error> {
-        let map = map(path)?;
+        let (file, written, map) = map(path)?;
         let end = array.bytes.end;
         if end > map.len() {
             let message = format!("{} bytes; the array ends at {end}", map.len());
             return Err(Error::file(path, message));
         }
         let entries = BTreeMap::from([(name.to_owned(), array)]);
-        Ok(Self { path: path.to_owned(), map, metadata: BTreeMap::new(), entries })
+        Ok(Self { path: path.to_owned(), file, written, map, metadata: BTreeMap::new(), entries })
+    }
+
+    /// Refuses to go on with a file that has been written into since it was mapped. One that has taken its place is another
+    /// file.
+    ///
+    /// # Errors
+    /// [`Error::File`] for such a file.
+    pub fn check_unchanged(&self) -> Result<(), Error> {
+        let now = written(&self.file);
+        if now.is_ok_and(|now| now == self.written) {
+            return Ok(());
+        }
+        let message = "it has been written into while it was read: write a new file and rename it, and begin again";
+        Err(Error::file(&self.path, message))
     }
 
     /// Returns the path of the file.
@@ -162,8 +181,8 @@ impl Mapping {
     }
 }
 
-/// Maps a file.
-fn map(path: &Path) -> Result<memmap2::Mmap, Error> {
+/// Maps a file, with its length and the time of its last change.
+fn map(path: &Path) -> Result<(File, (u64, Option<SystemTime>), memmap2::Mmap), Error> {
     let failed = |source: std::io::Error| match source.kind() {
         std::io::ErrorKind::NotFound => Error::Missing { path: path.to_owned() },
         std::io::ErrorKind::InvalidInput => Error::file(path, source),
@@ -171,11 +190,19 @@ fn map(path: &Path) -> Result<memmap2::Mmap, Error> {
         _ => Error::Io { path: path.to_owned(), source },
     };
     let file = super::open_input(path).map_err(failed)?;
+    let written = written(&file).map_err(failed)?;
     // SAFETY: nothing here can enforce that no process writes to or truncates the file while
     // it is mapped; `Stored` and `MappedRows` ask their callers for that. Files that this
     // crate writes are replaced by renaming, which leaves the mapped file as it is, and
     // elements are plain numbers, for which every bit pattern is valid.
-    unsafe { memmap2::Mmap::map(&file) }.map_err(failed)
+    let map = unsafe { memmap2::Mmap::map(&file) }.map_err(failed)?;
+    Ok((file, written, map))
+}
+
+/// The length of a file, and the time of its last change where the system knows it.
+fn written(file: &File) -> std::io::Result<(u64, Option<SystemTime>)> {
+    let metadata = file.metadata()?;
+    Ok((metadata.len(), metadata.modified().ok()))
 }
 
 /// Returns bytes as elements: in place when they are aligned, copied otherwise.

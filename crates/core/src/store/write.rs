@@ -31,10 +31,10 @@ pub struct Tensor<'a> {
 /// Where the bytes of a tensor are that it does not hold.
 #[derive(Clone, Copy, Debug)]
 pub enum Elsewhere {
-    /// They are [to be filled](Tensor::to_fill) in while the file is written, and each block of this many bytes has a
+    /// The bytes are [to be filled](Tensor::to_fill) in while the file is written, and each block of this many bytes has a
     /// checksum.
     Filled(usize),
-    /// They are [not here](Tensor::summed), but their checksum is.
+    /// The bytes are [not here](Tensor::summed), but their checksum is.
     Summed(ByteSum),
 }
 

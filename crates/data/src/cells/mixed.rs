@@ -1,6 +1,6 @@
 //! Columns in which some numbers have a point and others a comma.
 
-use super::{NumberNotation, ungrouped, written};
+use super::numbers::{NumberNotation, ungrouped, written};
 
 /// How many times as large as the largest number with one sign that with the other one may be, if both signs are before decimals;
 /// and how many times as large as all others numbers must be that are suspected to be no thousands.
@@ -113,7 +113,7 @@ impl NumberNotation {
         let each = signs.map(|decimal| Self { decimal, mixed_decimals: false, ..self.clone() });
         let mut signed = [Signed::default(); 2];
         let mut without_sign = 0;
-        // of numbers that are no thousands in either reading
+        // counts of numbers that are no thousands in either reading
         let [mut rest, mut hundreds, mut thousands] = [0; 3];
         let mut largest: f64 = 0.0;
         for (place, cell) in cells.iter().enumerate() {

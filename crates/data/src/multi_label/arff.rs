@@ -46,7 +46,7 @@ pub fn read_arff(path: &Path, labels: impl Into<Option<usize>>) -> Result<MultiL
 pub(crate) enum Columns {
     /// Any: a few queries may differ by less than 32 bits tell apart.
     Any,
-    /// Those whose numbers 32 bits tell apart, to train with.
+    /// Columns whose numbers 32 bits tell apart, to train with.
     ToldApart,
 }
 
@@ -188,17 +188,17 @@ impl OutputAttributes {
         self.all - self.outputs.len()
     }
 
-    /// Returns the place of an attribute among the outputs.
+    /// Returns the position of an attribute among the outputs.
     fn output(&self, attribute: usize) -> Option<usize> {
-        let place = self.outputs.contains(&attribute).then(|| attribute - self.outputs.start)?;
-        Some(self.output_order.as_ref().map_or(place, |order| order[place]))
+        let position = self.outputs.contains(&attribute).then(|| attribute - self.outputs.start)?;
+        Some(self.output_order.as_ref().map_or(position, |order| order[position]))
     }
 
-    /// Returns the place of an attribute among the inputs.
+    /// Returns the position of an attribute among the inputs.
     fn input(&self, attribute: usize) -> usize {
-        let place =
+        let position =
             if attribute < self.outputs.start { attribute } else { attribute - self.outputs.len() };
-        self.input_order.as_ref().map_or(place, |order| order[place])
+        self.input_order.as_ref().map_or(position, |order| order[position])
     }
 
     /// Puts inputs, and outputs that the training has by their names, into its order. They must have the same names.
@@ -218,17 +218,17 @@ impl OutputAttributes {
     }
 }
 
-/// Returns the place of each name among those of the training, which must be the same ones; none where each has its own.
+/// Returns the position of each name among those of the training, which must be the same ones; none where each has its own.
 fn order(what: &str, names: &[&str], training: &[String]) -> Result<Option<Vec<usize>>, String> {
     if names.iter().eq(training) {
         return Ok(None);
     }
-    let places: HashMap<&str, usize> =
-        training.iter().enumerate().map(|(place, name)| (name.as_str(), place)).collect();
+    let positions: HashMap<&str, usize> =
+        training.iter().enumerate().map(|(position, name)| (name.as_str(), position)).collect();
     let is_there: HashSet<&str> = names.iter().copied().collect();
     let lacking = training.iter().filter(|name| !is_there.contains(name.as_str()));
     let lacking: Vec<String> = lacking.cloned().collect();
-    let unknown = names.iter().filter(|name| !places.contains_key(**name));
+    let unknown = names.iter().filter(|name| !positions.contains_key(**name));
     let unknown: Vec<String> = unknown.map(|&name| name.to_owned()).collect();
     if !lacking.is_empty() || !unknown.is_empty() {
         return Err(format!(
@@ -237,7 +237,7 @@ fn order(what: &str, names: &[&str], training: &[String]) -> Result<Option<Vec<u
             list(&unknown)
         ));
     }
-    Ok(Some(names.iter().filter_map(|name| places.get(name).copied()).collect()))
+    Ok(Some(names.iter().filter_map(|name| positions.get(name).copied()).collect()))
 }
 
 /// Returns the n of `-C n` in the name of a relation, as MEKA writes it: the first n attributes are labels, or the last
@@ -354,7 +354,7 @@ fn arff(
 ) -> Result<(Rows, NamedColumns), Error> {
     let mut header = Header::default();
     let mut data: Option<(Rows, OutputAttributes)> = None;
-    // of each attribute
+    // the roundings of each attribute
     let mut roundings: Vec<Rounding> = Vec::new();
     each_line(path, |line, text| {
         let text = text.trim();

@@ -67,9 +67,9 @@ const WITH_SEVERAL: usize = 20;
 /// What blanks between digits do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Blanks {
-    /// They may group thousands.
+    /// Blanks may group thousands.
     Group,
-    /// They divide numbers.
+    /// Blanks divide numbers.
     Divide,
 }
 

@@ -82,7 +82,7 @@ impl PairedRows<'_> {
             let groups = match groups.get(rows.clone()) {
                 Some(groups) => groups.to_vec(),
                 None if groups.is_empty() => Vec::new(),
-                // those of a file of their own are in no group of the table
+                // rows of a file of their own are in no group of the table
                 None => rows.map(|row| format!("row {row}")).collect(),
             };
             Ok::<_, Error>(Split { outputs, groups, ..split })

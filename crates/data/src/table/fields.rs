@@ -62,8 +62,9 @@ pub(super) fn positions(
     for (at, name) in header.iter().enumerate() {
         seen.entry(name).or_default().push(at);
     }
-    let places = |name: &str| seen.get(name).or_else(|| seen.get(without_blanks_before(name)));
-    let place = |name: &str| match places(name).map(Vec::as_slice) {
+    let positions_of =
+        |name: &str| seen.get(name).or_else(|| seen.get(without_blanks_before(name)));
+    let position = |name: &str| match positions_of(name).map(Vec::as_slice) {
         Some(&[first, second, ..]) => {
             Err(Error::duplicate_column(path, line, name, [first + 1, second + 1]))
         }
@@ -71,19 +72,19 @@ pub(super) fn positions(
         Some([]) | None => Err(Error::missing_column(path, name, header)),
     };
     let cell = |name: &String| {
-        let is_column = places(name).is_some();
+        let is_column = positions_of(name).is_some();
         if name == SPECTRUM && !is_column {
-            PARTS.iter().try_for_each(|name| place(name).map(drop))?;
+            PARTS.iter().try_for_each(|name| position(name).map(drop))?;
             let cells = header.iter().filter(|name| Record::has_column(name));
-            let cells = cells.filter_map(|name| Some((name.clone(), place(name).ok()?)));
+            let cells = cells.filter_map(|name| Some((name.clone(), position(name).ok()?)));
             return Ok(Cell::Spectrum(cells.collect()));
         }
         if let Some((first, last)) = name.split_once("..").filter(|_| !is_column) {
-            let range = place(first)?..=place(last)?;
+            let range = position(first)?..=position(last)?;
             let wrong = || Error::line(path, line, format!("{last:?} is before {first:?}"));
             return if range.is_empty() { Err(wrong()) } else { Ok(Cell::Fields(range)) };
         }
-        place(name).map(|at| Cell::Fields(at..=at))
+        position(name).map(|at| Cell::Fields(at..=at))
     };
     columns.iter().map(cell).collect()
 }

@@ -66,7 +66,7 @@ pub(crate) struct Rows<R> {
     dialect: Dialect,
     /// The first record, where it was read for its number of fields.
     first: Option<(usize, Vec<String>)>,
-    /// The places of those that are read among them.
+    /// The positions of `columns` among all columns of the file.
     positions: Vec<Cell>,
     /// Whether the end of the last row is not known, so that it cannot be skipped: a quotation mark is left open.
     torn: bool,

@@ -107,7 +107,7 @@ impl<'t> StructureRecord<'t> {
     ) -> Result<Vec<String>, Error> {
         let mut values: HashMap<&str, &str> = HashMap::with_capacity(self.data.len());
         for (name, value) in &self.data {
-            // of data that are given twice, the first ones
+            // the first ones of data that are given twice
             values.entry(name).or_insert(value);
         }
         let cell = |column: &String| match column.as_str() {

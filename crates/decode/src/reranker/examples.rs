@@ -122,7 +122,7 @@ impl RerankerExamples {
         if let Some(words) = &reranker_features.words {
             Error::check_length("rows of the words", words.rows(), candidates.distinct())?;
         }
-        // those whose gold row is among their first rows, and its place
+        // the queries whose gold row is among their first rows, and its place
         let place_of_gold = |query: usize| {
             let gold = gold[query]? as usize;
             let place = lists[query].iter().position(|hit| hit.row == gold)?;

@@ -154,7 +154,7 @@ impl Neighbourhood {
             for (near, values) in nearest.iter_mut().zip(of_queries) {
                 let pairs = block * BLOCK..;
                 near.extend(pairs.zip(values).map(|(pair, &similarity)| Near { pair, similarity }));
-                // of many pairs few are kept
+                // few of many pairs are kept
                 if near.len() > 4 * self.neighbours + 4 * BLOCK {
                     *near = first(std::mem::take(near));
                 }

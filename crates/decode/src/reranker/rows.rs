@@ -115,7 +115,7 @@ fn several<const R: usize, const N: usize>(
         for (sums, (chunks, _)) in sums.iter_mut().zip(&rows) {
             let chunk = chunks[at];
             for (sum, other) in sums.iter_mut().zip(&others) {
-                // of values, which stay in registers
+                // arrays of values stay in registers
                 *sum = array::from_fn(|lane| sum[lane] + chunk[lane] * other[lane]);
             }
         }

@@ -180,7 +180,7 @@ impl<'p, 'c> Pass<'p, 'c> {
                 }
             }
         }
-        // those of the next rows will be as many
+        // the doubts of the next rows will be as many
         let doubts: usize = doubts.iter().map(Vec::len).sum();
         if doubts * LANES * DOUBTS > tile.lanes * span.range.len() {
             tile.leave_codes();

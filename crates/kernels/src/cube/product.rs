@@ -99,7 +99,7 @@ fn strategies(
 ) -> Vec<Strategy> {
     let units = |tile_size| Strategy::SimpleUnit(Inferred(SimpleUnitSelectionArgs { tile_size }));
     let exact = [units(TileSizeSelection::MaxTileSize), Strategy::Naive];
-    // of tiles of 128 rows and 64 columns
+    // tiles have 128 rows and 64 columns
     let ordered = OrderedSelectionArgs {
         tile_matmul: TileMatmulKind::Mma,
         partition_k: None,

@@ -122,7 +122,7 @@ pub fn held_out_weights(
     for _ in 0..STEPS {
         let sum: f64 = weights.iter().sum();
         let gains = weights.iter().zip(&slope);
-        // of weights above 0, and of one that grows from 0
+        // the largest gain of a weight above 0, or of one that grows from 0
         let gain = gains.fold(0.0f64, |most, (w, gain_of_weight)| {
             most.max((w * gain_of_weight).abs()).max(-sum * gain_of_weight)
         });

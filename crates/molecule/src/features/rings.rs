@@ -77,7 +77,7 @@ impl HashedFeatures for Rings {
                 for (first, second) in pairs {
                     let both = vec![borne[&ring[first]], borne[&ring[second]]];
                     if !both.contains(&0) {
-                        // they are so many bonds apart
+                        // both are so many bonds apart
                         let apart = (second - first).min(size + first - second);
                         count([4 + size as u64, unordered(both, apart as u64)]);
                     }

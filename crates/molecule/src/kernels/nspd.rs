@@ -48,7 +48,7 @@ impl Nspd {
     pub(super) fn count(self, graph: &Graph, prefix: u64, counts: &mut Counts) {
         let hashes = neighborhood_hashes(graph, self.radius, self.edge_labels);
         let width = self.distance + 1;
-        // of one (r, d) each: the pairs of two equal neighbourhoods, and the others
+        // a block for each (r, d): the pairs of two equal neighbourhoods, and the others
         let mut blocks: Vec<[Counts; 2]> = Vec::new();
         blocks.resize_with((self.radius + 1) * width, Default::default);
         let prefixes: Vec<u64> = (0..blocks.len())

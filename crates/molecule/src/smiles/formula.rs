@@ -19,7 +19,7 @@ pub struct Formula {
     pub charge: i32,
     /// Monoisotopic mass in Da; see [`Molecule::exact_mass`].
     pub exact_mass: f64,
-    /// The same with all electrons of the atoms; see [`Molecule::neutral_mass`].
+    /// Monoisotopic mass in Da with all electrons of the atoms; see [`Molecule::neutral_mass`].
     pub neutral_mass: f64,
     /// Molar mass in g/mol; see [`Molecule::molar_mass`].
     pub molar_mass: f64,

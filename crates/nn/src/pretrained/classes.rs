@@ -264,7 +264,7 @@ impl File<'_> {
 
     /// Refuses other tokens at the ends of texts than those of the class.
     fn check_ends(&self, tokenizer: &Tokenizer) -> Result<(), Error> {
-        // whose class leaves them to the file
+        // the class of ALBERT leaves these tokens to the file
         if self.class == ALBERT_TOKENIZER {
             return Ok(());
         }

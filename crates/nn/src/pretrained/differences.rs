@@ -127,7 +127,7 @@ pub(super) fn modernbert(file: &JsonFile, architecture: &mut Architecture) -> Re
 
 pub(super) fn nomic(file: &JsonFile, architecture: &mut Architecture) -> Result<(), Error> {
     only_default_scaling(file)?;
-    // of older files
+    // older files have the base outside of `rope_parameters`
     let base = base(file, "rope_theta", NOMIC_BASE)?;
     let allowed = "an object with {\"rope_type\": \"default\", \"rope_theta\": …}";
     let base =

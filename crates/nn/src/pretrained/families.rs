@@ -84,7 +84,7 @@ pub(super) struct Keys {
 pub(super) struct Defaults {
     pub(super) activation: Activation,
     pub(super) epsilon: f64,
-    /// Of both shares of dropout.
+    /// Both shares of dropout.
     pub(super) dropout: f32,
 }
 
@@ -361,7 +361,7 @@ pub(super) static FAMILIES: [Family; 15] = [
             epsilon: "layer_norm_epsilon",
             dropout: "resid_pdrop",
             attention_dropout: "attn_pdrop",
-            // those of GPT-2, whose configuration it extends
+            // the defaults of GPT-2, whose configuration this one extends
             defaults: Defaults { epsilon: 1e-5, ..BERT_DEFAULTS },
             ..BERT_KEYS
         },

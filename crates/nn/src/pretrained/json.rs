@@ -47,7 +47,7 @@ impl JsonFile {
         let path = &self.path;
         let wrong = |e: serde_json::Error| Error::file(path, format!("not a JSON object: {e}"));
         let text = read_text(path).map_err(|e| Error::file(path, e))?;
-        // of several values of one key the last one counts, as in Python
+        // the last one of several values of one key counts, as in Python
         let file = serde_json::from_str::<Ordered>(&text).map_err(wrong)?;
         let Some(object) = file.get(key) else { return Ok(()) };
         let named = serde_json::from_str::<Ordered>(object.get()).map_err(wrong)?;

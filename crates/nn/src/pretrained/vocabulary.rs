@@ -80,7 +80,7 @@ struct SpecialTokens<'a> {
     files: &'a TokenFiles,
     vocabulary: &'a Vocab,
     path: &'a Path,
-    /// Those that were asked for.
+    /// The special tokens that were asked for.
     all: Vec<AddedToken>,
 }
 

@@ -271,7 +271,7 @@ where
         let y = layer.forward(x.clone(), &shared, self.index);
         let mut gradients = (y * dy.autodiff()).sum().backward();
         layer.inputs(x).map(|leaf| {
-            // of any number of dimensions
+            // a leaf may have any number of dimensions
             let leaf = Tensor::<1>::from_dispatch(leaf);
             leaf.grad_remove(&mut gradients)
                 .map(|gradient| of_backend::<B>(gradient.into_dispatch()))

@@ -213,7 +213,7 @@ impl PeakTransformer {
     fn add(&self, rows: &mut Vec<f32>, (mz, precursor): (f64, f64), intensity: Option<f64>) {
         for wavelength in self.each_wavelength() {
             for mass in [mz, precursor - mz] {
-                // of large arguments only the rest matters
+                // only the rest of a large argument matters
                 let (sin, cos) = (TAU * (mass / wavelength).fract()).sin_cos();
                 rows.extend([sin as f32, cos as f32]);
             }

@@ -52,9 +52,9 @@ impl QuickstartError {
 pub struct Tables {
     /// `id<TAB>description` with a header line.
     pub train: String,
-    /// The same for validation.
+    /// The table of the validation split, in the form of `train`.
     pub validation: String,
-    /// The same for the test.
+    /// The table of the test split, in the form of `train`.
     pub test: String,
     /// `id<TAB>atoms` with a header line: the number of heavy atoms of every molecule.
     pub atoms: String,

@@ -62,14 +62,14 @@ pub(super) fn kind_of_codes(name: &str, cells: &[&str], present: &[&str]) -> Col
     }
 }
 
-/// The first code with a 0 before it in the column with this place, name and kind, which nobody has stated: what says that its
+/// The first code with a 0 before it in the column with this position, name and kind, which nobody has stated: what says that its
 /// cells are no numbers. None of ids that are named or count the rows.
 pub(crate) fn first_code<'c>(
-    (place, name): (usize, &str),
+    (position, name): (usize, &str),
     kind: &ColumnKind,
     cells: &[&'c str],
 ) -> Option<&'c str> {
-    let names_rows = || names_ids(name) || is_id(name) || are_row_numbers(place, cells);
+    let names_rows = || names_ids(name) || is_id(name) || are_row_numbers(position, cells);
     let are_named = matches!(kind, ColumnKind::Classes(_) | ColumnKind::Texts);
     if !are_named && (*kind != ColumnKind::Ids || names_rows()) {
         return None;

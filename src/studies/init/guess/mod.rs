@@ -53,8 +53,8 @@ const ITEMS: usize = 50;
 /// The most words of a name behind a SMILES; more are a text that begins with one.
 const WORDS_OF_A_NAME: usize = 4;
 
-/// The kind of the cells, none of them empty, of the column with this place, from 0, and this name.
-pub(super) fn guessed(place: usize, name: &str, cells: &[&str]) -> ColumnKind {
+/// The kind of the cells, none of them empty, of the column at this position, from 0, with this name.
+pub(super) fn guessed(position: usize, name: &str, cells: &[&str]) -> ColumnKind {
     let present: Vec<&str> =
         cells.iter().copied().filter(|cell| !cells::is_missing(cell)).collect();
     if present.is_empty() {
@@ -123,8 +123,8 @@ pub(super) fn guessed(place: usize, name: &str, cells: &[&str]) -> ColumnKind {
         let are_ids = (are_named && are_whole(&counts))
             || (names_ids(name) && distinct == present.len() && are_codes_with_points(&present))
             || (differ && is_id(name) && are_whole(&present))
-            || are_row_numbers(place, cells)
-            || (place == 0 && are_shuffled_row_numbers(cells));
+            || are_row_numbers(position, cells)
+            || (position == 0 && are_shuffled_row_numbers(cells));
         return if are_ids { ColumnKind::Ids } else { numbers };
     }
     if let Some(separator) = codes {
@@ -170,24 +170,20 @@ pub(super) fn guessed_of_lists(kind: ColumnKind, name: &str, cells: &[&str]) -> 
         let distinct: HashSet<&str> = labels.iter().map(|label| label.trim()).collect();
         labels.len() >= 2 * distinct.len()
     };
-    let are_labels = match &kind {
-        ColumnKind::Labels(_) => true,
-        ColumnKind::Classes(_) => !are_reordered(cells),
-        // lists that repeat a text are sequences
-        ColumnKind::Ids | ColumnKind::Numbers(_) | ColumnKind::Texts => {
-            recur()
-                && !lists_name_texts_twice(cells)
-                && !is_prose(cells)
-                && !is_name_of_texts(name)
-                && !are_reordered(cells)
-        }
-        ColumnKind::Nothing
-        | ColumnKind::Smiles
-        | ColumnKind::Inchi
-        | ColumnKind::Rankings(_)
-        | ColumnKind::Orders(_)
-        | ColumnKind::Vectors(_)
-        | ColumnKind::Dates => false,
+    // lists that repeat a text are sequences
+    let are_sets = || {
+        recur()
+            && !lists_name_texts_twice(cells)
+            && !is_prose(cells)
+            && !is_name_of_texts(name)
+            && !are_reordered(cells)
+    };
+    let are_labels = if matches!(kind, ColumnKind::Labels(_)) {
+        true
+    } else if matches!(kind, ColumnKind::Classes(_)) {
+        !are_reordered(cells)
+    } else {
+        kind.may_be_lists_of_labels() && are_sets()
     };
     if are_labels { ColumnKind::Labels(';') } else { kind }
 }
@@ -201,20 +197,7 @@ pub(super) fn guessed_of_number_lists(
     cells: &[&str],
     some_empty: bool,
 ) -> ColumnKind {
-    let may_be_labels = match &kind {
-        ColumnKind::Ids
-        | ColumnKind::Numbers(_)
-        | ColumnKind::Classes(_)
-        | ColumnKind::Labels(_)
-        | ColumnKind::Texts => !names_ids(name) && !are_reordered(cells),
-        ColumnKind::Nothing
-        | ColumnKind::Smiles
-        | ColumnKind::Inchi
-        | ColumnKind::Rankings(_)
-        | ColumnKind::Orders(_)
-        | ColumnKind::Vectors(_)
-        | ColumnKind::Dates => false,
-    };
+    let may_be_labels = kind.may_be_lists_of_labels() && !names_ids(name) && !are_reordered(cells);
     let are_sets = may_be_labels && are_sets_of_numbers(cells, ' ', some_empty);
     if are_sets { ColumnKind::Labels(' ') } else { kind }
 }

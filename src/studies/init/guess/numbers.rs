@@ -69,11 +69,11 @@ fn is_set_of_numbers(cell: &str) -> bool {
 }
 
 /// Whether cells count the rows: whole numbers one after the other, or in the first column growing ones.
-pub(crate) fn are_row_numbers(place: usize, cells: &[&str]) -> bool {
+pub(crate) fn are_row_numbers(position: usize, cells: &[&str]) -> bool {
     let numbers: Option<Vec<u64>> = cells.iter().map(|cell| cell.parse().ok()).collect();
     let Some(numbers) = numbers else { return false };
     let mut steps = numbers.windows(2).map(|pair| pair[1].checked_sub(pair[0]));
-    if place == 0 {
+    if position == 0 {
         steps.all(|step| step.is_some_and(|step| step > 0))
     } else {
         steps.all(|step| step == Some(1))

@@ -1,17 +1,17 @@
 //! Morgan fingerprints as bits, for many comparisons.
 
-use dsokr_molecule::{Molecule, Morgan};
-
-use crate::decoding::filter::fingerprint;
+use dsokr_molecule::{HashedFeatures, Molecule, Morgan};
 
 /// The Morgan fingerprint of a molecule.
 #[derive(Debug)]
-pub(super) struct Fingerprint(Box<[u64]>);
+pub(crate) struct Fingerprint(Box<[u64]>);
 
 impl Fingerprint {
     pub fn new(molecule: &Molecule) -> Self {
-        let mut words = vec![0; Morgan::default().width.div_ceil(64)];
-        for &column in &fingerprint(molecule) {
+        let morgan = Morgan::default();
+        let mut words = vec![0; morgan.width.div_ceil(64)];
+        for code in morgan.codes(molecule).into_keys() {
+            let column = code % morgan.width as u32;
             words[column as usize / 64] |= 1u64 << (column % 64);
         }
         Self(words.into())

@@ -1,18 +1,20 @@
+mod doubts;
+mod remarks;
+
 use std::path::{Path, PathBuf};
 
 use dsokr_core::Argument;
-use dsokr_core::message::{list, shell_word};
-use dsokr_data::cells::{NumberNotation, remarks_on_spellings};
+use dsokr_core::message::{shell_word, shorten_to};
 use dsokr_data::table::all_extensions;
 use serde_json::{Value, json};
 
+use self::remarks::remarks;
 use crate::cli::meant::check_table;
 use crate::cli::output::{print, print_json, quoted, shell_path};
 use crate::error::{Error, ensure};
 use crate::metrics::table::Table;
 use crate::studies::init::{
-    Choices, Column, ColumnKind, Division, Exceptions, Joined, LONGEST_EXAMPLE, PointsAndCommas,
-    SpectraSurvey, StatedKind, Survey, join,
+    Choices, ColumnKind, Division, Joined, LONGEST_EXAMPLE, SpectraSurvey, StatedKind, Survey, join,
 };
 
 /// Looks at a table and writes a configuration that trains on it.
@@ -180,7 +182,7 @@ fn summary(table: &Path, survey: &Survey, config: &Path) -> String {
         // the first part of a SMILES is none
         String::new()
     } else {
-        let example = shortened(&input.example, LONGEST_EXAMPLE);
+        let example = shorten_to(&input.example, LONGEST_EXAMPLE);
         format!("  dsokr search {run} {}\n", quoted(&example))
     };
     format!(
@@ -304,299 +306,10 @@ fn columns(survey: &Survey) -> String {
             column.name.clone(),
             column.kind.to_string(),
             used.to_owned(),
-            shortened(&column.example, 40),
+            shorten_to(&column.example, 40),
             column.distinct.to_string(),
             column.empty.to_string(),
         ]);
     }
     table.text()
-}
-
-/// Remarks on the rows.
-fn remarks(survey: &Survey) -> String {
-    let Survey { input, output, .. } = survey;
-    let mut text = String::new();
-    let mut remark = |count: usize, what: &str| {
-        if count > 0 {
-            text += &format!("{count} {what}\n");
-        }
-    };
-    remark(survey.comments, "lines before the columns begin with # and are left out as comments");
-    if let Some((line, message)) = &survey.malformed.first {
-        let what =
-            format!("lines cannot be read and are skipped, the first one, line {line}: {message}");
-        remark(survey.malformed.count, &what);
-    }
-    let skipped = if survey.unusable == output.unusable() {
-        format!("rows are skipped: their output is empty or not {}", output.kind.one())
-    } else {
-        "rows are skipped: an input or output is empty or not what its column holds".to_owned()
-    };
-    remark(survey.unusable, &skipped);
-    remark(input.empty, "rows have an empty text");
-    remark(input.filled - input.distinct, "rows repeat the text of an earlier row");
-    if output.kind == ColumnKind::Smiles {
-        let repeated = survey.pairs().saturating_sub(output.distinct);
-        remark(repeated, "rows repeat the output of an earlier row: equal candidates tie");
-    }
-    if !survey.nested.is_empty() {
-        let names = survey.nested.join(", ");
-        text += &format!(
-            "left out, since their values are objects, or lists that are not of texts alone or numbers \
-             alone: {names}\n"
-        );
-    }
-    if !survey.repeated.is_empty() {
-        let names = survey.repeated.join(", ");
-        text += &format!("left out, since several columns have the same name: {names}\n");
-    }
-    if let Some(nameless) = &survey.nameless {
-        text += &format!("{nameless}\n");
-    }
-    for name in &survey.copies {
-        text += &format!(
-            "{name}: its molecules are those of {}, so that it is no output; --output {name} learns it all the same\n",
-            input.name
-        );
-    }
-    if survey.further_classes > 0 {
-        text += &format!(
-            "{} further columns of classes are left out: join them to one column of labels, or --as COLUMN=numbers for each\n",
-            survey.further_classes
-        );
-    }
-    if survey.further_numbers > 0 {
-        text += &format!(
-            "{} further columns of numbers are left out: --output for each column learns several together, where they have \
-             decimal points and no units\n",
-            survey.further_numbers
-        );
-    }
-    if !survey.further_learned.is_empty() {
-        let are_molecules = output.kind == ColumnKind::Smiles;
-        let reason = if are_molecules { ", since molecules are the output" } else { "" };
-        let from = if are_molecules && input.kind != ColumnKind::Smiles {
-            format!(", also from molecules by --input {}", output.name)
-        } else {
-            String::new()
-        };
-        text += &format!(
-            "left out{reason}: {} (--output COLUMN learns one of them{from})\n",
-            list(&survey.further_learned)
-        );
-    }
-    if survey.further_texts > 0 {
-        text += &format!(
-            "{} further columns of texts are left out: join them to one column with {}, where each says something of the output, \
-             or --input COLUMN\n",
-            survey.further_texts, input.name
-        );
-    }
-    if !survey.further_inputs.is_empty() {
-        let remedy = if input.kind == ColumnKind::Smiles {
-            format!("--output {} learns molecules from one of them", shell_word(&input.name))
-        } else {
-            "learns from one of them".to_owned()
-        };
-        text += &format!(
-            "left out as inputs: {} (--input COLUMN {remedy})\n",
-            list(&survey.further_inputs)
-        );
-    }
-    if let Some(line) = &survey.header_line {
-        text += &format!("{line}\n");
-    } else {
-        survey.columns.iter().for_each(|column| text += &alone_in_front(column));
-    }
-    if let Some(name) = &survey.names_splits {
-        text += &format!(
-            "{name}: its cells name the split of each row, which --split column={name} takes\n"
-        );
-    }
-    if !survey.header {
-        text += "the first line is read as a row: columns are named by their places (--header says that it has the names)\n";
-    }
-    survey.columns.iter().for_each(|column| text += &doubts(column));
-    let inchi = survey.columns.iter().find(|column| column.kind == ColumnKind::Inchi);
-    if let Some(Column { name, .. }) = inchi.filter(|_| output.kind != ColumnKind::Smiles) {
-        text += &format!(
-            "{name}: molecules are read as SMILES, which RDKit's Chem.MolToSmiles(Chem.MolFromInchi(text)) makes of InChI\n"
-        );
-    }
-    if survey.id.is_none() {
-        text += "no column has an id for every row: the numbers of the lines are ids\n";
-    }
-    if text.is_empty() { text } else { format!("\n{text}") }
-}
-
-/// What is said of a class that only the first row has, as where that is a line of the header: nothing where there is none.
-fn alone_in_front(column: &Column) -> String {
-    let Column { name, example, .. } = column;
-    let Some(line) = column.alone_in_front else { return String::new() };
-    let class = shortened(example, 40);
-    format!(
-        "{name}: the class {class:?} stands on line {line} alone, and each other class in several rows (if the line is a second \
-         one of names, remove it)\n"
-    )
-}
-
-/// What is not sure of a column: cells that are not what it holds, or only in part.
-fn doubts(column: &Column) -> String {
-    let Column { name, kind, filled, invalid, repaired, example, .. } = column;
-    let mut text = String::new();
-    if let Some((line, cell)) = &invalid.first {
-        let cell = shortened(cell, 40);
-        text += &format!(
-            "{name}: {kind} in {} of {filled} cells; the first other one is {cell:?} on line {line} (--as {name}=... \
-             says what the column holds)\n",
-            filled - invalid.count
-        );
-    }
-    if let Some((line, cell)) = &repaired.first {
-        let count = repaired.count;
-        let cell = shortened(cell, 40);
-        text += &format!(
-            "{name}: {count} SMILES have a name or an extension behind them, which is left out (first on line {line}: \
-             {cell:?})\n"
-        );
-    }
-    let example = shortened(example, 40);
-    if column.are_measures {
-        let cell = shortened(column.measure.as_ref().unwrap_or(&column.example), 40);
-        text += &format!(
-            "{name}: cells such as {cell:?} are measures and read as {kind}; numbers have one number in a cell\n"
-        );
-    }
-    if let Some(cell) = &column.unread_list {
-        let cell = shortened(cell, 40);
-        text += &format!(
-            "{name}: cells such as {cell:?} are lists in a notation that is not read, so that they are {kind}; lists are \
-             written [\"a\", \"b\"], and sets of labels a;b\n"
-        );
-    }
-    if let Some(separator) = column.odd_separator {
-        let sign = separator.to_string();
-        text += &format!(
-            "{name}: cells are divided into labels at {separator:?} (separator = {sign:?} beside the column in the configuration, \
-             where another sign is between labels; --as {name}=classes or {name}=texts divides no cell)\n"
-        );
-    }
-    if column.has_commas_in_names {
-        text += &format!(
-            "{name}: commas are read as parts of names (--as {name}=labels divides cells at them)\n"
-        );
-    }
-    if let (ColumnKind::Numbers(notation), Some(cell)) = (kind, &column.thousand) {
-        let [_, sign] = notation.names_of_signs();
-        let other = notation.other_sign();
-        let numbers = if notation.decimal == ',' {
-            ", since three digits stand behind each point and the other numbers are below 1,000"
-        } else {
-            ", though every number has one before three digits"
-        };
-        text += &format!(
-            "{name}: the {sign} in {cell:?} is read as that of thousands{numbers} (decimal = \"{other}\" beside the column in the \
-             configuration reads it as a decimal {sign})\n"
-        );
-    }
-    if let (ColumnKind::Numbers(notation), Some((line, cell))) = (kind, &column.unitless.first) {
-        let unit = &notation.unit;
-        let share =
-            if column.are_shares { ", most likely a share (100 times as many %)" } else { "" };
-        text += &format!(
-            "{name}: {} of {filled} cells lack the unit {unit:?} and are read as numbers of it; the first one, on line {line}, \
-             is {:?}{share}: write all in one unit\n",
-            column.unitless.count,
-            shortened(cell, 40),
-        );
-    }
-    if let Some((line, cell)) = &column.below.first {
-        text += &format!(
-            "{name}: {} cells are read as amounts below 0, the first one {:?} on line {line}; if brackets or a sign behind mean \
-             something else, remove these cells\n",
-            column.below.count,
-            shortened(cell, 40),
-        );
-    }
-    if let (ColumnKind::Numbers(notation), Some(mixed)) = (kind, &column.mixed) {
-        text += &format!("{name}: {}\n", points_and_commas(notation, mixed));
-    }
-    if let Some(cell) = &column.code {
-        text += &format!(
-            "{name}: cells such as {cell:?} are codes and no numbers, since all have as many digits and some begin with 0, and read \
-             as {kind} (--as {name}=numbers reads numbers)\n"
-        );
-    }
-    if let Some(cell) = &column.zero_in_front {
-        text += &format!(
-            "{name}: cells such as {cell:?} begin with 0 and are read as numbers, since not all have as many digits (--as \
-             {name}=classes reads codes)\n"
-        );
-    }
-    let are_labels = matches!(kind, ColumnKind::Labels(_));
-    let what = if are_labels { "labels" } else { "classes" };
-    for remark in remarks_on_spellings(what, &column.spellings) {
-        text += &format!("{name}: {remark}\n");
-    }
-    if let Some(parts) = &column.reordered {
-        text += &if matches!(kind, ColumnKind::Rankings(_)) {
-            format!(
-                "{name}: cells such as {example:?} are read as the rank of each item; where they are orders of items, the best \
-                 first, write > between ({})\n",
-                shortened(&parts.join(">"), 40)
-            )
-        } else {
-            format!(
-                "{name}: cells are the same parts in different orders, {example:?} and others; rankings are written {}\n",
-                rankings(parts)
-            )
-        };
-    }
-    text
-}
-
-/// What is read of numbers some of which have a point and others a comma.
-fn points_and_commas(notation: &NumberNotation, mixed: &PointsAndCommas) -> String {
-    let [sign, other] = notation.names_of_signs();
-    let cells = |Exceptions { count, first }: &Exceptions, sign: &str| {
-        let first = first.as_ref().map(|(line, cell)| {
-            format!(", the first one {:?} on line {line},", shortened(cell, 40))
-        });
-        format!("{count} cells with a {sign}{}", first.unwrap_or_default())
-    };
-    let usual = cells(&mixed.usual, sign);
-    let others = cells(&mixed.others, other);
-    if notation.mixed_decimals {
-        format!(
-            "{usual} and {others} are read as decimals, and neither sign groups thousands (mixed_decimals = true beside the column \
-             in the configuration)"
-        )
-    } else {
-        format!(
-            "{others} are read as thousands, beside {usual} which is before decimals; where both are, the ones are 1000 times too \
-             large, and mixed_decimals = true beside the column in the configuration reads them as decimals"
-        )
-    }
-}
-
-/// How a ranking is written whose parts are these: as an order of items, or also as the ranks of items.
-fn rankings(parts: &[String]) -> String {
-    let order = shortened(&parts.join(">"), 40);
-    let order = format!("as orders of items, the best first, with > between ({order})");
-    let mut ranks: Vec<usize> = parts.iter().filter_map(|part| part.parse().ok()).collect();
-    ranks.sort_unstable();
-    if ranks.len() == parts.len() && ranks.into_iter().eq(1..=parts.len()) {
-        let ranks = shortened(&parts.join(" "), 40);
-        format!("as the rank of each item, with spaces between ({ranks}), or {order}")
-    } else {
-        order
-    }
-}
-
-/// The first characters of a text.
-fn shortened(text: &str, most: usize) -> String {
-    match text.char_indices().nth(most) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
-    }
 }

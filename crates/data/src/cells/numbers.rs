@@ -1,0 +1,314 @@
+//! How numbers are written: signs, units, currencies, and groups of digits.
+
+use std::borrow::Cow;
+
+/// How the numbers of a column are written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NumberNotation {
+    /// The sign before decimals: `.` or `,`. The other one may group thousands, and so may apostrophes and spaces.
+    pub decimal: char,
+    /// The unit or currency before or behind each number; empty where there is none.
+    pub unit: String,
+    /// Whether the other sign is before decimals too, in some cells, so that neither of both groups thousands.
+    pub mixed_decimals: bool,
+}
+
+impl Default for NumberNotation {
+    fn default() -> Self {
+        Self { decimal: '.', unit: String::new(), mixed_decimals: false }
+    }
+}
+
+/// Signs of currencies, which stand before or behind numbers.
+pub const CURRENCIES: [char; 5] = ['€', '$', '£', '¥', '₹'];
+
+/// Codes of currencies, which stand before or behind numbers too.
+pub const CURRENCY_CODES: [&str; 16] = [
+    "EUR", "USD", "GBP", "CHF", "JPY", "CNY", "INR", "SEK", "NOK", "DKK", "PLN", "CAD", "AUD",
+    "US$", "R$", "Rs.",
+];
+
+/// The sign that groups thousands in Switzerland, whatever the sign before decimals.
+const SWISS_GROUP: &str = "'";
+
+/// Returns a unit, or a cell that may have one, with the micro sign in the place of the Greek letter mu, which some programs
+/// write for it.
+///
+/// ```
+/// use dsokr_data::cells::with_micro_sign;
+///
+/// assert_eq!(with_micro_sign("5.2 \u{3bc}M"), "5.2 \u{b5}M");
+/// ```
+pub fn with_micro_sign(text: &str) -> Cow<'_, str> {
+    // nearly all cells have none
+    if text.contains('\u{3bc}') { text.replace('\u{3bc}', "\u{b5}").into() } else { text.into() }
+}
+
+/// Spaces at which no line breaks, which group digits: of usual width, narrow, thin, and as wide as a digit.
+const NO_BREAK_SPACES: [char; 4] = ['\u{a0}', '\u{202f}', '\u{2009}', '\u{2007}'];
+
+impl NumberNotation {
+    /// Returns the number of a cell as Rust reads it; none of a cell that holds anything else.
+    ///
+    /// ```
+    /// use dsokr_data::cells::NumberNotation;
+    ///
+    /// let plain = NumberNotation::default();
+    /// assert_eq!(plain.normalised("1,234.5").as_deref(), Some("1234.5"));
+    /// assert_eq!(plain.normalised("1\u{a0}234").as_deref(), Some("1234"));
+    /// assert_eq!(plain.normalised("84,44"), None);
+    /// assert_eq!(plain.normalised("2,011E+03"), None);
+    /// assert_eq!(plain.normalised("(85.12)").as_deref(), Some("-85.12"));
+    /// let euros = NumberNotation { decimal: ',', unit: "€".into(), ..plain };
+    /// assert_eq!(euros.normalised("€1.234,50").as_deref(), Some("1234.50"));
+    /// ```
+    pub fn normalised(&self, cell: &str) -> Option<String> {
+        let cell = written(cell);
+        let (sign, number) = self.amount(&cell);
+        let signs = [self.decimal, self.other_sign()];
+        let has_other = self.mixed_decimals && number.contains(signs[1]);
+        let [decimal, group] = if has_other { [signs[1], signs[0]] } else { signs };
+        let whole_end = number.find([decimal, 'e', 'E']).unwrap_or(number.len());
+        let (whole, rest) = number.split_at(whole_end);
+        let whole = whole.replace('’', SWISS_GROUP).replace(NO_BREAK_SPACES, " ");
+        let whole = if whole.contains(SWISS_GROUP) {
+            ungrouped(&whole, SWISS_GROUP)?
+        } else if whole.contains(' ') {
+            ungrouped(&whole, " ")?
+        } else if whole.contains(group) && !self.mixed_decimals {
+            // one sign before an exponent is before decimals, as in `2,011E+03`
+            let has_exponent = rest.starts_with(['e', 'E']);
+            if has_exponent && whole.matches(group).count() == 1 {
+                return None;
+            }
+            ungrouped(&whole, group.encode_utf8(&mut [0; 4]))?
+        } else {
+            whole
+        };
+        let mut groups_of_decimals = rest.rsplit(NO_BREAK_SPACES).skip(1);
+        if !groups_of_decimals.all(|group| group.trim_start_matches(decimal).len() == 3) {
+            return None;
+        }
+        let rest = rest.replace(NO_BREAK_SPACES, "").replacen(decimal, ".", 1);
+        let number = format!("{sign}{whole}{rest}");
+        // a training computes in 32 bits
+        number.parse::<f32>().ok().filter(|value| value.is_finite())?;
+        Some(number)
+    }
+
+    /// Returns whether blanks in cells group thousands rather than divide numbers. With decimal commas they do; with decimal points a
+    /// cell must be a number without a blank, or have a group that begins with 0, as in `1 050`.
+    ///
+    /// ```
+    /// use dsokr_data::cells::NumberNotation;
+    ///
+    /// let plain = NumberNotation::default();
+    /// assert!(plain.blanks_group(["3 799", "950"]) && plain.blanks_group(["1 000 000", "2 500 000"]));
+    /// assert!(!plain.blanks_group(["640 480", "320 240"]));
+    /// ```
+    pub fn blanks_group<'c>(&self, cells: impl IntoIterator<Item = &'c str>) -> bool {
+        let begins_with_zero = |group: &str| {
+            group.starts_with('0') && group.as_bytes().get(1).is_some_and(u8::is_ascii_digit)
+        };
+        self.decimal == ','
+            || cells.into_iter().any(|cell| {
+                let mut groups = cell.split_ascii_whitespace().skip(1).peekable();
+                if groups.peek().is_some() {
+                    groups.any(begins_with_zero)
+                } else {
+                    self.normalised(cell).is_some()
+                }
+            })
+    }
+
+    /// Returns the sign of an amount below 0, as accounts write it, and the number that it stands for: before the currency
+    /// (`-$85.12`), behind decimals or groups (`85.12-`; `2-` is a charge or a grade), or as brackets (`($85.12)`). With a unit other
+    /// than a currency, neither a sign behind nor brackets say so. Other cells have no such sign, and are returned without the
+    /// unit.
+    pub(super) fn amount<'c>(&self, cell: &'c str) -> (&'static str, &'c str) {
+        let number = self.without_unit(cell);
+        let is_of_accounts = self.unit.is_empty() || self.has_currency();
+        let in_brackets = number.strip_prefix('(').and_then(|rest| rest.strip_suffix(')'));
+        let in_brackets = in_brackets.filter(|_| is_of_accounts);
+        let is_long = number.contains(['.', ',']);
+        let before_sign = number.strip_suffix('-').filter(|_| is_long && is_of_accounts);
+        let has_currency =
+            |rest: &&str| !self.unit.is_empty() && rest.starts_with(self.unit.as_str());
+        let behind_sign = number.strip_prefix('-').map(str::trim_start).filter(has_currency);
+        let amount = in_brackets.or(before_sign).or(behind_sign);
+        let amount = amount.map(|amount| self.without_unit(amount.trim()));
+        match amount {
+            Some(amount) if !amount.starts_with(['-', '+', '(']) => ("-", amount),
+            Some(_) | None => ("", number),
+        }
+    }
+
+    /// Returns whether the unit is a currency.
+    pub fn has_currency(&self) -> bool {
+        let unit = self.unit.as_str();
+        let is_sign = unit.strip_prefix(CURRENCIES) == Some("");
+        is_sign || CURRENCY_CODES.contains(&unit)
+    }
+
+    /// Returns whether a cell is read as a number below 0 without a minus sign before it, be it by brackets or by a sign behind.
+    ///
+    /// ```
+    /// use dsokr_data::cells::NumberNotation;
+    ///
+    /// let plain = NumberNotation::default();
+    /// assert!(plain.is_below_by_account("(85.12)") && plain.is_below_by_account("85.12-"));
+    /// assert!(!plain.is_below_by_account("-85.12") && !plain.is_below_by_account("85.12"));
+    /// ```
+    pub fn is_below_by_account(&self, cell: &str) -> bool {
+        let cell = written(cell);
+        let unit = with_micro_sign(&self.unit);
+        let number = cell.strip_prefix(&*unit).unwrap_or(&cell).trim_start();
+        let is_below = self.normalised(&cell).is_some_and(|number| number.starts_with('-'));
+        is_below && !number.starts_with('-')
+    }
+
+    /// Returns a cell, with its [micro sign](with_micro_sign), without the unit, which need not be there.
+    fn without_unit<'c>(&self, cell: &'c str) -> &'c str {
+        if self.unit.is_empty() {
+            return cell;
+        }
+        let unit = with_micro_sign(&self.unit);
+        let number =
+            cell.strip_suffix(&*unit).or_else(|| cell.strip_prefix(&*unit)).unwrap_or(cell);
+        number.trim()
+    }
+}
+
+/// Returns a cell with one sign each for minus and micro.
+pub(super) fn written(cell: &str) -> Cow<'_, str> {
+    let cell = with_micro_sign(cell.trim());
+    if cell.contains('\u{2212}') { cell.replace('\u{2212}', "-").into() } else { cell }
+}
+
+/// Returns the digits of a whole number whose thousands a sign groups; none where groups are not of three digits, or the first
+/// one begins with 0 and others follow.
+pub(super) fn ungrouped(whole: &str, group: &str) -> Option<String> {
+    let mut groups = whole.split(group);
+    let first = groups.next()?.trim_start_matches(['-', '+']);
+    let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    let leads = (1..=3).contains(&first.len()) && digits(first);
+    let is_grouped = !first.starts_with('0') || !whole.contains(group);
+    let all = leads && is_grouped && groups.all(|part| part.len() == 3 && digits(part));
+    all.then(|| whole.replace(group, ""))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_other_notations_are_read_or_refused() {
+        let plain = NumberNotation::default();
+        let comma = NumberNotation { decimal: ',', ..NumberNotation::default() };
+        let percent = NumberNotation { unit: "%".into(), ..NumberNotation::default() };
+        let mixed = NumberNotation { mixed_decimals: true, ..NumberNotation::default() };
+        let cases = [
+            (&plain, "12", Some("12")),
+            (&plain, "-1,234,567.5e-3", Some("-1234567.5e-3")),
+            (&plain, "2,011E+03", None),
+            (&comma, "2,011E+03", Some("2.011E+03")),
+            (&plain, "\u{2212}3.5", Some("-3.5")),
+            (&plain, "1,2", None),
+            (&plain, "0,665", None),
+            (&plain, "1 334.7", Some("1334.7")),
+            (&plain, "1 33", None),
+            (&plain, "3\u{a0}799", Some("3799")),
+            (&plain, "11\u{202f}397.5", Some("11397.5")),
+            (&plain, "10\u{a0}20", None),
+            (&plain, "0.123\u{202f}45", Some("0.12345")),
+            (&plain, "1.5\u{a0}2", None),
+            (&plain, "1e39", None),
+            (&comma, "0,665", Some("0.665")),
+            (&comma, "1 334,70", Some("1334.70")),
+            (&plain, "12,345,6", None),
+            (&plain, "1'234.5", Some("1234.5")),
+            (&comma, "12’345’678,9", Some("12345678.9")),
+            (&plain, "1'23", None),
+            (&plain, "inf", None),
+            (&plain, "64.9%", None),
+            (&plain, ">10", None),
+            (&comma, "84,44", Some("84.44")),
+            (&comma, "1.234", Some("1234")),
+            (&comma, "1.5", None),
+            (&comma, "1,5,5", None),
+            (&percent, "64.9%", Some("64.9")),
+            (&percent, "64.9 %", Some("64.9")),
+            (&percent, "64.9", Some("64.9")),
+            (&percent, "64.9 mg", None),
+            (&mixed, "1.667", Some("1.667")),
+            (&mixed, "-1,500", Some("-1.500")),
+            (&mixed, "1 334,70", Some("1334.70")),
+            (&mixed, "2", Some("2")),
+            (&mixed, "1,234.5", None),
+            (&mixed, "1.234,5", None),
+            (&mixed, "1,234,567", None),
+        ];
+        for (notation, cell, expected) in cases {
+            assert_eq!(notation.normalised(cell).as_deref(), expected, "{cell}");
+        }
+    }
+
+    #[test]
+    fn a_micro_sign_and_a_greek_letter_are_one() {
+        for unit in ["\u{b5}M", "\u{3bc}M"] {
+            let notation = NumberNotation { unit: unit.into(), ..NumberNotation::default() };
+            for cell in ["5.2 \u{b5}M", "5.2 \u{3bc}M", "5.2\u{3bc}M", "5.2"] {
+                assert_eq!(notation.normalised(cell).as_deref(), Some("5.2"), "{cell} {unit}");
+            }
+        }
+    }
+
+    #[test]
+    fn amounts_below_0_are_read_as_accounts_write_them() {
+        let dollars = NumberNotation { unit: "$".into(), ..NumberNotation::default() };
+        for cell in [
+            "-$1,085.12",
+            "- $1,085.12",
+            "\u{2212}$1,085.12",
+            "$-1,085.12",
+            "($1,085.12)",
+            "$(1,085.12)",
+            "$ (1,085.12)",
+            "(1,085.12)",
+            "(1,085.12 $)",
+            "1,085.12-",
+            "1,085.12 $-",
+            "$1,085.12-",
+        ] {
+            assert_eq!(dollars.normalised(cell).as_deref(), Some("-1085.12"), "{cell}");
+        }
+        let euros =
+            NumberNotation { decimal: ',', unit: "€".into(), ..NumberNotation::default() };
+        assert_eq!(euros.normalised("-€ 85,12").as_deref(), Some("-85.12"));
+        let plain = NumberNotation::default();
+        assert_eq!(plain.normalised("(7)").as_deref(), Some("-7"));
+        assert_eq!(plain.normalised("85.12-").as_deref(), Some("-85.12"));
+        // of other units, values that are said to be doubtful or not significant
+        let micro = NumberNotation { unit: "\u{b5}M".into(), ..NumberNotation::default() };
+        for other in ["(5.8) \u{b5}M", "(5.8 \u{b5}M)", "(5.8)", "5.8- \u{b5}M", "5.8-"] {
+            assert_eq!(micro.normalised(other), None, "{other}");
+        }
+        assert_eq!(micro.normalised("-5.8 \u{b5}M").as_deref(), Some("-5.8"));
+        let francs = NumberNotation { unit: "CHF".into(), ..NumberNotation::default() };
+        assert_eq!(francs.normalised("(CHF 7.50)").as_deref(), Some("-7.50"));
+        assert!(dollars.is_below_by_account("($7.50)") && !dollars.is_below_by_account("$-7.50"));
+        // charges and grades, values with their errors, and other texts
+        for other in
+            ["2-", "(-7)", "((7))", "()", "(a)", "1.23(4)", "12.3 (1.2)", "(7", "-85.12-", "-$7"]
+        {
+            assert_eq!(plain.normalised(other), None, "{other}");
+        }
+    }
+
+    /// As of a fingerprint with 167 bits.
+    #[test]
+    fn digits_beyond_32_bits_are_no_number() {
+        let bits = "01".repeat(83) + "1";
+        assert_eq!(NumberNotation::default().normalised(&bits), None);
+    }
+}

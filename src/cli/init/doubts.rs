@@ -1,0 +1,229 @@
+//! What is not sure of a column: cells that are not what it holds, or only in part.
+
+use dsokr_core::message::shorten_to;
+use dsokr_data::cells::{NumberNotation, remarks_on_spellings};
+
+use crate::studies::init::{Column, ColumnKind, Exceptions, PointsAndCommas};
+
+/// A doubt, without a line break behind it; none where there is nothing to say.
+type Doubt = fn(&Column) -> Option<String>;
+
+/// All doubts, in the order in which they are printed.
+const DOUBTS: [Doubt; 14] = [
+    others,
+    repaired,
+    measures,
+    unread_list,
+    odd_separator,
+    commas_in_names,
+    thousand,
+    unitless,
+    below,
+    mixed,
+    code,
+    zero_in_front,
+    spellings,
+    reordered,
+];
+
+/// What is not sure of a column, a line each; none where all is.
+pub(super) fn doubts(column: &Column) -> Option<String> {
+    lines(DOUBTS.iter().filter_map(|doubt| doubt(column)))
+}
+
+/// Texts with line breaks between; none of no text.
+pub(super) fn lines(texts: impl Iterator<Item = String>) -> Option<String> {
+    let texts: Vec<String> = texts.collect();
+    if texts.is_empty() { None } else { Some(texts.join("\n")) }
+}
+
+/// The cells that are not what the column holds.
+fn others(column: &Column) -> Option<String> {
+    let Column { name, kind, filled, invalid, .. } = column;
+    let (line, cell) = invalid.first.as_ref()?;
+    let cell = shorten_to(cell, 40);
+    Some(format!(
+        "{name}: {kind} in {} of {filled} cells; the first other one is {cell:?} on line {line} (--as {name}=... \
+         says what the column holds)",
+        filled - invalid.count
+    ))
+}
+
+fn repaired(column: &Column) -> Option<String> {
+    let Column { name, repaired, .. } = column;
+    let (line, cell) = repaired.first.as_ref()?;
+    let count = repaired.count;
+    let cell = shorten_to(cell, 40);
+    Some(format!(
+        "{name}: {count} SMILES have a name or an extension behind them, which is left out (first on line {line}: \
+         {cell:?})"
+    ))
+}
+
+fn measures(column: &Column) -> Option<String> {
+    let Column { name, kind, .. } = column;
+    if !column.are_measures {
+        return None;
+    }
+    let cell = shorten_to(column.measure.as_ref().unwrap_or(&column.example), 40);
+    Some(format!(
+        "{name}: cells such as {cell:?} are measures and read as {kind}; numbers have one number in a cell"
+    ))
+}
+
+fn unread_list(column: &Column) -> Option<String> {
+    let Column { name, kind, .. } = column;
+    let cell = shorten_to(column.unread_list.as_ref()?, 40);
+    Some(format!(
+        "{name}: cells such as {cell:?} are lists in a notation that is not read, so that they are {kind}; lists are \
+         written [\"a\", \"b\"], and sets of labels a;b"
+    ))
+}
+
+fn odd_separator(column: &Column) -> Option<String> {
+    let name = &column.name;
+    let separator = column.odd_separator?;
+    let sign = separator.to_string();
+    Some(format!(
+        "{name}: cells are divided into labels at {separator:?} (separator = {sign:?} beside the column in the configuration, \
+         where another sign is between labels; --as {name}=classes or {name}=texts divides no cell)"
+    ))
+}
+
+fn commas_in_names(column: &Column) -> Option<String> {
+    let name = &column.name;
+    let remark = || {
+        format!(
+            "{name}: commas are read as parts of names (--as {name}=labels divides cells at them)"
+        )
+    };
+    column.has_commas_in_names.then(remark)
+}
+
+fn thousand(column: &Column) -> Option<String> {
+    let name = &column.name;
+    let notation = column.kind.notation()?;
+    let cell = column.thousand.as_ref()?;
+    let [_, sign] = notation.names_of_signs();
+    let other = notation.other_sign();
+    let numbers = if notation.decimal == ',' {
+        ", since three digits stand behind each point and the other numbers are below 1,000"
+    } else {
+        ", though every number has one before three digits"
+    };
+    Some(format!(
+        "{name}: the {sign} in {cell:?} is read as that of thousands{numbers} (decimal = \"{other}\" beside the column in the \
+         configuration reads it as a decimal {sign})"
+    ))
+}
+
+fn unitless(column: &Column) -> Option<String> {
+    let Column { name, filled, unitless, .. } = column;
+    let unit = &column.kind.notation()?.unit;
+    let (line, cell) = unitless.first.as_ref()?;
+    let share = if column.are_shares { ", most likely a share (100 times as many %)" } else { "" };
+    Some(format!(
+        "{name}: {} of {filled} cells lack the unit {unit:?} and are read as numbers of it; the first one, on line {line}, \
+         is {:?}{share}: write all in one unit",
+        unitless.count,
+        shorten_to(cell, 40),
+    ))
+}
+
+fn below(column: &Column) -> Option<String> {
+    let Column { name, below, .. } = column;
+    let (line, cell) = below.first.as_ref()?;
+    Some(format!(
+        "{name}: {} cells are read as amounts below 0, the first one {:?} on line {line}; if brackets or a sign behind mean \
+         something else, remove these cells",
+        below.count,
+        shorten_to(cell, 40),
+    ))
+}
+
+fn mixed(column: &Column) -> Option<String> {
+    let notation = column.kind.notation()?;
+    let mixed = column.mixed.as_ref()?;
+    Some(format!("{}: {}", column.name, points_and_commas(notation, mixed)))
+}
+
+fn code(column: &Column) -> Option<String> {
+    let Column { name, kind, .. } = column;
+    let cell = column.code.as_ref()?;
+    Some(format!(
+        "{name}: cells such as {cell:?} are codes and no numbers, since all have as many digits and some begin with 0, and read \
+         as {kind} (--as {name}=numbers reads numbers)"
+    ))
+}
+
+fn zero_in_front(column: &Column) -> Option<String> {
+    let name = &column.name;
+    let cell = column.zero_in_front.as_ref()?;
+    Some(format!(
+        "{name}: cells such as {cell:?} begin with 0 and are read as numbers, since not all have as many digits (--as \
+         {name}=classes reads codes)"
+    ))
+}
+
+fn spellings(column: &Column) -> Option<String> {
+    let are_labels = matches!(column.kind, ColumnKind::Labels(_));
+    let what = if are_labels { "labels" } else { "classes" };
+    let remarks = remarks_on_spellings(what, &column.spellings).into_iter();
+    lines(remarks.map(|remark| format!("{}: {remark}", column.name)))
+}
+
+fn reordered(column: &Column) -> Option<String> {
+    let Column { name, kind, .. } = column;
+    let parts = column.reordered.as_ref()?;
+    let example = shorten_to(&column.example, 40);
+    Some(if matches!(kind, ColumnKind::Rankings(_)) {
+        format!(
+            "{name}: cells such as {example:?} are read as the rank of each item; where they are orders of items, the best \
+             first, write > between ({})",
+            shorten_to(&parts.join(">"), 40)
+        )
+    } else {
+        format!(
+            "{name}: cells are the same parts in different orders, {example:?} and others; rankings are written {}",
+            rankings(parts)
+        )
+    })
+}
+
+/// What is read of numbers some of which have a point and others a comma.
+fn points_and_commas(notation: &NumberNotation, mixed: &PointsAndCommas) -> String {
+    let [sign, other] = notation.names_of_signs();
+    let cells = |Exceptions { count, first }: &Exceptions, sign: &str| {
+        let first = first.as_ref().map(|(line, cell)| {
+            format!(", the first one {:?} on line {line},", shorten_to(cell, 40))
+        });
+        format!("{count} cells with a {sign}{}", first.unwrap_or_default())
+    };
+    let usual = cells(&mixed.usual, sign);
+    let others = cells(&mixed.others, other);
+    if notation.mixed_decimals {
+        format!(
+            "{usual} and {others} are read as decimals, and neither sign groups thousands (mixed_decimals = true beside the column \
+             in the configuration)"
+        )
+    } else {
+        format!(
+            "{others} are read as thousands, beside {usual} which is before decimals; where both are, the ones are 1000 times too \
+             large, and mixed_decimals = true beside the column in the configuration reads them as decimals"
+        )
+    }
+}
+
+/// How a ranking is written whose parts are these: as an order of items, or also as the ranks of items.
+fn rankings(parts: &[String]) -> String {
+    let order = shorten_to(&parts.join(">"), 40);
+    let order = format!("as orders of items, the best first, with > between ({order})");
+    let mut ranks: Vec<usize> = parts.iter().filter_map(|part| part.parse().ok()).collect();
+    ranks.sort_unstable();
+    if ranks.len() == parts.len() && ranks.into_iter().eq(1..=parts.len()) {
+        let ranks = shorten_to(&parts.join(" "), 40);
+        format!("as the rank of each item, with spaces between ({ranks}), or {order}")
+    } else {
+        order
+    }
+}

@@ -1,0 +1,230 @@
+//! Remarks on the rows and columns of a table.
+
+use dsokr_core::message::{list, shell_word, shorten_to};
+
+use super::doubts::{doubts, lines};
+use crate::studies::init::{Column, ColumnKind, Survey};
+
+/// A remark, without a line break behind it; none where there is nothing to say.
+type Remark = fn(&Survey) -> Option<String>;
+
+/// All remarks, in the order in which they are printed.
+const REMARKS: [Remark; 22] = [
+    comments,
+    malformed,
+    unusable,
+    empty_inputs,
+    repeated_inputs,
+    repeated_outputs,
+    nested,
+    repeated_names,
+    nameless,
+    copies,
+    further_classes,
+    further_numbers,
+    further_learned,
+    further_texts,
+    further_inputs,
+    header_line,
+    alone_in_front,
+    names_splits,
+    no_header,
+    doubts_of_columns,
+    inchi,
+    line_numbers,
+];
+
+/// The remarks on a table, a line each, below a blank line; empty where there are none.
+pub(super) fn remarks(survey: &Survey) -> String {
+    let remarks = lines(REMARKS.iter().filter_map(|remark| remark(survey)));
+    remarks.map(|remarks| format!("\n{remarks}\n")).unwrap_or_default()
+}
+
+/// A remark on so many rows or lines; none of 0.
+fn counted(count: usize, what: &str) -> Option<String> {
+    (count > 0).then(|| format!("{count} {what}"))
+}
+
+fn comments(survey: &Survey) -> Option<String> {
+    let what = "lines before the columns begin with # and are left out as comments";
+    counted(survey.comments, what)
+}
+
+fn malformed(survey: &Survey) -> Option<String> {
+    let (line, message) = survey.malformed.first.as_ref()?;
+    let what =
+        format!("lines cannot be read and are skipped, the first one, line {line}: {message}");
+    counted(survey.malformed.count, &what)
+}
+
+fn unusable(survey: &Survey) -> Option<String> {
+    let output = &survey.output;
+    let what = if survey.unusable == output.unusable() {
+        format!("rows are skipped: their output is empty or not {}", output.kind.one())
+    } else {
+        "rows are skipped: an input or output is empty or not what its column holds".to_owned()
+    };
+    counted(survey.unusable, &what)
+}
+
+fn empty_inputs(survey: &Survey) -> Option<String> {
+    counted(survey.input.empty, "rows have an empty text")
+}
+
+fn repeated_inputs(survey: &Survey) -> Option<String> {
+    let input = &survey.input;
+    counted(input.filled - input.distinct, "rows repeat the text of an earlier row")
+}
+
+fn repeated_outputs(survey: &Survey) -> Option<String> {
+    let output = &survey.output;
+    if output.kind != ColumnKind::Smiles {
+        return None;
+    }
+    let repeated = survey.pairs().saturating_sub(output.distinct);
+    counted(repeated, "rows repeat the output of an earlier row: equal candidates tie")
+}
+
+fn nested(survey: &Survey) -> Option<String> {
+    if survey.nested.is_empty() {
+        return None;
+    }
+    let names = survey.nested.join(", ");
+    Some(format!(
+        "left out, since their values are objects, or lists that are not of texts alone or numbers \
+         alone: {names}"
+    ))
+}
+
+fn repeated_names(survey: &Survey) -> Option<String> {
+    if survey.repeated.is_empty() {
+        return None;
+    }
+    let names = survey.repeated.join(", ");
+    Some(format!("left out, since several columns have the same name: {names}"))
+}
+
+fn nameless(survey: &Survey) -> Option<String> {
+    survey.nameless.as_ref().map(|nameless| nameless.to_string())
+}
+
+fn copies(survey: &Survey) -> Option<String> {
+    let input = &survey.input.name;
+    lines(survey.copies.iter().map(|name| {
+        format!(
+            "{name}: its molecules are those of {input}, so that it is no output; --output {name} learns it all the same"
+        )
+    }))
+}
+
+fn further_classes(survey: &Survey) -> Option<String> {
+    counted(
+        survey.further_classes,
+        "further columns of classes are left out: join them to one column of labels, or --as COLUMN=numbers for each",
+    )
+}
+
+fn further_numbers(survey: &Survey) -> Option<String> {
+    counted(
+        survey.further_numbers,
+        "further columns of numbers are left out: --output for each column learns several together, where they have \
+         decimal points and no units",
+    )
+}
+
+fn further_learned(survey: &Survey) -> Option<String> {
+    if survey.further_learned.is_empty() {
+        return None;
+    }
+    let Survey { input, output, .. } = survey;
+    let are_molecules = output.kind == ColumnKind::Smiles;
+    let reason = if are_molecules { ", since molecules are the output" } else { "" };
+    let from = if are_molecules && input.kind != ColumnKind::Smiles {
+        format!(", also from molecules by --input {}", output.name)
+    } else {
+        String::new()
+    };
+    let names = list(&survey.further_learned);
+    Some(format!("left out{reason}: {names} (--output COLUMN learns one of them{from})"))
+}
+
+fn further_texts(survey: &Survey) -> Option<String> {
+    let what = format!(
+        "further columns of texts are left out: join them to one column with {}, where each says something of the output, \
+         or --input COLUMN",
+        survey.input.name
+    );
+    counted(survey.further_texts, &what)
+}
+
+fn further_inputs(survey: &Survey) -> Option<String> {
+    if survey.further_inputs.is_empty() {
+        return None;
+    }
+    let remedy = if survey.input.kind == ColumnKind::Smiles {
+        format!("--output {} learns molecules from one of them", shell_word(&survey.input.name))
+    } else {
+        "learns from one of them".to_owned()
+    };
+    let names = list(&survey.further_inputs);
+    Some(format!("left out as inputs: {names} (--input COLUMN {remedy})"))
+}
+
+fn header_line(survey: &Survey) -> Option<String> {
+    survey.header_line.as_ref().map(|line| line.to_string())
+}
+
+/// The classes that only the first row has, as where that is a line of the header.
+fn alone_in_front(survey: &Survey) -> Option<String> {
+    if survey.header_line.is_some() {
+        return None;
+    }
+    lines(survey.columns.iter().filter_map(class_alone_in_front))
+}
+
+fn class_alone_in_front(column: &Column) -> Option<String> {
+    let line = column.alone_in_front?;
+    let name = &column.name;
+    let class = shorten_to(&column.example, 40);
+    Some(format!(
+        "{name}: the class {class:?} stands on line {line} alone, and each other class in several rows (if the line is a second \
+         one of names, remove it)"
+    ))
+}
+
+fn names_splits(survey: &Survey) -> Option<String> {
+    let name = survey.names_splits.as_ref()?;
+    Some(format!("{name}: its cells name the split of each row, which --split column={name} takes"))
+}
+
+fn no_header(survey: &Survey) -> Option<String> {
+    if survey.header {
+        return None;
+    }
+    let remark = "the first line is read as a row: columns are named by their places (--header says that it has the names)";
+    Some(remark.to_owned())
+}
+
+fn doubts_of_columns(survey: &Survey) -> Option<String> {
+    lines(survey.columns.iter().filter_map(doubts))
+}
+
+/// The column of InChI, where no output is read as molecules.
+fn inchi(survey: &Survey) -> Option<String> {
+    if survey.output.kind == ColumnKind::Smiles {
+        return None;
+    }
+    let column = survey.columns.iter().find(|column| column.kind == ColumnKind::Inchi)?;
+    let name = &column.name;
+    Some(format!(
+        "{name}: molecules are read as SMILES, which RDKit's Chem.MolToSmiles(Chem.MolFromInchi(text)) makes of InChI"
+    ))
+}
+
+/// The numbers of lines, where no column has ids.
+fn line_numbers(survey: &Survey) -> Option<String> {
+    if survey.id.is_some() {
+        return None;
+    }
+    Some("no column has an id for every row: the numbers of the lines are ids".to_owned())
+}
