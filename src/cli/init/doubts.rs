@@ -9,12 +9,13 @@ use crate::studies::init::{Column, ColumnKind, Exceptions, PointsAndCommas};
 type Doubt = fn(&Column) -> Option<String>;
 
 /// All doubts, in the order in which they are printed.
-const DOUBTS: [Doubt; 13] = [
+const DOUBTS: [Doubt; 14] = [
     others,
     repaired,
     measures,
     unread_list,
     odd_separator,
+    commas_in_names,
     thousand,
     unitless,
     below,
@@ -87,6 +88,16 @@ fn odd_separator(column: &Column) -> Option<String> {
         "{name}: cells are divided into labels at {separator:?} (separator = {sign:?} beside the column in the configuration, \
          where another sign is between labels; --as {name}=classes or {name}=texts divides no cell)"
     ))
+}
+
+fn commas_in_names(column: &Column) -> Option<String> {
+    let name = &column.name;
+    let remark = || {
+        format!(
+            "{name}: commas are read as parts of names (--as {name}=labels divides cells at them)"
+        )
+    };
+    column.has_commas_in_names.then(remark)
 }
 
 fn thousand(column: &Column) -> Option<String> {

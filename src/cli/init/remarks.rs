@@ -1,6 +1,6 @@
 //! Remarks on the rows and columns of a table.
 
-use dsokr_core::message::{list, shorten_to};
+use dsokr_core::message::{list, shell_word, shorten_to};
 
 use super::doubts::{doubts, lines};
 use crate::studies::init::{Column, ColumnKind, Survey};
@@ -9,7 +9,7 @@ use crate::studies::init::{Column, ColumnKind, Survey};
 type Remark = fn(&Survey) -> Option<String>;
 
 /// All remarks, in the order in which they are printed.
-const REMARKS: [Remark; 21] = [
+const REMARKS: [Remark; 22] = [
     comments,
     malformed,
     unusable,
@@ -24,6 +24,7 @@ const REMARKS: [Remark; 21] = [
     further_numbers,
     further_learned,
     further_texts,
+    further_inputs,
     header_line,
     alone_in_front,
     names_splits,
@@ -154,6 +155,19 @@ fn further_texts(survey: &Survey) -> Option<String> {
         survey.input.name
     );
     counted(survey.further_texts, &what)
+}
+
+fn further_inputs(survey: &Survey) -> Option<String> {
+    if survey.further_inputs.is_empty() {
+        return None;
+    }
+    let remedy = if survey.input.kind == ColumnKind::Smiles {
+        format!("--output {} learns molecules from one of them", shell_word(&survey.input.name))
+    } else {
+        "learns from one of them".to_owned()
+    };
+    let names = list(&survey.further_inputs);
+    Some(format!("left out as inputs: {names} (--input COLUMN {remedy})"))
 }
 
 fn header_line(survey: &Survey) -> Option<String> {

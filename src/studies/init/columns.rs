@@ -9,11 +9,15 @@ use dsokr_data::table::Table;
 use rayon::prelude::*;
 
 use super::guess::codes::{first_code, first_number_with_zero};
-use super::guess::labels::{are_measures, odd_separator, reordered, unread_list};
-use super::guess::numbers::{are_times, first_measure, first_thousand, mixed_signs};
+use super::guess::labels::{
+    are_measures, have_commas_in_names, odd_separator, reordered, unread_list,
+};
+use super::guess::numbers::{
+    are_times, first_measure, first_thousand, first_with_decimal_commas, mixed_signs,
+};
 use super::guess::{
     are_unspaced, case_means_something, guessed, guessed_of_lists, guessed_of_number_lists,
-    is_class, is_formula, most, share_no_words, stated,
+    is_class, is_formula, most, share_no_words, stated, without_extension,
 };
 use super::kind::{ColumnKind, KindName, Reading};
 use crate::error::Error;
@@ -82,13 +86,14 @@ pub struct Column {
     pub short_example: Option<String>,
     /// Mean number of characters of cells that are not empty.
     pub length: f64,
-    /// Whether most cells have no white space.
+    /// Whether most cells have no white space, but for extensions of CXSMILES behind reactions.
     pub are_single_words: bool,
     /// Whether most letters are of a script that has no spaces between words, as Chinese and Thai, and the words have none.
     pub are_unspaced: bool,
     /// Whether more than half of different texts have no word in common with another one, so that nothing is learned from words.
     pub share_no_words: bool,
-    /// Whether cells are single words in which the case of letters means something, as in compositions (`Co`, `CO`) and reactions.
+    /// Whether cells that may be read as texts are single words in which the case of letters means something, as in compositions
+    /// (`Co`, `CO`) and reactions.
     pub case_means_something: bool,
     /// Standard deviation of the numbers; 0 of other columns.
     pub deviation: f64,
@@ -112,6 +117,8 @@ pub struct Column {
     pub unread_list: Option<String>,
     /// The separator of labels, where they may be divided at another sign, or not at all.
     pub odd_separator: Option<char>,
+    /// Whether commas are read as parts of the names of classes, which they could divide into labels.
+    pub has_commas_in_names: bool,
     /// The first cell whose point or comma is taken for one of thousands, in a column of numbers where each could be a decimal one.
     pub thousand: Option<String>,
     /// The first cell with a 0 before it, in a column of codes, which are therefore no numbers.
@@ -127,12 +134,14 @@ pub struct Column {
     /// The cells with points and the cells with commas, in a column of numbers with both, where both are before decimals, or the ones
     /// may be wrongly read as thousands.
     pub mixed: Option<PointsAndCommas>,
+    /// The first cell, where cells that are read as texts are several numbers each with decimal commas.
+    pub(super) decimal_commas: Option<String>,
     /// Whether cells are points in time, as numbers or in a notation that looks like labels.
     pub(super) are_times: bool,
     /// Whether most cells have a digit.
     pub(super) have_digits: bool,
-    /// Whether most cells have digits, and neither letters nor decimals.
-    pub(super) have_digits_alone: bool,
+    /// Whether most cells are whole numbers by threes, with white space between, as of two atoms and the bond between them.
+    pub(super) are_bonds: bool,
     /// The rows whose cells are empty, and those whose cells are not what the column holds.
     pub(super) bad_rows: Vec<usize>,
 }
@@ -262,8 +271,14 @@ impl Column {
         };
         let has_digit = |cell: &str| cell.contains(|c: char| c.is_ascii_digit());
         let are_unspaced = are_unspaced(&texts);
-        let are_single_words = most(&texts, |cell| !cell.contains(char::is_whitespace));
+        let plain: Vec<&str> = texts.iter().copied().map(without_extension).collect();
+        let are_single_words = most(&plain, |cell| !cell.contains(char::is_whitespace));
         let have_words = matches!(kind, ColumnKind::Texts | ColumnKind::Ids) && !are_unspaced;
+        // the bars around extensions look like those between labels
+        let are_divided = matches!(kind, ColumnKind::Labels(_)) && plain != texts;
+        let may_be_words = have_words || are_classes || are_divided;
+        let may_be_vectors = is_guessed && are_texts;
+        let decimal_commas = if may_be_vectors { first_with_decimal_commas(&texts) } else { None };
         let code = if is_guessed { first_code((position, name), &kind, &texts) } else { None };
         let zero_in_front = if is_guessed { first_number_with_zero(&kind, &texts) } else { None };
         Ok(Self {
@@ -274,7 +289,7 @@ impl Column {
             positive: positive_of(&kind, &texts),
             are_unspaced,
             share_no_words: have_words && !are_single_words && share_no_words(&texts),
-            case_means_something: have_words && are_single_words && case_means_something(&texts),
+            case_means_something: may_be_words && are_single_words && case_means_something(&plain),
             are_single_words,
             empty: empty.len(),
             are_formulas: are_texts && most(&texts, is_formula),
@@ -285,6 +300,7 @@ impl Column {
             alone_in_front: is_alone_in_front.then(|| table.line(0)),
             unread_list: may_be_lists.then(|| unread_list(&texts)).flatten().map(str::to_owned),
             odd_separator: odd_separator(&kind, !is_guessed, &texts),
+            has_commas_in_names: is_guessed && have_commas_in_names(&kind, name, &texts),
             code: code.map(str::to_owned),
             zero_in_front: zero_in_front.map(str::to_owned),
             thousand: first_thousand(&kind, &texts).filter(|_| mixed.is_none()).map(str::to_owned),
@@ -292,11 +308,10 @@ impl Column {
             below,
             unitless,
             are_shares,
+            decimal_commas: decimal_commas.map(str::to_owned),
             are_times: are_times(&kind, name, &texts),
             have_digits: most(&texts, has_digit),
-            have_digits_alone: most(&texts, |cell| {
-                has_digit(cell) && !cell.contains(|c: char| c.is_alphabetic() || c == '.')
-            }),
+            are_bonds: most(&texts, is_bonds),
             bad_rows,
             invalid,
             repaired,
@@ -356,6 +371,13 @@ fn exceptions(table: &Table, filled: &[(usize, &str)], holds: impl Fn(&str) -> b
         found.add(table.line(row), cell);
     }
     found
+}
+
+/// Whether a cell is whole numbers by threes, with white space between.
+fn is_bonds(cell: &str) -> bool {
+    let is_whole = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
+    let count = cell.split_whitespace().count();
+    count > 0 && count.is_multiple_of(3) && cell.split_whitespace().all(is_whole)
 }
 
 /// The number of a cell that lacks the unit of the others; none of 0, which is the same in every unit.

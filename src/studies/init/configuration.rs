@@ -214,7 +214,9 @@ impl Survey {
         // words that are all different are found to be ids
         let has_words = matches!(self.input.kind, ColumnKind::Texts | ColumnKind::Ids);
         let Column { are_single_words, are_unspaced, share_no_words, .. } = self.input;
-        if has_words && (are_single_words || are_unspaced || share_no_words) {
+        let has_no_words = has_words && (are_single_words || are_unspaced || share_no_words);
+        // compositions and reactions that recur are found to be classes
+        if has_no_words || self.input.case_means_something {
             compare_characters(document);
         }
         if self.input.case_means_something {

@@ -8,7 +8,7 @@ use dsokr_data::cells;
 use dsokr_data::table::{OnBadRow, Table, TableOptions};
 use dsokr_molecule::Molecule;
 
-use super::guess::names::{CLASS_NAMES, is_id, is_name_of_any_texts};
+use super::guess::names::{CLASS_NAMES, is_name_of_any_texts, names_ids, names_numbers};
 use super::guess::{ROWS_OF_A_CLASS, guessed, most};
 use super::kind::{ColumnKind, Reading};
 use crate::error::Error;
@@ -35,16 +35,21 @@ pub(super) fn is_missing(path: &Path, first: &[String]) -> Result<bool, Error> {
     recurs_below(path)
 }
 
-/// Whether a text is a usual name of a column.
+/// Whether a text is a usual name of a column. Classes such as `valid` and `acid` end as names of ids do.
 fn is_usual_name(text: &str) -> bool {
-    is_id(text) || is_name_of_any_texts(text) || CLASS_NAMES.contains(&text.to_lowercase().as_str())
+    let is_of_class = CLASS_NAMES.contains(&text.to_lowercase().as_str());
+    names_ids(text) || names_numbers(text) || is_name_of_any_texts(text) || is_of_class
 }
 
 /// The share of cells below a cell of the first line in which it must recur, as a divisor.
 const RECURRING: usize = 20;
 
+/// The fewest words that a cell of the first line has which blanks tell from the name of a column.
+const WORDS_OF_A_CELL: usize = 3;
+
 /// Whether a cell of the first line is in several cells below it, in rows that do not have all of the first line again, and no cell
-/// is unlike those below it: in what their column holds, or in blanks, digits, capitals and small letters.
+/// is unlike those below it: in what their column holds, or in blanks, digits, capitals and small letters. Each other cell must
+/// have what names of columns have not, since the name of a class often stands above it, as in `domain,dga`.
 fn recurs_below(path: &Path) -> Result<bool, Error> {
     let (names, table) = without_names(path)?;
     let columns: Vec<&[String]> =
@@ -63,11 +68,29 @@ fn recurs_below(path: &Path) -> Result<bool, Error> {
             return Ok(false);
         }
         let count = cells.iter().filter(|&&cell| cell == first).count();
+        let is_frequent = count > 1 && RECURRING * count >= cells.len();
+        if !is_frequent && !is_no_name(first, &cells) {
+            return Ok(false);
+        }
         // `x` and `y` are names above letters too
         let is_word = first.chars().filter(|c| c.is_alphabetic()).count() > 1;
-        recurs |= is_word && count > 1 && RECURRING * count >= cells.len();
+        recurs |= is_word && is_frequent;
     }
     Ok(recurs)
+}
+
+/// Whether a text has what most of the cells have, and names of columns have not: digits, a sign such as the point of a domain, or
+/// several words, half as many as these.
+fn is_no_name(text: &str, cells: &[&str]) -> bool {
+    let is_sign = |c: &char| !c.is_alphanumeric() && !c.is_whitespace() && *c != '_';
+    let is_shared = |sign: char| most(cells, |cell| cell.contains(sign));
+    let have_digits = |text: &str| text.contains(|c: char| c.is_ascii_digit());
+    let words = |text: &str| text.split_whitespace().count();
+    let are_longer = || most(cells, |cell| words(cell) > 2 * words(text));
+    let has_words = words(text) >= WORDS_OF_A_CELL && !are_longer();
+    has_words
+        || (have_digits(text) && most(cells, have_digits))
+        || text.chars().filter(is_sign).any(is_shared)
 }
 
 /// Whether a text has blanks, digits, capitals or small letters that most cells have not, or has none where most have some.

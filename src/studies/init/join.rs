@@ -9,7 +9,7 @@ use serde_json::{Number, Value};
 
 use super::columns::Lists;
 use super::guess::labels::parts_of_list;
-use super::guess::names::{names_ids, names_rows};
+use super::guess::names::{is_unnamed, names_ids, names_rows};
 use super::guess::numbers::{are_row_numbers, are_shuffled_row_numbers};
 use super::refuse_present;
 use crate::error::{Error, ensure};
@@ -189,6 +189,20 @@ struct Witness<'t> {
     cells: [&'t [String]; 2],
 }
 
+/// Whether cells count the rows of their table.
+fn are_counted(cells: &[String]) -> bool {
+    are_shuffled_row_numbers(&cells.iter().map(String::as_str).collect::<Vec<_>>())
+}
+
+/// Whether two columns may number the rows of their tables, each for itself: by their names, or since one counts its rows and they
+/// are not of the same name of ids, as `post_id` is. `cells` are those of the two columns.
+fn may_number_rows(columns: &[String; 2], cells: [&[String]; 2]) -> bool {
+    let is_name_of_rows = |name: &String| names_rows(name) || is_unnamed(name);
+    let is_named = columns.iter().any(is_name_of_rows);
+    let are_ids = columns[0] == columns[1] && names_ids(&columns[0]);
+    is_named || (!are_ids && cells.into_iter().any(are_counted))
+}
+
 /// The columns of ids that two tables have, at least half of whose ids in the first are in the other. Columns that only count the
 /// rows of a table are none of them.
 fn witnesses<'t>(
@@ -196,9 +210,6 @@ fn witnesses<'t>(
     theirs: &[(&'t str, &'t [String])],
     least: f64,
 ) -> Vec<Witness<'t>> {
-    let are_counted = |cells: &[String]| {
-        are_shuffled_row_numbers(&cells.iter().map(String::as_str).collect::<Vec<_>>())
-    };
     let mut witnesses = Vec::new();
     for &(name, of_first) in mine {
         let Some(&(_, of_other)) = theirs.iter().find(|&&(other, _)| other == name) else {
@@ -249,8 +260,8 @@ fn contradiction<'t>(key: &Key, ids: &[String], witnesses: &[Witness<'t>]) -> Op
 }
 
 /// The columns that join two tables: of the same name, if such join at least half of the rows and do not only count the
-/// rows of the first, else those that join most. Columns are none that join rows with different ids in another column of both
-/// tables, as the numbers of the rows of each.
+/// rows of the first, else those that join most. Columns that may number the rows of each table are none where they join rows with
+/// different ids in another column of both.
 fn key<'t>(first: &Whole, other: &'t Whole) -> Result<Key<'t>, Error> {
     let least = SHARED * first.table.len() as f64;
     let mine = first.columns()?;
@@ -270,8 +281,8 @@ fn key<'t>(first: &Whole, other: &'t Whole) -> Result<Key<'t>, Error> {
         (is_id, shared, is_same)
     };
     let mut best: Option<Key> = None;
-    for &(name, cells) in &theirs {
-        let Ok(places) = places(cells) else { continue };
+    for &(name, of_other) in &theirs {
+        let Ok(places) = places(of_other) else { continue };
         for &(mine, cells) in &mine {
             let shared = cells.iter().filter(|cell| places.contains_key(cell.as_str())).count();
             let columns = [mine.to_owned(), name.to_owned()];
@@ -282,7 +293,12 @@ fn key<'t>(first: &Whole, other: &'t Whole) -> Result<Key<'t>, Error> {
                 continue;
             }
             let key = Key { columns, places: places.clone(), shared };
-            match contradiction(&key, cells, &witnesses) {
+            let different = if may_number_rows(&key.columns, [cells, of_other]) {
+                contradiction(&key, cells, &witnesses)
+            } else {
+                None
+            };
+            match different {
                 Some(different) => {
                     contradicted.get_or_insert_with(|| (mine.to_owned(), different));
                 }
@@ -306,6 +322,9 @@ fn key<'t>(first: &Whole, other: &'t Whole) -> Result<Key<'t>, Error> {
         && let Some((column, different)) = contradicted
     {
         let found = format!("{column:?}, whose rows have different ids in {different:?}");
+        let allowed = format!(
+            "{allowed}; rename one of the two columns {different:?} if they are different things"
+        );
         return Err(Error::value("ids that join the tables", found, allowed));
     }
     ensure(shared as f64 >= least, "ids that join the tables", format!("{shared} rows"), &allowed)?;

@@ -33,7 +33,7 @@ pub(crate) use guess::{CLASSES, ROWS_OF_A_CLASS};
 pub use header::{HeaderContent, HeaderLine};
 pub use join::{Joined, join};
 pub use kind::{ColumnKind, KindName, StatedKind};
-use roles::{Roles, are_learned_beside_others, are_numbers, is_aside, varies};
+use roles::{Roles, are_learned_beside_others, are_numbers, are_vectors, is_aside, varies};
 pub use spectra::SpectraSurvey;
 
 /// The fewest rows, and pairs, from which a configuration is made.
@@ -95,6 +95,8 @@ pub struct Survey {
     pub further_learned: Vec<String>,
     /// Number of further columns of texts, of which one is the input that nobody has chosen.
     pub further_texts: usize,
+    /// The columns of texts and vectors that are no inputs beside molecules or vectors, where nobody has chosen columns.
+    pub further_inputs: Vec<String>,
     /// The columns whose molecules are those of the input, and which are therefore no outputs that nobody has chosen.
     pub copies: Vec<String>,
     /// The line below the names of the columns that is no row either, but read as one.
@@ -249,6 +251,16 @@ impl Survey {
         } else {
             0
         };
+        let is_input = |column: &Column| are_texts(column) || are_vectors(column);
+        let is_found = choices.input.is_none() && choices.outputs.is_empty();
+        let further_inputs = if is_found
+            && (input.kind == ColumnKind::Smiles || are_vectors(&input))
+        {
+            let left_out = learned.iter().filter(&is_left_out).filter(|column| is_input(column));
+            left_out.map(|column| column.name.clone()).collect()
+        } else {
+            Vec::new()
+        };
         let table = file;
         let rows = rows + malformed.count;
         let repeated = repeated.into_iter().cloned().collect();
@@ -267,6 +279,7 @@ impl Survey {
             further_numbers,
             further_learned,
             further_texts,
+            further_inputs,
             copies,
             header_line,
             names_splits,

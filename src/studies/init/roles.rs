@@ -7,7 +7,9 @@ use dsokr_data::table::Table;
 
 use super::columns::Column;
 use super::copies::copies_of;
-use super::guess::names::{is_name_of_texts, most_classes_named};
+use super::guess::names::{
+    has_word_of_spectra, has_word_of_texts, is_name_of_texts, most_classes_named,
+};
 use super::guess::{CLASSES, ROWS_OF_A_CLASS};
 use super::kind::ColumnKind;
 use crate::error::{Error, ensure};
@@ -32,6 +34,9 @@ const LEARNED: [&str; 4] = ["y", "label", "labels", "affinity"];
 
 /// The most letters, in the mean, of names in a script without spaces between words; more are a text.
 const LETTERS_OF_A_NAME: f64 = 30.0;
+
+/// The share of rows that texts beside molecules or vectors must be in, as a divisor: those in fewer are remarks.
+const FILLED: usize = 10;
 
 /// The arguments that name columns.
 const INPUT: &str = "input";
@@ -167,8 +172,17 @@ fn missing(columns: &[Column], argument: &'static str, what: &str, left_out: &st
     Error::value(Argument::new(argument), format!("no column of {what}"), allowed)
 }
 
-/// Refuses inputs that are numbers which only outputs may be.
+/// Refuses inputs that are numbers which only outputs may be, or vectors of numbers with decimal commas.
 fn check_numbers(input: &Column) -> Result<(), Error> {
+    if let Some(cell) = &input.decimal_commas {
+        let found = format!("{:?} (vectors such as {:?})", input.name, shorten(cell));
+        let as_texts = Argument::new("as").with(format_args!("{}=texts", input.name));
+        let allowed = format!(
+            "numbers with decimal points: commas stand between the numbers of an input, and not before decimals; or texts, by \
+             {as_texts}"
+        );
+        return Err(Error::value(Argument::new(INPUT), found, allowed));
+    }
     let ColumnKind::Numbers(notation) = &input.kind else { return Ok(()) };
     let found = format!("{:?} ({})", input.name, input.kind);
     let as_texts = Argument::new("as").with(format_args!("{}=texts", input.name));
@@ -207,8 +221,8 @@ fn names_rows(column: &Column, rows: usize) -> bool {
 }
 
 /// The column whose texts are the inputs: of those with the name of one, else of all, the longest texts, unless they are formulas,
-/// names in a script without spaces, a few of another name that recur, remarks on fewer than half of the rows or whole numbers,
-/// beside molecules or vectors with something else to learn; else vectors that differ, else SMILES; else the longest texts that
+/// names in a script without spaces, a few of another name that recur, remarks on few of the rows or the bonds of atoms, beside
+/// molecules or vectors with something else to learn; else vectors that differ, else SMILES; else the longest texts that
 /// look like labels with spaces between, are single words that recur, lists, many names, or sets of labels.
 fn input_of<'c>(columns: &'c [Column], output: Option<&str>) -> Option<&'c Column> {
     let is_a_usual_name = |column: &Column| is_name_of_texts(&column.name);
@@ -251,12 +265,13 @@ fn input_of<'c>(columns: &'c [Column], output: Option<&str>) -> Option<&'c Colum
     };
     // remarks on a few rows say nothing of the others
     let is_sparse = |column: &Column| {
-        column.filled < column.empty && !is_a_usual_name(column) && is_beside_fuller_inputs(column)
+        let is_little_filled = FILLED * column.filled <= column.filled + column.empty;
+        is_little_filled && !has_word_of_texts(&column.name) && is_beside_fuller_inputs(column)
     };
-    // such as numbers of atoms with a bond between, which PubChem writes
-    let are_numbers_of_parts =
-        |column: &Column| column.have_digits_alone && is_beside_fuller_inputs(column);
-    let are_vectors = |column: &Column| matches!(column.kind, ColumnKind::Vectors(_));
+    // numbers of atoms with a bond between, which PubChem writes
+    let are_bonds = |column: &Column| {
+        column.are_bonds && !has_word_of_spectra(&column.name) && is_beside_fuller_inputs(column)
+    };
     let vectors =
         || free().find(|column| are_vectors(column) && varies(column) && !is_sparse(column));
     // without spaces, names of samples and molecules look like short texts
@@ -281,7 +296,7 @@ fn input_of<'c>(columns: &'c [Column], output: Option<&str>) -> Option<&'c Colum
     let is_usual = |column: &Column| {
         let say_what_a_row_is =
             are_of_many(column) || are_of_molecules(column) || are_unspaced_names(column);
-        let say_little = is_sparse(column) || are_numbers_of_parts(column);
+        let say_little = is_sparse(column) || are_bonds(column);
         are_texts(column) && !are_names(column) && !say_what_a_row_is && !say_little
     };
     longest(&is_usual)
@@ -315,6 +330,11 @@ fn output_of<'c>(columns: &'c [Column], input: &Column, copies: &[String]) -> Op
 /// Whether a column holds numbers, in any notation.
 pub(super) fn are_numbers(column: &Column) -> bool {
     matches!(column.kind, ColumnKind::Numbers(_))
+}
+
+/// Whether a column holds vectors.
+pub(super) fn are_vectors(column: &Column) -> bool {
+    matches!(column.kind, ColumnKind::Vectors(_))
 }
 
 /// Whether cells of a kind are learned beside molecules, vectors and texts.

@@ -212,6 +212,22 @@ fn answers_to_vectors_have_the_ids_of_their_rows() {
     let answers = sandbox.succeed(&["predict", "runs/pairs", "new.tsv", "--top", "1"]);
     let ids: Vec<_> = answers.lines().map(|line| json(line)["id"].clone()).collect();
     assert_eq!(ids, ["m5", "new"]);
+    // rows without ids are named by their lines, and have the same answers
+    sandbox.write("with.tsv", "id\tx\ty\nm5\t1.5\t1.5\nnew\t0.5\t0.5\n");
+    sandbox.write("without.tsv", "x\ty\n1.5\t1.5\n0.5\t0.5\n");
+    let [with, without] = ["with.tsv", "without.tsv"].map(|file| -> Vec<_> {
+        let answers = sandbox.succeed(&["predict", "runs/pairs", file, "--top", "1"]);
+        let answers = answers.lines().map(json).map(|mut answer| {
+            let id = answer.as_object_mut().unwrap().remove("id");
+            (id, answer)
+        });
+        answers.collect()
+    });
+    assert_eq!((with.len(), without.len()), (2, 2));
+    for ((id, answer), (line, other)) in with.iter().zip(&without) {
+        assert_eq!(answer, other);
+        assert!(line.is_some() && line != id, "{line:?}");
+    }
 }
 
 /// Rankings of a new table are compared as what they are: an id of the run names the right candidate only for the same

@@ -140,7 +140,7 @@ fn the_case_of_letters_is_kept_where_it_means_something() {
     let sandbox = Sandbox::new();
     let stranger = Stranger {
         file: "hydro.csv",
-        content: table.into_bytes(),
+        content: table.clone().into_bytes(),
         arguments: &["--input", "rxn_smiles"],
         columns: ["rxn_smiles", "kind"],
         holds: "2 classes",
@@ -149,6 +149,39 @@ fn the_case_of_letters_is_kept_where_it_means_something() {
     };
     stranger.trains(&sandbox);
     assert!(sandbox.read("hydro.toml").contains("lowercase = false"));
+    // as USPTO writes the parts of some reactions, which are compared all the same
+    let extended: String = (0..)
+        .zip(table.lines())
+        .map(|(line, row)| match row.split_once(',') {
+            Some((reaction, kind)) if line % 3 == 1 => format!("{reaction} |f:0.1|,{kind}\n"),
+            Some(_) | None => format!("{row}\n"),
+        })
+        .collect();
+    Stranger { file: "extended.csv", content: extended.into_bytes(), ..stranger }.trains(&sandbox);
+    let config = sandbox.read("extended.toml");
+    assert!(config.contains("across-words") && config.contains("lowercase = false"), "{config}");
+    // compositions that are measured several times are found to be classes
+    let mut compositions = "composition,kelvin,gap\n".to_owned();
+    for at in 0..320 {
+        let metal = ["Co", "Sc", "Cs", "Hf"][at / 2 % 4];
+        let is_metal = at % 2 == 0;
+        let elements = if is_metal { metal.to_owned() } else { metal.to_uppercase() };
+        let count = 2 + at / 8 % 5;
+        let kelvin = 100 + at * 37 % 800;
+        let gap = if is_metal { 1.5 } else { 5.5 } + 0.2 * count as f64 + kelvin as f64 / 4000.0;
+        writeln!(compositions, "{elements}{count},{kelvin},{gap:.3}").unwrap();
+    }
+    let stranger = Stranger {
+        file: "compositions.csv",
+        content: compositions.into_bytes(),
+        arguments: &["--input", "composition", "--output", "gap"],
+        columns: ["composition", "gap"],
+        holds: "numbers",
+        skipped: 0,
+        floor: ("r2", Bound::AtLeast(0.8)),
+    };
+    stranger.trains(&sandbox);
+    assert!(sandbox.read("compositions.toml").contains("lowercase = false"));
     let letters = |at: usize| ["ACDE", "FGHI", "KLMN"][at % 3].repeat(2 + at / 3);
     let masked = |at: usize| letters(at) + &letters(at + 1).to_lowercase() + "ACDEFGHIKLMN";
     let fruit = |at: usize| format!("Apfel-{}{at}", ["Saft", "Mus", "Baum"][at % 3]);
@@ -325,6 +358,16 @@ fn inputs_are_no_numbers_with_decimal_commas_or_units() {
         let said = [found.as_str(), "decimal point", "--as Wert=texts"];
         sandbox.fail(&["init", file, "--input", "Wert"], 2, &said);
     }
+    let row = |at: usize| {
+        let decimals = [at * 37, at * 53, at * 71].map(|number| 100 + number % 900);
+        let [first, second, third] = decimals;
+        format!("2,{first}E+00 {},{second}E+00 3,{third}E+00\t{at}.5\n", at % 10)
+    };
+    let rows: String = (0..80).map(row).collect();
+    sandbox.write("vectors.tsv", &format!("v\ty\n{rows}"));
+    let said = ["--input = \"v\" (vectors such as \"2,100E+00", "decimal points", "--as v=texts"];
+    sandbox.fail(&["init", "vectors.tsv"], 2, &said);
+    sandbox.succeed(&["init", "vectors.tsv", "--as", "v=texts"]);
 }
 
 /// Few words that recur are labels, but not in a column with the name of one of texts, nor where there is no other input.
@@ -904,10 +947,58 @@ fn columns_that_say_little_are_no_inputs_beside_molecules() {
         assert_eq!([&found["input"], &found["output"]], ["smiles", output], "{found}");
         super::train(&sandbox, &file.replace(".csv", ".toml"));
     }
+    let shown = sandbox.succeed(&["init", "bonds.csv", "--force"]);
+    let said = "left out as inputs: \"bonds\" (--input COLUMN --output smiles learns molecules from one of them)\n";
+    assert!(shown.contains(said), "{shown}");
     // a column with the name of one of texts may have gaps
-    sandbox.write("described.csv", &described);
-    let found = json(&sandbox.succeed(&["init", "described.csv", "--json"]));
-    assert_eq!([&found["input"], &found["output"]], ["description", "smiles"], "{found}");
+    for (file, name) in [("described.csv", "description"), ("odours.csv", "odor_description")] {
+        sandbox.write(file, &described.replace("description", name));
+        let found = json(&sandbox.succeed(&["init", file, "--json"]));
+        assert_eq!([&found["input"], &found["output"]], [name, "smiles"], "{found}");
+    }
+}
+
+/// A number beside them makes no spectra, bands or texts with gaps say less of molecules.
+#[test]
+fn peaks_bands_and_texts_with_gaps_are_inputs_beside_molecules_and_numbers() {
+    let sandbox = Sandbox::new();
+    let names = [
+        "smiles,peaks,precursor_mz",
+        "smiles,spectrum,ri",
+        "smiles,bands,mp",
+        "smiles,peak_list,mp",
+        "smiles,function,mw",
+    ];
+    let mut tables = names.map(|names| names.to_owned() + "\n");
+    for (at, pair) in pairs(120).iter().enumerate() {
+        let numbers = |peak: usize| [30 + (at * 37 + peak * 53) % 270, (at * 71 + peak * 29) % 999];
+        let count = 8 + at % 8;
+        let written = |between: &str, behind: &str| -> String {
+            let peaks = (0..count).map(numbers);
+            let peaks: Vec<String> =
+                peaks.map(|[mz, height]| format!("{mz}{between}{height}")).collect();
+            peaks.join(behind)
+        };
+        let text =
+            if at % 5 < 2 { format!("the compound {at} smells of pine") } else { String::new() };
+        let cells = [
+            written(":", " "),
+            written(" ", "; "),
+            format!("\"{}\"", written(", ", ", ")),
+            written(" ", " "),
+            text,
+        ];
+        for (table, cell) in tables.iter_mut().zip(cells) {
+            writeln!(table, "{},{cell},{}", pair.smiles, pair.atoms * 7 + at % 5).unwrap();
+        }
+    }
+    for (table, names) in tables.iter().zip(names) {
+        let name = names.split(',').nth(1).unwrap();
+        let file = format!("{name}.csv");
+        sandbox.write(&file, table);
+        let found = json(&sandbox.succeed(&["init", &file, "--json"]));
+        assert_eq!([&found["input"], &found["output"]], [name, "smiles"], "{found}");
+    }
 }
 
 /// A second SMILES of each molecule is no output, unless it is asked for.
@@ -1008,6 +1099,25 @@ fn labels_with_a_rare_sign_between_are_found_and_the_sign_is_named() {
         let config: toml::Value = toml::from_str(&sandbox.read("films.toml")).unwrap();
         assert_eq!(config["output"]["features"]["separator"].as_str(), Some(separator));
     }
+}
+
+/// Commas are parts of names, which is said, but not of a few sets of labels.
+#[test]
+fn commas_in_names_of_classes_are_named() {
+    let sandbox = Sandbox::new();
+    let init = |file: &str, cells: &[&str]| {
+        let row =
+            |at: usize| format!("a thing of the number {at},\"{}\"\n", cells[at % cells.len()]);
+        let rows: String = (0..60).map(row).collect();
+        sandbox.write(file, &format!("what,kind\n{rows}"));
+        sandbox.succeed(&["init", file])
+    };
+    let said = "kind: commas are read as parts of names (--as kind=labels divides cells at them)\n";
+    let shown = init("cities.csv", &["Paris, France", "Berlin, Germany", "Rome, Italy"]);
+    assert!(shown.contains(said) && shown.contains("3 classes"), "{shown}");
+    let sets = ["toxic", "toxic,obscene", "toxic,obscene,insult", "threat", "identity,hate"];
+    let shown = init("comments.csv", &sets);
+    assert!(!shown.contains(said) && shown.contains("labels, with ',' between"), "{shown}");
 }
 
 /// Codes with a 0 before them are classes, and named. Numbers are learned before them.
@@ -1148,6 +1258,35 @@ fn a_first_line_of_short_cells_that_recur_is_a_row() {
         sandbox.write(file, &table);
         let shown = sandbox.succeed(&["init", file, "--force"]);
         assert!(shown.contains(&format!("\n{name} ")), "{shown}");
+    }
+    // the name of a class above what has it, where cells are single words too
+    let hosts = |at: usize| {
+        let host = ["calm", "loud", "warm", "cold", "slow"][at % 5].repeat(2 + at % 3);
+        format!("{host}{}.com,{}\n", ["red", "big", "tiny"][at % 3], ["dga", "legit"][at % 2])
+    };
+    let people = |at: usize| {
+        let name = ["Anna", "Bert", "Cleo", "Dora", "Emil"][at % 5];
+        let end = ["lia", "rich", "mund", "gard"][at / 5 % 4];
+        format!("{name}{end},{}\n", ["Male", "Female"][at % 2])
+    };
+    for (file, table, input, output) in [
+        ("hosts.csv", of_names("domain,dga\n", &hosts), "domain", "dga"),
+        ("people.csv", of_names("Name,Male\n", &people), "Name", "Male"),
+        ("tweets.csv", of_names("tweet text,idle\n", &words), "tweet text", "idle"),
+    ] {
+        sandbox.write(file, &table);
+        let init = ["init", file, "--json", "--input", input, "--output", output];
+        let found = json(&sandbox.succeed(&init));
+        assert_eq!(found["rows"], 60, "{found}");
+    }
+    // classes that end as names of ids do
+    for [first, second] in [["covid", "flu"], ["valid", "broken"]] {
+        let row = |at: usize| format!("{}\troom service nice {at}\n", [first, second][at % 2]);
+        let file = format!("{first}.tsv");
+        sandbox.write(&file, &rows(&row));
+        let init = ["init", &file, "--json", "--input", "column_2", "--output", "column_1"];
+        let found = json(&sandbox.succeed(&init));
+        assert_eq!(found["rows"], 60, "{found}");
     }
     // names that are equal may be cells of a row
     let flags: String = (0..20).map(|at| format!("{at},a film of {at},0,1,0\n")).collect();

@@ -893,8 +893,39 @@ fn numbers_of_the_rows_of_each_table_are_no_keys() {
     };
     sandbox.write("texts.csv", &without_stays(&notes));
     sandbox.write("flags.csv", &without_stays(&admissions));
-    let said = ["\"ROW_ID\", whose rows have different ids in \"SUBJECT_ID\""];
+    let said = [
+        "\"ROW_ID\", whose rows have different ids in \"SUBJECT_ID\"",
+        "rename one of the two columns \"SUBJECT_ID\" if they are different things",
+    ];
     sandbox.fail(&["init", "texts.csv", "flags.csv"], 2, &said);
+}
+
+/// Who comments on a post is not who has written it; posts may be numbered from 1.
+#[test]
+fn ids_join_tables_whose_other_ids_of_the_same_name_are_of_different_things() {
+    let sandbox = Sandbox::new();
+    for (first, file) in [(1, "counted"), (1000, "others")] {
+        let mut comments = "comment_id,post_id,user_id,text\n".to_owned();
+        for at in 0..120 {
+            let post = first + at * 7 % 40;
+            writeln!(comments, "{},{post},{},a comment of {at} words", 9000 + at, 1 + at % 30)
+                .unwrap();
+        }
+        let mut posts = "post_id,user_id,topic\n".to_owned();
+        for at in 0..40 {
+            let topic = ["toy", "book"][at % 2];
+            writeln!(posts, "{},{},{topic}", first + at, 1 + (at * 11 + 3) % 30).unwrap();
+        }
+        let [comments_file, posts_file] =
+            ["comments", "posts"].map(|name| format!("{file}_{name}.csv"));
+        sandbox.write(&comments_file, &comments);
+        sandbox.write(&posts_file, &posts);
+        let shown = sandbox.succeed(&["init", &comments_file, &posts_file]);
+        assert!(
+            shown.starts_with("joined by post_id = post_id: 120 rows have all parts"),
+            "{shown}"
+        );
+    }
 }
 
 #[test]

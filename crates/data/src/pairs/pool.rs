@@ -281,6 +281,15 @@ impl Pairs for PoolConfig {
     }
 
     fn inputs(&self, path: &Path, wanted: &Wanted) -> Result<Split, Error> {
+        // vectors of a features file, and graphs, are found by the ids
+        let are_in_columns = matches!(self.inputs, InputsConfig::Text(_));
+        if are_in_columns && !self.has_numbers(path) {
+            let has_ids = Table::header(path, self.header_options(wanted))?.has(&self.id);
+            if !has_ids {
+                let numbered = Self { numbered: true, ..self.clone() };
+                return numbered.read(path, [], [], wanted)?.inputs_alone();
+            }
+        }
         self.read(path, [], [], wanted)?.inputs_alone()
     }
 }

@@ -201,12 +201,14 @@ fn name_of_json_lines(path: &Path) -> Option<PathBuf> {
 }
 
 /// Returns the program of Python that makes JSON lines of a .json file: of a list of rows, or of an object of columns as pandas writes
-/// it. It changes no value, as pandas does with codes, small numbers and dates.
+/// it. It changes no value, as pandas does with codes, small numbers, dates and whole numbers beside null.
 fn program_of_json(path: &Path) -> &'static str {
     let start = first_bytes(path);
     if filled_lines(&start).next().is_some_and(|line| line.starts_with(b"{")) {
-        "import json, pandas, sys; rows = pandas.DataFrame(json.load(open(sys.argv[1], 'rb')), \
-         dtype=object).to_dict('records'); open(sys.argv[2], 'w').writelines(json.dumps(row) + '\\n' for row in rows)"
+        "import json, sys; columns = json.load(open(sys.argv[1], 'rb')); columns = {name: cells if isinstance(cells, dict) \
+         else dict(enumerate(list.copy(cells))) for name, cells in columns.items()}; rows = dict.fromkeys(row for cells in \
+         columns.values() for row in cells); open(sys.argv[2], 'w').writelines(json.dumps({name: cells.get(row) for name, \
+         cells in columns.items()}) + '\\n' for row in rows)"
     } else {
         "import json, sys; rows = json.load(open(sys.argv[1], 'rb')); open(sys.argv[2], 'w').writelines(json.dumps(row) + \
          '\\n' for row in rows)"

@@ -303,22 +303,22 @@ fn the_command_that_converts_json_changes_no_value() -> Outcome {
         return Ok(());
     }
     let folder = Folder::new();
-    let rows = r#"[{"icd": "0389", "ref": "0704.0010", "created_at": "2024-05-11", "kd": 1.491e-11, "n": 7},
-        {"icd": "4019", "ref": "00000", "created_at": "2024-07-13", "kd": 2e-300, "n": 12345678901234567890}]"#;
+    let rows = r#"[{"icd": "0389", "ref": "0704.0010", "created_at": "2024-05-11", "kd": 1.491e-11, "n": 7, "code": null},
+        {"icd": "4019", "ref": "00000", "created_at": "2024-07-13", "kd": 2e-300, "n": 12345678901234567890, "code": 4019}]"#;
     let columns = r#"{"icd": {"0": "0389", "1": "4019"}, "ref": {"0": "0704.0010", "1": "00000"},
         "created_at": {"0": "2024-05-11", "1": "2024-07-13"}, "kd": {"0": 1.491e-11, "1": 2e-300},
-        "n": {"0": 7, "1": 12345678901234567890}}"#;
-    let mut contents = vec![("Anna's rows.json", rows)];
-    if python("import pandas").output()?.status.success() {
-        contents.push(("columns.json", columns));
-    }
-    for (name, content) in contents {
+        "n": {"0": 7, "1": 12345678901234567890}, "code": {"0": null, "1": 4019}}"#;
+    let lists = r#"{"icd": ["0389", "4019"], "ref": ["0704.0010", "00000"], "created_at": ["2024-05-11", "2024-07-13"],
+        "kd": [1.491e-11, 2e-300], "n": [7, 12345678901234567890], "code": [null, 4019]}"#;
+    for (name, content) in
+        [("Anna's rows.json", rows), ("columns.json", columns), ("lists.json", lists)]
+    {
         let path = folder.file(name, content);
         let error = Table::read(&path, &["icd"]).expect_err(name).to_string();
         let (_, remedy) = error.split_once("convert it: ").expect("a command");
         let status = std::process::Command::new("sh").args(["-c", remedy]).status()?;
         assert!(status.success(), "{error}");
-        let names = ["icd", "ref", "created_at", "kd", "n"];
+        let names = ["icd", "ref", "created_at", "kd", "n", "code"];
         let table = Table::read(&path.with_extension("jsonl"), &names)?;
         let expected = [
             ["0389", "4019"],
@@ -326,6 +326,7 @@ fn the_command_that_converts_json_changes_no_value() -> Outcome {
             ["2024-05-11", "2024-07-13"],
             ["1.491e-11", "2e-300"],
             ["7", "12345678901234567890"],
+            ["", "4019"],
         ];
         for (column, cells) in names.iter().zip(expected) {
             assert_eq!(table.column(column)?, cells, "{name}: {column}");
@@ -352,7 +353,7 @@ fn json_lines_that_are_named_json_need_another_name() {
     }
     for (name, content, program) in [
         ("a.json", "[\n{\"id\": 1},\n{\"id\": 2}]", "rows = json.load("),
-        ("a.json", "{\n\"id\": [1, 2]\n}", "rows = pandas.DataFrame(json.load("),
+        ("a.json", "{\n\"id\": [1, 2]\n}", "columns = json.load("),
         ("a.feather", "", "pandas.read_feather(sys.argv[1]).to_parquet("),
     ] {
         let error = Table::read(&folder.file(name, content), &["id"]).expect_err(name);

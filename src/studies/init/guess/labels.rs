@@ -5,8 +5,11 @@ use std::collections::{HashMap, HashSet};
 use dsokr_data::cells;
 
 use super::super::kind::ColumnKind;
-use super::names::is_name_of_any_texts;
-use super::{CLASSES, MOST, ROWS_OF_A_CLASS, has_words_of_a_class, looked_at, most, repeat_a_part};
+use super::names::{is_name_of_any_texts, names_labels};
+use super::{
+    CLASSES, MANY_CLASSES, MOST, ROWS_OF_A_CLASS, has_words_of_a_class, have_as_many_words,
+    looked_at, most, repeat_a_part,
+};
 
 /// Words that texts have and labels are not: of English, German, Spanish and French.
 const WORDS: [&str; 18] = [
@@ -61,7 +64,7 @@ pub(super) fn separator_of(name: &str, cells: &[&str]) -> Option<char> {
     let are_texts = is_prose || has_measures || is_name_of_any_texts(name);
     let may_separate = |separator: &char| match *separator {
         ' ' => !are_texts && !have_signs_between_words(cells),
-        ',' => !is_prose && !has_measures && !are_classes_with_commas(cells),
+        ',' => !is_prose && !has_measures && !are_classes_with_commas(name, cells),
         '/' => !has_measures && stands_apart(cells, '/'),
         _ => true,
     };
@@ -223,19 +226,61 @@ fn recur_in_different_cells(cells: &[&str], separator: char) -> bool {
     all >= 2 * labels.len() && 2 * once <= labels.len()
 }
 
-/// Whether cells recur as classes do, and commas stand in their names, as in `Paris, France`: most parts of the cells that have a
-/// comma are in one different cell alone.
-fn are_classes_with_commas(cells: &[&str]) -> bool {
+/// Whether cells of a column with this name recur as classes do, and commas stand in their names, as in `Paris, France`: most parts
+/// of the cells that have a comma are in one different cell alone. Cells are sets of labels where most of those with a comma have a
+/// part that is a cell too, where commas are written as programs write lists, and where the name of the column is that of labels.
+fn are_classes_with_commas(name: &str, cells: &[&str]) -> bool {
     let different: HashSet<&str> = cells.iter().copied().collect();
     let recur = ROWS_OF_A_CLASS * different.len() <= cells.len();
-    if !recur || different.len() > CLASSES || !most(cells, has_words_of_a_class) {
+    let may_be_many = have_as_many_words(cells) && !is_name_of_any_texts(name);
+    let most_classes = if may_be_many { MANY_CLASSES } else { CLASSES };
+    let may_be_classes = recur && different.len() <= most_classes && !names_labels(name);
+    if !may_be_classes || !most(cells, has_words_of_a_class) || are_lists_with_commas(&different) {
         return false;
     }
-    let counts = counts_of_labels(different.iter().copied(), ',');
-    let with_comma = different.iter().copied().filter(|cell| cell.contains(','));
-    let parts: HashSet<&str> = with_comma.flat_map(|cell| labels_of(cell, ',')).collect();
+    let divided: Vec<Vec<String>> = different.iter().map(|cell| cells::labels(cell, ',')).collect();
+    let mut counts: HashMap<&str, usize> = HashMap::new();
+    divided.iter().flatten().for_each(|part| *counts.entry(part).or_default() += 1);
+    let several: Vec<&Vec<String>> = divided.iter().filter(|parts| parts.len() > 1).collect();
+    let has_whole =
+        |parts: &&&Vec<String>| parts.iter().any(|part| different.contains(part.as_str()));
+    let with_whole = several.iter().filter(has_whole).count();
+    let parts: HashSet<&str> =
+        several.iter().flat_map(|parts| parts.iter()).map(String::as_str).collect();
     let once = parts.iter().filter(|part| counts.get(*part) == Some(&1)).count();
-    2 * once > parts.len()
+    2 * with_whole <= several.len() && 2 * once > parts.len()
+}
+
+/// Whether programs have written cells with commas between: no blank stands behind any, but for commas between digits, as in
+/// `1,2-diol`, or a part with a comma stands between quotation marks.
+fn are_lists_with_commas(cells: &HashSet<&str>) -> bool {
+    let has_marked_comma = |cell: &&str| {
+        cell.contains('"') && cells::labels(cell, ',').iter().any(|part| part.contains(','))
+    };
+    if cells.iter().any(has_marked_comma) {
+        return true;
+    }
+    let mut between_others = 0;
+    let mut before_blanks = 0;
+    for cell in cells {
+        for (at, _) in cell.match_indices(',') {
+            let behind = &cell[at + 1..];
+            let is_behind_digit = cell[..at].ends_with(|c: char| c.is_ascii_digit());
+            let is_between_digits =
+                is_behind_digit && behind.starts_with(|c: char| c.is_ascii_digit());
+            between_others += usize::from(!is_between_digits);
+            before_blanks += usize::from(behind.starts_with(char::is_whitespace));
+        }
+    }
+    between_others > 0 && before_blanks == 0
+}
+
+/// Whether cells of this kind that nobody has stated are classes although commas could divide them into labels.
+pub(crate) fn have_commas_in_names(kind: &ColumnKind, name: &str, cells: &[&str]) -> bool {
+    let with = cells.iter().filter(|cell| cell.contains(',')).count();
+    let are_divisible =
+        matches!(kind, ColumnKind::Classes(_)) && WITH_COMMAS * with >= cells.len() && with > 0;
+    are_divisible && !is_prose(cells) && are_classes_with_commas(name, cells)
 }
 
 /// Whether some cells are lists of several labels, and others are names of one, as Label Studio writes them, or R, which puts them

@@ -357,7 +357,7 @@ const WITH_CASE: usize = 10;
 
 /// Whether the case of letters means something in cells of single words that are not [sequences](are_sequences): one in ten has
 /// small letters, and a capital behind a letter or digit, as `TiO2` and the reaction `c1ccccc1>CO>C1CCCCC1` have, and `Apfel` has
-/// not.
+/// not; or nearly all are formulas, and one in ten has small letters, as `Co2` beside `CO2` has.
 pub(super) fn case_means_something(cells: &[&str]) -> bool {
     let cells = looked_at(cells);
     let tells_apart = |cell: &&&str| {
@@ -365,8 +365,25 @@ pub(super) fn case_means_something(cells: &[&str]) -> bool {
         let is_within = |pair: &[char]| pair[0].is_alphanumeric() && pair[1].is_uppercase();
         characters.iter().any(|c| c.is_lowercase()) && characters.windows(2).any(is_within)
     };
-    let telling = cells.iter().filter(tells_apart).count();
+    let are_formulas = most(&cells, |cell| read_formula(cell).is_some());
+    let has_small_letter = |cell: &&&str| cell.contains(char::is_lowercase);
+    let telling = if are_formulas {
+        cells.iter().filter(has_small_letter).count()
+    } else {
+        cells.iter().filter(tells_apart).count()
+    };
     telling > 0 && WITH_CASE * telling >= cells.len() && !are_sequences(&cells)
+}
+
+/// A cell without the extension of CXSMILES behind the single word of a reaction, such as ` |f:0.1|`.
+pub(super) fn without_extension(cell: &str) -> &str {
+    let divided = cell.strip_suffix('|').and_then(|rest| rest.rsplit_once(" |"));
+    match divided {
+        Some((word, extension)) if !word.contains(char::is_whitespace) && !extension.is_empty() => {
+            word
+        }
+        Some(_) | None => cell,
+    }
 }
 
 /// Whether a letter is of a script that has no spaces between words: Thai, Lao, Burmese, Khmer, Japanese or Chinese.

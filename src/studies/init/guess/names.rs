@@ -44,6 +44,43 @@ const NAMES_OF_TEXTS: [&str; 9] = [
 /// Names of columns whose texts may be short, beside longer ones in others.
 const NAMES_OF_SHORT_TEXTS: [&str; 4] = ["review", "question", "prompt", "summary"];
 
+/// Words of the names of columns with peaks, bands and the like, which are numbers that say what a molecule is.
+const WORDS_OF_SPECTRA: [&str; 20] = [
+    "spectrum",
+    "spectra",
+    "peak",
+    "peaks",
+    "mz",
+    "mzs",
+    "ms",
+    "ms1",
+    "ms2",
+    "msms",
+    "nmr",
+    "ir",
+    "band",
+    "bands",
+    "shift",
+    "shifts",
+    "fingerprint",
+    "fingerprints",
+    "token",
+    "tokens",
+];
+
+/// Last words of the names of columns with sets of labels.
+const WORDS_OF_LABELS: [&str; 9] = [
+    "labels",
+    "tags",
+    "genres",
+    "topics",
+    "keywords",
+    "codes",
+    "categories",
+    "ingredients",
+    "symptoms",
+];
+
 /// The words of the name of a column, in lower case: `fine_label` and `fineLabel` have two.
 pub(super) fn words_of(name: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
@@ -64,9 +101,13 @@ pub(super) fn words_of(name: &str) -> Vec<String> {
 
 /// Whether a column has the name of one with ids, where all of its cells differ.
 pub(crate) fn is_id(name: &str) -> bool {
-    let name = name.to_lowercase();
+    name.to_lowercase().ends_with("id") || names_numbers(name)
+}
+
+/// Whether a column has the name of one that numbers things, or has the numbers of molecules.
+pub(crate) fn names_numbers(name: &str) -> bool {
     let names = ["key", "index", "number", "no", "no.", "nr", "nr.", "#", "idx", "row", "cas"];
-    name.ends_with("id") || names.contains(&name.as_str())
+    names.contains(&name.to_lowercase().as_str())
 }
 
 /// Whether a column has the name of one with ids that may recur, such as `doc_id`, `userId`, `cid` and `target_id`. Those of
@@ -94,7 +135,7 @@ fn is_word_of_ids(word: &str) -> bool {
 }
 
 /// Whether a column has the name that pandas gives one without a name, such as `Unnamed: 0`.
-pub(super) fn is_unnamed(name: &str) -> bool {
+pub(crate) fn is_unnamed(name: &str) -> bool {
     name.starts_with("Unnamed:")
 }
 
@@ -110,9 +151,24 @@ pub(crate) fn most_classes_named(name: &str) -> Option<usize> {
     CLASS_NAMES.contains(&word.as_str()).then_some(most)
 }
 
+/// Whether a column has the name of one with sets of labels, as `labels` and `movie_genres` are.
+pub(super) fn names_labels(name: &str) -> bool {
+    words_of(name).last().is_some_and(|word| WORDS_OF_LABELS.contains(&word.as_str()))
+}
+
 /// Whether a column has the name of one with texts.
 pub(crate) fn is_name_of_texts(name: &str) -> bool {
     NAMES_OF_TEXTS.contains(&name.to_lowercase().as_str())
+}
+
+/// Whether the name of a column has a word that is the name of one with texts, as `odor_description` has.
+pub(crate) fn has_word_of_texts(name: &str) -> bool {
+    words_of(name).iter().any(|word| NAMES_OF_TEXTS.contains(&word.as_str()))
+}
+
+/// Whether the name of a column has a word for peaks, bands and the like, as `peaks_json` and `IR` have.
+pub(crate) fn has_word_of_spectra(name: &str) -> bool {
+    words_of(name).iter().any(|word| WORDS_OF_SPECTRA.contains(&word.as_str()))
 }
 
 /// Whether a column has the name of one with texts, also of one where they may be short.

@@ -326,6 +326,25 @@ pub(crate) fn first_measure<'c>(cells: &[&'c str]) -> Option<&'c str> {
     cells.iter().copied().find(is_other)
 }
 
+/// The first of cells that are nearly all several numbers with blanks between and decimal commas, which no vectors have: some have an
+/// exponent, or other than three digits behind the comma. None of others.
+pub(crate) fn first_with_decimal_commas<'c>(cells: &[&'c str]) -> Option<&'c str> {
+    let comma = NumberNotation { decimal: ',', ..NumberNotation::default() };
+    let are_numbers = |cell: &str| {
+        let mut words = cell.split_whitespace();
+        words.clone().count() > 1 && words.all(|word| comma.normalised(word).is_some())
+    };
+    let is_no_thousand = |word: &str| {
+        let decimals = word.split_once(',').map(|(_, decimals)| decimals);
+        decimals.is_some_and(|decimals| decimals.len() != 3)
+    };
+    let are_decimals = |cell: &str| cell.split_whitespace().any(is_no_thousand);
+    if !most(cells, are_numbers) || !most(cells, are_decimals) {
+        return None;
+    }
+    cells.iter().copied().find(|cell| are_numbers(cell))
+}
+
 /// The unit that most cells with a number have in common: a currency before it, a sign behind it, or words with a
 /// space before them. Empty where there is none.
 fn unit_of(cells: &[&str]) -> String {

@@ -1,5 +1,5 @@
 use super::codes::{first_code, first_number_with_zero};
-use super::labels::{are_measures, odd_separator, unread_list};
+use super::labels::{are_measures, have_commas_in_names, odd_separator, unread_list};
 use super::numbers::{are_times, first_thousand, unit_of_cell};
 use super::*;
 
@@ -290,6 +290,28 @@ fn commas_stand_in_names_of_classes_where_their_parts_are_in_one_of_these_alone(
         assert_eq!(guessed(1, "tags", &sets.repeat(10)), ColumnKind::Labels(','), "{sets:?}");
     }
     assert_eq!(guessed(1, "city", &cities.repeat(4)), ColumnKind::Labels(','));
+    let many: Vec<String> = (0..60).map(|at| format!("City{at}, State{at}")).collect();
+    let many: Vec<&str> = many.iter().map(String::as_str).collect();
+    assert_eq!(guessed(1, "city", &many.repeat(5)), ColumnKind::Classes(60));
+    assert!(have_commas_in_names(&ColumnKind::Classes(4), "city", &cities.repeat(5)));
+    assert!(!have_commas_in_names(&ColumnKind::Classes(2), "tag", &["a", "b"].repeat(5)));
+    // few sets: labels that stand alone too, lists of programs, names of labels, and options with commas between marks
+    let labels = ColumnKind::Labels(',');
+    let few: [(&str, &[&str]); 5] = [
+        (
+            "kind",
+            &["toxic", "toxic, obscene", "toxic, obscene, insult", "threat", "identity, hate"],
+        ),
+        ("kind", &["milk,sugar,cocoa", "flour,egg", "oil,salt", "tomato,basil"]),
+        ("labels", &["identity, hate", "toxic, obscene", "threat, insult"]),
+        ("kind", &["App,Fees", "Fees,\"Delivery, returns\"", "\"Phone, chat\"", "App"]),
+        ("kind", &["Fees", "App", "\"Delivery, returns\"", "\"Phone, chat\""]),
+    ];
+    for (name, sets) in few {
+        assert_eq!(guessed(1, name, &sets.repeat(20)), labels, "{sets:?}");
+    }
+    let solvents = ["1,2-dichloroethane", "1,4-dioxane", "1,3-dioxolane"];
+    assert_eq!(guessed(1, "solvent", &solvents.repeat(10)), ColumnKind::Classes(3));
     assert_eq!(stated(KindName::Labels, &cities.repeat(5)), ColumnKind::Labels(','));
 }
 
