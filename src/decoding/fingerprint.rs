@@ -3,7 +3,6 @@
 use dsokr_molecule::{HashedFeatures, Molecule, Morgan};
 
 /// The Morgan fingerprint of a molecule.
-#[derive(Debug)]
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Fingerprint(Box<[u64]>);
 
