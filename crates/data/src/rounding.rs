@@ -68,7 +68,7 @@ impl Rounding {
             Left::Constant
         } else if error <= MOST * range {
             Left::Apart
-        } else if size < f32::MIN_POSITIVE.into() {
+        } else if size < f64::from(f32::MIN_POSITIVE) {
             Left::Tiny
         } else if (least as f32).next_up() >= most as f32 {
             Left::Alike
@@ -97,7 +97,7 @@ impl Rounding {
 /// `columns`. `place` says where in the file a column is.
 ///
 /// # Errors
-/// [`Error::File`] that names all such columns.
+/// An error of the file that names all such columns.
 pub(crate) fn check_rounding(
     path: &Path,
     columns: &[Rounding],
