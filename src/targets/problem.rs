@@ -244,11 +244,14 @@ impl Problem {
     }
 
     /// How far the training outputs are from zero and from their mean, where scores depend on it: of dense rows under the
-    /// kernel `linear`, in coordinates that count from zero.
+    /// kernel `linear`, in coordinates that count from zero. Classes and rankings are small whole numbers, whose scores 32 bits
+    /// hold, however rare one of them is.
     pub(crate) fn spread(&self) -> Result<Option<Spread>, Error> {
         let output = &self.config.output;
         let is_linear = output.kernel.as_ref().is_some_and(|kernel| **kernel == Kernel::Linear);
+        let are_whole = output.features.are_classes() || output.features.are_rankings();
         if !is_linear
+            || are_whole
             || output.tempering().centred
             || self.config.encoder.abilities().levels.is_some()
         {

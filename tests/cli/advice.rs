@@ -37,7 +37,9 @@ fn models_worse_than_chance() {
     sandbox.write("data/small/wrong.tsv", &wrong);
     let changes = ["training.epochs=60", "data.test=wrong.tsv"];
     let text = advice(&sandbox, "small.toml", &changes);
-    says(&text, &["worse than chance (mrr 0.0"]);
+    says(&text, &["worse than chance (mrr 0.0", "the right outputs, and the learning rate"]);
+    // a network has none
+    assert!(!text.contains("λ"), "{text}");
     // the same texts, whose outputs are others
     says(
         &text,

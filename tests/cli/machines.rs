@@ -195,6 +195,25 @@ fn lambda_is_chosen_by_leave_one_out() {
     assert!(!text[at..at + 30].contains("1000.0"), "{}", &text[at..at + 30]);
 }
 
+/// There are fewer words than texts: the system of a tiny λ has no Cholesky factor, and other values are chosen from.
+#[test]
+fn lambda_without_a_factor_is_not_chosen_on_the_validation_split() {
+    let sandbox = sandbox();
+    let train = |lambda: &'static str| {
+        let kernel = "encoder.kernel={name=\"linear\"}";
+        let by = "encoder.lambda_by=\"validation\"";
+        ["train", "isokr.toml", "--json", "--set", kernel, "--set", by, "--set", lambda, "--out"]
+    };
+    let few = [&train("encoder.lambda=[1e-20,1e-3]")[..], &["few"]].concat();
+    let one = [&train("encoder.lambda=[1e-3]")[..], &["one"]].concat();
+    let few = json(&sandbox.succeed(&few));
+    let one = json(&sandbox.succeed(&one));
+    assert_eq!(few["mrr"], one["mrr"], "{few} {one}");
+    let none = [&train("encoder.lambda=[1e-20,1e-19]")[..], &["none"]].concat();
+    let message = "not numerically positive definite (row 10, n·lambda = 6e-19); raise lambda, or scale the inputs";
+    sandbox.fail(&none, 2, &[message]);
+}
+
 /// Four rows of each text, whose classes are noise: λ is chosen by predictions for texts that are in no other row.
 #[test]
 fn lambda_is_chosen_without_the_copies_of_a_row() {

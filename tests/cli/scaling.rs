@@ -124,6 +124,29 @@ fn scaling_is_refused_where_it_means_nothing() {
     sandbox.fail(&unknown, 2, &["minmax", "standard", "deviation"]);
 }
 
+/// One row of 24,900 has a class of its own: the mean is far from zero, and scores are small whole numbers and halves.
+#[test]
+fn a_rare_class_is_not_far_from_zero() {
+    let sandbox = Sandbox::new();
+    let mut table = "id\ttext\ty\n".to_owned();
+    for row in 0..25_000 {
+        let class = if row == 7 { "rare" } else { "usual" };
+        table += &format!("r{row}\tw{} {class}\t{class}\n", row % 50);
+    }
+    sandbox.write("data/rare.tsv", &table);
+    sandbox.write(
+        "rare.toml",
+        "[data]\nsource = \"pool\"\nfolder = \".\"\nfile = \"rare.tsv\"\n\
+         splits = { order = \"file\", train = 24900, validation = 50, test = 50 }\n\
+         inputs = { column = \"text\" }\n\n\
+         [output]\nlabel = \"y\"\nfeatures = { kind = \"classes\", column = \"y\" }\n\
+         kernel = { name = \"linear\" }\n\n[sketch]\nsize = 2\n\n\
+         [encoder]\nkind = \"ngram-bag\"\n\n[training]\nepochs = 1\nbatch = 4000\n",
+    );
+    let text = sandbox.succeed(&["train", "rare.toml", "--quiet"]);
+    assert!(!text.contains("far from zero"), "{text}");
+}
+
 #[test]
 fn outputs_far_from_zero_lose_digits_under_the_linear_kernel() {
     let sandbox = sandbox();

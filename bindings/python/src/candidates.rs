@@ -57,7 +57,7 @@ impl Candidates {
             let columns = named_columns(ids, labels, columns)?;
             if !basis.tempering().centred {
                 let remedy = "subtract the mean of each column, or set centred=True of Basis.fit";
-                check_spread(basis.kernel(), rows.source(), remedy)?;
+                check_spread(basis.kernel(), rows.source(), trained_variance(basis), remedy)?;
             }
             placed(rows.source(), columns, |rows| {
                 Ok(CandidateParts::in_basis(basis, rows, &Processes::default())?)
@@ -220,16 +220,29 @@ pub fn named_columns(
     Ok(columns)
 }
 
-/// Refuses outputs whose scores under a kernel 32 bits do not tell apart.
+/// How far the outputs that a basis was fitted on are from their mean, squared: about what its eigenvalues but the largest one,
+/// of which the mean is a part, say.
+fn trained_variance(basis: &dsokr_basis::Basis) -> f64 {
+    // those of a tempered basis are of a covariance, and others of a kernel matrix
+    let is_matrix = basis.tempering().changes_nothing();
+    let rows = if is_matrix { basis.trained_rows().max(1) } else { 1 };
+    basis.spectrum().iter().skip(1).sum::<f64>() / rows as f64
+}
+
+/// Refuses outputs whose scores under a kernel 32 bits do not tell apart. Outputs that are nearer to each other than those that
+/// a model was trained on, of the variance `trained`, may be ties.
 pub fn check_spread(
     kernel: &dyn OutputKernel,
     rows: &dyn RowSource,
+    trained: f64,
     remedy: &str,
 ) -> Result<(), Failure> {
     if kernel.built_in() != Some(&Kernel::Linear) {
         return Ok(());
     }
-    let lost = Spread::of(rows).about("Y")?.and_then(|spread| spread.lost_digits());
+    let spread = Spread::of(rows).about("Y")?.filter(|spread| spread.variance > 0.0);
+    let spread = spread.map(|spread| Spread { variance: spread.variance.max(trained), ..spread });
+    let lost = spread.and_then(|spread| spread.lost_digits());
     lost.map_or(Ok(()), |lost| {
         let message =
             format!("outputs with {lost}, under the kernel \"linear\": {remedy}, or scale them");

@@ -110,7 +110,7 @@ impl KernelMachine {
         let outputs = outputs.get();
         let (model, space) = work(py, || {
             let outputs = outputs.source();
-            check_spread(&kernel, outputs, "subtract the mean of each column")?;
+            check_spread(&kernel, outputs, 0.0, "subtract the mean of each column")?;
             let (space, targets) = match options {
                 None => OutputSpace::training(kernel, outputs),
                 Some(options) => {

@@ -283,6 +283,15 @@ def test_perfect_predictions_are_first_or_their_outputs_are_refused(scale):
         dsokr.Candidates(psi, (noise * 1e-25).astype(np.float32))
 
 
+def test_near_duplicates_are_candidates_of_a_basis_near_zero():
+    y = np.random.default_rng(0).standard_normal((200, 4)).astype(np.float32)
+    psi = dsokr.Basis.fit(y, "linear", dsokr.Gaussian(50))
+    alike = np.array([1, 2, 3, 4], np.float32) + 1e-3 * np.arange(5, dtype=np.float32)[:, None] * np.float32([1, 0, 0, 0])
+    assert len(dsokr.Candidates(psi, alike)) == 5
+    with pytest.raises(dsokr.ConfigError, match="times as far from zero"):
+        dsokr.Candidates(psi, alike + np.float32(3000))
+
+
 def test_variance_that_is_lost_far_from_zero_is_refused():
     y = (1e5 + np.random.default_rng(0).standard_normal((500, 8))).astype(np.float32)
     for arguments in ({"power": 0.5}, {"centred": True}):

@@ -291,6 +291,23 @@ def test_columns_that_32_bits_do_not_tell_apart_are_refused_in_fits():
     assert len(psi.project(times[:3])) == 3
 
 
+def test_columns_of_which_32_bits_leave_nothing_are_a_warning_beside_others(caplog):
+    """Ends of spectra, times within a minute and a constant with the rounding of a solver, beside a column that varies."""
+    at = np.arange(200)
+    noise = at * 37 % 100 / 100
+    rows = np.column_stack([noise, 10.0 ** (-60 - at % 100), 1.7e9 + at % 60, 1 + 1e-10 * noise])
+    scipy = pytest.importorskip("scipy.sparse")
+    for array in [rows, scipy.csr_array(rows)]:
+        caplog.clear()
+        dsokr.kernel_matrix(array, kernel="linear")
+        messages = [record.getMessage() for record in caplog.records]
+        assert len(messages) == 2, messages
+        assert "the numbers in column 2 are one value or two in 32 bits: subtract a constant" in messages[0]
+        assert "the numbers in column 1 are too small for 32 bits and count as zeros: multiply" in messages[1]
+    with pytest.raises(dsokr.ConfigError, match="column 0 lie between .* too small for 32 bits: multiply .*; .* in column 1 apart"):
+        dsokr.kernel_matrix(rows[:, 1:], kernel="linear")
+
+
 def test_label_sets_are_no_rows_of_the_hamming_kernel():
     labels = np.array([[1, 1, 0, 0], [1, 0, 0, 0], [0, 0, 0, 0]], bool)
     with pytest.raises(dsokr.Error, match="row 1: 1 ones where another row has 2; .* take tanimoto or cosine"):

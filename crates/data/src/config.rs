@@ -239,7 +239,9 @@ impl Source<'_> {
         let outputs = &self.outputs;
         let on_bad_row = self.data.on_bad_row;
         let input_columns = self.input_columns;
-        Wanted { outputs, on_bad_row, seed: self.seed, group: None, root, input_columns }
+        let seed = self.seed;
+        let for_training = false;
+        Wanted { outputs, on_bad_row, seed, group: None, root, input_columns, for_training }
     }
 
     /// Reads all files.
@@ -249,7 +251,7 @@ impl Source<'_> {
     pub fn load(&self, root: &DataRoot) -> Result<Dataset, Error> {
         let fold = self.data.fold.as_ref();
         let group = fold.and_then(FoldConfig::column);
-        let wanted = Wanted { group, ..self.wanted(Some(root)) };
+        let wanted = Wanted { group, for_training: true, ..self.wanted(Some(root)) };
         let mut dataset = self.data.source.kind().load(&wanted)?;
         if let Some(fold) = fold {
             dataset = fold.divide(dataset, &self.outputs)?;

@@ -67,8 +67,9 @@ pub fn read_features(path: &Path, key: Option<&str>, packed: bool) -> Result<Fea
 /// Opens a matrix of features that a model is trained on, as [`read_features`] does.
 ///
 /// # Errors
-/// The errors of [`read_features`]; a column whose numbers 32 bits do not tell apart, such as times in seconds since
-/// 1970 within one hour. Queries may be closer to each other than training rows are, so that they are not compared.
+/// The errors of [`read_features`]; columns whose numbers 32 bits do not tell apart, such as times in seconds since
+/// 1970 within one hour. Columns of which 32 bits leave one value or two, and columns of numbers below 1.2e-38, are a warning
+/// where other columns vary. Queries may be closer to each other than training rows are, so that they are not compared.
 pub fn read_training_features(
     path: &Path,
     key: Option<&str>,

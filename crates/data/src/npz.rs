@@ -9,7 +9,7 @@ use zip::ZipArchive;
 
 use crate::error::{Error, check, open};
 use crate::npy;
-use crate::rounding::Rounding;
+use crate::rounding::{Rounding, check_rounding};
 
 /// Reads a matrix in compressed sparse rows, of numbers of any type as `f32`. Columns may come in any order in a row. With
 /// `training`, columns that 32 bits do not tell apart are refused.
@@ -53,7 +53,7 @@ pub(crate) fn read_sparse(path: &Path, training: bool) -> Result<SparseRows, Err
         return Err(wrong(format!("{sizes} for {rows} rows of {width} columns")));
     }
     if training {
-        check_rounding(path, &offsets, &columns, &values)?;
+        check_columns(path, &offsets, &columns, &values, width as usize)?;
     }
     let row = |range: &[usize]| {
         let range = range[0]..range[1];
@@ -68,13 +68,14 @@ pub(crate) fn read_sparse(path: &Path, training: bool) -> Result<SparseRows, Err
     rows.map_err(|reason| Error::rows(path, reason))
 }
 
-/// Refuses the first column that 32 bits do not tell apart, among those without zeros, which are in the first row too. Others
-/// reach from zero to their numbers, which rounding hardly changes.
-fn check_rounding(
+/// Refuses columns that 32 bits do not tell apart, among those without zeros, which are in the first row too. Others reach
+/// from zero to their numbers, which rounding hardly changes.
+fn check_columns(
     path: &Path,
     offsets: &[usize],
     columns: &[f64],
     values: &[f64],
+    width: usize,
 ) -> Result<(), Error> {
     let rows = offsets.len() - 1;
     let first_row = &columns[..offsets[1]];
@@ -85,6 +86,7 @@ fn check_rounding(
             rounding.add(value as f32, value);
         }
     }
-    let mut full = roundings.iter().filter(|(_, rounding)| rounding.count() == rows);
-    full.try_for_each(|(column, rounding)| rounding.check(path, format_args!("in column {column}")))
+    let full = roundings.into_iter().filter(|(_, rounding)| rounding.count() == rows);
+    let (numbers, full): (Vec<u32>, Vec<Rounding>) = full.unzip();
+    check_rounding(path, &full, full.len() < width, |at| format!("in column {}", numbers[at]))
 }

@@ -162,10 +162,17 @@ impl Network {
             let message = format!("{message}, and is to be asked again in {seconds} seconds");
             return Err(Error::download(url, message));
         }
-        tracing::warn!(
-            "{url}: {message}; it is tried again in {seconds} seconds, as the server asks"
-        );
-        thread::sleep(usual.max(after));
+        if usual > after {
+            // the server asks for less
+            let seconds = usual.as_secs_f64().ceil();
+            tracing::warn!("{url}: {message}; it is tried again in {seconds} seconds");
+            thread::sleep(usual);
+        } else {
+            tracing::warn!(
+                "{url}: {message}; it is tried again in {seconds} seconds, as the server asks"
+            );
+            thread::sleep(after);
+        }
         Ok(())
     }
 

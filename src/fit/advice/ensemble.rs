@@ -21,7 +21,8 @@ pub(crate) fn of_ensemble(
     report: &Report,
     members: &[AdvisedMember],
 ) -> Vec<String> {
-    let mut lines: Vec<String> = below_chance("the ensemble", config, report).into_iter().collect();
+    let below = below_chance("the ensemble", "the learning rate or λ", config, report);
+    let mut lines: Vec<String> = below.into_iter().collect();
     lines.extend(worse_than_member(config, report, members));
     let mut groups: Vec<(String, Vec<(&str, &str)>)> = Vec::new();
     for AdvisedMember { name, advice, .. } in members {

@@ -83,7 +83,9 @@ fn comparable(a: &Scores, b: &Scores, metric: Metric) -> Option<(Metric, f64, f6
 /// compared; other outputs only where the model is worse than chance, for it takes another pass over the candidates.
 fn one_output_or_worse_than_chance(findings: &Findings) -> Result<Option<String>, Error> {
     let config = &findings.problem.config;
-    let below = below_chance("the model", config, findings.report);
+    let trains = config.encoder.abilities().trains_in_steps;
+    let settings = if trains { "the learning rate" } else { "λ" };
+    let below = below_chance("the model", settings, config, findings.report);
     let features = &config.output.features;
     let compared = features.are_labels() || features.are_classes();
     if features.are_numbers() || (below.is_none() && !compared) {
@@ -91,7 +93,6 @@ fn one_output_or_worse_than_chance(findings: &Findings) -> Result<Option<String>
     }
     let split = findings.report.split.to_string();
     let predictions = findings.evaluator.predictions(findings.predictions)?;
-    let trains = config.encoder.abilities().trains_in_steps;
     Ok(one_output(&split, &predictions, trains, !config.weighs_outputs()).or(below))
 }
 
@@ -119,7 +120,7 @@ fn one_output(
             ""
         };
         let remedy = if trains {
-            "a smaller λ or more epochs"
+            "more epochs or a higher learning rate"
         } else {
             "a smaller λ, or a kernel, γ or scaling of the inputs under which they differ and are not all unlike"
         };
@@ -131,7 +132,13 @@ fn one_output(
     (2 * count > all && 2 * right < count && all > 1).then(line)
 }
 
-fn below_chance(subject: &str, config: &Checked, report: &Report) -> Option<String> {
+/// Whether `subject` is worse than chance; `settings` are those that say how closely it follows the training pairs.
+fn below_chance(
+    subject: &str,
+    settings: &str,
+    config: &Checked,
+    report: &Report,
+) -> Option<String> {
     let (metric, model, chance) =
         comparable(&report.metrics, &report.chance, config.evaluation.metric)?;
     // few queries say little: chance may be within what another draw of them gives
@@ -143,7 +150,7 @@ fn below_chance(subject: &str, config: &Checked, report: &Report) -> Option<Stri
     let line = || {
         format!(
             "{subject} is worse than chance ({metric} {model:.places$}, chance {chance:.places$}): \
-             check that the ids of pairs name the right outputs, and the learning rate or λ"
+             check that the ids of pairs name the right outputs, and {settings}"
         )
     };
     worse.then(line)

@@ -240,6 +240,20 @@ impl LambdaSearch<'_> {
         Ok((of_raw_rows(model, self.scaled)?, held_out))
     }
 
+    /// The model for one of several λ; the error, where a process finds no model for it, such as one without a Cholesky
+    /// factor, so that others of the λ are chosen from.
+    fn fit_one_of_several(&self, lambda: f64) -> Result<Result<KernelModel, Error>, Error> {
+        let fitted = match self.fit(lambda, false) {
+            Err(error @ Error::Core(dsokr_core::Error::Numeric(_))) => {
+                info!(lambda, "not fitted: {error}");
+                Err(error)
+            }
+            fitted => Ok(fitted?.0),
+        };
+        // all processes go on with the same λ
+        Ok(self.ranks.agree(fitted))
+    }
+
     /// The metric that chooses, of predictions for the validation inputs, negated where smaller is better, and as it is.
     fn score(&self, z: &[f32]) -> Result<(f64, f64), Error> {
         let metric = self.evaluator.config().evaluation.metric;
@@ -275,8 +289,15 @@ impl LambdaSearch<'_> {
         let first = first.collect::<Result<Vec<_>, Error>>()?.concat();
         let mut points = Vec::new();
         let mut best: Option<(f64, EmbeddingPoint, KernelModel, OutputEmbedding)> = None;
+        let mut failed = None;
         for &lambda in self.settings.lambda.values() {
-            let (model, _) = self.fit(lambda, false)?;
+            let model = match self.fit_one_of_several(lambda)? {
+                Ok(model) => model,
+                Err(error) => {
+                    failed.get_or_insert(error);
+                    continue;
+                }
+            };
             let validation = self.validation.shared_predictions(&model, self.ranks)?;
             let by_model = if first.is_empty() { learned(&model, None)? } else { Vec::new() };
             for (embedding_lambda, supervised, whole) in first.iter().chain(&by_model) {
@@ -296,7 +317,9 @@ impl LambdaSearch<'_> {
                 }
             }
         }
-        let Some((_, chosen, model, embedding)) = best else { return Err(no_lambda()) };
+        let Some((_, chosen, model, embedding)) = best else {
+            return Err(failed.unwrap_or_else(no_lambda));
+        };
         let larger_is_better = metric.larger_is_better();
         let metric = metric.to_string();
         let curve = EmbeddingCurve { metric, larger_is_better, points, chosen };
@@ -340,8 +363,16 @@ impl LambdaSearch<'_> {
         let mut best: Option<(f64, f64, KernelModel)> = None;
         let mut worst = f64::INFINITY;
         let mut errors = Vec::new();
+        let mut failed = None;
         for &lambda in lambdas {
-            let (model, _) = self.fit(lambda, false)?;
+            let model = match self.fit_one_of_several(lambda)? {
+                Ok(model) => model,
+                Err(error) => {
+                    errors.push(f64::INFINITY);
+                    failed.get_or_insert(error);
+                    continue;
+                }
+            };
             let z = self.validation.shared_predictions(&model, self.ranks)?;
             let (score, value) = self.score(&z)?;
             info!(lambda, metric = %metric, value, "{}", model.summary());
@@ -351,8 +382,11 @@ impl LambdaSearch<'_> {
                 best = Some((score, lambda, model));
             }
         }
-        let Some((score, lambda, model)) = best else { return Err(no_lambda()) };
-        let comparison = Comparison { errors, flat: lambdas.len() > 1 && score == worst };
+        let Some((score, lambda, model)) = best else {
+            return Err(failed.unwrap_or_else(no_lambda));
+        };
+        let flat = failed.is_none() && lambdas.len() > 1 && score == worst;
+        let comparison = Comparison { errors, flat };
         if leave_one_out {
             return self.whole(lambda, true, comparison);
         }

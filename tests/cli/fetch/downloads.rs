@@ -61,6 +61,7 @@ fn a_server_is_asked_again_when_it_wants_to_be() {
     let server = Server::new(|asked, before, stream| {
         let after = match asked.path.as_str() {
             "/busy" if before == 0 => "2",
+            "/soon" if before == 0 => "0",
             "/long" => "3600",
             "/date" => "Fri, 31 Dec 2100 23:59:59 GMT",
             _ => return send_part(stream, asked, "\"v1\"", &body(), usize::MAX),
@@ -79,6 +80,12 @@ fn a_server_is_asked_again_when_it_wants_to_be() {
     fetched(&sandbox);
     assert!(begun.elapsed() >= Duration::from_secs(2), "{:?}", begun.elapsed());
     assert_eq!(server.asked()[2..], ["GET /busy", "GET /busy"]);
+    // the pause between tries is longer than what the server asks for
+    fs::remove_dir_all(sandbox.path("root")).unwrap();
+    table(&sandbox, &server.address, "/soon", PLAIN);
+    let log = String::from_utf8(fetch(&sandbox, &[]).stderr).unwrap();
+    let says = log.contains("it is tried again in 1 seconds");
+    assert!(says && !log.contains("as the server asks"), "{log}");
 }
 
 #[test]

@@ -39,7 +39,8 @@ class Candidates:
         """Projects the rows ``Y`` of all candidates; ids are 0, 1, … by default.
 
         Dense rows are refused under the kernel "linear" where their mean is some hundred times as far from zero as they are
-        from it, unless the basis is centred: scores in 32 bits do not tell them apart.
+        from it, unless the basis is centred: scores in 32 bits do not tell them apart. Rows that are nearer to each other than
+        the outputs that the basis was fitted on count as far from their mean as these are from theirs, and may be ties.
 
         ``columns`` are further ones by name, such as ``{"price": [9.5, None, 12]}``; a missing value is an empty text. The
         names of a hit's own cells, such as "score", are refused.

@@ -69,7 +69,7 @@ pub(super) fn prepare_with<E: From<Error>>(
     let destination = destination(path)?;
     remove_abandoned(&destination);
     let prefix = prefix(&destination).map_err(io)?;
-    let replaced = mode(&destination);
+    let replaced = mode(&destination, 0o600);
     let make = || -> io::Result<NamedTempFile> {
         loop {
             let temporary =
@@ -194,7 +194,8 @@ pub fn new_folder<E: From<Error>>(
 
 /// Creates a folder like [`new_folder`], and replaces a folder that is there with all that it holds. The two folders
 /// exchange their names in one step where the operating system can do that (Linux and macOS, by their file systems), so
-/// that `path` holds all of the old one or all of the new one. Else the old one is moved aside just before.
+/// that `path` holds all of the old one or all of the new one. Else the old one is moved aside just before. On Unix others
+/// may do no more with the new folder than with the old one.
 ///
 /// # Errors
 /// The errors of [`new_folder`]. `path` is untouched then.
@@ -223,8 +224,9 @@ fn filled<E: From<Error>>(
         create_folder(parent)?;
         remove_abandoned(path);
         let prefix = prefix(path)?;
+        let replaced = mode(path, 0o700);
         loop {
-            let temporary = builder(&prefix, 0o777).tempdir_in(parent)?;
+            let temporary = builder(&prefix, replaced.unwrap_or(0o777)).tempdir_in(parent)?;
             // where folders have locks
             let lock = File::open(temporary.path()).ok();
             if lock.as_ref().is_none_or(|lock| holds(lock, temporary.path())) {
@@ -296,18 +298,18 @@ fn builder(prefix: &OsStr, mode: u32) -> Builder<'_, 'static> {
     builder
 }
 
-/// Returns the permissions of a file that replaces the one at `path`, if there is one: what others may not read they may not
-/// read when it is replaced. The owner reads and writes it, as a later call removes what a killed one left.
+/// Returns the permissions of a file or folder that replaces the one at `path`, if there is one: what others may not read they
+/// may not read when it is replaced. The owner has those of `owner` too, as a later call removes what a killed one left.
 #[cfg(unix)]
-fn mode(path: &Path) -> Option<u32> {
+fn mode(path: &Path, owner: u32) -> Option<u32> {
     use std::os::unix::fs::PermissionsExt;
     let mode = fs::metadata(path).ok()?.permissions().mode();
-    Some((mode & 0o777) | 0o600)
+    Some((mode & 0o777) | owner)
 }
 
 /// Returns none: files have no such permissions.
 #[cfg(not(unix))]
-fn mode(_: &Path) -> Option<u32> {
+fn mode(_: &Path, _: u32) -> Option<u32> {
     None
 }
 

@@ -364,6 +364,19 @@ fn files_have_ordinary_permissions() {
     std::fs::set_permissions(&ours, std::fs::Permissions::from_mode(0o600)).unwrap();
     store::write_atomically(&ours, |file| file.write_all(b"y")).unwrap();
     assert_eq!((mode(&ours) & 0o777, std::fs::read(&ours).unwrap()), (0o600, b"y".to_vec()));
+    // and so is a folder
+    let [ours, ordinary] = ["our folder", "ordinary folder"].map(|name| folder.path().join(name));
+    let replace = || {
+        store::replace_folder(&ours, |here| {
+            std::fs::write(here.join("x"), b"x").map_err(Error::io(here))
+        })
+    };
+    replace().unwrap();
+    std::fs::create_dir(&ordinary).unwrap();
+    assert_eq!(mode(&ours), mode(&ordinary));
+    std::fs::set_permissions(&ours, std::fs::Permissions::from_mode(0o700)).unwrap();
+    replace().unwrap();
+    assert_eq!(mode(&ours) & 0o777, 0o700);
 }
 
 proptest! {

@@ -10,7 +10,7 @@ use dsokr_core::message::list;
 use super::{BadRows, MultiLabel, Rows, check_rows, each_line, number};
 use crate::error::{Error, open};
 use crate::input_columns::NamedColumns;
-use crate::rounding::Rounding;
+use crate::rounding::{Rounding, check_rounding};
 use crate::table::{Lines, Pieces};
 
 /// An attribute that numbers can be read for.
@@ -403,8 +403,14 @@ fn arff(
     })?;
     let (rows, places) = data.ok_or_else(|| without_data(path))?;
     if columns == Columns::ToldApart {
-        roundings.iter().zip(&header.attributes).try_for_each(|(rounding, attribute)| {
-            rounding.check(path, format_args!("of the attribute {:?}", attribute.name))
+        let place = |at: usize| format!("of the attribute {:?}", header.attributes[at].name);
+        let is_input = |at: &usize| places.output(*at).is_none();
+        let inputs: Vec<usize> = (0..roundings.len()).filter(is_input).collect();
+        let of_inputs: Vec<Rounding> = inputs.iter().map(|&at| roundings[at]).collect();
+        check_rounding(path, &of_inputs, false, |at| place(inputs[at]))?;
+        // each output is predicted, so that none may be lost
+        places.outputs.clone().try_for_each(|output| {
+            check_rounding(path, &roundings[output..=output], false, |_| place(output))
         })?;
     }
     let inputs = header.inputs(&places).map(str::to_owned).collect();

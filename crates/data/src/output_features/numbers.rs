@@ -9,7 +9,7 @@ use super::{FeatureFacts, FittedRows, OutputKind, OutputTable, fixed_rows};
 use crate::cells::{self, Alike, MixedSigns, NumberNotation};
 use crate::error::{Error, check};
 use crate::joined::{ColumnNames, parts, shown};
-use crate::rounding::Rounding;
+use crate::rounding::{Rounding, check_rounding};
 use crate::table::Table;
 use crate::truth::{Truth, bad};
 
@@ -299,7 +299,7 @@ impl NumberFeatures {
         let mut rounding = Rounding::default();
         numbers.for_each(|(narrow, wide)| rounding.add(narrow, wide));
         let column = shown(self.column.as_str());
-        rounding.check(table.path(), format_args!("in the column {column}"))
+        check_rounding(table.path(), &[rounding], false, |_| format!("in the column {column}"))
     }
 }
 

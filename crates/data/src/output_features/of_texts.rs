@@ -22,8 +22,9 @@ const ROUNDING: f64 = 1e-9;
 pub struct TextFeatures {
     features: OutputFeatures,
     columns: FittedColumns,
-    /// Whether rows have a last column for labels or classes that no training text has; not in runs of earlier versions.
-    #[serde(default)]
+    /// Whether rows have a last column for labels or classes that no training text has; not in runs of earlier versions,
+    /// whose files stay as they are written, since their fingerprint is compared.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     counts_unknown: bool,
 }
 

@@ -17,14 +17,14 @@ use smart_default::SmartDefault;
 use super::{PairFacts, Wanted};
 use crate::cells::{self, NumberNotation};
 use crate::error::{Error, check};
-use crate::feature_file::{check_row_count, read_training_features};
+use crate::feature_file::{check_row_count, read_features, read_training_features};
 use crate::inputs::{InputKind, Inputs, KernelRows};
 use crate::joined::shown;
 use crate::kinds;
 use crate::npy::read_rounded;
 use crate::output_features::{doubtful_thousands, graphs, graphs_memory, vectors};
 use crate::root::DataRoot;
-use crate::rounding::Rounding;
+use crate::rounding::{Rounding, check_rounding};
 use crate::table::{Table, unique_ids};
 use crate::truth::{bad, bad_rows, column};
 use crate::vectors::Vectors;
@@ -219,7 +219,8 @@ impl InputsConfig {
             Self::Features(config) => {
                 let index = RowIndex::read(&config.table, &config.id, wanted)?;
                 let path = wanted.root()?.file(&config.file);
-                let all = read_training_features(&path, config.key.as_deref(), config.packed)?;
+                let read = if wanted.for_training { read_training_features } else { read_features };
+                let all = read(&path, config.key.as_deref(), config.packed)?;
                 check_row_count(&all, &path, &index.table)?;
                 let all: Arc<dyn RowSource> = all.into();
                 Box::new(move |table| {
@@ -436,16 +437,16 @@ impl TextConfig {
             }
         }
         let column = shown(&self.column);
-        let count = places.len();
-        tables.first().map_or(Ok(()), |table| {
-            places.iter().zip(1..).try_for_each(|(rounding, place)| match count {
-                1 => rounding.check(table.path(), format_args!("in the column {column}")),
-                _ => {
-                    let place = format_args!("at place {place} of the column {column}");
-                    rounding.check(table.path(), place)
-                }
-            })
-        })
+        let is_single = places.len() == 1;
+        let place = |at: usize| {
+            if is_single {
+                format!("in the column {column}")
+            } else {
+                format!("at place {} of the column {column}", at + 1)
+            }
+        };
+        let Some(table) = tables.first() else { return Ok(()) };
+        check_rounding(table.path(), &places, false, place)
     }
 
     /// Returns the reader of a table's texts, each as [`written`](Self::written) says, or of its vectors.

@@ -147,6 +147,9 @@ pub(crate) struct Wanted<'a> {
     pub root: Option<&'a DataRoot>,
     /// The columns of the training inputs, where a run keeps them.
     pub input_columns: Option<&'a InputColumns>,
+    /// Whether all pairs are read, to train with: what 32 bits do not tell apart is refused then, and not in the queries of a
+    /// run, which may be older than this rule.
+    pub for_training: bool,
 }
 
 impl<'a> Wanted<'a> {

@@ -296,17 +296,58 @@ fn columns_that_32_bits_do_not_tell_apart_are_refused_in_training() -> Outcome {
     Ok(())
 }
 
-/// Files of `scipy.sparse.save_npz`: the second of three columns holds times, in `later.npz` beside a row without one.
+/// Ends of spectra between 1e-300 and 1e-60, a constant with the rounding of a solver, and times within one minute, beside a
+/// column that varies, are read; without that column nothing would be left.
+#[test]
+fn columns_of_which_32_bits_leave_nothing_are_read_beside_others() -> Outcome {
+    let folder = Folder::new();
+    let noise = |at: i32| f64::from(at * 37 % 100) / 100.0;
+    let row = |at: i32| {
+        let tail = format!("1e-{}", 60 + 2 * (at % 120)).parse().unwrap();
+        [
+            noise(at),
+            tail,
+            1.0 + 1e-10 * noise(at),
+            1.7e9 + f64::from(at % 60),
+            1.0 + 1e-8 * noise(at),
+        ]
+    };
+    let numbers = |columns: std::ops::Range<usize>| -> Vec<f64> {
+        (0..200).flat_map(|at| row(at)[columns.clone()].to_vec()).collect()
+    };
+    let file = |columns: std::ops::Range<usize>| {
+        let shape = format!("(200, {})", columns.len());
+        npy("'<f8'", false, &shape, &bytes(&numbers(columns), f64::to_le_bytes))
+    };
+    let path = folder.file("a.npy", file(0..5));
+    let rows = feature_file::read_training_features(&path, None, false)?;
+    let narrow = row(199).map(|number| number as f32).to_vec();
+    assert_eq!(dense(&*rows)?[199], narrow);
+    let path = folder.file("b.npy", file(1..5));
+    let refused = feature_file::read_training_features(&path, None, false);
+    let message = folder.message(refused.err().ok_or("refused")?);
+    let words = [
+        "in column 0 lie between 1e-298 and 1e-60, too small for 32 bits: multiply all of them by a constant",
+        "the numbers in column 2, in column 3 apart either",
+    ];
+    assert!(words.iter().all(|word| message.contains(word)), "{message}");
+    Ok(())
+}
+
+/// Files of `scipy.sparse.save_npz`: the second of three columns holds times, in `later.npz` beside a row without one, and in
+/// `seconds.npz` within a minute, which leaves one value in 32 bits.
 #[test]
 fn sparse_columns_that_32_bits_do_not_tell_apart_are_refused_in_training() -> Outcome {
     let folder = Folder::new();
     let path = folder.file("a.npz", include_bytes!("../golden/times.npz"));
     let refused = feature_file::read_training_features(&path, None, false);
     let message = folder.message(refused.err().ok_or("refused")?);
-    assert!(message.contains("in column 1 lie between 1700000000 and 1700000027"), "{message}");
+    assert!(message.contains("in column 1 lie between 1700000000 and 1700000540"), "{message}");
     assert_eq!(read_features(&path, None)?.len(), 10);
     let path = folder.file("b.npz", include_bytes!("../golden/later.npz"));
     assert_eq!(feature_file::read_training_features(&path, None, false)?.len(), 11);
+    let path = folder.file("c.npz", include_bytes!("../golden/seconds.npz"));
+    assert_eq!(feature_file::read_training_features(&path, None, false)?.len(), 10);
     Ok(())
 }
 

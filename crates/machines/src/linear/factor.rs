@@ -1,6 +1,7 @@
 use std::ops::Range;
 
 use dsokr_basis::eigenbasis::{cholesky, sum_over_ranks};
+use dsokr_core::message::number;
 use dsokr_core::random::{generator, unit};
 use dsokr_core::{Cancellation, Error, Processes};
 use faer::linalg::matmul::matmul;
@@ -153,6 +154,7 @@ pub(crate) fn not_positive(row: usize, size: usize, ridge: f64, precision: Arith
         Arithmetic::Single => "raise lambda, scale the inputs, or solve in double precision",
         Arithmetic::Double => "raise lambda, or scale the inputs",
     };
+    let ridge = number(ridge);
     Error::Numeric(format!(
         "the system of {size} unknowns is not numerically positive definite (row {row}, n·lambda = {ridge}); {remedy}"
     ))

@@ -1,6 +1,7 @@
 //! How each parameter is optimised: its optimiser, rate and decay.
 
 use dsokr_core::Error;
+use dsokr_core::message::first_of;
 
 use super::groups::{GroupConfig, OptimizerName};
 use super::training::{NOT_NEGATIVE, TrainingConfig};
@@ -27,6 +28,20 @@ impl TrainingConfig {
         let layers = NumberedLayers::find(&paths);
         let layers_above =
             |at, path: &str| layers.as_ref().map_or(0, |layers| layers.layers_above(at, path));
+        if self.layer_decay != 1.0 {
+            // the order in a module of PyTorch decides, so that a head may be among them
+            let is_before = |(at, path): &(usize, &&str)| {
+                Layer::of(path).is_none() && layers_above(*at, path) > 0
+            };
+            let before = paths.iter().enumerate().filter(is_before);
+            let before: Vec<String> = before.map(|(_, path)| (*path).to_owned()).collect();
+            if !before.is_empty() {
+                let before = first_of(before);
+                tracing::info!(
+                    "training.layer_decay counts what comes before the layers as embeddings: {before}"
+                );
+            }
+        }
         let rule = |(at, (path, dimensions)): (usize, &(String, usize))| {
             let group = self.groups.iter().rfind(|group| group.holds(path));
             let named = group.and_then(|group| group.optimizer).unwrap_or(self.optimizer);
