@@ -186,8 +186,9 @@ fn inputs_repeat(table: &Table, input: &str, splits: Option<&str>) -> Result<boo
         splits.is_none_or(names_training)
     };
     let rows = table.column(input)?.iter().enumerate();
-    let texts = rows.filter(|&(row, _)| is_training(row)).map(|(_, cell)| cell.as_str());
-    let numbers = text_numbers(&[texts.collect()]);
+    let training = rows.filter(|&(row, _)| is_training(row));
+    let texts: Vec<&str> = training.map(|(_, cell)| cell.as_str()).collect();
+    let numbers = text_numbers(&[texts]);
     let mut seen = HashSet::new();
     Ok(numbers.into_iter().flatten().flatten().any(|number| !seen.insert(number)))
 }

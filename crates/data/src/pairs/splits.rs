@@ -33,7 +33,7 @@ pub struct SplitsConfig {
     /// as input; `"scaffold"`, those whose molecules have the same Bemis-Murcko scaffold; else the name of a column,
     /// those with the same value in it. A group that does not fit into what is left of the validation split goes to the
     /// test split, else to training. Left out, rows are drawn one by one, which is the same where no rows belong
-    /// together. Vectors are compared where the table has at least 20 different ones. Beside `column`, and of files of
+    /// together. Vectors are compared where the table has at least 20 different ones. Beside `column`, or files of
     /// validation and test pairs, no row is moved: training rows of one group are left out together where predictions
     /// are held out. Intervals of metrics draw these groups whole.
     #[serde(default, skip_serializing_if = "Option::is_none")]
