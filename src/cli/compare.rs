@@ -77,12 +77,15 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
     let mut evaluated = Vec::new();
     let mut caution = None;
     for ((run, answers), name) in runs.iter().zip(&answers).zip(names) {
-        if let Some(split) = request.split
-            && caution.is_none()
-        {
-            let members = run.members().iter();
-            let mut cautions = members.filter_map(|member| member.config.caution_about(split));
-            caution = cautions.next().map(|caution| format!("{name}: {caution}"));
+        if caution.is_none() {
+            let found = match request.split {
+                Some(split) => {
+                    let mut members = run.members().iter();
+                    members.find_map(|member| member.config.caution_about(split))
+                }
+                None => run.caution_of_learned(answers)?,
+            };
+            caution = found.map(|caution| format!("{name}: {caution}"));
         }
         let (evaluation, _) = run.evaluate(answers)?;
         evaluated.push(EvaluatedRun { name, queries: answers.split().names(), evaluation });

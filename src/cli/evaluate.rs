@@ -69,17 +69,18 @@ pub fn run(processes: &Processes, arguments: &Arguments) -> Result<(), Error> {
         runs.fit_weights(&validation.predict(processes, &runs, Member::coordinates)?)?;
     }
     let predicted = request.predict(processes, &runs, Member::coordinates)?;
-    if request.file.is_some()
-        && processes.is_first()
-        && let Some(caution) = runs.caution_of_learned(&predicted)?
-    {
-        tracing::warn!("{caution}");
-    }
+    let learned = match &request.file {
+        Some(_) if processes.is_first() => runs.caution_of_learned(&predicted)?,
+        Some(_) | None => None,
+    };
     if let Some(others) = arguments.pools {
+        if let Some(caution) = learned {
+            tracing::warn!("{caution}");
+        }
         let pools = runs.pools(&predicted, others as usize)?;
         return shown.show_pools(&pools);
     }
-    let caution = caution(&runs, request.split, arguments.fit_weights);
+    let caution = learned.or_else(|| caution(&runs, request.split, arguments.fit_weights));
     shown.show(processes, (&runs, &arguments.runs), &predicted, &request, queries, caution)
 }
 

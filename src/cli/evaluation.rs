@@ -76,7 +76,7 @@ struct Found {
     /// 95 % intervals of all metrics, with `--ci`.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     intervals: BTreeMap<String, [f64; 2]>,
-    /// Why the metrics are too good, if they are.
+    /// Why the metrics are too good, or say less about new queries, if they do.
     #[serde(skip_serializing_if = "Option::is_none")]
     caution: Option<String>,
     /// Each run by itself, if there are several.
@@ -104,8 +104,8 @@ const DRAWN: usize = 5;
 
 impl Shown {
     /// Ranks the queries, prints the metrics and writes what was asked for. `folders` are the run
-    /// directories, `arguments` those that `request` was made of, and `caution` says why the metrics are too good, if they
-    /// are.
+    /// directories, `arguments` those that `request` was made of, and `caution` says why the metrics are too good, or
+    /// say less about new queries, if they do.
     pub fn show(
         &self,
         processes: &Processes,
@@ -183,8 +183,10 @@ impl Shown {
         if self.json {
             return print_json(&json!({"pools": pools}));
         }
+        let is_known =
+            |metric: &&RankMetric| pools.iter().any(|pool| pool.metrics.contains_key(metric.name));
         let shown: Vec<&RankMetric> =
-            RANK_METRICS.iter().filter(|metric| metric.in_tables).collect();
+            RANK_METRICS.iter().filter(|metric| metric.in_tables).filter(is_known).collect();
         let titles = shown.iter().map(|metric| metric.title.to_owned());
         let names = ["candidates", "of a query"].map(str::to_owned);
         let mut table = Table::new(names.into_iter().chain(titles), 1);
@@ -205,10 +207,12 @@ impl Shown {
             let first = [format!("{}{draws}", pool.candidates), size];
             table.push(first.into_iter().chain(shown.iter().map(cell)));
         }
-        print(&format!(
-            "{}\nin brackets: 95 % intervals, by a bootstrap over queries, or groups of queries\n",
-            table.text()
-        ))
+        let note = if shown.is_empty() {
+            ""
+        } else {
+            "\nin brackets: 95 % intervals, by a bootstrap over queries, or groups of queries\n"
+        };
+        print(&format!("{}{note}", table.text()))
     }
 
     /// Draws outputs, and compares molecules by edit distances, if either is asked for. Only the `first` process writes.

@@ -31,7 +31,8 @@ pub struct RunComparison {
     pub compared: Compared,
     /// Every metric that some run has.
     pub metrics: Vec<MetricComparison>,
-    /// Why the metrics of a run are too good, with its name; none where nothing is chosen on the queries.
+    /// Why the metrics of a run are too good, or say less about new queries, with its name; none where nothing is chosen on the
+    /// queries, and none of a file has the input of a training pair.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub caution: Option<String>,
 }

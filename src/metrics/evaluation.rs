@@ -101,6 +101,18 @@ impl Evaluation {
         }
     }
 
+    /// Warns where the queries are a single group of several, of which metrics say little about others.
+    pub(crate) fn warn_of_single_group(&self) {
+        let queries = self.ranks.len();
+        let is_one = self.groups.windows(2).all(|pair| pair[0] == pair[1]);
+        if is_one && self.groups.len() > 1 {
+            tracing::warn!(
+                "all {queries} queries are one group of data.splits.group: the metrics say little about other groups, and have \
+                 no intervals"
+            );
+        }
+    }
+
     /// The metrics of a random order of the candidates, the first of which is compared with the right output where predicted
     /// outputs are; of numbers and classes those of the constants that fit the training outputs best. A
     /// [`StoredEvaluation`](crate::StoredEvaluation) does not keep what was drawn.

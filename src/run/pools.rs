@@ -26,7 +26,7 @@ pub struct PoolMetrics {
     pub candidates_per_query: u64,
     /// How often candidates were drawn; metrics are means over the draws.
     pub draws: u64,
-    /// The metrics of ranks, by name.
+    /// The metrics of ranks, by name; none where [`Scores::has_ranks`](crate::Scores::has_ranks) is false.
     pub metrics: BTreeMap<&'static str, f64>,
     /// Their 95 % intervals, by a bootstrap over queries, or over groups of queries that belong together; without those that
     /// reach infinity.
@@ -35,7 +35,8 @@ pub struct PoolMetrics {
 
 impl Run {
     /// The metrics of ranks of queries among all candidates; among the right outputs of all queries; and among the right
-    /// output and `others` candidates that are drawn at random, as means over ten draws.
+    /// output and `others` candidates that are drawn at random, as means over ten draws. Where ranks carry no information
+    /// ([`Scores::has_ranks`](crate::Scores::has_ranks)), all metrics are left out, with a warning.
     ///
     /// # Errors
     /// Queries without right outputs among the candidates; fewer candidates than `others`; errors of the evaluation.
@@ -47,7 +48,18 @@ impl Run {
         let all = self.pool_metrics(queries, &CandidateRule::All, 1)?;
         let of_queries = self.pool_metrics(queries, &CandidateRule::Queries, 1)?;
         let sample = CandidateRule::Sample { others, seed: 0 };
-        Ok(vec![all, of_queries, self.pool_metrics(queries, &sample, DRAWS)?])
+        let mut pools = vec![all, of_queries, self.pool_metrics(queries, &sample, DRAWS)?];
+        if pools.iter().any(|pool| pool.metrics.is_empty()) {
+            tracing::warn!(
+                "metrics of ranks are left out: they say nothing where outputs are numbers or classes, where some label sets or \
+                 rankings are equal, or where no right output is a candidate"
+            );
+            for pool in &mut pools {
+                pool.metrics.clear();
+                pool.intervals.clear();
+            }
+        }
+        Ok(pools)
     }
 
     /// The metrics among the candidates of a rule, as means over draws with the seeds 0, 1, and so on.
@@ -82,7 +94,8 @@ impl Run {
         let seed = self.config().seed;
         let groups = &queries.split().groups;
         let units = independent_queries(queries.split().ids.len(), groups)?.len();
-        for metric in &RANK_METRICS {
+        let has_ranks = evaluations.iter().all(|evaluation| evaluation.scores.has_ranks());
+        for metric in RANK_METRICS.iter().filter(|_| has_ranks) {
             let drawn = Drawn::new(metric, &evaluations);
             let all: Vec<usize> = (0..queries.split().ids.len()).collect();
             let value = drawn.mean(&all);

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::sandbox::{CONFIG, Sandbox, npy};
+use crate::sandbox::{CONFIG, Sandbox, json, npy};
 
 /// The lines of advice of a training with values of the configuration changed.
 fn advice(sandbox: &Sandbox, config: &str, changes: &[&str]) -> String {
@@ -204,9 +204,16 @@ fn splits_that_share_pairs_or_outputs() {
     let queries = |file: &str| {
         let output = sandbox.run(&["evaluate", "runs/small", "--queries", file]);
         assert!(output.status.success());
-        String::from_utf8_lossy(&output.stderr).into_owned()
+        String::from_utf8_lossy(&output.stdout).into_owned()
     };
-    says(&queries("data/small/train.tsv"), &["60 of 60 queries have inputs of training pairs"]);
+    let caution = "60 of 60 queries have inputs of training pairs";
+    says(&queries("data/small/train.tsv"), &[caution]);
+    let of_file = ["--queries", "data/small/train.tsv", "--json"];
+    let found = json(&sandbox.succeed(&[&["evaluate", "runs/small"][..], &of_file[..]].concat()));
+    says(found["caution"].as_str().unwrap(), &[caution]);
+    let runs = ["compare", "runs/small", "runs/small-2"];
+    let compared = json(&sandbox.succeed(&[&runs[..], &of_file[..]].concat()));
+    says(compared["caution"].as_str().unwrap(), &["runs/small: ", caution]);
     let others = queries("data/small/outputs-only.tsv");
     assert!(!others.contains("inputs of training pairs"), "{others}");
 }
@@ -278,6 +285,42 @@ fn splits_that_share_vectors() {
     says(&text, &[" of 16 test vectors are training vectors too (", " of 16 validation vectors"]);
     let text = advice(&sandbox, "vectors.toml", &["data.splits.group=repeats"]);
     assert!(!text.contains("training vectors"), "{text}");
+}
+
+/// The rows of a column's groups stay where a different column puts them.
+#[test]
+fn splits_that_divide_a_group() {
+    let sandbox = Sandbox::new();
+    let row = |row: usize| {
+        let set = ["train", "train", "validation", "test"][row / 20];
+        format!("{row},{row}.5,{}.25,{}.125,{set},g{}\n", 80 - row, row % 7, row / 15)
+    };
+    let rows: String = (0..80).map(row).collect();
+    sandbox.write("data/small/vectors.csv", &format!("id,x0,x1,y,set,batch\n{rows}"));
+    sandbox.write("vectors.toml", VECTORS);
+    let text = advice(&sandbox, "vectors.toml", &["data.splits={column=\"set\", group=\"batch\"}"]);
+    says(&text, &["5 of 20 validation pairs are new, but in groups of training pairs (40, 41, 42"]);
+    assert!(!text.contains("test pairs are new"), "{text}");
+}
+
+/// Intervals of a single group are not known, and a warning says so.
+#[test]
+fn a_test_split_of_one_group() {
+    let sandbox = Sandbox::new();
+    let row = |row: usize| format!("{row},{row}.5,{}.25,{}.125,d{}\n", 80 - row, row % 7, row / 16);
+    let rows: String = (0..80).map(row).collect();
+    sandbox.write("data/small/vectors.csv", &format!("id,x0,x1,y,dose\n{rows}"));
+    sandbox.write("vectors.toml", VECTORS);
+    let warning = "all 16 queries are one group of data.splits.group";
+    let says_so = |arguments: &[&str]| {
+        let run = sandbox.run(arguments);
+        let errors = String::from_utf8_lossy(&run.stderr);
+        assert!(run.status.success(), "{errors}");
+        errors.contains(warning)
+    };
+    assert!(says_so(&["train", "vectors.toml", "--set", "data.splits.group=dose"]));
+    assert!(says_so(&["evaluate", "runs/vectors"]));
+    assert!(!says_so(&["train", "vectors.toml", "--out", "plain"]));
 }
 
 const VECTORS: &str = r#"

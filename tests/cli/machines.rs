@@ -218,24 +218,42 @@ fn lambda_without_a_factor_is_not_chosen_on_the_validation_split() {
 #[test]
 fn lambda_is_chosen_without_the_copies_of_a_row() {
     let sandbox = Sandbox::new();
-    let mut table = "id\tdescription\ty\n".to_owned();
+    let head = "id\tdescription\ty\tset\n";
+    let mut files = ["copies", "train", "validation", "test"].map(|name| (name, head.to_owned()));
     for i in 0..100 {
+        let set = ["train", "train", "train", "validation", "test"][i % 5];
         let words: Vec<String> =
             (0..8).map(|j| format!("w{}", (i * i * 7 + j * (i % 11 + 3)) % 40)).collect();
         let class = ["a", "b", "c"][i * i * 31 / 7 % 3];
-        (0..4).for_each(|copy| table += &format!("r{i}_{copy}\t{}\t{class}\n", words.join(" ")));
+        for (_, table) in files.iter_mut().filter(|(name, _)| ["copies", set].contains(name)) {
+            for copy in 0..4 {
+                *table += &format!("r{i}_{copy}\t{}\t{class}\t{set}\n", words.join(" "));
+            }
+        }
     }
-    sandbox.write("copies.tsv", &table);
-    sandbox.succeed(&["init", "copies.tsv", "--output", "y", "--input", "description"]);
-    assert!(sandbox.read("copies.toml").contains("group = \"repeats\""));
-    sandbox.succeed(&["train", "copies.toml"]);
-    let stored = fs::read(sandbox.path("runs/copies/ridge.safetensors")).unwrap();
-    let text = String::from_utf8_lossy(&stored);
-    let at = text.find("lambda").expect("the file says what was chosen");
-    let number = text[at..].trim_start_matches(|c: char| !c.is_ascii_digit()).split(',').next();
-    let lambda: f64 = number.unwrap().parse().unwrap();
-    // rows once have .1, and rows that are left out alone 1e-5
-    assert!((1e-2..=1.0).contains(&lambda), "{lambda}");
+    for (name, table) in &files {
+        sandbox.write(&format!("{name}.tsv"), table);
+    }
+    let of_files = ["--validation", "validation.tsv", "--test", "test.tsv"];
+    for (file, name, more, splits) in [
+        ("copies.tsv", "drawn", &["--split", "random"][..], "test = 40"),
+        ("copies.tsv", "named", &["--split", "column=set"], "column = \"set\""),
+        ("train.tsv", "files", &of_files, "validation = 0, test = 0"),
+    ] {
+        let config = format!("{name}.toml");
+        let init = ["init", file, "--output", "y", "--input", "description", "--out", &config];
+        sandbox.succeed(&[&init[..], more].concat());
+        let splits = format!("{splits}, group = \"repeats\" }}");
+        assert!(sandbox.read(&config).contains(&splits), "{splits}");
+        sandbox.succeed(&["train", &config]);
+        let stored = fs::read(sandbox.path(&format!("runs/{name}/ridge.safetensors"))).unwrap();
+        let text = String::from_utf8_lossy(&stored);
+        let at = text.find("lambda").expect("the file says what was chosen");
+        let number = text[at..].trim_start_matches(|c: char| !c.is_ascii_digit()).split(',').next();
+        let lambda: f64 = number.unwrap().parse().unwrap();
+        // rows once have .1, and rows that are left out alone 1e-5
+        assert!((1e-2..=1.0).contains(&lambda), "{name}: {lambda}");
+    }
 }
 
 const MULTI_LABEL: &str = r#"

@@ -715,7 +715,11 @@ def test_wrong_models(model, folder):
 
 def test_a_file_of_queries(model, folder, config):
     queries = config.parents[1] / "datasets" / "quickstart" / "test.tsv"
-    assert model.evaluate(queries=queries).metrics == model.evaluate("test").metrics
+    found = model.evaluate(queries=queries)
+    assert found.metrics == model.evaluate("test").metrics and found.caution is None
+    learned = model.evaluate(queries=queries.with_name("train.tsv"))
+    assert "queries have inputs of training pairs" in learned.caution
+    assert pickle.loads(pickle.dumps(learned)).caution == learned.caution
 
 
 def test_a_right_output_that_is_no_candidate(model, config, tmp_path):

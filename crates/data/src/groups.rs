@@ -16,6 +16,10 @@ use crate::output_features::OutputFeatures;
 use crate::outputs::OutputSource;
 use crate::table::Table;
 
+/// The fewest different inputs or molecules of a table of which rows that repeat one are kept together: with fewer, a group may
+/// be larger than a split.
+pub const VARIED: usize = 20;
+
 /// Rows that repeat a molecule, a text, a vector or an id.
 const REPEATS: &str = "repeats";
 
@@ -142,8 +146,8 @@ impl<'a> GroupColumns<'a> {
     }
 
     /// Returns rows that have an id, an input or an output in common, and rows that are connected by such rows. Two
-    /// SMILES of one molecule are the same input or output, and so are vectors of equal numbers. Empty cells have nothing
-    /// in common.
+    /// SMILES of one molecule are the same input or output, and so are vectors of equal numbers, where at least
+    /// [`VARIED`] differ. Empty cells have nothing in common.
     fn repeats(
         &self,
         table: &Table,
@@ -152,7 +156,10 @@ impl<'a> GroupColumns<'a> {
         let mut joined = Joined::new(table.len());
         if let Some(vectors) = vectors {
             let equal = distinct(vectors)?;
-            for (row, &class) in equal.class.iter().enumerate() {
+            // fewer are like classes, such as doses, and say nothing of what a row is about
+            let is_varied = equal.representative.len() >= VARIED;
+            let classes = if is_varied { &equal.class[..] } else { &[] };
+            for (row, &class) in classes.iter().enumerate() {
                 joined.unite(equal.representative[class as usize], row);
             }
         }

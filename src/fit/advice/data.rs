@@ -43,7 +43,8 @@ fn named(ids: &[&str]) -> String {
 const BY_ID: char = '\u{1f}';
 
 /// Pairs, inputs and outputs of the held-out splits that are training ones too. Inputs and outputs are named where more of
-/// them are known than pairs. Two SMILES of one molecule are one input, and one output.
+/// them are known than pairs, and other pairs where training pairs are in their groups. Two SMILES of one molecule are one
+/// input, and one output.
 pub(super) fn shared_between_splits(findings: &Findings) -> Result<Option<String>, Error> {
     let splits = splits(findings);
     let inputs: Vec<&Inputs> = splits.iter().map(|(_, split)| &split.inputs).collect();
@@ -55,6 +56,7 @@ pub(super) fn shared_between_splits(findings: &Findings) -> Result<Option<String
     let known_outputs: HashSet<u64> = train_outputs.iter().copied().flatten().collect();
     let known_pairs: HashSet<(u64, u64)> =
         train_inputs.iter().zip(train_outputs).filter_map(pair).collect();
+    let known_groups: HashSet<&String> = train.groups.iter().collect();
     let what_inputs = match &train.inputs {
         Inputs::Texts(_) => "texts",
         Inputs::Vectors(_) => "vectors",
@@ -98,6 +100,20 @@ pub(super) fn shared_between_splits(findings: &Findings) -> Result<Option<String
                     format!("{count} of {all} {name} {kind} are training {kind} too ({ids})");
                 lines.push(line);
             }
+        }
+        // splits that are not drawn may divide groups
+        let is_connected = |row: usize| {
+            let is_new = !has_input(row) && (repeated || !has_output(row));
+            is_new && split.groups.get(row).is_some_and(|group| known_groups.contains(group))
+        };
+        let connected = names(&is_connected);
+        if !connected.is_empty() {
+            let count = connected.len();
+            let all = split.ids.len();
+            let ids = named(&connected);
+            lines.push(format!(
+                "{count} of {all} {name} pairs are new, but in groups of training pairs ({ids})"
+            ));
         }
     }
     let warning = ": the metrics say less about new ones";

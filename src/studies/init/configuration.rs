@@ -9,7 +9,7 @@ use super::template::{
     lower_sizes, number_tables, parsed, put, remove_reranker, scale_lambdas, sketch_inputs,
     train_encoder, weigh_equally,
 };
-use super::{Column, Survey};
+use super::{Column, Division, Survey};
 use crate::error::Error;
 
 /// The fewest training pairs with which a reranker and the correction for hubs are worth their time.
@@ -153,29 +153,36 @@ impl Survey {
     fn splits(&self) -> String {
         let text = |text: &str| toml::Value::from(text).to_string();
         let [validation, test] = self.held_out();
-        let drawn = format!("validation = {validation}, test = {test}");
-        let (rule, keys) = match (&self.division.column, self.division.group.as_deref()) {
-            (Some(column), _) => {
-                ("a column names the split of each row", format!("column = {}", text(&column.name)))
+        let Division { group, column, validation: validation_file, test: test_file } =
+            &self.division;
+        let has_files = validation_file.is_some() && test_file.is_some();
+        let rule = match (column, group.as_deref()) {
+            (Some(_), None) => "a column names the split of each row",
+            (Some(_), Some(_)) => {
+                "a column names the split of each row; training rows that belong together are held out together"
             }
-            (None, _) if self.division.validation.is_some() && self.division.test.is_some() => {
-                ("all rows train", drawn)
+            (None, None) if has_files => "all rows train",
+            (None, Some(_)) if has_files => {
+                "all rows train; those that belong together are held out together"
             }
-            (None, None) => ("drawn by the seed; the rest trains", drawn),
-            (None, Some(group)) => {
-                let rule = match group {
-                    "repeats" => {
-                        "drawn by the seed, rows with the same molecule, text or id together; the rest trains"
-                    }
-                    "scaffold" => {
-                        "drawn by the seed, molecules with the same scaffold together; the rest trains"
-                    }
-                    _ => "drawn by the seed, rows with the same value together; the rest trains",
-                };
-                (rule, format!("{drawn}, group = {}", text(group)))
+            (None, None) => "drawn by the seed; the rest trains",
+            (None, Some("repeats")) => {
+                "drawn by the seed, rows with the same molecule, text or id together; the rest trains"
+            }
+            (None, Some("scaffold")) => {
+                "drawn by the seed, molecules with the same scaffold together; the rest trains"
+            }
+            (None, Some(_)) => {
+                "drawn by the seed, rows with the same value together; the rest trains"
             }
         };
-        format!("# {rule}\nsplits = {{ {keys} }}\n")
+        let keys = match column {
+            Some(column) => format!("column = {}", text(&column.name)),
+            None => format!("validation = {validation}, test = {test}"),
+        };
+        let group =
+            group.as_ref().map_or(String::new(), |group| format!(", group = {}", text(group)));
+        format!("# {rule}\nsplits = {{ {keys}{group} }}\n")
     }
 
     /// Whether the inputs are numbers, one or several in each row.

@@ -5,22 +5,18 @@ use std::path::{Path, PathBuf};
 
 use dsokr_core::Argument;
 use dsokr_core::message::list;
-use dsokr_data::SplitName;
 use dsokr_data::table::{OnBadRow, Table, TableOptions};
+use dsokr_data::{SplitName, VARIED, text_numbers};
 
 use super::kind::ColumnKind;
 use super::roles::varies;
 use super::{Choices, Column};
 use crate::error::{Error, ensure};
 
-/// The fewest different inputs, and molecules, of which rows that repeat one are kept together: with fewer, a group may be
-/// larger than a split.
-const VARIED: usize = 20;
-
 /// How rows are divided: which stay together, and files that hold the pairs of a split.
 #[derive(Clone, Debug, Default)]
 pub struct Division {
-    /// `data.splits.group`: rows that no split divides.
+    /// `data.splits.group`: rows that no drawn split divides, and that are held out together.
     pub group: Option<String>,
     /// `data.splits.column`: the column that names the split of each row, with the rows of validation and test.
     pub column: Option<SplitColumn>,
@@ -108,7 +104,8 @@ impl SplitColumn {
 
 impl Division {
     /// The division that the caller chooses of a table with these columns; of a random one, rows stay together that repeat a
-    /// molecule, a text or an id, or where few molecules are outputs, an input.
+    /// molecule, a text or an id, or where few molecules are outputs, an input. Where files or a column have both splits, rows
+    /// belong together if training rows repeat an input.
     pub(super) fn choose(
         choices: &Choices,
         (rows, table): (&Table, &Path),
@@ -116,18 +113,7 @@ impl Division {
         [input, output]: [&Column; 2],
     ) -> Result<Self, Error> {
         let group = match choices.split.as_deref() {
-            None | Some("random") => {
-                let is_varied = |column: &Column| column.distinct >= VARIED;
-                let has_few_molecules = output.kind == ColumnKind::Smiles && !is_varied(output);
-                if !is_varied(input) {
-                    None
-                } else if has_few_molecules {
-                    // without the outputs, whose groups may be larger than a split
-                    (input.distinct < input.filled).then(|| input.name.clone())
-                } else {
-                    Some("repeats".to_owned())
-                }
-            }
+            None | Some("random") => kept_together(input, output),
             Some("scaffold") => {
                 let allowed = "random, or a column: neither inputs nor outputs are SMILES";
                 let molecules =
@@ -137,7 +123,7 @@ impl Division {
                 }
                 Some("scaffold".to_owned())
             }
-            Some(name) if name.starts_with(NAMED) => None,
+            Some(name) if name.starts_with(NAMED) => kept_together(input, output),
             Some(name) => {
                 if !columns.iter().any(|column| column.name == name) {
                     let names: Vec<String> =
@@ -160,7 +146,11 @@ impl Division {
             let allowed = "a column that names the splits, or files for them";
             return Err(Error::value(Argument::new("split"), found, allowed));
         }
-        Ok(Self { group, column, validation, test })
+        let is_drawn = column.is_none() && (validation.is_none() || test.is_none());
+        let splits = column.as_ref().map(|column| column.name.as_str());
+        // where nothing is drawn, a rule says which training rows are held out together
+        let is_of_use = is_drawn || inputs_repeat(rows, &input.name, splits)?;
+        Ok(Self { group: group.filter(|_| is_of_use), column, validation, test })
     }
 
     /// Number of validation and of test pairs that are drawn, where `size` are of a split without a file.
@@ -170,6 +160,37 @@ impl Division {
         }
         [&self.validation, &self.test].map(|file| if file.is_some() { 0 } else { size })
     }
+}
+
+/// The rule that keeps rows together that repeat a molecule, a text or an id, or where few molecules are outputs, an input; none
+/// where inputs are few.
+fn kept_together(input: &Column, output: &Column) -> Option<String> {
+    let is_varied = |column: &Column| column.distinct >= VARIED;
+    if !is_varied(input) {
+        None
+    } else if output.kind == ColumnKind::Smiles && !is_varied(output) {
+        // without the outputs, whose groups may be larger than a split
+        (input.distinct < input.filled).then(|| input.name.clone())
+    } else {
+        Some("repeats".to_owned())
+    }
+}
+
+/// Whether some training rows have the same text or molecule as input; `splits` is the column that names the split of each row,
+/// and without one all rows train.
+fn inputs_repeat(table: &Table, input: &str, splits: Option<&str>) -> Result<bool, Error> {
+    let splits = splits.map(|name| table.column(name)).transpose()?;
+    let is_training = |row: usize| {
+        let names_training =
+            |cells: &[String]| SplitName::of_cell(&cells[row]) == Some(SplitName::Train);
+        splits.is_none_or(names_training)
+    };
+    let rows = table.column(input)?.iter().enumerate();
+    let training = rows.filter(|&(row, _)| is_training(row));
+    let texts: Vec<&str> = training.map(|(_, cell)| cell.as_str()).collect();
+    let numbers = text_numbers(&[texts]);
+    let mut seen = HashSet::new();
+    Ok(numbers.into_iter().flatten().flatten().any(|number| !seen.insert(number)))
 }
 
 /// The name of a file below the folder of the table.

@@ -64,6 +64,9 @@ fn tables_without_ids_have_files_of_their_own_for_each_split() {
     };
     let (survey, report) = stranger.trains(&sandbox);
     assert_eq!((&survey["training"], &survey["test"]), (&100.into(), &0.into()));
+    // no text is in two rows
+    let splits = "# all rows train\nsplits = { validation = 0, test = 0 }\n";
+    assert!(sandbox.read("train.toml").contains(splits));
     let again = ["init", "train.csv", "--force", "--validation", "val.csv", "--test", "test.csv"];
     let words =
         "100 training pairs, the validation pairs of val.csv and the test pairs of test.csv";
@@ -270,6 +273,18 @@ fn ids_of_other_rankings_give_no_ranks() {
     assert_eq!(number(&same, "kendall_tau"), number(&other, "kendall_tau"));
     let text = sandbox.succeed(&["evaluate", "runs/guests", "--queries", "other.tsv"]);
     assert!(text.contains("Kendall") && !text.contains("MRR"), "{text}");
+    // equal rankings tie, in every pool
+    let pools = ["evaluate", "runs/guests", "--pools", "3"];
+    let text = sandbox.succeed(&pools);
+    assert!(text.contains("sample:3") && !text.contains("MRR") && !text.contains('['), "{text}");
+    let run = sandbox.run(&[&pools[..], &["--json"]].concat());
+    let errors = String::from_utf8_lossy(&run.stderr);
+    assert!(errors.contains("metrics of ranks are left out"), "{errors}");
+    let found = json(&String::from_utf8(run.stdout).unwrap());
+    for pool in found["pools"].as_array().unwrap() {
+        assert!(pool["metrics"].as_object().unwrap().is_empty(), "{found}");
+        assert!(pool["intervals"].as_object().unwrap().is_empty(), "{found}");
+    }
 }
 
 /// Splits that the seed draws are those of all members of an ensemble.

@@ -196,8 +196,8 @@ class Evaluation:
     @property
     def scores(self, /) -> str:
         """
-        The metrics, those of a random order of the candidates, and names and metrics of the members of an
-        ensemble, as JSON.
+        The metrics, those of a random order of the candidates, names and metrics of the members of an
+        ensemble, and why the metrics say less about new queries, as JSON.
         """
     def to_json(self, /) -> str:
         """

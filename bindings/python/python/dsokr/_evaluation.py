@@ -44,6 +44,11 @@ class Evaluation:
         """The metrics of each member of an ensemble; empty of one model."""
         return dict(self._scores[2])
 
+    @property
+    def caution(self) -> str | None:
+        """How many queries of a file have inputs of training pairs, if any: their metrics say less about new ones."""
+        return self._scores[3]
+
     @cached_property
     def intervals(self) -> dict[str, list[float]]:
         """95 % intervals [low, high] of the metrics, by a bootstrap over queries."""

@@ -16,7 +16,8 @@ type Best = (String, String, f32);
 type Row = (String, Option<String>, String, Option<Best>);
 
 /// The fields of an [`Evaluation`] as they are sent to other processes.
-type Stored = (StoredEvaluation, Vec<String>, Vec<Row>, Scores, Vec<(String, Scores)>, u64);
+type Stored =
+    (StoredEvaluation, Vec<String>, Vec<Row>, Scores, Vec<(String, Scores)>, u64, Option<String>);
 
 /// The evaluation of a model or an ensemble on queries.
 #[pyclass(frozen, module = "dsokr._dsokr")]
@@ -29,11 +30,17 @@ pub struct Evaluation {
     /// Name and metrics of each member, if there are several.
     members: Vec<(String, Scores)>,
     seed: u64,
+    /// Why the metrics say less about new queries, if they do.
+    caution: Option<String>,
 }
 
 impl Evaluation {
-    /// Evaluates runs on queries.
-    pub fn from_predictions(runs: &Run, queries: &PredictedQueries) -> Result<Self, Error> {
+    /// Evaluates runs on queries, whose metrics may say less about new ones.
+    pub fn from_predictions(
+        runs: &Run,
+        queries: &PredictedQueries,
+        caution: Option<String>,
+    ) -> Result<Self, Error> {
         let (inner, decoded) = runs.evaluate(queries)?;
         let split = queries.split();
         let texts = split.inputs.texts().ok();
@@ -60,6 +67,7 @@ impl Evaluation {
             chance: inner.chance()?,
             members,
             seed: runs.config().seed,
+            caution,
             inner,
         })
     }
@@ -67,24 +75,25 @@ impl Evaluation {
 
 #[pymethods]
 impl Evaluation {
-    /// The metrics, those of a random order of the candidates, and names and metrics of the members of an
-    /// ensemble, as JSON.
+    /// The metrics, those of a random order of the candidates, names and metrics of the members of an
+    /// ensemble, and why the metrics say less about new queries, as JSON.
     #[getter]
     fn scores(&self) -> PyResult<String> {
-        json(&(&self.inner.scores, &self.chance, &self.members))
+        json(&(&self.inner.scores, &self.chance, &self.members, &self.caution))
     }
 
     /// Everything but the outputs that only reports show, as JSON, which `from_json` reads.
     fn to_json(&self) -> PyResult<String> {
-        let Self { inner, queries, rows, chance, members, seed } = self;
-        json(&(StoredEvaluation::from(inner), queries, rows, chance, members, seed))
+        let Self { inner, queries, rows, chance, members, seed, caution } = self;
+        json(&(StoredEvaluation::from(inner), queries, rows, chance, members, seed, caution))
     }
 
     /// Reads what `to_json` gave.
     #[staticmethod]
     fn from_json(text: &str) -> PyResult<Self> {
-        let (inner, queries, rows, chance, members, seed): Stored = table("evaluation", text)?;
-        Ok(Self { inner: inner.into(), queries, rows, chance, members, seed })
+        let (inner, queries, rows, chance, members, seed, caution): Stored =
+            table("evaluation", text)?;
+        Ok(Self { inner: inner.into(), queries, rows, chance, members, seed, caution })
     }
 
     /// 95 % intervals of all metrics, as JSON.

@@ -306,7 +306,11 @@ impl Runs {
                     Err(Error::value("coordinates", found, allowed))
                 }
             })?;
-            Evaluation::from_predictions(&self.inner, &queries)
+            let caution = match &request.file {
+                Some(_) => self.inner.caution_of_learned(&queries)?,
+                None => None,
+            };
+            Evaluation::from_predictions(&self.inner, &queries, caution)
         })
     }
 }

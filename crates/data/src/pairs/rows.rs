@@ -236,7 +236,11 @@ impl PairedRows<'_> {
     fn draw(&self, seed: u64) -> Result<Drawn, Error> {
         let Self { table, splits, .. } = self;
         if let Some(column) = &splits.column {
-            return named_splits(table, column);
+            let drawn = named_splits(table, column)?;
+            let Some(rule) = splits.rule() else { return Ok(drawn) };
+            // a group that is on two sides stays where its rows are
+            let groups = names_in_order(&self.groups_of_table(rule)?, &drawn.rows);
+            return Ok(Drawn { groups, ..drawn });
         }
         let size_of = |size: SplitSize| size.of(table.len());
         let validation = size_of(splits.validation.unwrap_or_default());
@@ -286,6 +290,13 @@ impl PairedRows<'_> {
         })
     }
 
+    /// Returns the groups of all rows of the table.
+    fn groups_of_table(&self, rule: GroupRule) -> Result<Vec<Vec<usize>>, Error> {
+        let vectors = self.compared_vectors(&self.table, rule)?;
+        let vectors = vectors.as_ref().map(|vectors| vectors as &dyn RowSource);
+        self.together.groups(&self.table, vectors, rule, GROUP)
+    }
+
     /// Returns the splits of whole groups of rows in a drawn order.
     fn draw_groups(
         &self,
@@ -294,9 +305,7 @@ impl PairedRows<'_> {
         sizes: [usize; 2],
     ) -> Result<Drawn, Error> {
         let Self { table, splits, .. } = self;
-        let vectors = self.compared_vectors(table, rule)?;
-        let vectors = vectors.as_ref().map(|vectors| vectors as &dyn RowSource);
-        let groups = self.together.groups(table, vectors, rule, GROUP)?;
+        let groups = self.groups_of_table(rule)?;
         let [validation, test, mut rest] = in_parts(order, &groups, sizes);
         for (name, part, size) in [("validation", &validation, sizes[0]), ("test", &test, sizes[1])]
         {
@@ -336,8 +345,7 @@ impl PairedRows<'_> {
         let first = validation.len();
         let held = validation.len() + test.len();
         let rows = [validation, test, rest].concat();
-        let mut names = names_of_groups(&groups, table.len());
-        let groups = rows.iter().map(|&row| std::mem::take(&mut names[row])).collect();
+        let groups = names_in_order(&groups, &rows);
         Ok(Drawn { rows, parts: [held..held + train, 0..first, first..held], groups })
     }
 }
@@ -349,6 +357,13 @@ fn names_of_groups(groups: &[Vec<usize>], rows: usize) -> Vec<String> {
         members.iter().for_each(|&row| names[row] = number.to_string());
     }
     names
+}
+
+/// Returns a name for the group of each of some rows of the table, each given once, in their order. Each row of the table is in
+/// one of the groups.
+fn names_in_order(groups: &[Vec<usize>], rows: &[usize]) -> Vec<String> {
+    let mut names = names_of_groups(groups, groups.iter().map(Vec::len).sum());
+    rows.iter().map(|&row| std::mem::take(&mut names[row])).collect()
 }
 
 /// The rows of each split that a column names, in the order of the table.
@@ -384,6 +399,6 @@ fn named_splits(table: &Table, column: &str) -> Result<Drawn, Error> {
 struct Drawn {
     rows: Vec<usize>,
     parts: [Range<usize>; 3],
-    /// The group of each of the rows, where splits divide no groups.
+    /// The group of each of the rows, where a rule says which belong together.
     groups: Vec<String>,
 }

@@ -33,10 +33,12 @@ pub struct SplitsConfig {
     /// as input; `"scaffold"`, those whose molecules have the same Bemis-Murcko scaffold; else the name of a column,
     /// those with the same value in it. A group that does not fit into what is left of the validation split goes to the
     /// test split, else to training. Left out, rows are drawn one by one, which is the same where no rows belong
-    /// together. Intervals of metrics draw these groups whole.
+    /// together. Vectors are compared where the table has at least 20 different ones. Beside `column`, or files of
+    /// validation and test pairs, no row is moved: training rows of one group are left out together where predictions
+    /// are held out. Intervals of metrics draw these groups whole.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
-    /// The column that names the split of each row, in the place of sizes, seed and groups: `train` (also `training`),
+    /// The column that names the split of each row, in the place of sizes and seed: `train` (also `training`),
     /// `validation` (`valid`, `val`, `dev`, `development`) or `test` (`testing`), in upper or lower case.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub column: Option<String>,
@@ -142,7 +144,6 @@ impl SplitsConfig {
             ("test", (!self.test.is_zero()).then(|| self.test.to_string())),
             ("train", self.train.map(|size| size.to_string())),
             ("seed", self.seed.map(|seed| seed.to_string())),
-            ("group", self.group.as_ref().map(|group| format!("{group:?}"))),
             ("order", (self.order == RowOrder::File).then(|| "\"file\"".to_owned())),
         ];
         let allowed = "absent, with data.splits.column, which names the split of each row";

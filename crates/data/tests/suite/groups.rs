@@ -158,6 +158,41 @@ fn rows_with_equal_vectors_are_on_one_side() {
     let plain = load("");
     let [train, validation, _] = parts(&plain).map(twins);
     assert!(!train.is_disjoint(&validation));
+    // fewer are like classes, whose rows are no copies of one another
+    for (doses, are_alike) in [(19, true), (20, false)] {
+        let row = |row: usize| format!("{row},{}.5,1.0,{row}.25\n", row % doses);
+        folder.file("pool.csv", format!("id,x0,x1,y\n{}", (0..80).map(row).collect::<String>()));
+        let [grouped, plain] =
+            [", group = 'repeats'", ""].map(|group| load(group).test.unwrap().ids);
+        assert_eq!(grouped == plain, are_alike, "{doses}");
+    }
+}
+
+/// Rows that belong together stay where a column puts them.
+#[test]
+fn groups_beside_a_column_of_splits_move_no_row() {
+    let folder = Folder::new();
+    let lines = repeated();
+    let lines = lines.lines().enumerate().map(|(at, line)| match at.checked_sub(1) {
+        None => format!("{line}\tset\n"),
+        Some(row) => format!("{line}\t{}\n", ["train", "train", "valid", "test"][row / 20]),
+    });
+    folder.file("pool.tsv", lines.collect::<String>());
+    let plain = load(&folder, "column = 'set'").unwrap();
+    assert_eq!(plain.training_groups().len(), 40);
+    for (group, count) in [("repeats", 7), ("cluster", 11)] {
+        let splits = format!("column = 'set', group = '{group}'");
+        let grouped = load(&folder, &splits).unwrap();
+        assert_eq!(grouped.training_groups().len(), count, "{group}");
+        for (a, b) in parts(&plain).into_iter().zip(parts(&grouped)) {
+            assert_eq!((&a.ids, &a.inputs), (&b.ids, &b.inputs));
+        }
+        let read = |source: &Source, root: &DataRoot| source.read_split(SplitName::Test, root);
+        let again = with_source(&folder, &splits, read).unwrap();
+        let test = grouped.test.as_ref().unwrap();
+        assert_eq!((&again.ids, &again.groups), (&test.ids, &test.groups));
+        assert_eq!(sizes(&test.groups).iter().sum::<usize>(), 20);
+    }
 }
 
 #[test]
