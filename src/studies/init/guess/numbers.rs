@@ -332,7 +332,9 @@ pub(crate) fn first_with_decimal_commas<'c>(cells: &[&'c str]) -> Option<&'c str
     let comma = NumberNotation { decimal: ',', ..NumberNotation::default() };
     let are_numbers = |cell: &str| {
         let mut words = cell.split_whitespace();
-        words.clone().count() > 1 && words.all(|word| comma.normalised(word).is_some())
+        // a comma at the end of a word divides numbers
+        let is_number = |word: &str| !word.ends_with(',') && comma.normalised(word).is_some();
+        words.clone().count() > 1 && words.all(is_number)
     };
     let is_no_thousand = |word: &str| {
         let decimals = word.split_once(',').map(|(_, decimals)| decimals);
