@@ -133,6 +133,11 @@ impl Targets {
         Ok(Self { groups: groups.clone(), ..self })
     }
 
+    /// Returns the rows that held-out predictions leave out together.
+    pub fn groups(&self) -> &RowGroups {
+        &self.groups
+    }
+
     /// Returns the weights of the rows.
     pub fn weights(&self) -> &RowWeights {
         &self.weights

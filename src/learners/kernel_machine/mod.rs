@@ -408,7 +408,8 @@ impl Fit for PreparedMachine<'_> {
         for fold in folds {
             let rest = rest(fold, rows.len());
             let remaining = Selected::new(features, &rest);
-            let targets = targets.select(&rest)?;
+            // each pair is left out alone of the predictions that a reranker compares with
+            let targets = targets.select(&rest)?.grouped(&RowGroups::alone())?;
             let inputs = TrainingInputs::rows(Arc::clone(kernel), &remaining);
             let systems = LastSystem::default();
             // a sketch has at most as many rows as the fit

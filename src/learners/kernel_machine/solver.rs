@@ -8,7 +8,7 @@ use dsokr_basis::{Kernel, RowSource};
 use dsokr_core::Processes;
 use dsokr_machines::{
     Cost, Coupling, FitSize, KernelModel, LastSystem, OutputEmbedding, OutputSpace, PrefixFit,
-    PreparedSolver, ScaledRows, Scaling, Solver, Summary, Targets, TrainingInputs,
+    PreparedSolver, RowGroups, ScaledRows, Scaling, Solver, Summary, Targets, TrainingInputs,
 };
 use dsokr_train::Validation;
 use tracing::info;
@@ -236,8 +236,21 @@ impl LambdaSearch<'_> {
         lambda: f64,
         leave_one_out: bool,
     ) -> Result<(KernelModel, Option<Vec<f32>>), Error> {
-        let (model, held_out) = self.prepared.fit(self.targets, lambda, leave_one_out)?;
+        let targets = self.targets_left_out(leave_one_out)?;
+        let (model, held_out) = self.prepared.fit(&targets, lambda, leave_one_out)?;
         Ok((of_raw_rows(model, self.scaled)?, held_out))
+    }
+
+    /// The targets with the rows that leave-one-out predictions, if there are any, leave out together. With a reranker each
+    /// row is left out alone: it compares the prediction for a query with these, and its examples, which are folds of whole
+    /// groups, are as new to the models as a query is.
+    fn targets_left_out(&self, leave_one_out: bool) -> Result<Cow<'_, Targets>, Error> {
+        let compares = leave_one_out && self.evaluator.config().decoding.reranker.is_some();
+        let alone = RowGroups::alone();
+        if !compares || *self.targets.groups() == alone {
+            return Ok(Cow::Borrowed(self.targets));
+        }
+        Ok(Cow::Owned(self.targets.clone().grouped(&alone)?))
     }
 
     /// The model for one of several λ; the error, where a process finds no model for it, such as one without a Cholesky
@@ -404,7 +417,8 @@ impl LambdaSearch<'_> {
             let (model, held_out) = self.fit(lambda, leave_one_out)?;
             return Ok(BestModel { model, held_out, leading: None, lambda, comparison });
         };
-        let (model, leading) = self.prepared.fit_with_prefix(self.targets, lambda, rows)?;
+        let targets = self.targets_left_out(leave_one_out)?;
+        let (model, leading) = self.prepared.fit_with_prefix(&targets, lambda, rows)?;
         let PrefixFit { model: first, held_out_of_prefix, held_out_of_all } = leading;
         let leading = Some((of_raw_rows(first, self.scaled)?, held_out_of_prefix));
         let model = of_raw_rows(model, self.scaled)?;
