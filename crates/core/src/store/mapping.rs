@@ -18,12 +18,27 @@ use crate::error::Error;
 pub struct Mapping {
     pub(super) path: PathBuf,
     file: File,
-    /// The length and the time of the last change when it was mapped.
-    written: (u64, Option<SystemTime>),
+    /// How it was written when it was mapped.
+    written: Written,
     map: memmap2::Mmap,
     pub(super) metadata: BTreeMap<String, String>,
     /// Tensors by name.
     pub(super) entries: BTreeMap<String, Entry>,
+}
+
+/// How a file was last written.
+#[derive(Debug, PartialEq, Eq)]
+struct Written {
+    bytes: u64,
+    /// The time of the last change, where the system knows it.
+    changed: Option<SystemTime>,
+}
+
+impl Written {
+    fn of(file: &File) -> std::io::Result<Self> {
+        let metadata = file.metadata()?;
+        Ok(Self { bytes: metadata.len(), changed: metadata.modified().ok() })
+    }
 }
 
 /// The type, shape and place of a tensor in the file.
@@ -94,8 +109,7 @@ impl Mapping {
     /// # Errors
     /// [`Error::File`] for such a file.
     pub fn check_unchanged(&self) -> Result<(), Error> {
-        let now = written(&self.file);
-        if now.is_ok_and(|now| now == self.written) {
+        if Written::of(&self.file).is_ok_and(|now| now == self.written) {
             return Ok(());
         }
         let message = "it has been written into while it was read: write a new file and rename it, and begin again";
@@ -181,8 +195,8 @@ impl Mapping {
     }
 }
 
-/// Maps a file, with its length and the time of its last change.
-fn map(path: &Path) -> Result<(File, (u64, Option<SystemTime>), memmap2::Mmap), Error> {
+/// Maps a file.
+fn map(path: &Path) -> Result<(File, Written, memmap2::Mmap), Error> {
     let failed = |source: std::io::Error| match source.kind() {
         std::io::ErrorKind::NotFound => Error::Missing { path: path.to_owned() },
         std::io::ErrorKind::InvalidInput => Error::file(path, source),
@@ -190,19 +204,13 @@ fn map(path: &Path) -> Result<(File, (u64, Option<SystemTime>), memmap2::Mmap), 
         _ => Error::Io { path: path.to_owned(), source },
     };
     let file = super::open_input(path).map_err(failed)?;
-    let written = written(&file).map_err(failed)?;
+    let written = Written::of(&file).map_err(failed)?;
     // SAFETY: nothing here can enforce that no process writes to or truncates the file while
     // it is mapped; `Stored` and `MappedRows` ask their callers for that. Files that this
     // crate writes are replaced by renaming, which leaves the mapped file as it is, and
     // elements are plain numbers, for which every bit pattern is valid.
     let map = unsafe { memmap2::Mmap::map(&file) }.map_err(failed)?;
     Ok((file, written, map))
-}
-
-/// The length of a file, and the time of its last change where the system knows it.
-fn written(file: &File) -> std::io::Result<(u64, Option<SystemTime>)> {
-    let metadata = file.metadata()?;
-    Ok((metadata.len(), metadata.modified().ok()))
 }
 
 /// Returns bytes as elements: in place when they are aligned, copied otherwise.
