@@ -560,7 +560,7 @@ fn a_run_that_rank_0_cannot_resume_is_refused_by_all_ranks() {
     let other = checked(&folder, &CONFIG.replacen("seed = 5", "seed = 6", 1));
     let refused = train(3, &other, &one, true);
     let errors: Vec<String> =
-        refused.into_iter().map(|rank| rank.err().expect("an error").to_string()).collect();
+        refused.into_iter().map(|rank| rank.expect_err("an error").to_string()).collect();
     for (rank, error) in errors.iter().enumerate() {
         assert!(error.contains("seed"), "rank {rank}: {error}");
         assert_eq!(error.starts_with("rank 0: "), rank > 0, "rank {rank}: {error}");

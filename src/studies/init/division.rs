@@ -148,9 +148,15 @@ impl Division {
         }
         let is_drawn = column.is_none() && (validation.is_none() || test.is_none());
         let splits = column.as_ref().map(|column| column.name.as_str());
-        // where nothing is drawn, a rule says which training rows are held out together
+        // where nothing is drawn, a rule says which training rows are held out together: those of one input, since held-out pairs
+        // may have outputs of training pairs, and rows that outputs connect may be all rows
         let is_of_use = is_drawn || inputs_repeat(rows, &input.name, splits)?;
-        Ok(Self { group: group.filter(|_| is_of_use), column, validation, test })
+        let has_outputs = matches!(output.kind, ColumnKind::Smiles | ColumnKind::Texts);
+        let of_rule = |group: String| {
+            if group == "repeats" && !is_drawn && has_outputs { input.name.clone() } else { group }
+        };
+        let group = group.filter(|_| is_of_use).map(of_rule);
+        Ok(Self { group, column, validation, test })
     }
 
     /// Number of validation and of test pairs that are drawn, where `size` are of a split without a file.

@@ -8,7 +8,9 @@ use dsokr_data::cells;
 use dsokr_data::table::{OnBadRow, Table, TableOptions};
 use dsokr_molecule::Molecule;
 
-use super::guess::names::{CLASS_NAMES, is_name_of_any_texts, names_ids, names_numbers};
+use super::guess::names::{
+    CLASS_NAMES, has_word_of_texts, is_name_of_any_texts, names_ids, names_numbers, words_of,
+};
 use super::guess::{ROWS_OF_A_CLASS, guessed, most};
 use super::kind::{ColumnKind, Reading};
 use crate::error::Error;
@@ -80,14 +82,15 @@ fn recurs_below(path: &Path) -> Result<bool, Error> {
 }
 
 /// Whether a text has what most of the cells have, and names of columns have not: digits, a sign such as the point of a domain, or
-/// several words, half as many as these.
+/// several words, half as many as these, of which none is one of names such as `text of review`.
 fn is_no_name(text: &str, cells: &[&str]) -> bool {
-    let is_sign = |c: &char| !c.is_alphanumeric() && !c.is_whitespace() && *c != '_';
+    let is_sign = |c: &char| !c.is_alphanumeric() && !c.is_whitespace() && !['_', '-'].contains(c);
     let is_shared = |sign: char| most(cells, |cell| cell.contains(sign));
     let have_digits = |text: &str| text.contains(|c: char| c.is_ascii_digit());
     let words = |text: &str| text.split_whitespace().count();
     let are_longer = || most(cells, |cell| words(cell) > 2 * words(text));
-    let has_words = words(text) >= WORDS_OF_A_CELL && !are_longer();
+    let names_texts = has_word_of_texts(text) || words_of(text).iter().any(|word| word == "name");
+    let has_words = !names_texts && words(text) >= WORDS_OF_A_CELL && !are_longer();
     has_words
         || (have_digits(text) && most(cells, have_digits))
         || text.chars().filter(is_sign).any(is_shared)

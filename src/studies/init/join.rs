@@ -9,7 +9,7 @@ use serde_json::{Number, Value};
 
 use super::columns::Lists;
 use super::guess::labels::parts_of_list;
-use super::guess::names::{is_unnamed, names_ids, names_rows};
+use super::guess::names::{is_unnamed, names_ids, names_rows, words_of};
 use super::guess::numbers::{are_row_numbers, are_shuffled_row_numbers};
 use super::refuse_present;
 use crate::error::{Error, ensure};
@@ -259,6 +259,14 @@ fn contradiction<'t>(key: &Key, ids: &[String], witnesses: &[Witness<'t>]) -> Op
     against.first().copied().filter(|_| against.len() > agreeing)
 }
 
+/// Whether a column has the name of ids of the things in a file, as `post_id` and `PostId` have of `posts.csv`.
+fn names_things_of(column: &str, file: &Path) -> bool {
+    let words = words_of(column);
+    let thing = words[..words.len().saturating_sub(1)].concat();
+    let file = file.file_name().map_or(String::new(), |name| name.to_string_lossy().to_lowercase());
+    names_ids(column) && !thing.is_empty() && file.replace(['_', '-'], "").starts_with(&thing)
+}
+
 /// The columns that join two tables: of the same name, if such join at least half of the rows and do not only count the
 /// rows of the first, else those that join most. Columns that may number the rows of each table are none where they join rows with
 /// different ids in another column of both.
@@ -293,7 +301,9 @@ fn key<'t>(first: &Whole, other: &'t Whole) -> Result<Key<'t>, Error> {
                 continue;
             }
             let key = Key { columns, places: places.clone(), shared };
-            let different = if may_number_rows(&key.columns, [cells, of_other]) {
+            let is_foreign = (names_rows(name) && names_things_of(mine, &other.path))
+                || (names_rows(mine) && names_things_of(name, &first.path));
+            let different = if !is_foreign && may_number_rows(&key.columns, [cells, of_other]) {
                 contradiction(&key, cells, &witnesses)
             } else {
                 None

@@ -244,7 +244,7 @@ fn held_out_predictions_of_sketched_inputs_equal_refitting() {
     let y = wide(projected.dimension(), projected.coordinates());
     let x = problem.inputs();
     // the last group has more rows than there are features
-    let groups = vec![vec![0, 39], vec![5, 6, 21], (10..20).collect::<Vec<usize>>()];
+    let groups = [vec![0, 39], vec![5, 6, 21], (10..20).collect::<Vec<usize>>()];
     let sketches = [EVERY, SketchKind::Accumulation { terms: 3 }];
     let cases = sketches.iter().flat_map(|sketch| [(sketch, &[][..]), (sketch, &groups[..])]);
     for (sketch, groups) in cases {

@@ -82,7 +82,7 @@ const WORDS_OF_LABELS: [&str; 9] = [
 ];
 
 /// The words of the name of a column, in lower case: `fine_label` and `fineLabel` have two.
-pub(super) fn words_of(name: &str) -> Vec<String> {
+pub(crate) fn words_of(name: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     let mut before = ' ';
     for c in name.chars() {

@@ -341,10 +341,11 @@ pub(crate) fn first_with_decimal_commas<'c>(cells: &[&'c str]) -> Option<&'c str
         decimals.is_some_and(|decimals| decimals.len() != 3)
     };
     let are_decimals = |cell: &str| cell.split_whitespace().any(is_no_thousand);
-    if !most(cells, are_numbers) || !most(cells, are_decimals) {
-        return None;
-    }
-    cells.iter().copied().find(|cell| are_numbers(cell))
+    let first = cells.iter().copied().find(|cell| are_numbers(cell))?;
+    // lists of peaks or of edges, as in `36,100 63,55`, have different lengths
+    let count = |cell: &str| cell.split_whitespace().count();
+    let are_as_many = most(cells, |cell| count(cell) == count(first));
+    (most(cells, are_numbers) && most(cells, are_decimals) && are_as_many).then_some(first)
 }
 
 /// The unit that most cells with a number have in common: a currency before it, a sign behind it, or words with a
