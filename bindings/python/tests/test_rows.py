@@ -302,9 +302,9 @@ def test_columns_of_which_32_bits_leave_nothing_are_a_warning_beside_others(capl
         dsokr.kernel_matrix(array, kernel="linear")
         messages = [record.getMessage() for record in caplog.records]
         assert len(messages) == 2, messages
-        assert "the numbers in column 2 are one value or two in 32 bits: subtract a constant" in messages[0]
+        assert "the numbers in column 2, in column 3 are one value or two in 32 bits: subtract a constant" in messages[0]
         assert "the numbers in column 1 are too small for 32 bits and count as zeros: multiply" in messages[1]
-    with pytest.raises(dsokr.ConfigError, match="column 0 lie between .* too small for 32 bits: multiply .*; .* in column 1 apart"):
+    with pytest.raises(dsokr.ConfigError, match="column 0 lie between .* too small for 32 bits: multiply .*; .* in column 1, in column 2 apart"):
         dsokr.kernel_matrix(rows[:, 1:], kernel="linear")
 
 

@@ -9,8 +9,8 @@ use crate::error::Error;
 /// The largest error of rounding to 32 bits, as a share of the range of the numbers.
 const MOST: f64 = 1e-3;
 
-/// A range below this share of the largest number is what computations in 64 bits leave of a constant.
-const CONSTANT: f64 = 1e-9;
+/// A range below this share of the largest number is what rounding to 64 bits leaves of a constant.
+const CONSTANT: f64 = 1e-12;
 
 /// Two numbers alone may be close to each other by chance.
 const FEWEST: usize = 3;

@@ -192,7 +192,7 @@ def _refuse_roundings(roundings: np.ndarray, columns: Sequence[int], name: str, 
         least, most, error = roundings
         span = most - least
         size = np.maximum(np.abs(least), np.abs(most))
-        varies = span > 1e-9 * size
+        varies = span > 1e-12 * size
         lost = varies & (error > 1e-3 * span)
         tiny = lost & (size < np.finfo(np.float32).tiny)
         next_above = np.nextafter(least.astype(np.float32), np.float32(np.inf))

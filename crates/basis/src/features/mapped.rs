@@ -39,7 +39,7 @@ impl MappedRows {
     /// [`Error::Io`] for a file that cannot be read; [`Error::File`] for one that is missing or not
     /// a safetensors file; otherwise as [`from_stored`](Self::from_stored).
     pub fn open(path: &Path, key: &str) -> Result<Self, Error> {
-        Self::of_tensor(Arc::new(Mapping::open(path)?), key)
+        Self::of_tensor(Arc::new(Mapping::open_watched(path)?), key)
     }
 
     /// Maps the rows of a file of another format, which lie in it as `array` says: little-endian, one after the other.

@@ -17,7 +17,8 @@ use crate::error::Error;
 #[derive(Debug)]
 pub struct Mapping {
     pub(super) path: PathBuf,
-    file: File,
+    /// The file, where it is noticed that another program writes into it; of others no handle stays open.
+    file: Option<File>,
     /// How it was written when it was mapped.
     written: Written,
     map: memmap2::Mmap,
@@ -67,7 +68,17 @@ impl Mapping {
     /// # Errors
     /// A file that cannot be read, or whose header is damaged.
     pub fn open(path: &Path) -> Result<Self, Error> {
+        Ok(Self { file: None, ..Self::open_watched(path)? })
+    }
+
+    /// Maps a safetensors file as [`open`](Self::open) does, of which [`check_unchanged`](Self::check_unchanged) notices
+    /// that another program writes into it.
+    ///
+    /// # Errors
+    /// The errors of [`open`](Self::open).
+    pub fn open_watched(path: &Path) -> Result<Self, Error> {
         let (file, written, map) = map(path)?;
+        let file = Some(file);
         let (header, parsed) = SafeTensors::read_metadata(&map).map_err(|error| {
             let message = format!("not a safetensors file, or a truncated one: {error}");
             Error::file(path, message)
@@ -87,13 +98,14 @@ impl Mapping {
         Ok(Self { path: path.to_owned(), file, written, map, metadata, entries })
     }
 
-    /// Maps a file of another format that holds one array, which is named `name` here. Its elements are little-endian
-    /// and in row-major order.
+    /// Maps a file of another format that holds one array, which is named `name` here, as
+    /// [`open_watched`](Self::open_watched) does. Its elements are little-endian and in row-major order.
     ///
     /// # Errors
     /// A file that cannot be read, or that ends before the array does.
     pub fn of_array(path: &Path, name: &str, array: Entry) -> Result<Self, Error> {
         let (file, written, map) = map(path)?;
+        let file = Some(file);
         let end = array.bytes.end;
         if end > map.len() {
             let message = format!("{} bytes; the array ends at {end}", map.len());
@@ -103,13 +115,14 @@ impl Mapping {
         Ok(Self { path: path.to_owned(), file, written, map, metadata: BTreeMap::new(), entries })
     }
 
-    /// Refuses to go on with a file that has been written into since it was mapped. One that has taken its place is another
-    /// file.
+    /// Refuses to go on with a watched file that has been written into since it was mapped. One that has taken its place is
+    /// another file.
     ///
     /// # Errors
     /// [`Error::File`] for such a file.
     pub fn check_unchanged(&self) -> Result<(), Error> {
-        if Written::of(&self.file).is_ok_and(|now| now == self.written) {
+        let Some(file) = &self.file else { return Ok(()) };
+        if Written::of(file).is_ok_and(|now| now == self.written) {
             return Ok(());
         }
         let message = "it has been written into while it was read: write a new file and rename it, and begin again";
