@@ -51,7 +51,7 @@ pub struct HitsPoint {
 }
 
 /// Computes hits@k for k = 1, …, `most`, each with a 95 % bootstrap interval over queries; `groups` are those of
-/// [`resampled`](crate::resampled).
+/// [`resampled`].
 ///
 /// Without groups the resamples equal those of [`bootstrap`](crate::bootstrap), so the points at 1, 5 and 10 agree with
 /// it. Missing gold candidates are never hit. The computation holds resamples × most numbers.
@@ -188,7 +188,7 @@ pub struct Difference {
 
 /// Compares both models on each resample of the queries (paired bootstrap).
 ///
-/// The intervals are percentiles over the resamples of [`resampled`](crate::resampled), whose `groups` these are. Both models profit from the
+/// The intervals are percentiles over the resamples of [`resampled`], whose `groups` these are. Both models profit from the
 /// easy queries of a resample, so the interval of the difference is narrower than those of the metrics suggest. Ties
 /// are averaged; `None` is rank ∞.
 ///
