@@ -336,22 +336,22 @@ fn a_spectrum_of_msp_without_its_blank_line_leaves_the_next_one() {
     assert_eq!(error, "open.msp:18: spectrum \"q3\": 2 peaks; it states 8");
 
     // ids are numbers among all rows
-    let texts = |format| {
+    let ids_of = |file: &str| {
         let name = std::path::Path::new("-");
+        let format = TextFormat::Spectra(SpectrumFormat::Msp);
         let skip = OnBadRow::Skip;
-        TextReader::new(name, file.as_bytes(), format, "spectrum", None, skip).unwrap().batch(10)
+        let mut texts =
+            TextReader::new(name, file.as_bytes(), format, "spectrum", None, skip).unwrap();
+        let batches =
+            std::iter::from_fn(|| Some(texts.batch(10).unwrap()).filter(|b| !b.is_empty()));
+        batches.flatten().map(|row| row.id).collect::<Vec<String>>()
     };
-    let ids = texts(TextFormat::Spectra(SpectrumFormat::Msp)).unwrap();
-    let ids: Vec<&str> = ids.iter().map(|row| row.id.as_str()).collect();
+    let ids = ids_of(&file);
     assert_eq!(ids, ["1", "2", "3", "5", "6"]);
 
     // a blank line within a spectrum leaves a rest that is no row of its own
     let file = entry(0, 2).replace("Num", "\nNum") + "\n" + &entry(1, 2);
-    let name = std::path::Path::new("-");
-    let format = TextFormat::Spectra(SpectrumFormat::Msp);
-    let mut texts =
-        TextReader::new(name, file.as_bytes(), format, "spectrum", None, OnBadRow::Skip).unwrap();
-    let ids: Vec<String> = texts.batch(10).unwrap().iter().map(|row| row.id.clone()).collect();
+    let ids = ids_of(&file);
     assert_eq!(ids, ["2"]);
 
     // comments, also one with a colon before the first spectrum, and behind peaks without a blank line
