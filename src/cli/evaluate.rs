@@ -91,5 +91,5 @@ fn caution(runs: &Run, split: Option<SplitName>, fits_weights: bool) -> Option<S
     if fits_weights && split == SplitName::Validation {
         return Some(too_good("weights of the runs are"));
     }
-    runs.members().iter().find_map(|member| member.config.caution_about(split))
+    runs.caution_about(split)
 }

@@ -286,6 +286,12 @@ impl Run {
         Ok(queries)
     }
 
+    /// Returns a caution about metrics of a split of the data on which a member has chosen something; none where nothing was
+    /// chosen.
+    pub fn caution_about(&self, split: SplitName) -> Option<String> {
+        self.members.iter().find_map(|member| member.config.caution_about(split))
+    }
+
     /// Returns a caution where some queries have the input of a training pair of the first member: an equal text or vector,
     /// or another SMILES of the molecule. None where the training pairs cannot be read, since their files have gone.
     ///

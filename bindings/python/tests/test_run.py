@@ -283,7 +283,9 @@ def test_results_equal_the_commands(model, config, folder):
     assert np.array_equal(theirs.encode(TEXTS), model.encode(TEXTS))
     for split in ("train", "validation", "test"):
         found = command("evaluate", model.path, "--split", split, "--json")
-        assert found.pop("split") == split and found == model.evaluate(split).metrics
+        evaluation = model.evaluate(split)
+        assert found.pop("split") == split and found.pop("caution", None) == evaluation.caution
+        assert found == evaluation.metrics
     found = command("search", model.path, TEXTS[0], "--top", "5", "--json")["candidates"]
     ours = model.search(TEXTS[0], k=5)
     assert [(hit["id"], hit["label"]) for hit in found] == [(hit.id, hit.label) for hit in ours]
@@ -295,7 +297,8 @@ def test_ensembles_equal_the_commands(model, other):
     found = command("evaluate", model.path, other.path, "--split", "validation", "--json")
     evaluation = ensemble.evaluate("validation")
     members = found.pop("members")
-    assert found.pop("split") == "validation" and found == evaluation.metrics
+    assert found.pop("split") == "validation" and found.pop("caution") == evaluation.caution
+    assert found == evaluation.metrics
     for member in members:
         assert evaluation.members[member.pop("run")] == member
     comparison = command("compare", model.path, other.path, "--split", "test", "--json")

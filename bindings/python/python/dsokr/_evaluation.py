@@ -46,7 +46,8 @@ class Evaluation:
 
     @property
     def caution(self) -> str | None:
-        """How many queries of a file have inputs of training pairs, if any: their metrics say less about new ones."""
+        """Why metrics say less about new queries, if they do: checkpoints, λ or the like were chosen on these, or some
+        queries of a file have inputs of training pairs."""
         return self._scores[3]
 
     @cached_property

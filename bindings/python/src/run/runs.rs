@@ -308,7 +308,7 @@ impl Runs {
             })?;
             let caution = match &request.file {
                 Some(_) => self.inner.caution_of_learned(&queries)?,
-                None => None,
+                None => request.split.and_then(|split| self.inner.caution_about(split)),
             };
             Evaluation::from_predictions(&self.inner, &queries, caution)
         })
