@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::error::{Error, ensure};
 use crate::metrics::evaluation::Evaluation;
-use crate::metrics::metric::{Metric, Summary, drawn_interval, known_draws};
+use crate::metrics::metric::{Metric, Summary, have_intervals, known_draws};
 use crate::metrics::scores::Scores;
 use crate::metrics::table::{Table, interval, places};
 
@@ -154,7 +154,7 @@ pub fn compare(runs: &[EvaluatedRun], resamples: usize, seed: u64) -> Result<Run
     };
     let queries = first.queries.len();
     let units = independent_queries(queries, groups)?;
-    let has_intervals = units.len() > 1 || queries == 1;
+    let has_intervals = have_intervals(queries, units.len());
     let mut compared: Vec<MetricComparison> = Vec::new();
     for (at, &metric) in metrics.iter().enumerate() {
         let value_of = |run: usize| {
@@ -180,8 +180,7 @@ pub fn compare(runs: &[EvaluatedRun], resamples: usize, seed: u64) -> Result<Run
                 difference = paired(value - first, drawn, p, units.len());
             }
             let ci95 = if has_intervals {
-                let extreme = metric.interval_of_extreme(value, units.len());
-                extreme.or_else(|| drawn_interval(column(run, at)))
+                metric.interval(value, units.len(), column(run, at))
             } else {
                 None
             };

@@ -2,17 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use dsokr_decode::{
-    Pool, RANK_METRICS, RankMetric, independent_queries, percentile_interval, resampled,
-    wilson_interval,
-};
+use dsokr_decode::{Pool, RANK_METRICS, RankMetric, independent_queries, resampled};
 use serde::Serialize;
 
 use super::{PredictedQueries, Run};
 use crate::config::candidate_rule::CandidateRule;
 use crate::error::Error;
 use crate::metrics::evaluation::Evaluation;
-use crate::metrics::metric::RESAMPLES;
+use crate::metrics::metric::{RESAMPLES, have_intervals, interval_of};
 
 /// How often the candidates of a sample are drawn.
 const DRAWS: u64 = 10;
@@ -103,15 +100,8 @@ impl Run {
             let resampled = resampled(all.len(), groups, RESAMPLES, seed, |queries| {
                 drawn.mean(&queries.collect::<Vec<usize>>())
             })?;
-            // draws of a share of 0 or 1 are all equal
-            let interval = if metric.is_share && (value == 0.0 || value == 1.0) {
-                wilson_interval(value, units)
-            } else {
-                percentile_interval(resampled)
-            };
-            // draws of a single group are all equal too
-            let has_interval = units > 1 || all.len() == 1;
-            if has_interval && interval.iter().all(|end| end.is_finite()) {
+            let interval = interval_of(value, metric.is_share, units, resampled);
+            if let Some(interval) = interval.filter(|_| have_intervals(all.len(), units)) {
                 intervals.insert(metric.name, interval);
             }
         }

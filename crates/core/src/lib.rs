@@ -6,6 +6,7 @@ compile_error!("files hold little-endian numbers that are read in place");
 mod cancellation;
 mod defaults;
 mod error;
+mod grouped;
 mod misfit;
 mod names;
 mod place;
@@ -22,6 +23,7 @@ pub mod store;
 
 pub use cancellation::{Cancellation, Stage, StageReport};
 pub use error::Error;
+pub use grouped::grouped;
 pub use misfit::Misfit;
 pub use names::parse_name;
 pub use place::{Argument, ArgumentStyle, Place, print_arguments_as};

@@ -1,11 +1,10 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::hash::Hash;
 use std::str::FromStr;
 use std::sync::Arc;
 
 use derive_more::Display;
-use dsokr_core::RowWeights;
 use dsokr_core::random::generator;
+use dsokr_core::{RowWeights, grouped};
 use rand::seq::index::sample;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -236,20 +235,6 @@ impl Split {
         let outputs = vec![None; texts.len()];
         Self::new(ids, Inputs::Texts(texts), outputs)
     }
-}
-
-/// Returns the rows with the same key, in the order of the first ones.
-pub(crate) fn grouped<K: Hash + Eq>(keys: &[K]) -> Vec<Vec<usize>> {
-    let mut places: HashMap<&K, usize> = HashMap::with_capacity(keys.len());
-    let mut groups: Vec<Vec<usize>> = Vec::new();
-    for (row, key) in keys.iter().enumerate() {
-        let place = *places.entry(key).or_insert(groups.len());
-        if place == groups.len() {
-            groups.push(Vec::new());
-        }
-        groups[place].push(row);
-    }
-    groups
 }
 
 /// Everything that a configuration's `[data]` and `[output]` name.

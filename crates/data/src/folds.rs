@@ -1,11 +1,12 @@
 //! Parts of pairs for cross-validation: one of them is held out.
 
+use dsokr_core::grouped;
 use dsokr_core::random::{generator, shuffle};
 use rand::Rng;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::dataset::{Dataset, Split, grouped};
+use crate::dataset::{Dataset, Split};
 use crate::error::{Error, check};
 use crate::groups::{GroupRule, connected, keys_of_molecules, scaffold};
 use crate::inputs::InputKind;

@@ -4,13 +4,12 @@ use std::collections::{HashMap, HashSet};
 
 use dsokr_basis::RowSource;
 use dsokr_basis::features::distinct;
-use dsokr_core::Cancellation;
 use dsokr_core::message::shorten;
+use dsokr_core::{Cancellation, grouped};
 use dsokr_molecule::Molecule;
 use rayon::prelude::*;
 
 use crate::cells;
-use crate::dataset::grouped;
 use crate::error::Error;
 use crate::output_features::OutputFeatures;
 use crate::outputs::OutputSource;

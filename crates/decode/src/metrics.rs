@@ -2,7 +2,7 @@ use std::collections::HashMap;
 
 use dsokr_basis::features::BitRows;
 use dsokr_core::random::{below, generator};
-use dsokr_core::{Cancellation, Error};
+use dsokr_core::{Cancellation, Error, grouped};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -394,16 +394,7 @@ pub fn independent_queries(queries: usize, groups: &[String]) -> Result<Vec<Vec<
         return Ok((0..queries).map(|query| vec![query]).collect());
     }
     Error::check_length("groups of queries", groups.len(), queries)?;
-    let mut places: HashMap<&str, usize> = HashMap::with_capacity(queries);
-    let mut units: Vec<Vec<usize>> = Vec::new();
-    for (query, group) in groups.iter().enumerate() {
-        let place = *places.entry(group).or_insert(units.len());
-        if place == units.len() {
-            units.push(Vec::new());
-        }
-        units[place].push(query);
-    }
-    Ok(units)
+    Ok(grouped(groups))
 }
 
 /// Returns the 2.5th and the 97.5th percentile of at least one value, linear between values.

@@ -1,10 +1,9 @@
-use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
 use dsokr_core::processes::part;
 use dsokr_core::random::{generator, shuffle};
-use dsokr_core::{Error, Processes};
+use dsokr_core::{Error, Processes, grouped};
 
 /// The training rows that held-out predictions leave out together: rows that say nearly the same, such as several
 /// measurements of one molecule. A prediction for one of them by a model that has the others is no held-out prediction.
@@ -88,16 +87,7 @@ impl RowGroups {
 
     /// Returns all groups, in the order of their first rows; none where each row is alone.
     fn all(&self) -> Vec<Vec<usize>> {
-        let mut places: HashMap<usize, usize> = HashMap::new();
-        let mut groups: Vec<Vec<usize>> = Vec::new();
-        for (row, &number) in self.group_of.iter().enumerate() {
-            let place = *places.entry(number).or_insert(groups.len());
-            if place == groups.len() {
-                groups.push(Vec::new());
-            }
-            groups[place].push(row);
-        }
-        groups
+        grouped(&self.group_of)
     }
 
     /// Returns rows of whole groups, which the seed draws, at most `most` of them, in increasing order; the rows of the

@@ -7,7 +7,7 @@ mod summary;
 use std::borrow::Cow;
 
 use dsokr_data::Truth;
-use dsokr_decode::{RankMetric, wilson_interval};
+use dsokr_decode::RankMetric;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -22,7 +22,7 @@ use crate::metrics::table;
 use definitions::METRICS;
 pub(crate) use further::further_metrics;
 pub use summary::{RESAMPLES, intervals};
-pub(crate) use summary::{Summary, drawn_interval, known_draws};
+pub(crate) use summary::{Summary, have_intervals, interval_of, known_draws};
 
 /// The definition of a metric. Its value is the number of its name in the JSON of [`Scores`].
 struct Definition {
@@ -181,11 +181,9 @@ impl Metric {
         self.0.is_mean && !(has_classes && matches!(self.0.over, Over::F1))
     }
 
-    /// The 95 % interval of a share of 0 or 1 of so many independent queries or groups, of which all draws are equal; none of
-    /// other values.
-    pub(crate) fn interval_of_extreme(self, value: f64, units: usize) -> Option<[f64; 2]> {
-        let is_extreme = value == 0.0 || value == 1.0;
-        (self.0.is_share && is_extreme).then(|| wilson_interval(value, units))
+    /// The 95 % interval, as [`interval_of`] has it.
+    pub(crate) fn interval(self, value: f64, units: usize, drawn: Vec<f64>) -> Option<[f64; 2]> {
+        interval_of(value, self.0.is_share, units, drawn)
     }
 
     /// Whether a larger figure is a better one.

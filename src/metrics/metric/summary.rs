@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use dsokr_data::Truth;
-use dsokr_decode::{f1, independent_queries, percentile_interval, resampled};
+use dsokr_decode::{f1, independent_queries, percentile_interval, resampled, wilson_interval};
 
 use super::{Metric, Over};
 use crate::error::Error;
@@ -93,7 +93,7 @@ pub fn intervals(
 ) -> Result<BTreeMap<String, [f64; 2]>, Error> {
     let queries = evaluation.ranks.len();
     let units = independent_queries(queries, &evaluation.groups)?.len();
-    if units == 1 && queries > 1 {
+    if !have_intervals(queries, units) {
         return Ok(BTreeMap::new());
     }
     let numbers: usize = match &evaluation.outputs {
@@ -111,18 +111,38 @@ pub fn intervals(
         measured.iter().map(|(_, summary)| summary(&queries)).collect::<Vec<f64>>()
     })?;
     let interval = |(at, (metric, _)): (usize, &(Metric, Summary))| {
-        let extreme = metric
-            .measured(&evaluation.scores)
-            .and_then(|value| metric.interval_of_extreme(value, units));
-        let of_draws = || drawn_interval(drawn.iter().map(|values| values[at]).collect());
-        Some((metric.name().to_owned(), extreme.or_else(of_draws)?))
+        let of_metric = drawn.iter().map(|values| values[at]).collect();
+        let ends = match metric.measured(&evaluation.scores) {
+            Some(value) => metric.interval(value, units, of_metric),
+            None => drawn_interval(of_metric),
+        };
+        Some((metric.name().to_owned(), ends?))
     };
     Ok(measured.iter().enumerate().filter_map(interval).collect())
 }
 
+/// Whether so many queries of so many independent units have intervals: draws of a single group are all equal.
+pub(crate) fn have_intervals(queries: usize, units: usize) -> bool {
+    units > 1 || queries == 1
+}
+
+/// The 95 % interval of a metric of this value and of these values on draws of so many independent queries or groups. That of a
+/// share of 0 or 1, of which all draws are equal, is Wilson's.
+pub(crate) fn interval_of(
+    value: f64,
+    is_share: bool,
+    units: usize,
+    drawn: Vec<f64>,
+) -> Option<[f64; 2]> {
+    if is_share && (value == 0.0 || value == 1.0) {
+        return Some(wilson_interval(value, units));
+    }
+    drawn_interval(drawn)
+}
+
 /// The 95 % interval of the values of a metric, or of a difference, on draws; none where it reaches infinity, and where
 /// [too few draws](known_draws) have a value.
-pub(crate) fn drawn_interval(values: Vec<f64>) -> Option<[f64; 2]> {
+fn drawn_interval(values: Vec<f64>) -> Option<[f64; 2]> {
     let ends = percentile_interval(known_draws(values)?);
     Some(ends).filter(|ends| ends.iter().all(|end| end.is_finite()))
 }

@@ -6,6 +6,7 @@ use std::collections::{HashMap, HashSet};
 use std::io::Write;
 use std::path::Path;
 
+use dsokr_core::grouped;
 use dsokr_core::random::{generator, shuffle};
 use dsokr_core::store::write_atomically;
 use dsokr_molecule::Molecule;
@@ -13,7 +14,6 @@ use dsokr_spectra::{Adduct, PARTS, Record, Spectrum};
 use rayon::prelude::*;
 
 use crate::cells;
-use crate::dataset::grouped;
 use crate::error::Error;
 use crate::table::{
     OnBadRow, Rows, Table, TableFormat, TableOptions, TextFormat, extensions, open_text,

@@ -4,14 +4,14 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use dsokr_core::RowWeights;
+use dsokr_core::{RowWeights, grouped};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::inputs::{InputReader, InputsConfig};
 use super::training::{TrainingFiles, joined, report_repeated};
 use super::{PairFacts, Pairs, Wanted, split_files};
-use crate::dataset::{Dataset, Split, grouped};
+use crate::dataset::{Dataset, Split};
 use crate::error::Error;
 use crate::input_columns::{InputColumns, NamedColumns};
 use crate::output_features::OutputFiles;
