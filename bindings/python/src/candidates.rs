@@ -220,8 +220,8 @@ pub fn named_columns(
     Ok(columns)
 }
 
-/// How far the outputs that a basis was fitted on are from their mean, squared: about what its eigenvalues but the largest one,
-/// of which the mean is a part, say.
+/// Estimates the mean squared distance from their mean of the outputs that a basis was fitted on: the sum of its eigenvalues
+/// without the largest one, which contains the mean.
 fn trained_variance(basis: &dsokr_basis::Basis) -> f64 {
     // those of a tempered basis are of a covariance, and others of a kernel matrix
     let is_matrix = basis.tempering().changes_nothing();

@@ -398,8 +398,8 @@ impl Spectrum {
     }
 }
 
-/// Returns at most `most` of n rows, which the seed draws without replacement, in increasing order; whole groups of rows,
-/// of a larger one all rows where no group has so few.
+/// Returns at most `most` of n rows, which the seed draws without replacement, in increasing order. Groups are drawn whole. Where
+/// each group has more rows than `most`, the smallest one is returned.
 fn drawn_rows(n: usize, most: usize, seed: u64, groups: &RowGroups) -> Result<Vec<usize>, Error> {
     if n <= most {
         return Ok((0..n).collect());
