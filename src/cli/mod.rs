@@ -29,6 +29,7 @@ mod export;
 #[cfg(feature = "fetch")]
 mod fetch;
 mod init;
+mod log;
 mod meant;
 #[cfg(feature = "mpi")]
 pub mod mpi;
@@ -49,17 +50,12 @@ mod sketch;
 mod sweep;
 mod train;
 
-use std::io::IsTerminal;
 use std::process::ExitCode;
-use std::sync::atomic::Ordering;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use dsokr_core::Processes;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use tracing_subscriber::filter::{LevelFilter, Targets};
-use tracing_subscriber::layer::SubscriberExt;
-use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::error::{Error, ensure};
 use crate::learners::learner::{Learner, register};
@@ -189,7 +185,7 @@ pub fn main_with(kinds: &[Kind]) -> ExitCode {
     let ranks = job.as_ref().map_or_else(Processes::default, crate::cli::mpi::Job::ranks);
     #[cfg(not(feature = "mpi"))]
     let ranks = Processes::default();
-    start_log(ranks.is_first(), cli.quiet);
+    log::start(ranks.is_first(), cli.quiet);
     signals::listen();
     let work = || {
         allocation::start_threads()?;
@@ -218,35 +214,6 @@ pub fn main_with(kinds: &[Kind]) -> ExitCode {
             ExitCode::from(code)
         }
     }
-}
-
-/// Logs to standard error, as `DSOKR_LOG` says or else what the command has to say. Only the `first` rank speaks.
-fn start_log(first: bool, quiet: bool) {
-    // other crates log only warnings: GPU engines log every kernel that they tune, and panics that are errors here
-    let level = match (first, quiet) {
-        (true, false) => "warn,cubecl_common=off,dsokr=info,dsokr_train=info",
-        (true, true) => "warn,cubecl_common=off",
-        // rank 0 says what all ranks have to say
-        (false, _) => "error",
-    };
-    let default = || level.parse().expect("levels of targets");
-    let filter = match std::env::var("DSOKR_LOG").map(|wanted| wanted.parse::<Targets>()) {
-        // the finest lines of ureq have all that it sends, such as the token of the hub
-        Ok(Ok(filter)) => filter.with_target("ureq", LevelFilter::WARN),
-        Ok(Err(error)) => {
-            print_error(format_args!("DSOKR_LOG is ignored: {error}"));
-            default()
-        }
-        Err(_) => default(),
-    };
-    let lines = tracing_subscriber::fmt::layer()
-        .with_writer(output::Writer::default)
-        .with_ansi(std::io::stderr().is_terminal())
-        .with_target(false)
-        .with_timer(tracing_subscriber::fmt::time::uptime());
-    tracing_subscriber::registry().with(lines).with(filter).init();
-    output::QUIET.store(quiet, Ordering::Relaxed);
-    output::SILENT.store(!first, Ordering::Relaxed);
 }
 
 /// Keeps freed pages for the next step instead of returning them to the system; `large` is whether also those of blocks

@@ -36,6 +36,7 @@ mod kernel_loss;
 mod kernels;
 mod label_outputs;
 mod lists;
+mod log;
 mod machines;
 mod median;
 mod memory;

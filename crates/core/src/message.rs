@@ -46,6 +46,20 @@ pub fn number(value: f64) -> String {
     if is_short { value.to_string() } else { format!("{value:e}") }
 }
 
+/// Returns the nearest number of four significant digits, as logs and drawn settings have it.
+///
+/// ```
+/// use dsokr_core::message::four_digits;
+///
+/// assert_eq!(four_digits(0.530896365), 0.5309);
+/// assert_eq!(four_digits(-12345.6), -12350.0);
+/// assert_eq!(four_digits(2.16e-5), 2.16e-5);
+/// assert!(four_digits(f64::NAN).is_nan());
+/// ```
+pub fn four_digits(value: f64) -> f64 {
+    format!("{value:.3e}").parse().unwrap_or(value)
+}
+
 /// Returns a text as XML and HTML hold it between tags. Breaks of lines and tabs become blanks, and characters that XML cannot
 /// hold U+FFFD.
 ///

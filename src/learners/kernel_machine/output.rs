@@ -3,6 +3,7 @@
 
 use dsokr_basis::features::PartRows;
 use dsokr_basis::{Basis, Projection, RowKind, RowSource};
+use dsokr_core::message::four_digits;
 use dsokr_data::Dataset;
 use dsokr_decode::{
     CandidateBlocks, Candidates, Combination, Ensemble, Hubs, Member, MissingGold, Pool, Queries,
@@ -74,7 +75,8 @@ pub(super) fn weighted_basis(
     let pair_weights = dataset.train.weights.select(&pairs);
     let rule = Combination::default();
     let fitted = likely_weights(&ensemble, Pool::Shared, &rule, &gold, &pair_weights)?;
-    info!(weights = ?fitted.weights, log_likelihood = fitted.log_likelihood, "kernels weighted");
+    let weights: Vec<f64> = fitted.weights.iter().copied().map(four_digits).collect();
+    info!(?weights, log_likelihood = fitted.log_likelihood, "kernels weighted");
     problem.sum(bases, &fitted.weights, &weighted)
 }
 

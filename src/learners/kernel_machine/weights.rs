@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use dsokr_basis::features::Selected;
+use dsokr_core::message::four_digits;
 use dsokr_machines::{KernelWeighting, TargetGram};
 use faer::Mat;
 
@@ -49,6 +50,7 @@ pub(super) fn weights<'v>(
             }
             other => other.into(),
         })?;
-    tracing::info!(weights = ?weights, "kernels combined");
+    let shown: Vec<f64> = weights.iter().copied().map(four_digits).collect();
+    tracing::info!(weights = ?shown, "kernels combined");
     Ok(weights)
 }

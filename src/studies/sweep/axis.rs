@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::str::FromStr;
 
 use dsokr_core::Argument;
+use dsokr_core::message::four_digits;
 use dsokr_core::random::generator;
 use rand::{Rng, RngExt};
 
@@ -177,8 +178,7 @@ impl AxisValues {
                 if whole {
                     return format!("{}", drawn.round().clamp(low, high));
                 }
-                let short = format!("{drawn:.3e}").parse().unwrap_or(drawn);
-                format!("{:?}", short.clamp(low, high))
+                format!("{:?}", four_digits(drawn).clamp(low, high))
             }
         }
     }
