@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 
 use dsokr_core::{Argument, Place};
-use dsokr_decode::{PoolSizes, independent_queries, percentile_interval, resampled, sign_flip_p};
+use dsokr_decode::{IndependentQueries, PoolSizes, percentile_interval, resampled, sign_flip_p};
 use serde::Serialize;
 
 use crate::error::{Error, ensure};
@@ -153,8 +153,8 @@ pub fn compare(runs: &[EvaluatedRun], resamples: usize, seed: u64) -> Result<Run
         drawn.iter().map(|values| values[run * metrics.len() + metric]).collect()
     };
     let queries = first.queries.len();
-    let units = independent_queries(queries, groups)?;
-    let has_intervals = have_intervals(queries, units.len());
+    let units = IndependentQueries::new(queries, groups)?;
+    let has_intervals = have_intervals(queries, units.count());
     let mut compared: Vec<MetricComparison> = Vec::new();
     for (at, &metric) in metrics.iter().enumerate() {
         let value_of = |run: usize| {
@@ -177,10 +177,10 @@ pub fn compare(runs: &[EvaluatedRun], resamples: usize, seed: u64) -> Result<Run
                     None
                 };
                 let drawn = [column(run, at), column(0, at)];
-                difference = paired(value - first, drawn, p, units.len());
+                difference = paired(value - first, drawn, p, units.count());
             }
             let ci95 = if has_intervals {
-                metric.interval(value, units.len(), column(run, at))
+                metric.interval(value, units.count(), column(run, at))
             } else {
                 None
             };
@@ -194,9 +194,16 @@ pub fn compare(runs: &[EvaluatedRun], resamples: usize, seed: u64) -> Result<Run
 }
 
 /// The differences of a mean of two runs on the queries of each unit, added.
-fn differences([ours, theirs]: [&Summary; 2], units: &[Vec<usize>]) -> Vec<f64> {
-    let of_query = |&query: &usize| ours(&[query]) - theirs(&[query]);
-    units.iter().map(|unit| unit.iter().map(of_query).sum()).collect()
+fn differences([ours, theirs]: [&Summary; 2], units: &IndependentQueries) -> Vec<f64> {
+    let of_query = |query: usize| ours(&[query]) - theirs(&[query]);
+    match units {
+        IndependentQueries::Alone(queries) => (0..*queries).map(of_query).collect(),
+        IndependentQueries::Groups(groups) => {
+            let of_group =
+                |group: &Vec<usize>| group.iter().map(|&query| of_query(query)).sum::<f64>();
+            groups.iter().map(of_group).collect()
+        }
+    }
 }
 
 /// The evaluations of runs. Runs that know different labels would divide by different numbers of decisions, so that each

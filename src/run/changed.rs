@@ -1,6 +1,7 @@
 //! Whether the data of a run are those that it was trained on.
 
 use std::path::Path;
+use std::sync::PoisonError;
 
 use dsokr_core::Argument;
 use dsokr_data::{DataRoot, SplitName};
@@ -46,7 +47,8 @@ impl SplitUse {
 impl Member {
     /// Refuses a split that is drawn from a table which has changed since the training: its pairs may be pairs that the run has
     /// learned from. Warns where no split is drawn anew, where other tables have changed, for the training split, and where the
-    /// data are in a place that `data` names and that is not the one of the training, so that they may be others on purpose.
+    /// data are in a place that `data` names and that is not the one of the training, so that they may be others on purpose. The
+    /// same warning is given once.
     ///
     /// # Errors
     /// [`dsokr_core::Error::File`] of the run.
@@ -88,11 +90,18 @@ impl Member {
             }
         };
         let run = run.display();
-        if is_elsewhere {
+        let warning = if is_elsewhere {
             let folder = root.folder().unwrap_or_else(|| Path::new("")).display();
-            warn!("{run}: {folder} has other data than those of the training ({tables}): {doubt}");
+            format!("{run}: {folder} has other data than those of the training ({tables}): {doubt}")
         } else {
-            warn!("{run}: the data have changed since the training ({tables}): {doubt}");
+            format!("{run}: the data have changed since the training ({tables}): {doubt}")
+        };
+        let is_new = {
+            let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+            said.insert(warning.clone())
+        };
+        if is_new {
+            warn!("{warning}");
         }
         Ok(())
     }

@@ -1,9 +1,10 @@
 //! A trained model, which its run has alone or as a member of an ensemble.
 
 use std::borrow::Borrow;
+use std::collections::HashSet;
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use burn::tensor::Device;
 use dsokr_basis::Basis;
@@ -53,6 +54,8 @@ pub struct Member {
     pub(super) folder: Option<PathBuf>,
     /// The polarities of the training spectra.
     pub(super) polarities: Polarities,
+    /// The warnings of changed data that have been given.
+    pub(super) said: Mutex<HashSet<String>>,
 }
 
 impl fmt::Debug for Member {
@@ -201,6 +204,7 @@ impl Member {
             labels,
             folder: None,
             polarities: Polarities::default(),
+            said: Mutex::default(),
         }
     }
 

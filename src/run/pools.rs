@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use dsokr_decode::{Pool, RANK_METRICS, RankMetric, independent_queries, resampled};
+use dsokr_decode::{IndependentQueries, Pool, RANK_METRICS, RankMetric, resampled};
 use serde::Serialize;
 
 use super::{PredictedQueries, Run};
@@ -90,7 +90,7 @@ impl Run {
         let mut intervals = BTreeMap::new();
         let seed = self.config().seed;
         let groups = &queries.split().groups;
-        let units = independent_queries(queries.split().ids.len(), groups)?.len();
+        let units = IndependentQueries::new(queries.split().ids.len(), groups)?.count();
         let has_ranks = evaluations.iter().all(|evaluation| evaluation.scores.has_ranks());
         for metric in RANK_METRICS.iter().filter(|_| has_ranks) {
             let drawn = Drawn::new(metric, &evaluations);

@@ -39,7 +39,7 @@ mod _dsokr {
     #[pymodule_export]
     use crate::ranks::{Ranks, rank_scores};
     #[pymodule_export]
-    use crate::rows::Rows;
+    use crate::rows::{Rows, check_rounding};
     #[cfg(feature = "run")]
     #[pymodule_export]
     use crate::run::{

@@ -3,6 +3,7 @@
 use dsokr_basis::features::{self, BitRows, DenseRows, JoinedRows, SparseRows};
 use dsokr_basis::{Features, RowKind, RowSource};
 use dsokr_core::Error;
+use dsokr_core::rounding::{Rounding, check};
 use pyo3::prelude::*;
 use pyo3::types::IntoPyDict;
 
@@ -191,4 +192,25 @@ impl Rows {
         })?;
         Ok((vector(py, offsets), vector(py, columns), vector(py, values)))
     }
+}
+
+/// Refuses columns of the array `name` whose numbers 32 bits do not tell apart, and returns warnings of those of which they
+/// leave next to nothing. `extremes` has a row for each of `columns`: the least and the largest of its `count` numbers, and
+/// the largest error of rounding one. `others` says whether the array has columns beside these.
+#[pyfunction]
+pub fn check_rounding(
+    extremes: MatrixView<f64>,
+    columns: VectorView<i64>,
+    count: usize,
+    others: bool,
+    name: &str,
+) -> PyResult<Vec<String>> {
+    let (extremes, _) = numbers(&extremes, name)?;
+    let rounding =
+        |[least, most, error]: &[f64; 3]| Rounding::from_extremes(count, *least, *most, *error);
+    let roundings: Vec<Rounding> = extremes.as_chunks::<3>().0.iter().map(rounding).collect();
+    let columns = columns.as_array().to_vec();
+    let place = |at: usize| format!("in column {}", columns[at]);
+    let warnings = check(&roundings, others, place);
+    Ok(warnings.map_err(|message| Failure::argument(name, message))?)
 }

@@ -279,7 +279,7 @@ def test_columns_that_32_bits_do_not_tell_apart_are_refused_in_fits():
         lambda rows: dsokr.leverage_scores(rows, "linear"),
     ]
     for fit in fits:
-        with pytest.raises(dsokr.ConfigError, match="column 1 lie between 1700000000.0 and 1700000597.0.*: subtract a constant"):
+        with pytest.raises(dsokr.ConfigError, match="column 1 lie between 1700000000 and 1700000597, .*: subtract a constant"):
             fit(times)
         fit(times - [0, 1.7e9])
     scipy = pytest.importorskip("scipy.sparse")

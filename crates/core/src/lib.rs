@@ -19,6 +19,7 @@ pub mod memory;
 pub mod message;
 pub mod processes;
 pub mod random;
+pub mod rounding;
 pub mod store;
 
 pub use cancellation::{Cancellation, Stage, StageReport};

@@ -438,7 +438,7 @@ impl Source<'_> {
             let path = root.file(name);
             // what a pipe gives is read once
             let is_read_again = path.metadata().is_ok_and(|file| file.is_file());
-            let sum = is_read_again.then(|| ByteSum::of_file(&path))?.ok()?;
+            let sum = is_read_again.then(|| ByteSum::of_file_once(&path))?.ok()?;
             Some((name.to_owned(), sum.to_string()))
         });
         sums.collect()

@@ -5,11 +5,12 @@ use std::io::{BufReader, Read};
 use std::path::Path;
 
 use dsokr_basis::features::SparseRows;
+use dsokr_core::rounding::Rounding;
 use zip::ZipArchive;
 
 use crate::error::{Error, check, open};
 use crate::npy;
-use crate::rounding::{Rounding, check_rounding};
+use crate::rounding::check_rounding;
 
 /// Reads a matrix in compressed sparse rows, of numbers of any type as `f32`. Columns may come in any order in a row. With
 /// `training`, columns that 32 bits do not tell apart are refused.

@@ -1,100 +1,13 @@
-//! What rounding to 32 bits leaves of numbers.
+//! Columns of files whose numbers 32 bits do not tell apart.
 
 use std::path::Path;
 
-use dsokr_core::message::{first_of, number};
+use dsokr_core::rounding::{self, Rounding};
 
 use crate::error::Error;
 
-/// The largest error of rounding to 32 bits, as a share of the range of the numbers.
-const MOST: f64 = 1e-3;
-
-/// A range below this share of the largest number is what rounding to 64 bits leaves of a constant.
-const CONSTANT: f64 = 1e-12;
-
-/// Two numbers alone may be close to each other by chance.
-const FEWEST: usize = 3;
-
-/// The range of some numbers, and the largest error of rounding one of them to 32 bits.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Rounding {
-    count: usize,
-    least: f64,
-    most: f64,
-    error: f64,
-}
-
-/// What 32 bits leave of numbers.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Left {
-    /// A constant, which they were before, or too few numbers to say more.
-    Constant,
-    /// All that tells them apart.
-    Apart,
-    /// Zeros, or the last digits of numbers that are as small: no number is one of 32 bits with all digits.
-    Tiny,
-    /// One value, or two that are next to each other.
-    Alike,
-    /// Several values, whose distances are not those of the numbers.
-    Rounded,
-}
-
-impl Default for Rounding {
-    fn default() -> Self {
-        Self { count: 0, least: f64::INFINITY, most: f64::NEG_INFINITY, error: 0.0 }
-    }
-}
-
-impl Rounding {
-    /// Adds a number, in 32 and in 64 bits.
-    pub(crate) fn add(&mut self, narrow: f32, wide: f64) {
-        self.count += 1;
-        self.least = self.least.min(wide);
-        self.most = self.most.max(wide);
-        self.error = self.error.max((f64::from(narrow) - wide).abs());
-    }
-
-    /// Returns how many numbers have been added.
-    pub(crate) fn count(&self) -> usize {
-        self.count
-    }
-
-    fn left(&self) -> Left {
-        let Self { count, least, most, error } = *self;
-        let range = most - least;
-        let size = least.abs().max(most.abs());
-        let varies = count >= FEWEST && range > CONSTANT * size;
-        if !varies {
-            Left::Constant
-        } else if error <= MOST * range {
-            Left::Apart
-        } else if size < f64::from(f32::MIN_POSITIVE) {
-            Left::Tiny
-        } else if (least as f32).next_up() >= most as f32 {
-            Left::Alike
-        } else {
-            Left::Rounded
-        }
-    }
-
-    /// Returns what is wrong with these numbers, if they are not told apart, and what to do; `place` says where they are.
-    fn refusal(&self, place: &str) -> String {
-        let least = number(self.least);
-        let most = number(self.most);
-        let between = format!("the numbers {place} lie between {least} and {most}");
-        if self.left() == Left::Tiny {
-            return format!("{between}, too small for 32 bits: multiply all of them by a constant");
-        }
-        let error = number(self.error);
-        format!(
-            "{between}, and rounding to 32 bits changes them by up to {error}: subtract a constant from all of them"
-        )
-    }
-}
-
-/// Refuses columns of numbers that 32 bits do not tell apart. Columns of which one value or two are left, or numbers that are
-/// too small for 32 bits, are a warning where there are columns that vary: `others` says that there are some beside
-/// `columns`. `place` says where in the file a column is.
+/// Refuses columns of numbers that 32 bits do not tell apart, and warns of those of which they leave next to nothing, by the rule of
+/// [`rounding::check`]. `others` says that there are columns beside `columns`, and `place` where in the file a column is.
 ///
 /// # Errors
 /// An error of the file that names all such columns.
@@ -104,38 +17,11 @@ pub(crate) fn check_rounding(
     others: bool,
     place: impl Fn(usize) -> String,
 ) -> Result<(), Error> {
-    let left: Vec<Left> = columns.iter().map(Rounding::left).collect();
-    let some = |wanted: &[Left]| -> Vec<usize> {
-        (0..left.len()).filter(|&column| wanted.contains(&left[column])).collect()
-    };
-    let is_any_apart = others || left.contains(&Left::Apart);
-    let refused = if is_any_apart {
-        some(&[Left::Rounded])
-    } else {
-        some(&[Left::Rounded, Left::Alike, Left::Tiny])
-    };
-    if let [first, rest @ ..] = refused.as_slice() {
-        let mut message = columns[*first].refusal(&place(*first));
-        if !rest.is_empty() {
-            let places = first_of(rest.iter().map(|&column| place(column)));
-            message += &format!("; 32 bits do not tell the numbers {places} apart either");
-        }
-        return Err(Error::file(path, message));
+    let warnings =
+        rounding::check(columns, others, place).map_err(|message| Error::file(path, message))?;
+    for warning in warnings {
+        tracing::warn!("{}: {warning}", path.display());
     }
-    let warn = |found: Vec<usize>, what: &str| {
-        if !found.is_empty() {
-            let places = first_of(found.into_iter().map(&place));
-            tracing::warn!("{}: the numbers {places} {what}", path.display());
-        }
-    };
-    warn(
-        some(&[Left::Alike]),
-        "are one value or two in 32 bits: subtract a constant from all of them, or leave the column out",
-    );
-    warn(
-        some(&[Left::Tiny]),
-        "are too small for 32 bits and count as zeros: multiply all of them by a constant, or leave the column out",
-    );
     Ok(())
 }
 

@@ -47,6 +47,7 @@ mod expected_f1;
 mod gold_outputs;
 mod hits;
 mod hubs;
+mod intervals;
 mod metrics;
 mod permutations;
 mod pool;
@@ -72,10 +73,10 @@ pub use expected_f1::best_expected_f1;
 pub use gold_outputs::{ChosenGold, GoldOutputs};
 pub use hits::{Decoded, Hit, RowHit, rank, rank_shared, top_k, top_rows, top_rows_shared};
 pub use hubs::Hubs;
-pub use metrics::{
-    Metrics, MultiLabelMetrics, PoolSizes, bootstrap, f1, independent_queries, percentile_interval,
-    resampled, wilson_interval,
+pub use intervals::{
+    IndependentQueries, bootstrap, percentile_interval, resampled, wilson_interval,
 };
+pub use metrics::{Metrics, MultiLabelMetrics, PoolSizes, f1};
 pub use permutations::DecodedOutput;
 pub use pool::{MissingGold, PerQuery, Pool};
 pub use queries::Queries;

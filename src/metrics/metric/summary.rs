@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use dsokr_data::Truth;
-use dsokr_decode::{f1, independent_queries, percentile_interval, resampled, wilson_interval};
+use dsokr_decode::{IndependentQueries, f1, percentile_interval, resampled, wilson_interval};
 
 use super::{Metric, Over};
 use crate::error::Error;
@@ -92,7 +92,7 @@ pub fn intervals(
     seed: u64,
 ) -> Result<BTreeMap<String, [f64; 2]>, Error> {
     let queries = evaluation.ranks.len();
-    let units = independent_queries(queries, &evaluation.groups)?.len();
+    let units = IndependentQueries::new(queries, &evaluation.groups)?.count();
     if !have_intervals(queries, units) {
         return Ok(BTreeMap::new());
     }

@@ -6,7 +6,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Final, SupportsFloat, SupportsIndex, final
 
-__all__ = ["__version__", "Basis", "Candidates", "Control", "Evaluation", "Graph", "GraphVocabulary", "KernelMachine", "Ranks", "Rows", "Runs", "canonical_smiles", "compare_runs", "demo", "drawing", "edit_distances", "kernel_matrix", "leverage_scores", "molecule_features", "molecule_graphs", "quickstart", "rank_ensemble", "rank_scores", "reads_vectors", "sketch_matrix", "train", "write_pairs"]
+__all__ = ["__version__", "Basis", "Candidates", "Control", "Evaluation", "Graph", "GraphVocabulary", "KernelMachine", "Ranks", "Rows", "Runs", "canonical_smiles", "check_rounding", "compare_runs", "demo", "drawing", "edit_distances", "kernel_matrix", "leverage_scores", "molecule_features", "molecule_graphs", "quickstart", "rank_ensemble", "rank_scores", "reads_vectors", "sketch_matrix", "train", "write_pairs"]
 
 __version__: Final[str]
 
@@ -464,6 +464,13 @@ class Runs:
 def canonical_smiles(smiles: SupportsGetItem[int, str]) -> list[str]:
     """
     One SMILES for all that stand for the same molecule.
+    """
+
+def check_rounding(extremes: NDArray[float64], columns: NDArray[int64], count: SupportsIndex, others: bool, name: str) -> list[str]:
+    """
+    Refuses columns of the array `name` whose numbers 32 bits do not tell apart, and returns warnings of those of which they
+    leave next to nothing. `extremes` has a row for each of `columns`: the least and the largest of its `count` numbers, and
+    the largest error of rounding one. `others` says whether the array has columns beside these.
     """
 
 def compare_runs(evaluations: SupportsGetItem[int, tuple[str, Evaluation]], resamples: SupportsIndex) -> tuple[str, str]:

@@ -111,44 +111,33 @@ class _Opened:
 
         ``values`` has the parameters at the places ``joined``, one after the other; ``others`` has those at other places.
         """
-        with self._lock:
-            return self._forward(inputs, key, joined, values, others, buffers)
-
-    def _forward(
-        self,
-        inputs: Any,
-        key: int | None,
-        joined: list[int],
-        values: np.ndarray,
-        others: list[tuple[int, np.ndarray]],
-        buffers: list[np.ndarray],
-    ) -> tuple[np.ndarray, Any, list[np.ndarray]]:
         import torch
 
-        training = key is not None
-        chosen = [self._parameters[at] for at in joined]
-        parts = torch.from_numpy(values).split([each.numel() for each in chosen])
-        with torch.no_grad():
-            for parameter, part in zip(chosen, parts, strict=True):
-                _fill(parameter, part)
-            for at, array in others:
-                _fill(self._parameters[at], torch.from_numpy(array))
-            for buffer, array in zip(self._buffers, buffers, strict=True):
-                _fill(buffer, torch.from_numpy(array))
-        self._module.train(training)
-        inputs = torch.from_numpy(inputs).to(self._device, self._dtype) if isinstance(inputs, np.ndarray) else inputs
-        drawn = [self._device] if self._device.type == "cuda" else []
-        with torch.random.fork_rng(devices=drawn), torch.set_grad_enabled(training):
-            if training:
-                torch.manual_seed(key)
-            z = self._module(inputs)
-        if not isinstance(z, torch.Tensor):
-            raise ConfigError(f"encoder: the module returns {type(z).__name__}, expected a tensor ({len(inputs)}, {self._p})")
-        if tuple(z.shape) != (len(inputs), self._p):
-            raise ConfigError(f"encoder: coordinates of shape {tuple(z.shape)}, expected ({len(inputs)}, {self._p})")
-        # copies, since a later pass fills the buffers
-        changed = [_array(each).ravel().copy() for each in self._buffers] if training else []
-        return _array(z).copy(), z, changed
+        with self._lock:
+            training = key is not None
+            chosen = [self._parameters[at] for at in joined]
+            parts = torch.from_numpy(values).split([each.numel() for each in chosen])
+            with torch.no_grad():
+                for parameter, part in zip(chosen, parts, strict=True):
+                    _fill(parameter, part)
+                for at, array in others:
+                    _fill(self._parameters[at], torch.from_numpy(array))
+                for buffer, array in zip(self._buffers, buffers, strict=True):
+                    _fill(buffer, torch.from_numpy(array))
+            self._module.train(training)
+            inputs = torch.from_numpy(inputs).to(self._device, self._dtype) if isinstance(inputs, np.ndarray) else inputs
+            drawn = [self._device] if self._device.type == "cuda" else []
+            with torch.random.fork_rng(devices=drawn), torch.set_grad_enabled(training):
+                if training:
+                    torch.manual_seed(key)
+                z = self._module(inputs)
+            if not isinstance(z, torch.Tensor):
+                raise ConfigError(f"encoder: the module returns {type(z).__name__}, expected a tensor ({len(inputs)}, {self._p})")
+            if tuple(z.shape) != (len(inputs), self._p):
+                raise ConfigError(f"encoder: coordinates of shape {tuple(z.shape)}, expected ({len(inputs)}, {self._p})")
+            # copies, since a later pass fills the buffers
+            changed = [_array(each).ravel().copy() for each in self._buffers] if training else []
+            return _array(z).copy(), z, changed
 
     def backward(self, z: Any, gradient: np.ndarray, joined: list[int]) -> np.ndarray:
         """The gradient of the parameters at some places, one after the other, for that of the coordinates."""

@@ -10,7 +10,7 @@ import numpy as np
 # not on first use, as NumPy does: a fork meanwhile would wait for ever for the lock of the import
 import numpy.ma
 
-from ._dsokr import Rows
+from ._dsokr import Rows, check_rounding
 from ._errors import ConfigError
 from ._progress import LOGGER
 
@@ -156,74 +156,27 @@ def _rows(values: Any, name: str, is_training: bool) -> Rows:
         return Rows.bits(np.packbits(array, axis=1).ravel(), array.shape[1], name)
     converted = _converted(array, name, np.float32)
     if is_training:
-        _check_rounding(array, converted, name)
+        _check_rounding(array, range(array.shape[1]), name)
     return Rows.dense(converted, name)
 
 
-def _check_rounding(array: np.ndarray, converted: np.ndarray, name: str) -> None:
-    """Refuses columns that a float32 does not tell apart, by the rule for tables (crates/data/src/rounding.rs)."""
-    if _is_rounded(array):
-        roundings = _roundings(array, converted)
-        _refuse_roundings(roundings, range(array.shape[1]), name)
-
-
-def _is_rounded(array: np.ndarray) -> bool:
-    """Whether a float32 may lose digits of numbers that tell rows apart."""
-    # whole numbers that a float32 rounds are refused before; two rows alone may be close to each other by chance
-    return array.dtype.kind == "f" and array.dtype.itemsize > 4 and len(array) >= 3
-
-
-def _roundings(array: np.ndarray, converted: np.ndarray) -> np.ndarray:
-    """The least and the largest number of each column, and the largest error of a float32: three rows."""
+def _check_rounding(array: np.ndarray, columns: Sequence[int], name: str, others: bool = False) -> None:
+    """Refuses columns that a float32 does not tell apart, and warns of those of which it leaves nothing where columns, or ``others``
+    beside them, vary. ``array`` has the numbers of ``columns`` of the argument ``name``."""
+    # whole numbers that a float32 rounds are refused before
+    if array.dtype.kind != "f" or array.dtype.itemsize <= 4 or not array.size:
+        return
     # NaN and infinities are refused as rows
     with np.errstate(invalid="ignore", over="ignore"):
         error = np.zeros(array.shape[1], array.dtype)
-        step = max(1, 2**18 // max(1, array.shape[1]))
+        step = max(1, 2**18 // array.shape[1])
         for start in range(0, len(array), step):
-            block = slice(start, start + step)
-            np.maximum(error, np.abs(array[block] - converted[block]).max(axis=0), out=error)
-        return np.stack([array.min(axis=0), array.max(axis=0), error])
-
-
-def _refuse_roundings(roundings: np.ndarray, columns: Sequence[int], name: str, others: bool = False) -> None:
-    """Refuses columns whose numbers a float32 does not tell apart, and warns of those of which it leaves nothing, where
-    columns, or ``others`` beside them, vary."""
-    with np.errstate(invalid="ignore", over="ignore"):
-        least, most, error = roundings
-        span = most - least
-        size = np.maximum(np.abs(least), np.abs(most))
-        varies = span > 1e-12 * size
-        lost = varies & (error > 1e-3 * span)
-        tiny = lost & (size < np.finfo(np.float32).tiny)
-        next_above = np.nextafter(least.astype(np.float32), np.float32(np.inf))
-        alike = lost & ~tiny & (next_above >= most.astype(np.float32))
-    is_any_apart = others or bool((varies & ~lost).any())
-    refused = np.flatnonzero(lost & ~tiny & ~alike if is_any_apart else lost)
-    if len(refused):
-        at = refused[0]
-        message = f"the numbers in column {columns[at]} lie between {least[at]} and {most[at]}"
-        if tiny[at]:
-            message += ", too small for 32 bits: multiply all of them by a constant"
-        else:
-            change = f"rounding to 32 bits changes them by up to {error[at]}"
-            message += f", and {change}: subtract a constant from all of them"
-        if len(refused) > 1:
-            message += f"; 32 bits do not tell the numbers {_places(refused[1:], columns)} apart either"
-        raise ConfigError(f"{name}: {message}")
-    if alike.any():
-        places = _places(np.flatnonzero(alike), columns)
-        remedy = "subtract a constant from all of them, or leave the column out"
-        LOGGER.warning(f"{name}: the numbers {places} are one value or two in 32 bits: {remedy}")
-    if tiny.any():
-        places = _places(np.flatnonzero(tiny), columns)
-        remedy = "multiply all of them by a constant, or leave the column out"
-        LOGGER.warning(f"{name}: the numbers {places} are too small for 32 bits and count as zeros: {remedy}")
-
-
-def _places(found: np.ndarray, columns: Sequence[int]) -> str:
-    """The columns at some places, for a message."""
-    shown = ", ".join(f"in column {columns[at]}" for at in found[:30])
-    return shown if len(found) <= 30 else f"{shown} and {len(found) - 30} more"
+            block = array[start : start + step]
+            np.maximum(error, np.abs(block - block.astype(np.float32)).max(axis=0), out=error)
+        extremes = np.stack([array.min(axis=0), array.max(axis=0), error], axis=1)
+        extremes = np.ascontiguousarray(extremes, np.float64)
+    for warning in check_rounding(extremes, np.array(columns, np.int64), len(array), others, name):
+        LOGGER.warning(f"{name}: {warning}")
 
 
 def _sparse(values: Any, name: str, is_training: bool) -> Rows:
@@ -239,13 +192,9 @@ def _sparse(values: Any, name: str, is_training: bool) -> Rows:
         first = columns[offsets[0] : offsets[1]]
         present, counts = np.unique(columns[np.isin(columns, first)], return_counts=True)
         numbers = [int(column) for column in present[counts == csr.shape[0]]]
-        parts = []
-        for column in numbers:
-            full = csr.data[columns == column].reshape(-1, 1)
-            if _is_rounded(full):
-                parts.append(_roundings(full, full.astype(np.float32)))
-        if parts:
-            _refuse_roundings(np.hstack(parts), numbers, name, len(numbers) < csr.shape[1])
+        if numbers:
+            full = np.column_stack([csr.data[columns == column] for column in numbers])
+            _check_rounding(full, numbers, name, len(numbers) < csr.shape[1])
     return Rows.sparse(csr.shape[1], offsets, columns, _converted(csr.data, name, np.float32), name)
 
 

@@ -1,8 +1,12 @@
-//! Checksums of bytes of which several processes have parts.
+//! Checksums of bytes, of which several processes may have parts, and of files.
 
+use std::collections::BTreeMap;
 use std::fmt::{self, Display, Formatter};
+use std::fs::{self, Metadata};
 use std::io::{self, BufRead, BufReader};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::time::{Duration, SystemTime};
 
 use crc32fast::Hasher;
 
@@ -71,6 +75,33 @@ impl ByteSum {
         }
     }
 
+    /// Returns the checksum of a file, as [`of_file`](Self::of_file) does, which a process reads once, and again only where it
+    /// has changed: where it is another file, or has another length or time of modification.
+    ///
+    /// # Errors
+    /// The errors of [`open_input`].
+    pub fn of_file_once(path: &Path) -> io::Result<Self> {
+        let path = path.canonicalize()?;
+        let state = FileState::of(&fs::metadata(&path)?)?;
+        // who would wait for the lock reads the file: a fork of the process may inherit a lock that is never given back
+        if let Ok(known) = KNOWN.try_lock()
+            && let Some((known_state, sum)) = known.get(&path)
+            && *known_state == state
+        {
+            return Ok(*sum);
+        }
+        let begun = SystemTime::now();
+        let sum = Self::of_file(&path)?;
+        let is_unchanged = FileState::of(&fs::metadata(&path)?)? == state;
+        if state.tells_changes_from(begun)
+            && is_unchanged
+            && let Ok(mut known) = KNOWN.try_lock()
+        {
+            known.insert(path, (state, sum));
+        }
+        Ok(sum)
+    }
+
     /// Returns the checksum of these bytes with more behind them.
     ///
     /// ```
@@ -102,5 +133,84 @@ impl ByteSum {
     /// Returns the checksum as one that goes on with further bytes.
     pub(super) fn hasher(self) -> Hasher {
         Hasher::new_with_initial_len(self.checksum, self.length)
+    }
+}
+
+/// The checksums of files that this process has read, with the state in which they were.
+static KNOWN: Mutex<BTreeMap<PathBuf, (FileState, ByteSum)>> = Mutex::new(BTreeMap::new());
+
+/// More than the steps in which file systems count times: two seconds at most.
+const STEP: Duration = Duration::from_secs(3);
+
+/// What is different in another file, and in the same file after a change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct FileState {
+    length: u64,
+    modified: SystemTime,
+    /// What the system knows besides.
+    identity: [u64; 4],
+}
+
+impl FileState {
+    fn of(file: &Metadata) -> io::Result<Self> {
+        Ok(Self { length: file.len(), modified: file.modified()?, identity: identity(file) })
+    }
+
+    /// Returns whether every change from a time on gives the file another state.
+    fn tells_changes_from(&self, time: SystemTime) -> bool {
+        time.duration_since(self.modified).is_ok_and(|age| age > STEP)
+    }
+}
+
+/// Returns the device and the number of a file, and the time of the last change of its bytes or attributes, which nobody can
+/// set.
+#[cfg(unix)]
+fn identity(file: &Metadata) -> [u64; 4] {
+    use std::os::unix::fs::MetadataExt;
+    [file.dev(), file.ino(), file.ctime() as u64, file.ctime_nsec() as u64]
+}
+
+/// Returns nothing: length and time of modification must do.
+#[cfg(not(unix))]
+fn identity(_: &Metadata) -> [u64; 4] {
+    [0; 4]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_read_again_where_it_has_changed() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().canonicalize().unwrap().join("table.tsv");
+        let now = SystemTime::now();
+        let write = |text: &str, age: u64| {
+            fs::write(&path, text).unwrap();
+            let file = fs::File::options().append(true).open(&path).unwrap();
+            file.set_modified(now - Duration::from_secs(age)).unwrap();
+        };
+        let sum = || ByteSum::of_file_once(&path).unwrap();
+        let is_known = || KNOWN.lock().unwrap().contains_key(&path);
+
+        // a later change might have the same time
+        write("first", 0);
+        assert_eq!(sum(), ByteSum::of(b"first"));
+        assert!(!is_known());
+        write("First", 60);
+        for _ in 0..2 {
+            assert_eq!(sum(), ByteSum::of(b"First"));
+            assert!(is_known());
+        }
+        write("other", 50);
+        assert_eq!(sum(), ByteSum::of(b"other"));
+        if cfg!(unix) {
+            // a tick of the system's clock
+            std::thread::sleep(Duration::from_millis(50));
+            write("Other", 50);
+            assert_eq!(sum(), ByteSum::of(b"Other"));
+        }
+        fs::remove_file(&path).unwrap();
+        assert!(ByteSum::of_file_once(&path).is_err());
     }
 }

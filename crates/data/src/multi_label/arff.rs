@@ -6,11 +6,12 @@ use std::path::Path;
 
 use dsokr_basis::Features;
 use dsokr_core::message::list;
+use dsokr_core::rounding::Rounding;
 
 use super::{BadRows, MultiLabel, Rows, check_rows, each_line, number};
 use crate::error::{Error, open};
 use crate::input_columns::NamedColumns;
-use crate::rounding::{Rounding, check_rounding};
+use crate::rounding::check_rounding;
 use crate::table::{Lines, Pieces};
 
 /// An attribute that numbers can be read for.

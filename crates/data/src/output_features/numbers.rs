@@ -2,6 +2,7 @@
 
 use dsokr_basis::features::DenseRows;
 use dsokr_core::message::shorten;
+use dsokr_core::rounding::Rounding;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +10,7 @@ use super::{FeatureFacts, FittedRows, OutputKind, OutputTable, fixed_rows};
 use crate::cells::{self, Alike, MixedSigns, NumberNotation};
 use crate::error::{Error, check};
 use crate::joined::{ColumnNames, parts, shown};
-use crate::rounding::{Rounding, check_rounding};
+use crate::rounding::check_rounding;
 use crate::table::Table;
 use crate::truth::{Truth, bad};
 

@@ -28,7 +28,7 @@ use dsokr_core::Error;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{check_queries, check_range};
-use crate::metrics::{percentile_interval, resampled};
+use crate::intervals::{percentile_interval, resampled};
 use crate::rank::Rank;
 use crate::rank_metrics::{RANK_METRICS, RankMetric};
 

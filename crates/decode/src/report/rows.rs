@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::candidates::Candidates;
 use crate::error::{check_queries, check_range};
 use crate::hits::Decoded;
-use crate::metrics::wilson_interval;
+use crate::intervals::wilson_interval;
 use crate::rank::Rank;
 
 /// The fewest queries of a bin, where there are several bins.

@@ -4,16 +4,15 @@ use std::ops::Range;
 
 use dsokr_basis::RowSource;
 use dsokr_basis::eigenbasis::multiply;
-use dsokr_basis::features::Selected;
 use dsokr_core::{Cancellation, Error};
 use faer::{Accum, Mat, MatRef};
 
+use super::left_out::replace_by_group;
 use super::model::{KernelModel, Weights};
 use super::spectrum::{SketchedRows, Spectrum};
 use crate::features::{FeatureMap, TrainingInputs, blocks};
 use crate::linear::{PANEL, product, row_major};
 use crate::output_matrix::OutputMatrix;
-use crate::row_groups::{places_of, runs_of_groups};
 use crate::summary::{Arithmetic, RidgeSummary, Solution, Summary};
 use crate::targets::{Targets, check_lambda};
 
@@ -146,20 +145,14 @@ impl Spectrum {
             predictions.extend(left_out(rows, targets, range, &[])?);
         }
         let most = blocks(0..self.rows, features.len()).next().map_or(1, |block| block.len());
-        for run in runs_of_groups(&groups, most) {
-            Cancellation::current().check()?;
-            let run_rows: Vec<usize> =
-                run.iter().flatten().map(|place| rank_rows.start + place).collect();
-            let selected = Selected::new(rows, &run_rows);
-            let selected_targets = targets.select(&run_rows)?;
-            let together =
-                left_out(&selected, &selected_targets, 0..run_rows.len(), &places_of(run))?;
-            let width = output.width;
-            for (row, values) in run_rows.iter().zip(together.chunks_exact(width)) {
-                let place = row - rank_rows.start;
-                predictions[place * width..][..width].copy_from_slice(values);
-            }
-        }
+        replace_by_group(
+            &mut predictions,
+            (rows, targets),
+            rank_rows.start,
+            &groups,
+            most,
+            |run| left_out(run.rows, run.targets, 0..run.numbers.len(), &run.groups),
+        )?;
         self.processes.join(predictions)
     }
 

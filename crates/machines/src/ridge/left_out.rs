@@ -1,10 +1,58 @@
 //! What a fit leaves of rows that it has seen, without them: systems of as many unknowns as rows are left out together.
 
+use dsokr_basis::RowSource;
 use dsokr_basis::eigenbasis::{cholesky, multiply};
+use dsokr_basis::features::Selected;
+use dsokr_core::{Cancellation, Error};
 use faer::linalg::triangular_solve::{
     solve_lower_triangular_in_place, solve_upper_triangular_in_place,
 };
 use faer::{Mat, MatMut, MatRef, Par};
+
+use crate::row_groups::{places_of, runs_of_groups};
+use crate::targets::Targets;
+
+/// The rows of whole groups, one group behind the other, each of which is left out together.
+#[derive(Clone, Copy)]
+pub(super) struct GroupRun<'a> {
+    /// The numbers of the rows among all of the fit.
+    pub numbers: &'a [usize],
+    /// The inputs.
+    pub rows: &'a dyn RowSource,
+    /// The targets.
+    pub targets: &'a Targets,
+    /// The groups, as places among these rows.
+    pub groups: &'a [Vec<usize>],
+}
+
+/// Replaces predictions for the rows of groups by predictions of models without the group. Predictions and groups are of a
+/// part of the rows that begins at row `first`. `predict` returns the predictions for a run of groups, row-major; a run has
+/// at most `most` rows, or is a single group.
+pub(super) fn replace_by_group(
+    predictions: &mut [f32],
+    (rows, targets): (&dyn RowSource, &Targets),
+    first: usize,
+    groups: &[Vec<usize>],
+    most: usize,
+    predict: impl Fn(GroupRun<'_>) -> Result<Vec<f32>, Error>,
+) -> Result<(), Error> {
+    let width = targets.width();
+    for run in runs_of_groups(groups, most) {
+        Cancellation::current().check()?;
+        let places: Vec<usize> = run.iter().flatten().copied().collect();
+        let numbers: Vec<usize> = places.iter().map(|place| first + place).collect();
+        let group_predictions = predict(GroupRun {
+            numbers: &numbers,
+            rows: &Selected::new(rows, &numbers),
+            targets: &targets.select(&numbers)?,
+            groups: &places_of(run),
+        })?;
+        for (place, values) in places.iter().zip(group_predictions.chunks_exact(width)) {
+            predictions[place * width..][..width].copy_from_slice(values);
+        }
+    }
+    Ok(())
+}
 
 /// Replaces B by `A⁻¹ B` for a positive definite matrix A. Returns false where A is none, or has a squared pivot below
 /// `least`.

@@ -12,11 +12,10 @@ use faer::{Accum, Mat};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::left_out::leave_out;
+use super::left_out::{GroupRun, leave_out, replace_by_group};
 use super::model::{KernelModel, Weights};
 use crate::features::{AnchorFeatures, FeatureMap, InputSketch, blocks};
 use crate::linear::{Factor, PANEL, Panels, not_positive, product, row_major};
-use crate::row_groups::{places_of, runs_of_groups};
 use crate::summary::{Arithmetic, Inputs, RidgeSummary, Solution, Summary};
 use crate::targets::{SideSums, Targets, check_shared, check_sizes};
 
@@ -201,36 +200,21 @@ impl SketchedFit {
         drop(stage);
         let most =
             blocks(0..n, self.features.len().max(width)).next().map_or(1, |block| block.len());
-        for run in runs_of_groups(&groups, most) {
-            Cancellation::current().check()?;
-            let run_rows: Vec<usize> =
-                run.iter().flatten().map(|place| rank_rows.start + place).collect();
-            let residuals =
-                self.without_groups(&Selected::new(rows, &run_rows), targets, &run_rows, run)?;
-            for (place, row) in run_rows.iter().map(|row| row - rank_rows.start).enumerate() {
-                for j in 0..width {
-                    out[row * width + j] = (rank_targets[(row, j)] - residuals[(place, j)]) as f32;
-                }
-            }
-        }
+        replace_by_group(&mut out, (rows, targets), rank_rows.start, &groups, most, |run| {
+            self.without_groups(run)
+        })?;
         Error::check_finite("leave-one-out predictions", width, &out)?;
         self.processes.join(out)
     }
 
-    /// Returns the differences of the targets of whole groups of rows, one group behind the other, from their predictions
-    /// by a model without the group. `rows` has the rows `numbers` of the fit.
-    fn without_groups(
-        &self,
-        rows: &dyn RowSource,
-        targets: &Targets,
-        numbers: &[usize],
-        groups: &[Vec<usize>],
-    ) -> Result<Mat<f64>, Error> {
+    /// Returns the predictions for the rows of whole groups by models without the group, row-major.
+    fn without_groups(&self, run: GroupRun<'_>) -> Result<Vec<f32>, Error> {
+        let GroupRun { numbers, rows, targets, groups } = run;
         let width = self.model.width;
-        let targets = targets.select(numbers)?;
         let all = 0..numbers.len();
         let mut columns = self.features.of_rows(rows, all.clone())?;
-        let mut residuals = targets.dense::<f64>(all.clone());
+        let dense = targets.dense::<f64>(all.clone());
+        let mut residuals = dense.clone();
         let mut predicted = Mat::zeros(numbers.len(), width);
         let weights = self.weights.as_ref();
         product(predicted.as_mut(), Accum::Replace, columns.transpose(), weights, PANEL);
@@ -239,7 +223,7 @@ impl SketchedFit {
         self.factor.whiten(columns.as_mut())?;
         let root = |row: usize| targets.weights.get(row).sqrt();
         let least = f64::EPSILON * self.features.len() as f64;
-        for group in places_of(groups) {
+        for group in groups {
             let Some(&first) = group.first() else { continue };
             let vectors = columns.as_ref().subcols(first, group.len()).transpose();
             let mut left_out = Mat::from_fn(group.len(), width, |i, j| {
@@ -258,7 +242,11 @@ impl SketchedFit {
                 }
             }
         }
-        Ok(residuals)
+        let mut predictions = Vec::with_capacity(numbers.len() * width);
+        for row in 0..numbers.len() {
+            predictions.extend((0..width).map(|j| (dense[(row, j)] - residuals[(row, j)]) as f32));
+        }
+        Ok(predictions)
     }
 }
 

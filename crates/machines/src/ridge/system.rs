@@ -165,21 +165,21 @@ impl RidgeSystem {
         Ok(self.diagonal.get_or_init(|| diagonal))
     }
 
-    /// Returns what leaving out each row, or each group of rows, of the first `rows` takes, with the diagonal of the
-    /// inverse of their block.
-    fn left_out<'d>(
+    /// Returns the parts of the inverse of the block of the first `rows` that held-out predictions of them take, among them
+    /// the diagonal, which is given.
+    fn inverse_parts<'d>(
         &self,
         diagonal: &'d [f64],
         groups: &RowGroups,
         rows: usize,
-    ) -> Result<LeftOut<'d>, Error> {
+    ) -> Result<InverseParts<'d>, Error> {
         let first: Vec<usize> = (0..rows).collect();
         let groups = groups.select(&first).several();
         let blocks = match &self.factor {
             AnyFactor::Single(factor) => factor.inverse_blocks(&groups, rows)?,
             AnyFactor::Double(factor) => factor.inverse_blocks(&groups, rows)?,
         };
-        Ok(LeftOut { diagonal, groups: groups.into_iter().zip(blocks).collect() })
+        Ok(InverseParts { diagonal, groups: groups.into_iter().zip(blocks).collect() })
     }
 
     /// Returns whether it is the system of these feature rows; never of a precomputed kernel.
@@ -249,8 +249,9 @@ impl Fitted {
         let width = self.model.width;
         Error::check_length("rows of targets", targets.len(), n)?;
         Error::check_length("coordinates", targets.width(), width)?;
-        let left = self.system.left_out(self.system.inverse_diagonal()?, &targets.groups, n)?;
-        left.predictions(&self.model, targets)
+        let parts =
+            self.system.inverse_parts(self.system.inverse_diagonal()?, &targets.groups, n)?;
+        parts.predictions(&self.model, targets)
     }
 
     /// Returns the model of the first `rows` inputs, with the same nλ, and the leave-one-out predictions of both
@@ -277,9 +278,9 @@ impl Fitted {
         };
         let summary = Summary { rows, unknowns: rows, ..self.model.summary.clone() };
         let model = self.model.with_weights(weights, summary);
-        let of_prefix = self.system.left_out(&leading, &targets.groups, rows)?;
+        let of_prefix = self.system.inverse_parts(&leading, &targets.groups, rows)?;
         let held_out_of_prefix = of_prefix.predictions(&model, targets)?;
-        let of_all = self.system.left_out(&whole, &targets.groups, n)?;
+        let of_all = self.system.inverse_parts(&whole, &targets.groups, n)?;
         let held_out_of_all = of_all.predictions(&self.model, targets)?;
         Ok(PrefixFit { model, held_out_of_prefix, held_out_of_all })
     }
@@ -297,15 +298,15 @@ pub struct PrefixFit {
     pub held_out_of_all: Vec<f32>,
 }
 
-/// What held-out predictions take of the inverse of a system.
-struct LeftOut<'d> {
+/// The parts of the inverse of a system that held-out predictions take.
+struct InverseParts<'d> {
     /// The diagonal.
     diagonal: &'d [f64],
     /// The groups of several rows that are left out together, with their blocks.
     groups: Vec<(Vec<usize>, Mat<f64>)>,
 }
 
-impl LeftOut<'_> {
+impl InverseParts<'_> {
     /// Computes `ψ_i − α_i / d_i` with the diagonal d, and `ψ_G − D⁻¹ α_G` of a group with the block D.
     fn predictions(self, model: &KernelModel, targets: &Targets) -> Result<Vec<f32>, Error> {
         const ROWS: usize = 64;

@@ -193,14 +193,14 @@ impl Search<'_> {
             self.pair_weights.get(j) * change / a[(j, j)]
         });
         for group in &self.groups {
-            let Some(left) = self.left_out(group, &a, &both) else { return Ok(None) };
+            let Some(added) = self.group_terms(group, &a, &both) else { return Ok(None) };
             for (place, &row) in group.iter().enumerate() {
-                terms[row] = left.terms[place];
+                terms[row] = added.terms[place];
                 for i in 0..n {
                     let change = |at: usize| {
                         let row = group[at];
-                        both[(i, row)] * left.of_both[(at, place)]
-                            - a[(i, row)] * left.of_inverse[(at, place)]
+                        both[(i, row)] * added.of_both[(at, place)]
+                            - a[(i, row)] * added.of_inverse[(at, place)]
                     };
                     turned[(i, row)] = (0..group.len()).map(change).sum::<f64>();
                 }
@@ -217,7 +217,7 @@ impl Search<'_> {
 
     /// Returns what a group of pairs adds to the error and its slope, for A and `A Y A`; none where rounding leaves no
     /// Cholesky factor.
-    fn left_out(&self, group: &[usize], a: &Mat<f64>, both: &Mat<f64>) -> Option<LeftOut> {
+    fn group_terms(&self, group: &[usize], a: &Mat<f64>, both: &Mat<f64>) -> Option<GroupTerms> {
         let size = group.len();
         let block =
             |matrix: &Mat<f64>| Mat::from_fn(size, size, |i, j| matrix[(group[i], group[j])]);
@@ -232,12 +232,13 @@ impl Search<'_> {
         let of_both = multiply(inverse, weighted.as_ref());
         let of_inverse = multiply(weighted.transpose(), covered.as_ref());
         let terms = (0..size).map(|place| weight(place) * covered[(place, place)]).collect();
-        Some(LeftOut { terms, of_both, of_inverse })
+        Some(GroupTerms { terms, of_both, of_inverse })
     }
 }
 
-/// What a group G of pairs adds, with `B = A_GG`, `C = (A Y A)_GG` and `Ω = diag(ω)`.
-struct LeftOut {
+/// What a group G of pairs that are left out together adds to the error and its slope, with `B = A_GG`,
+/// `C = (A Y A)_GG` and `Ω = diag(ω)`.
+struct GroupTerms {
     /// The diagonal of `Ω B⁻¹ C B⁻¹`.
     terms: Vec<f64>,
     /// `B⁻¹ Ω B⁻¹`.
