@@ -1,6 +1,5 @@
 //! `[data]`: what may be left out, and what is refused in each of its forms.
 
-
 use dsokr_data::config::{
     DataConfig, DataSource, InputKind, OutputFeatures, TablesConfig, TrainingFiles,
 };
