@@ -10,7 +10,7 @@ use dsokr_decode::{MissingGold, RankedHits};
 
 use super::coverage::{CalibratingQueries, CalibratingQuery, CandidateSet, CandidateSets, FIRST};
 use super::held_out::Reason;
-use super::{Answer, Member, PredictedQueries, Run, SplitUse, cautions};
+use super::{Answer, Member, PredictedQueries, Run, SplitUse};
 use crate::config::candidate_rule::CandidateRule;
 use crate::decoding::answer::distinct;
 use crate::decoding::evaluation::Models;
@@ -197,7 +197,7 @@ impl Run {
             if !open || looked >= all {
                 let caution = |scores: &Vec<f32>| Vec::from_iter(sets.caution(scores));
                 let cautions: Vec<Vec<String>> = scores.iter().map(caution).collect();
-                cautions::log(&cautions, queries.split().names());
+                self.log_cautions(&cautions, queries.split().names());
                 let set = |((mut answer, size), cautions): ((Answer, usize), Vec<String>)| {
                     let whole = size <= most;
                     answer.hits.truncate(size.min(most));

@@ -139,8 +139,15 @@ impl Run {
             cautions
         };
         let cautions: Vec<Vec<String>> = (0..split.ids.len()).map(caution).collect();
-        log(&cautions, split.names());
+        self.log_cautions(&cautions, split.names());
         cautions
+    }
+
+    /// Logs each caution once, with the number of queries that it is about and the first of them.
+    pub(super) fn log_cautions(&self, cautions: &[Vec<String>], names: &[String]) {
+        if self.logs_cautions {
+            log(cautions, names);
+        }
     }
 
     /// The caution about a spectrum of a polarity that no training spectrum has.
@@ -184,7 +191,7 @@ fn candidates_caution(
 }
 
 /// Logs each caution once, with the number of queries that it is about and the first of them.
-pub(super) fn log(cautions: &[Vec<String>], names: &[String]) {
+fn log(cautions: &[Vec<String>], names: &[String]) {
     let mut queries: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for (cautions, name) in cautions.iter().zip(names) {
         for caution in cautions {

@@ -56,6 +56,8 @@ pub struct Run {
     pub(super) reranker_of: Option<String>,
     /// The last calibrations of candidate sets.
     pub(super) calibrations: Calibrations,
+    /// Whether the log has what is doubtful about queries.
+    pub(super) logs_cautions: bool,
 }
 
 impl fmt::Debug for Run {
@@ -205,6 +207,7 @@ impl Run {
             placement: Placement::default(),
             reranker_of,
             calibrations: Calibrations::default(),
+            logs_cautions: true,
         })
     }
 
@@ -243,6 +246,13 @@ impl Run {
         let settings = member.config.decoding.beyond.clone();
         let run = Self::from_members(folder, vec![member], Combination::default(), None)?;
         run.with_beyond(settings.as_ref())
+    }
+
+    /// Leaves what is doubtful about queries to the answers, which have it too: the log of a server would have a line for
+    /// each request.
+    #[must_use]
+    pub(crate) fn without_cautions_in_log(self) -> Self {
+        Self { logs_cautions: false, ..self }
     }
 
     /// Keeps the temporary folder of the run directory while the run is open.

@@ -10,7 +10,7 @@ use dsokr_decode::{
     CandidateBlocks, Candidates, Decoded, Hit, MissingGold, Pool, Rank, RankedHits,
 };
 
-use super::{Member, PredictedQueries, Run, Wanted, cautions};
+use super::{Member, PredictedQueries, Run, Wanted};
 use crate::config::Checked;
 use crate::config::candidate_rule::CandidateRule;
 use crate::decoding::answer;
@@ -72,7 +72,7 @@ impl Run {
         let search = self.search.as_ref();
         let restrictions = self.restrictions(search, queries, None)?;
         let models = Models { search, restrictions, ..self.models(&queries.processes) };
-        models.doubted_answers(queries, places, wanted)
+        self.doubted_answers(&models, queries, places, wanted)
     }
 
     /// As [`distinct`](Self::distinct), with a given search for molecules beyond the candidates, or with none. What is wanted
@@ -86,7 +86,36 @@ impl Run {
     ) -> Result<Vec<Answer>, Error> {
         let restrictions = self.restrictions(search, queries, wanted)?;
         let models = Models { search, restrictions, ..self.models(&queries.processes) };
-        models.doubted_answers(queries, places, wanted.map(Wanted::each))
+        self.doubted_answers(&models, queries, places, wanted.map(Wanted::each))
+    }
+
+    /// The answer of `models` to each query, with what is doubtful about it.
+    fn doubted_answers(
+        &self,
+        models: &Models,
+        queries: &PredictedQueries,
+        places: Range<usize>,
+        wanted: Option<&[bool]>,
+    ) -> Result<Vec<Answer>, Error> {
+        let mut answers = models.answers(
+            queries.split(),
+            &queries.predictions,
+            queries.pool(),
+            places,
+            wanted,
+        )?;
+        let of_searches: Vec<Vec<String>> =
+            answers.iter().map(|answer| answer.cautions.clone()).collect();
+        self.log_cautions(&of_searches, queries.split().names());
+        for (answer, of_query) in answers.iter_mut().zip(&queries.cautions) {
+            let of_search = std::mem::replace(&mut answer.cautions, of_query.clone());
+            answer.cautions.extend(of_search);
+        }
+        for (answer, &is_unknown) in answers.iter_mut().zip(&queries.unknown) {
+            // the order is that of the constants of candidates
+            answer.gap = answer.gap.filter(|_| !is_unknown);
+        }
+        Ok(answers)
     }
 
     /// The predicted quantiles of each query; none for several members, or a model without them.
@@ -228,29 +257,6 @@ impl Member {
 }
 
 impl Models<'_> {
-    /// The answer to each query, with what is doubtful about it.
-    fn doubted_answers(
-        &self,
-        queries: &PredictedQueries,
-        places: Range<usize>,
-        wanted: Option<&[bool]>,
-    ) -> Result<Vec<Answer>, Error> {
-        let mut answers =
-            self.answers(queries.split(), &queries.predictions, queries.pool(), places, wanted)?;
-        let of_searches: Vec<Vec<String>> =
-            answers.iter().map(|answer| answer.cautions.clone()).collect();
-        cautions::log(&of_searches, queries.split().names());
-        for (answer, of_query) in answers.iter_mut().zip(&queries.cautions) {
-            let of_search = std::mem::replace(&mut answer.cautions, of_query.clone());
-            answer.cautions.extend(of_search);
-        }
-        for (answer, &is_unknown) in answers.iter_mut().zip(&queries.unknown) {
-            // the order is that of the constants of candidates
-            answer.gap = answer.gap.filter(|_| !is_unknown);
-        }
-        Ok(answers)
-    }
-
     /// The caution about a search beyond the candidates of a query that has found nothing.
     fn nothing_found(&self) -> String {
         let filter = self.restrictions.filter.as_ref();

@@ -85,6 +85,7 @@ impl Model {
         let run = Run::open_shared(processes, &[folder.to_path_buf()], shards, None, device)?;
         let whole = folder.canonicalize().unwrap_or_else(|_| folder.to_path_buf());
         let name = whole.file_name().unwrap_or(folder.as_os_str()).to_string_lossy().into_owned();
+        let run = run.without_cautions_in_log();
         let outputs = outputs(processes, &run)?;
         Ok(Self {
             folder: folder.to_path_buf(),

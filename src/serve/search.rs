@@ -1,8 +1,11 @@
 //! Searches: a request for the best candidates of queries, and the response.
 
+use std::fmt::{self, Formatter};
+
 use dsokr_core::{Cancellation, Processes};
 use dsokr_decode::Pool;
-use serde::{Deserialize, Serialize};
+use serde::de::{self, Unexpected, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::json;
 use utoipa::ToSchema;
 
@@ -33,11 +36,11 @@ pub(super) struct SearchRequest {
     pub coordinates: Option<Vec<Vec<f32>>>,
     /// The most hits for each query. With several queries it is limited further: `GET /api/models` has the most hits
     /// of all queries together.
-    #[serde(default = "ten")]
+    #[serde(default = "ten", deserialize_with = "whole_number")]
     #[schema(default = 10, minimum = 1, maximum = 1000)]
     pub top: usize,
     /// Number of hits to leave out, for further pages.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "whole_number")]
     #[schema(default = 0, minimum = 0)]
     pub skip: usize,
     /// Which candidates are wanted.
@@ -69,6 +72,39 @@ pub(super) struct SearchRequest {
 dsokr_core::defaults! {
     ten_ppm: f64 = 10.0,
     ten: usize = 10,
+}
+
+/// Reads a whole number from 0. JSON has one type of numbers, so 1.0 and 1e1 are whole numbers too.
+fn whole_number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<usize, D::Error> {
+    deserializer.deserialize_u64(WholeNumber)
+}
+
+/// What [`whole_number`] reads.
+struct WholeNumber;
+
+impl Visitor<'_> for WholeNumber {
+    type Value = usize;
+
+    fn expecting(&self, out: &mut Formatter) -> fmt::Result {
+        out.write_str("a whole number from 0")
+    }
+
+    fn visit_u64<E: de::Error>(self, number: u64) -> Result<usize, E> {
+        usize::try_from(number).map_err(|_| E::invalid_value(Unexpected::Unsigned(number), &self))
+    }
+
+    fn visit_i64<E: de::Error>(self, number: i64) -> Result<usize, E> {
+        usize::try_from(number).map_err(|_| E::invalid_value(Unexpected::Signed(number), &self))
+    }
+
+    fn visit_f64<E: de::Error>(self, number: f64) -> Result<usize, E> {
+        /// The number up to which all whole numbers have a floating-point number of their own.
+        const MOST: f64 = (1_u64 << f64::MANTISSA_DIGITS) as f64;
+        if number.fract() != 0.0 || !(0.0..=MOST).contains(&number) {
+            return Err(E::invalid_value(Unexpected::Float(number), &self));
+        }
+        Ok(number as usize)
+    }
 }
 
 /// Answers to a search.

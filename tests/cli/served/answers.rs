@@ -15,6 +15,9 @@ fn a_served_run_answers_as_the_commands_do() {
     let served = Served::start(&sandbox, &["runs/small"]);
     let answers = served.ask("/api/search", &json!({"texts": [TEXT, "an open chain"], "top": 3}));
     let found = &answers["answers"][0]["hits"];
+    // JSON has one type of numbers
+    let written = json!({"texts": [TEXT, "an open chain"], "top": 3.0, "skip": 0.0});
+    assert_eq!(served.ask("/api/search", &written), answers);
     // the nearest training text has all words of the query, and more weight on rare ones
     let train = sandbox.read("data/small/train.tsv");
     let (id, known) = train.lines().nth(9).unwrap().split_once('\t').unwrap();
@@ -32,6 +35,11 @@ fn a_served_run_answers_as_the_commands_do() {
     let strange = json!({"texts": ["zzz of qqq"], "explain": true});
     let words = &served.ask("/api/search", &strange)["answers"][0]["words"];
     assert_eq!(*words, json!({"known": 1, "unknown": ["qqq", "zzz"], "alone": true}));
+    // what is doubtful about a query is in its answer, and not in the log of the server
+    let nothing = served.ask("/api/search", &json!({"texts": ["zzz qqq"]}));
+    let caution = "the model knows no part of this text: the order means nothing";
+    assert_eq!(nothing["answers"][0]["cautions"][0], caution);
+    assert!(!sandbox.read("serve.log").contains(caution));
     let call = ["search", "runs/small", TEXT, "--top", "80", "--json"];
     let search: Value = serde_json::from_str(&sandbox.succeed(&call)).unwrap();
     assert_eq!(found.as_array().unwrap(), &search["candidates"].as_array().unwrap()[..3]);

@@ -31,6 +31,14 @@ fn wrong_requests_are_refused_with_what_is_allowed() {
         ("/api/search", json!({"texts": text, "top": 0}), 422, "1 to 1000"),
         ("/api/search", json!({"texts": text, "top": 1001}), 422, "1001"),
         ("/api/search", json!({"texts": text, "top": -1}), 422, "expected a whole number from 0"),
+        ("/api/search", json!({"texts": text, "top": 1.5}), 422, "expected a whole number from 0"),
+        (
+            "/api/search",
+            json!({"texts": text, "skip": -1.0}),
+            422,
+            "expected a whole number from 0",
+        ),
+        ("/api/search", json!({"texts": text, "top": "3"}), 422, "expected a whole number from 0"),
         (
             "/api/search",
             json!({"texts": vec!["a"; 64], "top": 1000}),

@@ -1,7 +1,5 @@
 //! `[data]`: what may be left out, and what is refused in each of its forms.
 
-use std::time::{Duration, Instant};
-
 use dsokr_data::config::{
     DataConfig, DataSource, InputKind, OutputFeatures, TablesConfig, TrainingFiles,
 };
@@ -77,7 +75,7 @@ fn training_files_have_weights_above_zero() {
     }
 }
 
-/// To compare each row with all before it takes minutes.
+/// To compare each row with all before it takes hours.
 #[test]
 fn many_pairs_of_one_input_are_read_at_once() {
     let folder = Folder::new();
@@ -90,14 +88,12 @@ fn many_pairs_of_one_input_are_read_at_once() {
     let features: OutputFeatures =
         toml::from_str("kind = 'ngrams'\ncolumn = 'name'\nmin = 1\nmax = 1").unwrap();
     let outputs = crate::outputs(Some("outputs.tsv"), None, &features);
-    for (files, rows) in [(&["train.tsv"][..], 300_000), (&["train.tsv", "more.tsv"], 150_000)] {
+    for (files, rows) in [(&["train.tsv"][..], 1_000_000), (&["train.tsv", "more.tsv"], 500_000)] {
         files.iter().for_each(|file| drop(folder.file(file, pairs(rows))));
         let data = data(&format!("folder = '.'\ntrain = {files:?}")).unwrap();
         let source = Source { data: &data, outputs: outputs.clone(), seed: 0, input_columns: None };
-        let begun = Instant::now();
         let dataset = source.load(&DataRoot::at(folder.path(""))).unwrap();
-        assert!(begun.elapsed() < Duration::from_secs(30), "{files:?}: {:?}", begun.elapsed());
-        assert_eq!(dataset.train.ids.len(), 300_000);
+        assert_eq!(dataset.train.ids.len(), 1_000_000, "{files:?}");
     }
 }
 

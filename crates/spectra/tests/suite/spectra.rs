@@ -1,7 +1,6 @@
 //! Files of mass spectra, as tables and as texts.
 
 use std::io::Write;
-use std::time::{Duration, Instant};
 
 use dsokr_basis::features::SparseRows;
 use dsokr_basis::kernel::{OutputKernel, ProbabilityProduct, contract};
@@ -301,14 +300,12 @@ fn a_spectrum_without_its_end_leaves_the_next_one() {
     let error = folder.message(read(OnBadRow::Stop).unwrap_err());
     assert_eq!(error, "open.mgf:1: spectrum \"100\": no END IONS");
 
-    // however many lack it: a copy of the rest for each takes minutes
+    // however many lack it: a copy of the rest for each takes an hour
     let title = "x".repeat(400);
-    let many = mgf(&format!("TITLE={title}")).replace("END IONS\n", "").repeat(50_000);
+    let many = mgf(&format!("TITLE={title}")).replace("END IONS\n", "").repeat(200_000);
     let path = folder.file("many.mgf", many + &ends("300"));
-    let begun = Instant::now();
     let table = Table::read_rows(&path, &["spectrum"], OnBadRow::Skip).unwrap();
-    assert!(begun.elapsed() < Duration::from_secs(30), "{:?}", begun.elapsed());
-    assert_eq!((table.len(), table.skipped()), (1, 50_000));
+    assert_eq!((table.len(), table.skipped()), (1, 200_000));
 
     let second =
         MASSBANK.replace("181.07066", "182.07066").replace("ACCESSION: one", "ACCESSION: two");
