@@ -9,6 +9,7 @@ use std::time::{Duration, SystemTime};
 use dsokr_core::Argument;
 use dsokr_core::store::sync_file;
 use ring::digest::{Context, Digest, SHA1_FOR_LEGACY_USE_ONLY, SHA256};
+use ureq::config::RedirectAuthHeaders;
 use ureq::http::{HeaderMap, Response, StatusCode};
 use ureq::typestate::WithoutBody;
 use ureq::{Agent, Body, RequestBuilder};
@@ -19,9 +20,6 @@ use crate::table::RemoteFile;
 
 /// New bytes after which a download is tried again as often as at first.
 const LITTLE: u64 = 1 << 16;
-
-/// The number of redirects that a request follows.
-const REDIRECTS: usize = 10;
 
 /// The longest time that a server may ask to wait before a new try.
 const LONGEST_WAIT: Duration = Duration::from_secs(300);
@@ -96,14 +94,14 @@ pub struct Progress<'a> {
 }
 
 impl Network {
-    /// Creates what sends requests and follows no redirects.
-    fn agent(&self) -> Agent {
+    fn agent(&self, redirects: u32) -> Agent {
         let config = Agent::config_builder()
             .timeout_connect(Some(self.timeout))
             .timeout_recv_response(Some(self.timeout))
-            // ureq takes a redirect to file:/x as a path of the same server
-            .max_redirects(0)
-            .max_redirects_will_error(false)
+            .max_redirects(redirects)
+            .max_redirects_will_error(redirects > 0)
+            // tokens are not sent on: ureq's notion of one host has all its ports
+            .redirect_auth_headers(RedirectAuthHeaders::Never)
             .http_status_as_error(false)
             .user_agent(concat!("dsokr/", env!("CARGO_PKG_VERSION")));
         config.build().into()
@@ -126,7 +124,7 @@ impl Network {
     pub(crate) fn head(&self, url: &str) -> Result<(StatusCode, HeaderMap), Error> {
         let mut tries = 0;
         loop {
-            let request = self.with_token(url, self.agent().head(url));
+            let request = self.with_token(url, self.agent(0).head(url));
             let answer = request.call().map_err(|e| Error::download(url, e.to_string()))?;
             let (parts, _) = answer.into_parts();
             if !passes(parts.status) {
@@ -229,12 +227,24 @@ impl Network {
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Option<Unfinished>, Error> {
         let url = &part.remote.url;
+        let request = self.with_token(url, self.agent(10).get(url));
+        let mut request = request.header("Accept-Encoding", "identity");
         // without a version the server could send the rest of a different file
         let source = part.source().filter(|source| have > 0 && source.version().is_some());
-        let version = source.as_ref().and_then(|source| source.version());
-        let answer = match self.get(url, version.map(|version| (have, version)))? {
+        if let Some(version) = source.as_ref().and_then(|source| source.version()) {
+            request = request.header("Range", format!("bytes={have}-")).header("If-Range", version);
+        }
+        let answer = match request.call() {
             Ok(answer) => answer,
-            Err(message) => return Ok(Some(message.into())),
+            // a redirect to file:/x is a path of the same server to ureq, which redirects again
+            Err(ureq::Error::TooManyRedirects) => {
+                let message = "too many redirects, or one to an address that is none of http or https";
+                return Err(Error::download(url, message));
+            }
+            Err(error @ ureq::Error::BadUri(_)) => {
+                return Err(Error::download(url, error.to_string()));
+            }
+            Err(error) => return Ok(Some(error.to_string().into())),
         };
         let status = answer.status();
         let headers = answer.headers();
@@ -271,44 +281,6 @@ impl Network {
             part.begin(headers, total)?;
         }
         Ok(self.receive(part, (start, end, total), answer, progress)?.map(Unfinished::from))
-    }
-
-    /// Returns the answer at `url`, to which redirects lead, or why a later try may bring one. `rest` is the first byte that
-    /// is wanted, and the version of the file that has it. Only the first request carries the token.
-    ///
-    /// # Errors
-    /// [`Error::Download`] for redirects without end, or to an address that is none of http or https.
-    fn get(
-        &self,
-        url: &str,
-        rest: Option<(u64, &str)>,
-    ) -> Result<Result<Response<Body>, String>, Error> {
-        let agent = self.agent();
-        let mut address = url.to_owned();
-        for redirects in 0..=REDIRECTS {
-            let mut request = agent.get(&address).header("Accept-Encoding", "identity");
-            if redirects == 0 {
-                request = self.with_token(url, request);
-            }
-            if let Some((start, version)) = rest {
-                request =
-                    request.header("Range", format!("bytes={start}-")).header("If-Range", version);
-            }
-            let answer = match request.call() {
-                Ok(answer) => answer,
-                Err(error @ (ureq::Error::BadUri(_) | ureq::Error::Http(_))) => {
-                    return Err(Error::download(url, error.to_string()));
-                }
-                Err(error) => return Ok(Err(error.to_string())),
-            };
-            let location = text(answer.headers(), "location");
-            let Some(location) = location.filter(|_| redirects_to_location(answer.status())) else {
-                return Ok(Ok(answer));
-            };
-            address = target(&address, &location).map_err(|why| Error::download(url, why))?;
-        }
-        let message = format!("more than {REDIRECTS} redirects, the last one to {address}");
-        Err(Error::download(url, message))
     }
 
     /// Writes the bytes of an answer behind the first `start` ones, up to `end` of `total`; returns none once the file is
@@ -379,67 +351,6 @@ impl Network {
 fn passes(status: StatusCode) -> bool {
     let passing = [StatusCode::TOO_MANY_REQUESTS, StatusCode::REQUEST_TIMEOUT];
     passing.contains(&status) || status.is_server_error()
-}
-
-/// Returns whether an answer says that the file is at its `Location`.
-fn redirects_to_location(status: StatusCode) -> bool {
-    [
-        StatusCode::MOVED_PERMANENTLY,
-        StatusCode::FOUND,
-        StatusCode::SEE_OTHER,
-        StatusCode::TEMPORARY_REDIRECT,
-        StatusCode::PERMANENT_REDIRECT,
-    ]
-    .contains(&status)
-}
-
-/// Returns the address that a server means by `location` when it redirects a request to `address` (RFC 3986, 5.2).
-///
-/// # Errors
-/// What is wrong with a location that is no address of http or https.
-fn target(address: &str, location: &str) -> Result<String, String> {
-    let location = location.split('#').next().unwrap_or_default().trim();
-    if let Some(scheme) = scheme(location) {
-        if scheme.eq_ignore_ascii_case("http") || scheme.eq_ignore_ascii_case("https") {
-            return Ok(location.to_owned());
-        }
-        let message = "the server redirects to";
-        return Err(format!("{message} {location:?}, which is no address of http or https"));
-    }
-    let (own_scheme, behind) = address.split_once("://").unwrap_or(("http", address));
-    if location.starts_with("//") {
-        return Ok(format!("{own_scheme}:{location}"));
-    }
-    let (host, own_path) = behind.split_at(behind.find(['/', '?', '#']).unwrap_or(behind.len()));
-    let own_path = own_path.split(['?', '#']).next().unwrap_or_default();
-    let (path, query) = location.split_at(location.find('?').unwrap_or(location.len()));
-    if path.is_empty() {
-        return Ok(format!("{own_scheme}://{host}{own_path}{query}"));
-    }
-    let folder = if path.starts_with('/') {
-        ""
-    } else {
-        own_path.rsplit_once('/').map_or("", |(folder, _)| folder)
-    };
-    let mut segments: Vec<&str> = folder.split('/').skip(1).collect();
-    for segment in path.strip_prefix('/').unwrap_or(path).split('/') {
-        match segment {
-            "." => {}
-            ".." => {
-                segments.pop();
-            }
-            name => segments.push(name),
-        }
-    }
-    Ok(format!("{own_scheme}://{host}/{}{query}", segments.join("/")))
-}
-
-/// Returns the scheme of an address that begins with one, such as `https`.
-fn scheme(location: &str) -> Option<&str> {
-    let (scheme, _) = location.split_once(':')?;
-    let is_one = scheme.starts_with(|c: char| c.is_ascii_alphabetic())
-        && scheme.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c));
-    is_one.then_some(scheme)
 }
 
 /// Returns how long the server asks to wait before a new try, in seconds or by a date (`Retry-After`).
