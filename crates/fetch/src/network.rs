@@ -238,7 +238,8 @@ impl Network {
             Ok(answer) => answer,
             // a redirect to file:/x is a path of the same server to ureq, which redirects again
             Err(ureq::Error::TooManyRedirects) => {
-                let message = "too many redirects, or one to an address that is none of http or https";
+                let message =
+                    "too many redirects, or one to an address that is none of http or https";
                 return Err(Error::download(url, message));
             }
             Err(error @ ureq::Error::BadUri(_)) => {
