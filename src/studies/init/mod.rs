@@ -27,12 +27,12 @@ use crate::config::{Config, EncoderTable};
 use crate::error::{Error, ensure};
 use crate::run_dir::{check_not_read, write_text};
 use crate::targets::constant_kernels;
-pub use columns::{Column, Exceptions, LONGEST_EXAMPLE, Lists, PointsAndCommas};
+pub use columns::{Column, Exceptions, LONGEST_EXAMPLE, PointsAndCommas};
 pub use division::Division;
 pub(crate) use guess::{CLASSES, ROWS_OF_A_CLASS};
 pub use header::{HeaderContent, HeaderLine};
 pub use join::{Joined, join};
-pub use kind::{ColumnKind, KindName, StatedKind};
+pub use kind::{ColumnKind, KindName, Lists, StatedKind};
 use roles::{Roles, are_learned_beside_others, are_numbers, are_vectors, is_aside, varies};
 pub use spectra::SpectraSurvey;
 

@@ -117,9 +117,9 @@ pub(crate) fn are_times(kind: &ColumnKind, name: &str, cells: &[&str]) -> bool {
     }
 }
 
-/// Vectors of as many numbers as the first vector among cells has.
-pub(super) fn vectors_of(cells: &[&str]) -> ColumnKind {
-    ColumnKind::Vectors(cells.iter().find_map(|cell| numbers_in(cell)).unwrap_or_default())
+/// Vectors of as many numbers as the first vector among cells has; none without a vector.
+pub(super) fn vectors_among(cells: &[&str]) -> Option<ColumnKind> {
+    cells.iter().find_map(|cell| numbers_in(cell)).map(ColumnKind::Vectors)
 }
 
 /// Whether more than half of the cells name a number twice, which sets of labels do not.
