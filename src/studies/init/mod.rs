@@ -23,7 +23,7 @@ use dsokr_core::Argument;
 use tracing::subscriber::{NoSubscriber, with_default};
 
 use crate::config::{Config, EncoderTable};
-use crate::error::{Error, ensure};
+use crate::error::Error;
 use crate::run_dir::{check_not_read, write_text};
 use crate::targets::constant_kernels;
 pub use columns::{Column, Exceptions, LONGEST_EXAMPLE, PointsAndCommas};
