@@ -412,17 +412,18 @@ pub(super) fn share_no_words(cells: &[&str]) -> bool {
     if texts.len() < 2 || ROWS_OF_A_CLASS * texts.len() <= cells.len() {
         return false;
     }
-    let is_between = |c: char| !c.is_alphanumeric() && c != '_';
-    let words = |text: &str| -> HashSet<String> {
-        let words = text.split(is_between).filter(|word| !word.is_empty());
-        words.map(str::to_owned).collect()
-    };
-    let mut counts: HashMap<String, usize> = HashMap::new();
+    let mut counts: HashMap<&str, usize> = HashMap::new();
     for text in &texts {
-        words(text).into_iter().for_each(|word| *counts.entry(word).or_default() += 1);
+        words_in(text).into_iter().for_each(|word| *counts.entry(word).or_default() += 1);
     }
-    let is_alone = |text: &&String| words(text).iter().all(|word| counts[word] == 1);
+    let is_alone = |text: &&String| words_in(text).iter().all(|word| counts[word] == 1);
     2 * texts.iter().filter(is_alone).count() > texts.len()
+}
+
+/// The different words of a text.
+fn words_in(text: &str) -> HashSet<&str> {
+    let is_between = |c: char| !c.is_alphanumeric() && c != '_';
+    text.split(is_between).filter(|word| !word.is_empty()).collect()
 }
 
 /// Whether cells are digits with a point between, as many in all cells before the point or behind it, as ids of arXiv are:
