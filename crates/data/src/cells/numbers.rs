@@ -237,8 +237,6 @@ mod tests {
             (&plain, "12", Some("12")),
             (&plain, " +1.5E-3 ", Some("+1.5E-3")),
             (&comma, "-1e3", Some("-1e3")),
-            (&plain, "1e39", None),
-            (&plain, "inf", None),
             (&plain, "-", None),
             (&plain, "-1,234,567.5e-3", Some("-1234567.5e-3")),
             (&plain, "2,011E+03", None),
