@@ -132,7 +132,7 @@ struct Summary {
     candidates: usize,
     distinct: usize,
     same_features: usize,
-    /// None where labels are not SMILES.
+    /// Number of candidates that are the same molecule as an earlier one; none where labels are not SMILES.
     same_molecule: Option<usize>,
     /// The least, the quartiles and the largest for each member whose outputs are sketched.
     unknown: Vec<Option<[f64; SHARES.len()]>>,

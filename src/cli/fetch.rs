@@ -182,7 +182,7 @@ struct Download {
     folder: PathBuf,
     /// Archives of two addresses are two files, whatever their names are.
     file: PathBuf,
-    /// None where the file system has no locks, and when the download is dropped.
+    /// The lock of the folder; none where the file system has no locks, and when the download is dropped.
     lock: Option<RunLock>,
 }
 

@@ -58,7 +58,7 @@ pub struct Arguments {
 struct Scored<'a> {
     query: &'a str,
     molecule: &'a str,
-    /// None of a molecule that cannot be read.
+    /// The score; none of a molecule that cannot be read.
     score: Option<f64>,
 }
 

@@ -16,7 +16,7 @@ const MEDIAN: &str = "median";
 /// median of the squared distances d² between training outputs, or training inputs, so `2 width²` is that median.
 #[derive(Clone, Debug, derive_more::Deref, PartialEq)]
 pub struct KernelConfig {
-    /// With γ = 1 where it is the median's.
+    /// The kernel; its γ is 1 where the median decides.
     #[deref]
     kernel: Kernel,
     median: bool,

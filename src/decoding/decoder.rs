@@ -287,7 +287,7 @@ impl ExactDecoder<'_> {
     }
 }
 
-/// For each query the label set with the largest expected F1, with that F1 as its score.
+/// The label set with the largest expected F1 of each query, with that F1 as its score.
 ///
 /// # Errors
 /// Lists of candidates of the queries' own; scores that are not finite.

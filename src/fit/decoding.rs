@@ -43,9 +43,9 @@ pub(super) struct Decoding {
 /// The metric that chooses, on the validation split.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Reranked {
-    /// With the reranker.
+    /// Its value with the reranker.
     pub with: f64,
-    /// Without it, and else the same.
+    /// Its value without the reranker.
     pub without: f64,
 }
 

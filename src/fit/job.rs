@@ -30,7 +30,7 @@ pub(super) struct Job {
     run: RunDir,
     /// Whether the run exists and is resumed.
     resumes: bool,
-    /// On the first rank: the right to write the resumed run, and what is changed in its configuration.
+    /// The right to write the resumed run, and what is changed in its configuration; on the first rank alone.
     resumed: Option<Resumed>,
     budget: Budget,
 }

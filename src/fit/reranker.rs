@@ -249,7 +249,7 @@ fn words_need(problem: &Problem) -> Result<Option<Need>, Error> {
 /// A fitted reranker.
 pub(super) struct FittedReranker {
     pub reranker: Reranker,
-    /// Where a run keeps held-out predictions: a reranker that has not seen the first fold, and the pairs of this fold.
+    /// A reranker that has not seen the first fold, and the pairs of this fold; where a run keeps held-out predictions.
     pub unseen: Option<(Reranker, UnseenPairs)>,
 }
 

@@ -36,7 +36,7 @@ enum Affects {
     Rate,
     /// The steps in a different way, or their number.
     Steps,
-    /// When states are stored, or how many inputs are encoded at once.
+    /// Nothing of the model: only when states are stored, or how many inputs are encoded at once.
     NoModel,
 }
 

@@ -56,7 +56,7 @@ pub struct EvaluatedPool {
     pub rule: String,
     /// A number that rules have in common which give each query the same candidates; none where each has all.
     pub fingerprint: Option<u64>,
-    /// Where each query has all candidates, what these are; none where it is not known, as of candidates in shards.
+    /// The candidates of all queries, where each has all of them; none where they are not known, as in shards.
     #[serde(default)]
     pub shared: Option<SharedCandidates>,
 }

@@ -225,7 +225,8 @@ impl PredictedNumbers {
         self.sums(&self.squared, queries).into_iter().zip(spreads).map(r2).collect()
     }
 
-    /// None where the training mean is not known, or all true numbers are it.
+    /// The relative root mean squared error of each target; none where the training mean is not known, or all true numbers are
+    /// equal to it.
     fn known_rrmse(&self, queries: &[usize]) -> Vec<Option<f64>> {
         let Some(from_mean) = &self.from_mean else { return vec![None; self.width] };
         let rrmse = |(error, spread): (f64, f64)| (spread > 0.0).then(|| (error / spread).sqrt());

@@ -76,7 +76,7 @@ struct Compared {
 }
 
 impl Compared {
-    /// None of a label that is not a SMILES.
+    /// Reads a label; none where it is not a SMILES.
     fn from_label(label: &str) -> Option<Self> {
         let molecule = Molecule::parse(label).ok()?;
         let features = Morgan::default().codes(&molecule).into_keys().collect();

@@ -32,14 +32,13 @@ pub struct AddedCandidates {
     pub candidates: usize,
     /// Number of distinct candidates with them.
     pub distinct: usize,
-    /// For each the first candidate before it that has the same features, whose scores it shares.
+    /// The first candidate before each that has the same features, whose scores it shares.
     pub same_features: Vec<Option<String>>,
-    /// For each the first candidate before it that is the same molecule, by the canonical SMILES of their
-    /// labels; none at all where labels are not SMILES.
+    /// The first candidate before each that is the same molecule, by the canonical SMILES of their labels; none at all
+    /// where labels are not SMILES.
     pub same_molecule: Vec<Option<String>>,
-    /// For each member (a run of one model has one), the share of each candidate that its basis does
-    /// not know ([`Basis::unknown_shares`](dsokr_basis::Basis::unknown_shares)); none where outputs are not
-    /// sketched.
+    /// The share of each candidate that the basis of each member (a run of one model has one) does not know
+    /// ([`Basis::unknown_shares`](dsokr_basis::Basis::unknown_shares)); none where outputs are not sketched.
     pub unknown: Vec<Option<Vec<f64>>>,
 }
 
@@ -231,8 +230,7 @@ fn grow(run: &Path, new: NewCandidates) -> Result<Grown, Error> {
     })
 }
 
-/// For each candidate from `start` on the first candidate before it that is the same molecule; empty where
-/// labels are not SMILES.
+/// The first candidate before each one from `start` on that is the same molecule; empty where labels are not SMILES.
 fn same_molecules(all: &Candidates, start: usize) -> Vec<Option<String>> {
     if !are_smiles(all) {
         return Vec::new();
@@ -267,7 +265,7 @@ const OUTPUT: OutputFolder =
 /// The shards that [`shard_candidates`] has written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WrittenShards {
-    /// Where they are.
+    /// The folder with their files.
     pub folder: PathBuf,
     /// Number of candidates, duplicates counted.
     pub candidates: usize,

@@ -238,7 +238,7 @@ impl Member {
         }
     }
 
-    /// For each query the outputs that training pairs give it, as [`Source::known_outputs`] finds them.
+    /// The outputs that training pairs give each query, as [`Source::known_outputs`] finds them.
     ///
     /// # Errors
     /// As [`read_split`](Self::read_split).

@@ -50,7 +50,7 @@ pub struct Member {
     pub(super) constants: Option<Constants>,
     /// Names of the labels that the run knows.
     pub(super) labels: Vec<String>,
-    /// Where it was read from; none of a run that was made from its parts.
+    /// The folder that it was read from; none of a run that was made from its parts.
     pub(super) folder: Option<PathBuf>,
     /// The polarities of the training spectra.
     pub(super) polarities: Polarities,

@@ -56,10 +56,10 @@ impl Run {
         self.distinct_by(self.search.as_ref(), &queries, 0..top, wanted)
     }
 
-    /// For each query the hits at the places `places` among the distinct candidates that are wanted, best first;
-    /// fewer at the end. Ranks, ties and gaps are those among all candidates of the query. `wanted` says it of each candidate, or
-    /// of each that the [`shards`](Self::shards) of this process hold; without it all are. Of molecules beyond the candidates it
-    /// says nothing.
+    /// The hits of each query at the places `places` among the distinct candidates that are wanted, best first; fewer at the end.
+    /// Ranks, ties and gaps are those among all candidates of the query. `wanted` says which candidates are wanted, of all or of
+    /// those that the [`shards`](Self::shards) of this process hold; without it all are. It says nothing of molecules beyond the
+    /// candidates.
     ///
     /// # Errors
     /// Members whose candidates or queries differ from the first one's; a score that is not finite.

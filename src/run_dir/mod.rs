@@ -163,7 +163,7 @@ pub(crate) fn write_text(file: &Path, text: &str) -> Result<(), Error> {
 const KIND: &str = "fingerprints";
 const VERSION: u32 = 1;
 
-/// In the place of a fingerprint: the file holds its own checksum, which its reader verifies.
+/// What stands in the place of the fingerprint of a file that holds its own checksum, which its reader verifies.
 const CHECKED_BY_READER: &str = "own";
 
 /// The name of the checksum of the weights that a training started from, which are no file of the run: these have no `/`.

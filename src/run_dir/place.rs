@@ -219,7 +219,7 @@ fn create_parent(path: &Path) -> Result<(), Error> {
 pub(crate) struct RunLock {
     file: File,
     path: PathBuf,
-    /// None while the lock is dropped. A signal that ends the process removes the file of one that is not.
+    /// The entry in the list of files that a signal removes when it ends the process; none while the lock is dropped.
     listed: Option<Listed>,
 }
 

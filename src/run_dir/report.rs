@@ -80,7 +80,7 @@ pub struct Record {
     pub seed: u64,
     /// The version of the program that evaluated the run.
     pub version: String,
-    /// When it did: UTC, ISO 8601, to the second.
+    /// The time of the evaluation: UTC, ISO 8601, to the second.
     pub date: String,
     /// The fingerprint of the resolved configuration ([`Checked::fingerprint`]). Runs of equal
     /// configurations have equal ones.

@@ -24,7 +24,7 @@ const SESSION_START: i64 = 1;
 pub(super) struct Events {
     /// The folder of event files in the run directory.
     folder: PathBuf,
-    /// Where a training goes on, the steps that were done: readers discard later events of earlier files.
+    /// The steps that were done before a training goes on: readers discard later events of earlier files.
     resumed: Option<u64>,
     file: Option<PathBuf>,
 }

@@ -19,7 +19,7 @@ pub(super) struct Counters {
 #[derive(Default)]
 struct Answered {
     statuses: BTreeMap<u16, u64>,
-    /// By the seconds that they took; the last bin has no end.
+    /// Numbers of answers by the seconds that they took; the last bin has no end.
     bins: [u64; SECONDS.len() + 1],
     sum: f64,
 }

@@ -18,11 +18,11 @@ pub(super) struct Workers {
     most: usize,
 }
 
-/// Where requests are computed.
+/// The threads that compute requests.
 enum Place {
-    /// On threads of their own, so many at once.
+    /// Threads of their own, so many at once.
     Threads(Arc<Semaphore>),
-    /// In turn on the thread of [`Workers::work`], which computes with other ranks.
+    /// The thread of [`Workers::work`], which computes one after the other with other ranks.
     Ranks(Sender<Option<Task>>, Mutex<Receiver<Option<Task>>>),
 }
 

@@ -205,6 +205,17 @@ fn splits_in_files_of_their_own_are_read_beside_tables_that_have_changed() {
     for member in ["one", "two"] {
         assert!(members.contains(&format!("{member}: {changed}")), "{members}");
     }
+    // a server reads the split more than once, and says so once
+    let served = Served::start(&sandbox, &["runs/small"]);
+    let begun = Instant::now();
+    while served.get("/api/models").body.contains("they are still read") {
+        assert!(begun.elapsed() < Duration::from_secs(60), "{}", sandbox.read("serve.log"));
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    drop(served);
+    let log = sandbox.read("serve.log");
+    let said = format!("{changed}: the validation split may have other");
+    assert_eq!(log.matches(&said).count(), 1, "{log}");
 }
 
 #[test]

@@ -93,8 +93,8 @@ impl Candidates {
         Ok(Self::new(inner?, false))
     }
 
-    /// With h(c), the mean of the `neighbours` largest similarities of each candidate with held-out
-    /// predictions, times `weight` subtracted from its constant.
+    /// The candidates with their constants lowered by `weight` times h(c), the mean of the `neighbours` largest similarities
+    /// of a candidate with held-out predictions.
     fn with_hubs(
         &self,
         py: Python,

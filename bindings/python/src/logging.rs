@@ -13,7 +13,7 @@ pub const LOGGER: &str = "dsokr";
 /// Passes events on, from information upwards.
 struct Logging;
 
-/// From now on events are records. A subscriber that a different module has set stays.
+/// Makes records of all events from now on. A subscriber that a different module has set stays.
 pub fn start() {
     let layer = Logging.with_filter(Targets::new().with_target(LOGGER, LevelFilter::INFO));
     // the module is loaded a second time

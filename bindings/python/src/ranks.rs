@@ -12,7 +12,7 @@ use crate::work::work;
 /// Expected ranks and reciprocals, candidates above and tied ones.
 type Arrays<'py> = (Vector<'py, f64>, Vector<'py, f64>, Vector<'py, i64>, Vector<'py, i64>);
 
-/// Where the gold candidate of each query stands, ties included.
+/// The rank of the gold candidate of each query, ties included.
 #[pyclass(frozen, module = "dsokr._dsokr")]
 pub struct Ranks {
     pub ranks: Vec<Option<Rank>>,

@@ -16,9 +16,9 @@ pub struct Rows {
 
 #[derive(Clone, Copy)]
 pub enum Kind {
-    /// For each token, the row of a table for its position in the text, counted from this row on.
+    /// The row of a table for the position of each token in its text, counted from this row on.
     Places(usize),
-    /// For each of this many texts, the mean of its tokens' rows.
+    /// The mean of the tokens' rows of each of so many texts.
     Means(usize),
 }
 

@@ -136,7 +136,7 @@ struct Exported {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct ExportedFragment {
-    /// None in files of old versions, whose losses name formulas.
+    /// The number by which losses name the fragment; none in files of old versions, whose losses name formulas.
     #[serde(alias = "fragmentId")]
     id: Option<u64>,
     molecular_formula: String,

@@ -52,7 +52,7 @@ pub(super) struct Sums {
 }
 
 impl Sums {
-    /// For the parameters of a model that is trained on inputs of these lengths.
+    /// Creates the sums for the parameters of a model that is trained on inputs of these lengths.
     pub(super) fn new<M: Module>(ranks: &Processes, model: &M, lengths: Vec<usize>) -> Self {
         let plan = Arc::new(Plan::from_model(model));
         // a single bucket is complete when the backward pass ends
@@ -77,7 +77,7 @@ impl Sums {
     }
 }
 
-/// Where gradients lie in buckets: from the last parameter that the model lists, whose gradient the backward pass
+/// The places of gradients in buckets: from the last parameter that the model lists, whose gradient the backward pass
 /// has first, to the first one.
 struct Plan {
     slots: HashMap<ParamId, Slot>,

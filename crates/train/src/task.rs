@@ -182,11 +182,11 @@ pub struct Outcome<E: Encoder> {
 
 /// Where the parameters of the best evaluation are.
 pub enum Best {
-    /// In the model: the last evaluation of this training is the best.
+    /// The model has them: the last evaluation of this training is the best.
     Last,
-    /// Here.
+    /// These are they.
     Given(Parameters),
-    /// In the checkpoint that the sink wrote, in this training or before it was resumed.
+    /// The checkpoint has them that the sink wrote, in this training or before it was resumed.
     Checkpoint,
 }
 

@@ -30,7 +30,7 @@ pub(super) struct Library {
 struct LibrarySpectrum {
     text: String,
     smiles: Option<String>,
-    /// None where the molecule is not known.
+    /// The fingerprint of the molecule; none where it is not known.
     fingerprint: Option<Arc<Fingerprint>>,
     /// Its peaks, and its neutral losses.
     lines: [Vec<Line>; 2],

@@ -18,11 +18,11 @@ const FEATURES: &str = "inputs.json";
 /// Where a preparation comes from.
 #[derive(Clone, Copy)]
 pub(super) enum Source<'a> {
-    /// From the training inputs.
+    /// The training inputs.
     Training(&'a Split),
-    /// From its file in a run directory.
+    /// Its file in a run directory.
     Folder(&'a Path),
-    /// From the text of its file, which is a part of the file that errors name.
+    /// The text of its file, which is a part of the file that errors name.
     Text(&'a str, &'a Path),
 }
 

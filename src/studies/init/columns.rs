@@ -16,10 +16,10 @@ use super::guess::numbers::{
     are_times, first_measure, first_thousand, first_with_decimal_commas, mixed_signs,
 };
 use super::guess::{
-    are_unspaced, case_means_something, guessed, guessed_of_lists, guessed_of_number_lists,
-    is_class, is_formula, most, share_no_words, stated, without_extension,
+    are_unspaced, case_means_something, guessed, guessed_of_lists, is_class, is_formula, most,
+    share_no_words, stated, without_extension,
 };
-use super::kind::{ColumnKind, KindName, Reading};
+use super::kind::{ColumnKind, KindName, Lists, Reading};
 use crate::error::Error;
 
 /// Cells of a column that are different from the others.
@@ -45,17 +45,6 @@ pub struct PointsAndCommas {
     pub usual: Exceptions,
     /// The numbers with the other sign; where that is not read as one before decimals too, only those that are read as thousands.
     pub others: Exceptions,
-}
-
-/// What the lists of a column hold.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Lists {
-    /// Texts; each cell has them with `;` between, or is the list as JSON.
-    Texts,
-    /// Numbers; each cell has them with spaces between.
-    Numbers,
-    /// Numbers, and some lists have none.
-    NumbersOrNone,
 }
 
 /// The most characters of an example that is shown as the text of a search.
@@ -159,166 +148,71 @@ impl Column {
         kind: Option<KindName>,
         lists: Option<Lists>,
     ) -> Result<Self, Error> {
-        let cells = table.column(name)?;
-        let rows = cells.iter().map(|cell| cell.trim()).enumerate();
+        let rows = table.column(name)?.iter().map(|cell| cell.trim()).enumerate();
         let (filled, empty): (Vec<_>, Vec<_>) = rows.partition(|(_, cell)| !cell.is_empty());
         let texts: Vec<&str> = filled.iter().map(|&(_, cell)| cell).collect();
         let is_guessed = kind.is_none();
         let kind = match kind {
-            Some(KindName::Labels) if lists == Some(Lists::Texts) => ColumnKind::Labels(';'),
-            Some(KindName::Labels) => {
-                if let Some(cell) = unread_list(&texts) {
-                    let allowed = format!(
-                        "labels with a sign between, as in a;b, or lists such as [\"a\", \"b\"]: cells such as {cell:?} are in a \
-                         notation that is not read"
-                    );
-                    return Err(Error::value(
-                        Argument::new("as"),
-                        format!("{name}=labels"),
-                        allowed,
-                    ));
-                }
-                stated(KindName::Labels, &texts)
-            }
-            Some(kind) => stated(kind, &texts),
-            None => {
-                let kind = guessed(position, name, &texts);
-                let kind = match lists {
-                    Some(Lists::Texts) => guessed_of_lists(kind, name, &texts),
-                    Some(Lists::Numbers) => guessed_of_number_lists(kind, name, &texts, false),
-                    Some(Lists::NumbersOrNone) => guessed_of_number_lists(kind, name, &texts, true),
-                    None => kind,
-                };
-                // bounds alone are no numbers
-                let is_none = texts.iter().all(|cell| kind.read(cell) == Reading::Invalid);
-                if is_none { ColumnKind::Texts } else { kind }
-            }
+            Some(kind) => stated_kind(kind, name, lists, &texts)?,
+            None => guessed_kind(position, name, lists, &texts),
         };
-        let are_classes = matches!(kind, ColumnKind::Classes(_));
-        let has_signs = are_classes && cells::are_signs(texts.iter().copied());
-        let reading = |cell: &&str| {
-            if has_signs && is_class(cell, has_signs) { Reading::Valid } else { kind.read(cell) }
-        };
-        let readings: Vec<Reading> = texts.par_iter().map(reading).collect();
-        let mut invalid = Exceptions::default();
-        let mut repaired = Exceptions::default();
+        let cells = Cells { table, name, filled: &filled, texts: &texts, kind: &kind, is_guessed };
+        let Readings { invalid, invalid_rows, repaired, short_example } = cells.readings()?;
         let mut bad_rows: Vec<usize> = Vec::new();
         // an empty text is a text
         if kind != ColumnKind::Texts {
             bad_rows.extend(empty.iter().map(|&(row, _)| row));
         }
-        for (&(row, cell), reading) in filled.iter().zip(readings) {
-            match reading {
-                Reading::Valid => {}
-                Reading::Repaired => repaired.add(table.line(row), cell),
-                Reading::Invalid => {
-                    invalid.add(table.line(row), cell);
-                    bad_rows.push(row);
-                }
-            }
-        }
-        if invalid.count == filled.len() && !filled.is_empty() {
-            let given = format!("{name}={kind}");
-            let example = if matches!(kind, ColumnKind::Rankings(_)) {
-                ", such as \"2 1 3\", the ranks of the items, or \"tea>milk>water\""
-            } else {
-                ""
-            };
-            let allowed = format!("a kind that its cells are of: none is {}{example}", kind.one());
-            return Err(Error::value(Argument::new("as"), given, allowed));
-        }
+        bad_rows.extend(invalid_rows);
+        let NumberRemarks { deviation, unitless, are_shares, below, mixed, thousand } =
+            cells.numbers();
+        let ListRemarks { are_measures, measure, reordered, unread_list } = cells.lists();
+        let WordRemarks { are_unspaced, are_single_words, share_no_words, case_means_something } =
+            cells.words();
         let characters: usize = texts.iter().map(|cell| cell.chars().count()).sum();
-        let numbers = kind.notation();
-        let deviation = numbers.map_or(0.0, |notation| deviation(&texts, notation));
-        let is_short = |cell: &&&str| cell.chars().nth(LONGEST_EXAMPLE).is_none();
-        let is_valid = |cell: &&&str| reading(cell) == Reading::Valid;
-        let short_example =
-            texts.iter().filter(is_short).find(is_valid).map(|&cell| cell.to_owned());
-        let unitless = exceptions(table, &filled, |cell| {
-            numbers.is_some_and(|notation| value_without_unit(notation, cell).is_some())
-        });
-        let are_shares = numbers.is_some_and(|notation| are_shares(notation, &texts));
-        let below = exceptions(table, &filled, |cell| {
-            numbers.is_some_and(|notation| notation.is_below_by_account(cell))
-        });
-        let line_and_cell = |Alike { count, first }: Alike| {
-            let (row, cell) = filled[first];
-            Exceptions { count, first: Some((table.line(row), cell.to_owned())) }
-        };
-        let mixed = mixed_signs(&kind, &texts).map(|[usual, others]| PointsAndCommas {
-            usual: line_and_cell(usual),
-            others: line_and_cell(others),
-        });
         let are_texts = kind == ColumnKind::Texts;
-        // whole ranks of items look as orders of items do
-        let are_ranks = is_guessed && matches!(kind, ColumnKind::Rankings(_));
-        let may_be_rankings = are_texts || are_classes || are_ranks;
-        let may_be_names = are_texts || are_classes || kind == ColumnKind::Ids;
-        let have_measures = may_be_names && are_measures(&texts);
-        let measure = if are_texts && have_measures { first_measure(&texts) } else { None };
-        let begin = filled.first().is_some_and(|&(row, _)| row == 0);
-        let is_alone_in_front = are_classes && begin && is_first_alone(&texts);
-        let may_be_lists = may_be_names && !have_measures;
-        let spellings = if are_classes {
-            cells::spellings(texts.iter().copied())
-        } else if let ColumnKind::Labels(separator) = kind
-            && (!is_guessed || separator != ' ')
-        {
-            let features = LabelFeatures { column: name.to_owned(), separator };
-            features.spellings(texts.iter().copied())
-        } else {
-            Vec::new()
-        };
-        let has_digit = |cell: &str| cell.contains(|c: char| c.is_ascii_digit());
-        let are_unspaced = are_unspaced(&texts);
-        let plain: Vec<&str> = texts.iter().copied().map(without_extension).collect();
-        let are_single_words = most(&plain, |cell| !cell.contains(char::is_whitespace));
-        let have_words = matches!(kind, ColumnKind::Texts | ColumnKind::Ids) && !are_unspaced;
-        // the bars around extensions look like those between labels
-        let are_divided = matches!(kind, ColumnKind::Labels(_)) && plain != texts;
-        let may_be_words = have_words || are_classes || are_divided;
         let may_be_vectors = is_guessed && are_texts;
         let decimal_commas = if may_be_vectors { first_with_decimal_commas(&texts) } else { None };
         let code = if is_guessed { first_code((position, name), &kind, &texts) } else { None };
         let zero_in_front = if is_guessed { first_number_with_zero(&kind, &texts) } else { None };
         Ok(Self {
             name: name.to_owned(),
-            deviation,
             filled: filled.len(),
             distinct: texts.iter().collect::<HashSet<_>>().len(),
-            positive: positive_of(&kind, &texts),
-            are_unspaced,
-            share_no_words: have_words && !are_single_words && share_no_words(&texts),
-            case_means_something: may_be_words && are_single_words && case_means_something(&plain),
-            are_single_words,
             empty: empty.len(),
-            are_formulas: are_texts && most(&texts, is_formula),
-            are_measures: are_texts && have_measures,
-            measure: measure.map(str::to_owned),
-            reordered: if may_be_rankings { reordered(&texts) } else { None },
-            spellings,
-            alone_in_front: is_alone_in_front.then(|| table.line(0)),
-            unread_list: may_be_lists.then(|| unread_list(&texts)).flatten().map(str::to_owned),
-            odd_separator: odd_separator(&kind, !is_guessed, &texts),
-            has_commas_in_names: is_guessed && have_commas_in_names(&kind, name, &texts),
-            code: code.map(str::to_owned),
-            zero_in_front: zero_in_front.map(str::to_owned),
-            thousand: first_thousand(&kind, &texts).filter(|_| mixed.is_none()).map(str::to_owned),
-            mixed,
-            below,
-            unitless,
-            are_shares,
-            decimal_commas: decimal_commas.map(str::to_owned),
-            are_times: are_times(&kind, name, &texts),
-            have_digits: most(&texts, has_digit),
-            are_bonds: most(&texts, is_bonds),
-            bad_rows,
             invalid,
             repaired,
-            kind,
+            positive: positive_of(&kind, &texts),
             example: texts.first().copied().unwrap_or_default().to_owned(),
             short_example,
             length: characters as f64 / filled.len().max(1) as f64,
+            are_single_words,
+            are_unspaced,
+            share_no_words,
+            case_means_something,
+            deviation,
+            are_formulas: are_texts && most(&texts, is_formula),
+            are_measures,
+            measure,
+            reordered,
+            spellings: cells.spellings(),
+            alone_in_front: cells.is_first_alone().then(|| table.line(0)),
+            unread_list,
+            odd_separator: odd_separator(&kind, !is_guessed, &texts),
+            has_commas_in_names: is_guessed && have_commas_in_names(&kind, name, &texts),
+            thousand,
+            code: code.map(str::to_owned),
+            zero_in_front: zero_in_front.map(str::to_owned),
+            unitless,
+            are_shares,
+            below,
+            mixed,
+            decimal_commas: decimal_commas.map(str::to_owned),
+            are_times: are_times(&kind, name, &texts),
+            have_digits: most(&texts, |cell| cell.contains(|c: char| c.is_ascii_digit())),
+            are_bonds: most(&texts, is_bonds),
+            bad_rows,
+            kind,
         })
     }
 
@@ -364,13 +258,226 @@ impl Column {
     }
 }
 
-/// The cells for which something holds.
-fn exceptions(table: &Table, filled: &[(usize, &str)], holds: impl Fn(&str) -> bool) -> Exceptions {
-    let mut found = Exceptions::default();
-    for &(row, cell) in filled.iter().filter(|(_, cell)| holds(cell)) {
-        found.add(table.line(row), cell);
+/// The kind that a caller states, of a column whose values may be lists.
+fn stated_kind(
+    kind: KindName,
+    name: &str,
+    lists: Option<Lists>,
+    texts: &[&str],
+) -> Result<ColumnKind, Error> {
+    if kind != KindName::Labels {
+        return Ok(stated(kind, texts));
     }
-    found
+    if lists == Some(Lists::Texts) {
+        return Ok(ColumnKind::Labels(';'));
+    }
+    if let Some(cell) = unread_list(texts) {
+        let allowed = format!(
+            "labels with a sign between, as in a;b, or lists such as [\"a\", \"b\"]: cells such as {cell:?} are in a \
+             notation that is not read"
+        );
+        return Err(Error::value(Argument::new("as"), format!("{name}=labels"), allowed));
+    }
+    Ok(stated(kind, texts))
+}
+
+/// The kind of a column that nobody has stated, whose values may be lists.
+fn guessed_kind(position: usize, name: &str, lists: Option<Lists>, texts: &[&str]) -> ColumnKind {
+    let mut kind = guessed(position, name, texts);
+    if let Some(lists) = lists {
+        kind = guessed_of_lists(lists, kind, name, texts);
+    }
+    // bounds alone are no numbers
+    let is_none = texts.iter().all(|cell| kind.read(cell) == Reading::Invalid);
+    if is_none { ColumnKind::Texts } else { kind }
+}
+
+/// The cells of a column whose kind is known.
+struct Cells<'a> {
+    table: &'a Table,
+    /// The name of the column.
+    name: &'a str,
+    /// The cells that are not empty, with their rows.
+    filled: &'a [(usize, &'a str)],
+    /// The cells that are not empty.
+    texts: &'a [&'a str],
+    kind: &'a ColumnKind,
+    /// Whether nobody has stated the kind.
+    is_guessed: bool,
+}
+
+/// What the kind of a column makes of its cells.
+struct Readings {
+    invalid: Exceptions,
+    invalid_rows: Vec<usize>,
+    repaired: Exceptions,
+    short_example: Option<String>,
+}
+
+/// What is to be said of numbers.
+struct NumberRemarks {
+    deviation: f64,
+    unitless: Exceptions,
+    are_shares: bool,
+    below: Exceptions,
+    mixed: Option<PointsAndCommas>,
+    thousand: Option<String>,
+}
+
+/// What is to be said of cells with several parts.
+struct ListRemarks {
+    are_measures: bool,
+    measure: Option<String>,
+    reordered: Option<Vec<String>>,
+    unread_list: Option<String>,
+}
+
+/// What is to be said of the words of cells.
+struct WordRemarks {
+    are_unspaced: bool,
+    are_single_words: bool,
+    share_no_words: bool,
+    case_means_something: bool,
+}
+
+impl Cells<'_> {
+    fn are_classes(&self) -> bool {
+        matches!(self.kind, ColumnKind::Classes(_))
+    }
+
+    /// Reads all cells.
+    ///
+    /// # Errors
+    /// A kind that no cell is of.
+    fn readings(&self) -> Result<Readings, Error> {
+        let &Self { table, name, filled, texts, kind, .. } = self;
+        let has_signs = self.are_classes() && cells::are_signs(texts.iter().copied());
+        let reading = |cell: &&str| {
+            if has_signs && is_class(cell, has_signs) { Reading::Valid } else { kind.read(cell) }
+        };
+        let readings: Vec<Reading> = texts.par_iter().map(reading).collect();
+        let mut invalid = Exceptions::default();
+        let mut repaired = Exceptions::default();
+        let mut invalid_rows: Vec<usize> = Vec::new();
+        for (&(row, cell), reading) in filled.iter().zip(&readings) {
+            match reading {
+                Reading::Valid => {}
+                Reading::Repaired => repaired.add(table.line(row), cell),
+                Reading::Invalid => {
+                    invalid.add(table.line(row), cell);
+                    invalid_rows.push(row);
+                }
+            }
+        }
+        if invalid.count == filled.len() && !filled.is_empty() {
+            let given = format!("{name}={kind}");
+            let example = if matches!(kind, ColumnKind::Rankings(_)) {
+                ", such as \"2 1 3\", the ranks of the items, or \"tea>milk>water\""
+            } else {
+                ""
+            };
+            let allowed = format!("a kind that its cells are of: none is {}{example}", kind.one());
+            return Err(Error::value(Argument::new("as"), given, allowed));
+        }
+        let is_short = |cell: &str| cell.chars().nth(LONGEST_EXAMPLE).is_none();
+        let mut read = texts.iter().zip(&readings);
+        let short = read.find(|&(&cell, &reading)| reading == Reading::Valid && is_short(cell));
+        let short_example = short.map(|(&cell, _)| cell.to_owned());
+        Ok(Readings { invalid, invalid_rows, repaired, short_example })
+    }
+
+    /// Looks at cells as numbers; other kinds have no remarks.
+    fn numbers(&self) -> NumberRemarks {
+        let &Self { table, filled, texts, kind, .. } = self;
+        let notation = kind.notation();
+        let line_and_cell = |Alike { count, first }: Alike| {
+            let (row, cell) = filled[first];
+            Exceptions { count, first: Some((table.line(row), cell.to_owned())) }
+        };
+        let mixed = mixed_signs(kind, texts).map(|[usual, others]| PointsAndCommas {
+            usual: line_and_cell(usual),
+            others: line_and_cell(others),
+        });
+        NumberRemarks {
+            deviation: notation.map_or(0.0, |notation| deviation(texts, notation)),
+            unitless: self.exceptions(|cell| {
+                notation.is_some_and(|notation| value_without_unit(notation, cell).is_some())
+            }),
+            are_shares: notation.is_some_and(|notation| are_shares(notation, texts)),
+            below: self.exceptions(|cell| {
+                notation.is_some_and(|notation| notation.is_below_by_account(cell))
+            }),
+            thousand: first_thousand(kind, texts).filter(|_| mixed.is_none()).map(str::to_owned),
+            mixed,
+        }
+    }
+
+    /// Looks at cells as measures, orders of items and lists, of the kinds that these are taken for.
+    fn lists(&self) -> ListRemarks {
+        let &Self { texts, kind, is_guessed, .. } = self;
+        let are_texts = *kind == ColumnKind::Texts;
+        // whole ranks of items look as orders of items do
+        let are_ranks = is_guessed && matches!(kind, ColumnKind::Rankings(_));
+        let may_be_rankings = are_texts || self.are_classes() || are_ranks;
+        let may_be_names = are_texts || self.are_classes() || *kind == ColumnKind::Ids;
+        let have_measures = may_be_names && are_measures(texts);
+        let may_be_lists = may_be_names && !have_measures;
+        let measure = if are_texts && have_measures { first_measure(texts) } else { None };
+        let unread_list = if may_be_lists { unread_list(texts) } else { None };
+        ListRemarks {
+            are_measures: are_texts && have_measures,
+            measure: measure.map(str::to_owned),
+            reordered: if may_be_rankings { reordered(texts) } else { None },
+            unread_list: unread_list.map(str::to_owned),
+        }
+    }
+
+    /// Looks at the words of cells.
+    fn words(&self) -> WordRemarks {
+        let &Self { texts, kind, .. } = self;
+        let are_unspaced = are_unspaced(texts);
+        let plain: Vec<&str> = texts.iter().copied().map(without_extension).collect();
+        let are_single_words = most(&plain, |cell| !cell.contains(char::is_whitespace));
+        let have_words = matches!(kind, ColumnKind::Texts | ColumnKind::Ids) && !are_unspaced;
+        // the bars around extensions look like those between labels
+        let are_divided = matches!(kind, ColumnKind::Labels(_)) && plain != texts;
+        let may_be_words = have_words || self.are_classes() || are_divided;
+        WordRemarks {
+            are_unspaced,
+            are_single_words,
+            share_no_words: have_words && !are_single_words && share_no_words(texts),
+            case_means_something: may_be_words && are_single_words && case_means_something(&plain),
+        }
+    }
+
+    /// The ways in which the names of classes and labels are written; none of labels that are found to have spaces between.
+    fn spellings(&self) -> Vec<String> {
+        let texts = self.texts.iter().copied();
+        if self.are_classes() {
+            return cells::spellings(texts);
+        }
+        let &ColumnKind::Labels(separator) = self.kind else { return Vec::new() };
+        if self.is_guessed && separator == ' ' {
+            return Vec::new();
+        }
+        let features = LabelFeatures { column: self.name.to_owned(), separator };
+        features.spellings(texts)
+    }
+
+    /// Whether the first row has the only class that no other row has.
+    fn is_first_alone(&self) -> bool {
+        let begin = self.filled.first().is_some_and(|&(row, _)| row == 0);
+        self.are_classes() && begin && is_first_alone(self.texts)
+    }
+
+    /// The cells for which something holds.
+    fn exceptions(&self, holds: impl Fn(&str) -> bool) -> Exceptions {
+        let mut found = Exceptions::default();
+        for &(row, cell) in self.filled.iter().filter(|(_, cell)| holds(cell)) {
+            found.add(self.table.line(row), cell);
+        }
+        found
+    }
 }
 
 /// Whether a cell is whole numbers by threes, with white space between.

@@ -7,10 +7,10 @@ use dsokr_data::cells;
 use dsokr_data::table::{OnBadRow, Table, TableHeader, TableOptions};
 use serde_json::{Number, Value};
 
-use super::columns::Lists;
 use super::guess::labels::parts_of_list;
 use super::guess::names::{is_unnamed, names_ids, names_rows, words_of};
 use super::guess::numbers::{are_row_numbers, are_shuffled_row_numbers};
+use super::kind::Lists;
 use super::refuse_present;
 use crate::error::{Error, ensure};
 use crate::run_dir::write_text;

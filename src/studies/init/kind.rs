@@ -142,6 +142,17 @@ impl ColumnKind {
     }
 }
 
+/// What the lists of a column hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lists {
+    /// Texts; each cell has them with `;` between, or is the list as JSON.
+    Texts,
+    /// Numbers; each cell has them with spaces between.
+    Numbers,
+    /// Numbers, and some lists have none.
+    NumbersOrNone,
+}
+
 /// The name of a kind, as `--as` takes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KindName {
@@ -202,8 +213,16 @@ pub(super) fn is_inchi(cell: &str) -> bool {
     cell.starts_with("InChI=1")
 }
 
+/// Whether a cell may have several parts with commas or blanks between, in brackets or without.
+fn may_have_parts(cell: &str) -> bool {
+    cell.contains(|c: char| c == ',' || c.is_whitespace())
+}
+
 /// The number of items, at least three, that a cell ranks from 1, with `-` for those that are not ranked.
 pub(super) fn items_ranked(cell: &str) -> Option<usize> {
+    if !may_have_parts(cell) {
+        return None;
+    }
     let all = match cells::list(cell) {
         Some(parts) => ranks_of(parts.iter().map(String::as_str)),
         None => ranks_of(cell.split_whitespace()),
@@ -244,6 +263,9 @@ pub(super) fn items_ordered(cell: &str, names_have_tildes: bool) -> Option<Vec<&
 
 /// The number of finite numbers in a cell, at least two, if it holds nothing else.
 pub(super) fn numbers_in(cell: &str) -> Option<usize> {
+    if !may_have_parts(cell) {
+        return None;
+    }
     let divided = || {
         let is_comma = |c: char| c == ',' && has_commas_between_numbers(cell);
         let parts = cell.split(|c: char| is_comma(c) || c.is_whitespace());

@@ -8,32 +8,33 @@ mod guess;
 mod header;
 mod join;
 mod kind;
+mod opened;
+mod others;
 mod roles;
 mod spectra;
 mod template;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use dsokr_core::Argument;
-use dsokr_core::message::list;
-use dsokr_data::table::{OnBadRow, Table, TableHeader, TableOptions, TextFormat};
-use rayon::prelude::*;
 use tracing::subscriber::{NoSubscriber, with_default};
 
 use crate::config::{Config, EncoderTable};
-use crate::error::{Error, ensure};
+use crate::error::Error;
 use crate::run_dir::{check_not_read, write_text};
 use crate::targets::constant_kernels;
-pub use columns::{Column, Exceptions, LONGEST_EXAMPLE, Lists, PointsAndCommas};
+pub use columns::{Column, Exceptions, LONGEST_EXAMPLE, PointsAndCommas};
 pub use division::Division;
 pub(crate) use guess::{CLASSES, ROWS_OF_A_CLASS};
 pub use header::{HeaderContent, HeaderLine};
 pub use join::{Joined, join};
-pub use kind::{ColumnKind, KindName, StatedKind};
-use roles::{Roles, are_learned_beside_others, are_numbers, are_vectors, is_aside, varies};
+pub use kind::{ColumnKind, KindName, Lists, StatedKind};
+use opened::OpenTable;
+use others::Others;
+use roles::{Roles, is_aside, varies};
 pub use spectra::SpectraSurvey;
 
 /// The fewest rows, and pairs, from which a configuration is made.
@@ -61,9 +62,6 @@ pub struct Choices {
     /// An encoder that learns by gradient descent, in the place of the kernel machine that is recommended.
     pub encoder: Option<EncoderTable>,
 }
-
-/// The largest share of lines that are not rows, as a divisor: where more are not, the table is not what it seems.
-const MALFORMED: usize = 10;
 
 /// A table, and what was found in it.
 #[derive(Clone, Debug)]
@@ -125,150 +123,53 @@ impl Survey {
     /// # Errors
     /// A file that is not a table; columns that are missing; no column of texts or of outputs; fewer than ten rows, or pairs.
     pub fn read(path: &Path, choices: &Choices) -> Result<Self, Error> {
-        let named = Table::header(path, TableOptions::default())?;
-        let has_fields =
-            matches!(TextFormat::from_path(path), TextFormat::Tabs | TextFormat::Commas);
-        let headless = has_fields
-            && match choices.header {
-                Some(header) => !header,
-                None => header::is_missing(path, &named.names)?,
-            };
-        let options = TableOptions { headless, optional_keys: true, ..TableOptions::default() };
-        let TableHeader { names, nested, lists, number_lists, empty_lists, comments } =
-            if headless { Table::header(path, options)? } else { named };
-        let lists: HashSet<String> = lists.into_iter().collect();
-        let number_lists: HashSet<String> = number_lists.into_iter().collect();
-        let mut counts: HashMap<&str, usize> = HashMap::with_capacity(names.len());
-        for name in &names {
-            *counts.entry(name).or_default() += 1;
-        }
-        let nameless = Nameless::among(&names);
-        let (once, mut repeated): (Vec<&String>, Vec<&String>) = names
-            .iter()
-            .filter(|name| !name.is_empty())
-            .partition(|name| counts[name.as_str()] == 1);
-        repeated.sort();
-        repeated.dedup();
-        let names: Vec<&str> = once.into_iter().map(String::as_str).collect();
-        let (table, malformed) = read_rows(path, &names, options)?;
-        let rows = table.len();
-        let allowed = format!("at least {LEAST}, to have training, validation and test pairs");
-        ensure(rows >= LEAST, "rows of the table", rows, allowed)?;
-        let header_line = header::further_line(&table, &names)?;
-        for StatedKind { column, .. } in &choices.kinds {
-            if nested.contains(column) {
-                let message = format!("no column {column:?}{}", left_out(&nested, None));
-                return Err(Error::run(path, message));
-            }
-            // the error names the columns that are there
-            table.column(column)?;
-        }
-        let column = |(position, name): (usize, &&str)| {
-            let stated = choices.kinds.iter().find(|stated| stated.column == *name);
-            let kind = stated.map(|stated| stated.kind);
-            let lists = if lists.contains(*name) {
-                Some(Lists::Texts)
-            } else if number_lists.contains(*name) {
-                let some_empty = empty_lists.iter().any(|list| list == name);
-                Some(if some_empty { Lists::NumbersOrNone } else { Lists::Numbers })
-            } else {
-                None
-            };
-            Column::read(&table, position, name, kind, lists)
-        };
-        let columns: Vec<Result<Column, Error>> =
-            names.par_iter().enumerate().map(column).collect();
-        let columns: Vec<Column> = columns.into_iter().collect::<Result<_, _>>()?;
+        let opened = OpenTable::read(path, choices.header)?;
+        let columns = opened.columns(&choices.kinds)?;
         let names_splits =
             |column: &&Column| division::split_column(choices) == Some(&*column.name);
         let learned: Vec<Column> =
             columns.iter().filter(|column| !names_splits(column)).cloned().collect();
-        let left_out = left_out(&nested, nameless.as_ref());
-        let input = choices.input.as_deref();
-        let roles = Roles::choose(&learned, &table, input, &choices.outputs, &left_out);
-        let Roles { input, output, further, copies, id } = match (roles, repeated.first()) {
-            (Err(_), Some(name)) => {
-                let mut message =
-                    format!("several columns are named {name:?}; give them different names");
-                if has_fields && !headless {
-                    let switch = Argument::switch("no-header");
-                    message += &format!(", or {switch} where the first line is a row");
-                }
-                return Err(Error::run(path, message));
-            }
-            (roles, _) => roles?,
-        };
+        let Roles { input, output, further, copies, id } = opened.roles(&learned, choices)?;
         let unusable = unusable_rows(&input, [&output].into_iter().chain(&further));
-        let found =
-            format!("{}, since {unusable} of {rows} rows lack an input or output", rows - unusable);
-        let allowed = format!("at least {LEAST}: name different columns");
-        ensure(rows - unusable >= LEAST, "pairs of the table", found, allowed)?;
+        opened.check_pairs(unusable)?;
+
+        let table = &opened.table;
         let files = [&choices.validation, &choices.test];
-        let id = id.filter(|id| division::ids_differ(&table, id, &files));
+        let id = id.filter(|id| division::ids_differ(table, id, &files));
         let file = fs::canonicalize(path).map_err(Error::io(path))?;
-        let division = Division::choose(choices, (&table, &file), &columns, [&input, &output])?;
+        let division = Division::choose(choices, (table, &file), &columns, [&input, &output])?;
         let is_divided = choices.split.is_some() || files.into_iter().any(|file| file.is_some());
-        let names_splits = if is_divided { None } else { division::splits_named(&table, &columns) };
+        let names_splits = if is_divided { None } else { division::splits_named(table, &columns) };
+
         let is_left_out = |column: &&Column| {
             let mut chosen = [&input, &output].into_iter().chain(&further);
             let is_chosen = chosen.any(|chosen| chosen.name == column.name);
             let is_aside = is_aside(column) || names_splits.as_ref() == Some(&column.name);
             !is_chosen && varies(column) && !is_aside
         };
-        let are_classes = |column: &Column| matches!(column.kind, ColumnKind::Classes(_));
-        let further_of = |are_such: &dyn Fn(&Column) -> bool| {
-            if !choices.outputs.is_empty() || !are_such(&output) {
-                return 0;
-            }
-            learned.iter().filter(&is_left_out).filter(|column| are_such(column)).count()
-        };
-        let further_classes = further_of(&are_classes);
-        let further_numbers = further_of(&are_numbers);
-        let is_counted = |column: &Column| {
-            are_classes(&output) && are_classes(column)
-                || are_numbers(&output) && are_numbers(column)
-        };
-        let may_be_learned = |column: &&Column| {
-            let are_molecules = column.kind == ColumnKind::Smiles && !copies.contains(&column.name);
-            (are_molecules || are_learned_beside_others(&column.kind)) && !is_counted(column)
-        };
-        let further_learned = if choices.outputs.is_empty() {
-            let left_out = learned.iter().filter(&is_left_out).filter(may_be_learned);
-            left_out.map(|column| column.name.clone()).collect()
-        } else {
-            Vec::new()
-        };
-        let are_texts = |column: &Column| {
-            let are_codes = column.are_single_words && column.have_digits && !column.are_unspaced;
-            let is_odd = column.are_measures
-                || column.are_formulas
-                || are_codes
-                || column.unread_list.is_some();
-            column.kind == ColumnKind::Texts && !is_odd && column.reordered.is_none()
-        };
-        let further_texts = if choices.input.is_none() && are_texts(&input) {
-            learned.iter().filter(&is_left_out).filter(|column| are_texts(column)).count()
-        } else {
-            0
-        };
-        let is_input = |column: &Column| are_texts(column) || are_vectors(column);
-        let is_found = choices.input.is_none() && choices.outputs.is_empty();
-        let further_inputs = if is_found
-            && (input.kind == ColumnKind::Smiles || are_vectors(&input))
-        {
-            let left_out = learned.iter().filter(&is_left_out).filter(|column| is_input(column));
-            left_out.map(|column| column.name.clone()).collect()
-        } else {
-            Vec::new()
-        };
-        let table = file;
-        let rows = rows + malformed.count;
-        let repeated = repeated.into_iter().cloned().collect();
-        let header = !headless;
-        Ok(Self {
+        let left_out = learned.iter().filter(is_left_out).collect();
+        let others =
+            Others { choices, input: &input, output: &output, copies: &copies, columns: left_out };
+        let further_classes = others.further_classes();
+        let further_numbers = others.further_numbers();
+        let further_learned = others.further_learned();
+        let further_texts = others.further_texts();
+        let further_inputs = others.further_inputs();
+        let OpenTable {
             table,
-            rows,
-            header,
+            headless,
+            comments,
+            malformed,
+            nested,
+            repeated,
+            nameless,
+            header_line,
+            ..
+        } = opened;
+        Ok(Self {
+            table: file,
+            rows: table.len() + malformed.count,
+            header: !headless,
             comments,
             malformed,
             columns,
@@ -376,22 +277,6 @@ impl fmt::Display for Nameless {
     }
 }
 
-/// What errors about columns say of those that are left out: nothing where none is.
-fn left_out(nested: &[String], nameless: Option<&Nameless>) -> String {
-    let mut text = String::new();
-    if !nested.is_empty() {
-        let names = list(nested);
-        text += &format!(
-            "; left out, since their values are objects, or lists that are not of texts alone or numbers \
-             alone: {names}"
-        );
-    }
-    if let Some(nameless) = nameless {
-        text += &format!("; {nameless}");
-    }
-    text
-}
-
 /// Number of rows without an output in one of the columns, or without an input.
 fn unusable_rows<'c>(input: &'c Column, outputs: impl Iterator<Item = &'c Column>) -> usize {
     let mut rows: HashSet<usize> = input.unusable_inputs().iter().copied().collect();
@@ -420,21 +305,4 @@ fn constant_kernels_of(text: &str, path: &Path) -> Result<Vec<usize>, Error> {
     })?;
     let constant = constant_kernels(&config, &dataset)?;
     Ok(if constant.len() < config.output.kernels.len() { constant } else { Vec::new() })
-}
-
-/// The rows of a table, and the lines that are none, which must be few.
-fn read_rows(
-    path: &Path,
-    names: &[&str],
-    options: TableOptions,
-) -> Result<(Table, Exceptions), Error> {
-    let skipping = TableOptions { on_bad_row: OnBadRow::Skip, ..options };
-    let table = Table::read_with(path, names, skipping)?;
-    let count = table.skipped();
-    if MALFORMED * count > table.len() {
-        // the first of them is the error
-        return Ok((Table::read_with(path, names, options)?, Exceptions::default()));
-    }
-    let first = table.first_skipped().map(|(line, message)| (line, message.to_owned()));
-    Ok((table, Exceptions { count, first }))
 }

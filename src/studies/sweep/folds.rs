@@ -75,7 +75,7 @@ struct Folds {
 /// The run of a part.
 struct Part {
     metrics: BTreeMap<String, f64>,
-    /// None where its directory is gone.
+    /// What the run was measured on; none where its directory is gone.
     measured: Option<MeasuredRun>,
 }
 

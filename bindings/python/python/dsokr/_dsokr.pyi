@@ -130,8 +130,8 @@ class Candidates:
         """
     def with_hubs(self, /, predictions: NDArray[float32], neighbours: SupportsIndex, weight: SupportsFloat | SupportsIndex) -> Candidates:
         """
-        With h(c), the mean of the `neighbours` largest similarities of each candidate with held-out
-        predictions, times `weight` subtracted from its constant.
+        The candidates with their constants lowered by `weight` times h(c), the mean of the `neighbours` largest similarities
+        of a candidate with held-out predictions.
         """
 
 @final
@@ -305,7 +305,7 @@ class KernelMachine:
 @final
 class Ranks:
     """
-    Where the gold candidate of each query stands, ties included.
+    The rank of the gold candidate of each query, ties included.
     """
     def __len__(self, /) -> int: ...
     @property

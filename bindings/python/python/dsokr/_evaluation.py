@@ -134,7 +134,7 @@ class Comparison:
 
     def __init__(self, content: str, text: str) -> None:
         self.metrics: list[dict[str, Any]] = json.loads(content)["metrics"]
-        """For each metric its value, interval and paired difference of every model."""
+        """The metrics, each with its value, interval and paired difference of every model."""
         self._text = text
 
     def to_pandas(self) -> Any:

@@ -101,7 +101,8 @@ def loss(z: Any, targets: Targets, loss: Loss) -> Any:
 
 
 def _cross_entropy(name: str, z: Any, targets: Targets, temperature: Any) -> Any:
-    """That of finding each output by its prediction, among all distinct ones or those of the batch and the other way round."""
+    """The mean cross-entropy of finding each output by its prediction, among all distinct outputs, or among those of the batch and
+    also each prediction by its output."""
     import torch
     from torch.nn.functional import cross_entropy
 

@@ -14,7 +14,7 @@ from ._rows import as_array, as_matrix, as_vector, whole
 
 
 class Ranks:
-    """Where the gold candidate of each query stands.
+    """The rank of the gold candidate of each query.
 
     With b candidates above the gold one and t others tied with it, its rank is uniform on b + 1, …, b + t + 1, and everything here is an expectation over that.
     """

@@ -20,7 +20,7 @@ type Act = Box<dyn FnOnce(&train::Control) + Send>;
 /// A training at a step or an evaluation, while its callback runs.
 #[pyclass(frozen, module = "dsokr._dsokr")]
 pub struct Control {
-    /// None once the callback has returned, and for a model without steps.
+    /// The way to the training; none once the callback has returned, and for a model without steps.
     acts: Mutex<Option<Sender<Act>>>,
 }
 

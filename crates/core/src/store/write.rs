@@ -24,11 +24,11 @@ pub struct Tensor<'a> {
     /// The bytes of the tensor: the product of `shape` times the size of an element. None where they are [to be
     /// filled](Self::to_fill).
     pub data: Cow<'a, [u8]>,
-    /// Where the bytes are, for a tensor that does not hold them.
+    /// The place of the bytes of a tensor that does not hold them.
     pub elsewhere: Option<Elsewhere>,
 }
 
-/// Where the bytes of a tensor are that it does not hold.
+/// The place of the bytes of a tensor that does not hold them.
 #[derive(Clone, Copy, Debug)]
 pub enum Elsewhere {
     /// The bytes are [to be filled](Tensor::to_fill) in while the file is written, and each block of this many bytes has a

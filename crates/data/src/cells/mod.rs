@@ -76,8 +76,16 @@ pub fn is_missing(cell: &str) -> bool {
     // marks that stand as they are written, the last three of pandas, MySQL and SAS
     const EXACT_MARKS: &[&str] = &["NA", "na", "ND", "nd", "NaT", "\\N", "."];
     let cell = cell.trim();
-    cell.len() <= BYTES
-        && (EXACT_MARKS.contains(&cell) || MARKS.contains(&cell.to_lowercase().as_str()))
+    if cell.len() > BYTES {
+        return false;
+    }
+    let is_mark = if cell.is_ascii() {
+        MARKS.iter().any(|mark| cell.eq_ignore_ascii_case(mark))
+    } else {
+        // the sign of kelvin is a capital k
+        MARKS.contains(&cell.to_lowercase().as_str())
+    };
+    is_mark || EXACT_MARKS.contains(&cell)
 }
 
 /// Returns whether a cell says that there is no class: one that is [missing](is_missing), but for `none` and `unknown`, which

@@ -62,7 +62,14 @@ impl NumberNotation {
     /// let euros = NumberNotation { decimal: ',', unit: "€".into(), ..plain };
     /// assert_eq!(euros.normalised("€1.234,50").as_deref(), Some("1234.50"));
     /// ```
-    pub fn normalised(&self, cell: &str) -> Option<String> {
+    pub fn normalised<'c>(&self, cell: &'c str) -> Option<Cow<'c, str>> {
+        // nearly all numbers are written as Rust reads them, and nearly all other cells are words
+        if let Some(number) = self.plain(cell) {
+            return Some(number.into());
+        }
+        if !cell.contains(|c: char| c.is_ascii_digit()) {
+            return None;
+        }
         let cell = written(cell);
         let (sign, number) = self.amount(&cell);
         let signs = [self.decimal, self.other_sign()];
@@ -70,18 +77,22 @@ impl NumberNotation {
         let [decimal, group] = if has_other { [signs[1], signs[0]] } else { signs };
         let whole_end = number.find([decimal, 'e', 'E']).unwrap_or(number.len());
         let (whole, rest) = number.split_at(whole_end);
-        let whole = whole.replace('’', SWISS_GROUP).replace(NO_BREAK_SPACES, " ");
-        let whole = if whole.contains(SWISS_GROUP) {
-            ungrouped(&whole, SWISS_GROUP)?
+        let whole: Cow<str> = if whole.is_ascii() {
+            whole.into()
+        } else {
+            whole.replace('’', SWISS_GROUP).replace(NO_BREAK_SPACES, " ").into()
+        };
+        let whole: Cow<str> = if whole.contains(SWISS_GROUP) {
+            ungrouped(&whole, SWISS_GROUP)?.into()
         } else if whole.contains(' ') {
-            ungrouped(&whole, " ")?
+            ungrouped(&whole, " ")?.into()
         } else if whole.contains(group) && !self.mixed_decimals {
             // one sign before an exponent is before decimals, as in `2,011E+03`
             let has_exponent = rest.starts_with(['e', 'E']);
             if has_exponent && whole.matches(group).count() == 1 {
                 return None;
             }
-            ungrouped(&whole, group.encode_utf8(&mut [0; 4]))?
+            ungrouped(&whole, group.encode_utf8(&mut [0; 4]))?.into()
         } else {
             whole
         };
@@ -91,9 +102,19 @@ impl NumberNotation {
         }
         let rest = rest.replace(NO_BREAK_SPACES, "").replacen(decimal, ".", 1);
         let number = format!("{sign}{whole}{rest}");
-        // a training computes in 32 bits
-        number.parse::<f32>().ok().filter(|value| value.is_finite())?;
-        Some(number)
+        is_in_32_bits(&number).then(|| number.into())
+    }
+
+    /// Returns a cell that is a number as Rust reads it, in which nothing groups digits or is a unit.
+    fn plain<'c>(&self, cell: &'c str) -> Option<&'c str> {
+        let cell = cell.trim();
+        let is_plain = |byte: u8| {
+            byte.is_ascii_digit()
+                || b"+-eE".contains(&byte)
+                || (byte == b'.' && self.decimal == '.')
+        };
+        let is_number = self.unit.is_empty() && cell.bytes().all(is_plain) && is_in_32_bits(cell);
+        is_number.then_some(cell)
     }
 
     /// Returns whether blanks in cells group thousands rather than divide numbers. With decimal commas they do; with decimal points a
@@ -163,8 +184,8 @@ impl NumberNotation {
         let cell = written(cell);
         let unit = with_micro_sign(&self.unit);
         let number = cell.strip_prefix(&*unit).unwrap_or(&cell).trim_start();
-        let is_below = self.normalised(&cell).is_some_and(|number| number.starts_with('-'));
-        is_below && !number.starts_with('-')
+        !number.starts_with('-')
+            && self.normalised(&cell).is_some_and(|number| number.starts_with('-'))
     }
 
     /// Returns a cell, with its [micro sign](with_micro_sign), without the unit, which need not be there.
@@ -177,6 +198,11 @@ impl NumberNotation {
             cell.strip_suffix(&*unit).or_else(|| cell.strip_prefix(&*unit)).unwrap_or(cell);
         number.trim()
     }
+}
+
+/// Returns whether a text is a number in which a training can compute.
+fn is_in_32_bits(number: &str) -> bool {
+    number.parse::<f32>().is_ok_and(f32::is_finite)
 }
 
 /// Returns a cell with one sign each for minus and micro.
@@ -209,6 +235,9 @@ mod tests {
         let mixed = NumberNotation { mixed_decimals: true, ..NumberNotation::default() };
         let cases = [
             (&plain, "12", Some("12")),
+            (&plain, " +1.5E-3 ", Some("+1.5E-3")),
+            (&comma, "-1e3", Some("-1e3")),
+            (&plain, "-", None),
             (&plain, "-1,234,567.5e-3", Some("-1234567.5e-3")),
             (&plain, "2,011E+03", None),
             (&comma, "2,011E+03", Some("2.011E+03")),

@@ -54,9 +54,9 @@ pub(crate) enum Columns {
 /// How names of labels are read.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Spelling {
-    /// As they are meant.
+    /// The names as they are meant.
     Meant,
-    /// With the backslashes between quotation marks, as runs of earlier versions have learned them.
+    /// The names with the backslashes between quotation marks, as runs of earlier versions have learned them.
     Written,
 }
 

@@ -489,11 +489,11 @@ enum FieldState {
     /// The first byte of a field.
     #[default]
     Start,
-    /// In a field without quotation marks.
+    /// A byte within a field without quotation marks.
     Plain,
-    /// Between quotation marks.
+    /// A byte between quotation marks.
     Quoted,
-    /// After a quotation mark in a quoted field.
+    /// The byte after a quotation mark in a quoted field.
     Mark,
 }
 

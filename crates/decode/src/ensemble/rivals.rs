@@ -16,7 +16,7 @@ use crate::shards::AllCandidates;
 /// weighted sum, also after rounding, which is monotone. It need not be looked at again, and the ranks for any weights
 /// follow from the others.
 pub(super) struct Rivals {
-    /// None for queries without a gold candidate.
+    /// The rivals of each query; none of queries without a gold candidate.
     pub queries: Vec<Option<QueryRivals>>,
     /// Queries with rivals that had to be left out, ascending.
     pub incomplete: Vec<usize>,

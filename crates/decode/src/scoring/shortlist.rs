@@ -168,8 +168,7 @@ pub(crate) struct Shortlist {
     k: usize,
     /// Bits of the score that a row must reach; it only rises, so an old value is safe.
     bar: AtomicU64,
-    /// For each row a number that falls as its score rises, the row, and the bits of the score; the greatest is the
-    /// worst.
+    /// Rows, each as a number that falls as its score rises, the row, and the bits of the score; the greatest is the worst.
     heap: Mutex<BinaryHeap<(u64, usize, u64)>>,
 }
 

@@ -151,7 +151,7 @@ impl Spectrum {
             rank_rows.start,
             &groups,
             most,
-            |run| left_out(run.rows, run.targets, 0..run.numbers.len(), &run.groups),
+            |run| left_out(run.rows, run.targets, 0..run.numbers.len(), run.groups),
         )?;
         self.processes.join(predictions)
     }

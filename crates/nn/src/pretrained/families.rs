@@ -43,7 +43,7 @@ pub(super) enum Vocabulary {
     BytePairs,
     /// vocab.txt has one letter a line, such as amino acids.
     Letters,
-    /// None is known.
+    /// No form of a vocabulary that is known.
     Unknown,
 }
 

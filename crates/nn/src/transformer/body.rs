@@ -31,7 +31,7 @@ pub struct Body {
     /// What each head adds to the score of two tokens at a distance, `[buckets, heads]`.
     pub(super) relative: Option<Param<Tensor<2>>>,
     pub(super) layers: Vec<Layer>,
-    /// Behind layers that normalise before their sub-layers.
+    /// The normalisation behind layers that normalise before their sub-layers.
     pub(super) final_norm: Option<Norm>,
     /// Sizes, which must stay, rates and arithmetic.
     #[module(skip)]

@@ -25,7 +25,7 @@ pub(super) struct Layer {
     pub(super) qkv: Affine,
     pub(super) output: Affine,
     pub(super) attention_norm: Option<Norm>,
-    /// Where units have factors, these lie behind all units.
+    /// The units, and behind all of them their factors, where they have any.
     pub(super) up: Affine,
     pub(super) down: Affine,
     pub(super) feed_forward_norm: Norm,

@@ -346,7 +346,7 @@ fn is_bracketed(cell: &str) -> bool {
 
 /// Whether more than a few cells have words of sentences.
 pub(super) fn is_prose(cells: &[&str]) -> bool {
-    let is_word = |word: &str| WORDS.contains(&word.to_lowercase().as_str());
+    let is_word = |word: &str| WORDS.iter().any(|known| known.eq_ignore_ascii_case(word));
     let prose = cells.iter().filter(|cell| cell.split_whitespace().any(is_word)).count();
     10 * prose > cells.len()
 }

@@ -13,7 +13,8 @@ use dsokr_molecule::{Element, read_formula};
 use rayon::prelude::*;
 
 use super::kind::{
-    ColumnKind, KindName, Reading, has_tilde_of_tie, is_date, is_inchi, items_ordered, items_ranked,
+    ColumnKind, KindName, Lists, Reading, has_tilde_of_tie, is_date, is_inchi, items_ordered,
+    items_ranked,
 };
 use codes::{first_with_zero, kind_of_codes};
 use labels::{
@@ -27,7 +28,7 @@ use names::{
 use numbers::{
     GROUPS, are_names_in_brackets, are_row_numbers, are_sets_of_numbers, are_shuffled_row_numbers,
     comma_of_sets, fill_a_range, is_half_numbers, name_numbers_twice, notation_of,
-    separator_of_codes, vectors_of, without_sign_of_bound,
+    separator_of_codes, vectors_among, without_sign_of_bound,
 };
 
 /// The share of cells that must be of a kind.
@@ -60,49 +61,113 @@ pub(super) fn guessed(position: usize, name: &str, cells: &[&str]) -> ColumnKind
     if present.is_empty() {
         return ColumnKind::Nothing;
     }
+    if let Some(kind) = kind_of_form(name, cells, &present) {
+        return kind;
+    }
+    let values = Values::new(position, name, cells, present);
+    let numbers_or_codes = values.kind_of_numbers();
+    numbers_or_codes.or_else(|| values.kind_of_names()).unwrap_or_else(|| values.kind_of_texts())
+}
+
+/// The kind of cells that have a form which nothing else has: signs, structures, rankings, vectors and dates; none of others.
+/// Cells are `present` that do not say that there is no value.
+fn kind_of_form(name: &str, cells: &[&str], present: &[&str]) -> Option<ColumnKind> {
     if let Some(signs) = signs_of(cells) {
-        return signs;
+        return Some(signs);
     }
-    if may_be_smiles(name, &present) && are_mostly(&ColumnKind::Smiles, &present) {
-        return ColumnKind::Smiles;
+    if may_be_smiles(name, present) && are_mostly(&ColumnKind::Smiles, present) {
+        return Some(ColumnKind::Smiles);
     }
-    if most(&present, is_inchi) {
-        return ColumnKind::Inchi;
+    if most(present, is_inchi) {
+        return Some(ColumnKind::Inchi);
     }
-    let rankings = rankings_of(&present);
-    if are_mostly(&rankings, &present) {
+    let rankings = rankings_among(present).filter(|rankings| are_mostly(rankings, present));
+    if rankings.is_some() {
         return rankings;
     }
-    let vectors = vectors_of(&present);
-    // whole numbers may be names of labels, or groups of thousands, as a training reads them
-    let are_real = || present.iter().any(|cell| cell.contains(['.', 'e', 'E']));
-    let plain = NumberNotation::default();
-    let are_divided = || {
-        let may_be_grouped = matches!(vectors, ColumnKind::Vectors(..=GROUPS))
-            && are_mostly(&ColumnKind::Numbers(plain.clone()), &present);
-        if may_be_grouped {
-            !plain.blanks_group(present.iter().copied())
-        } else {
-            name_numbers_twice(&present)
-        }
-    };
-    if are_mostly(&vectors, &present) && (are_real() || are_divided()) {
+    let vectors = vectors_among(present).filter(|vectors| are_vectors(vectors, present));
+    if vectors.is_some() {
         return vectors;
     }
-    if most(&present, is_date) {
-        return ColumnKind::Dates;
+    most(present, is_date).then_some(ColumnKind::Dates)
+}
+
+/// Whether most cells are `vectors`, and no sets of labels that are whole numbers, nor numbers with groups of thousands, as a
+/// training reads them.
+fn are_vectors(vectors: &ColumnKind, present: &[&str]) -> bool {
+    if !are_mostly(vectors, present) {
+        return false;
     }
-    let distinct = present.iter().collect::<HashSet<_>>().len();
-    let recur = distinct > 1 && ROWS_OF_A_CLASS * distinct <= present.len();
-    // bounds are skipped and named; they are no labels
-    let numbers = ColumnKind::Numbers(notation_of(&present));
-    let limits: Vec<&str> = present.iter().copied().map(without_sign_of_bound).collect();
-    let codes = separator_of_codes(&present).or_else(|| comma_of_sets(&present));
-    let are_few = recur && distinct <= CLASSES;
-    let may_be_numbers = !are_names_in_brackets(&numbers, &limits, are_few);
-    if codes.is_none() && may_be_numbers && are_mostly(&numbers, &limits) {
-        if first_with_zero(&present).is_some() {
-            return kind_of_codes(name, cells, &present);
+    let are_real = present.iter().any(|cell| cell.contains(['.', 'e', 'E']));
+    if are_real {
+        return true;
+    }
+    let plain = NumberNotation::default();
+    let may_be_grouped = matches!(vectors, ColumnKind::Vectors(..=GROUPS))
+        && are_mostly(&ColumnKind::Numbers(plain.clone()), present);
+    if may_be_grouped {
+        !plain.blanks_group(present.iter().copied())
+    } else {
+        name_numbers_twice(present)
+    }
+}
+
+/// The values of a column whose cells have no form that tells what they are.
+struct Values<'c> {
+    /// The position of the column, from 0.
+    position: usize,
+    /// The name of the column.
+    name: &'c str,
+    /// All cells.
+    cells: &'c [&'c str],
+    /// The cells that do not say that there is no value.
+    present: Vec<&'c str>,
+    /// The number of different ones of these.
+    distinct: usize,
+    /// Whether these recur as classes do.
+    recur: bool,
+}
+
+impl<'c> Values<'c> {
+    fn new(position: usize, name: &'c str, cells: &'c [&'c str], present: Vec<&'c str>) -> Self {
+        let distinct = present.iter().collect::<HashSet<_>>().len();
+        let recur = distinct > 1 && ROWS_OF_A_CLASS * distinct <= present.len();
+        Self { position, name, cells, present, distinct, recur }
+    }
+
+    /// Whether no value is in two cells.
+    fn differ(&self) -> bool {
+        self.distinct == self.present.len()
+    }
+
+    /// The kind of cells of which most are numbers, or at least half beside remarks, or sets of codes; none of others.
+    fn kind_of_numbers(&self) -> Option<ColumnKind> {
+        let present = &self.present;
+        let numbers = ColumnKind::Numbers(notation_of(present));
+        // bounds are skipped and named; they are no labels
+        let limits: Vec<&str> = present.iter().copied().map(without_sign_of_bound).collect();
+        let codes = separator_of_codes(present).or_else(|| comma_of_sets(present));
+        let are_few = self.recur && self.distinct <= CLASSES;
+        let may_be_numbers = !are_names_in_brackets(&numbers, &limits, are_few);
+        if codes.is_none() && may_be_numbers && are_mostly(&numbers, &limits) {
+            return Some(self.kind_of_single_numbers(numbers));
+        }
+        if let Some(separator) = codes {
+            return Some(ColumnKind::Labels(separator));
+        }
+        let are_half = may_be_numbers
+            && !are_few
+            && is_half_numbers(&numbers, present, self.differ())
+            && !is_id(self.name);
+        are_half.then_some(numbers)
+    }
+
+    /// The kind of cells of which most are a number: codes, classes, ids or `numbers`.
+    fn kind_of_single_numbers(&self, numbers: ColumnKind) -> ColumnKind {
+        let &Self { position, name, cells, distinct, .. } = self;
+        let present = &self.present;
+        if first_with_zero(present).is_some() {
+            return kind_of_codes(name, cells, present);
         }
         let are_whole = |cells: &[&str]| most(cells, |cell| cell.parse::<u64>().is_ok());
         // pandas writes the numbers of classes and ids as 2.0 where others are missing
@@ -114,57 +179,78 @@ pub(super) fn guessed(position: usize, name: &str, cells: &[&str]) -> ColumnKind
         };
         let are_classes =
             are_whole(&counts) && ((is_class && distinct <= CLASSES) || are_counted());
-        if recur && (distinct == 2 || are_classes) {
+        if self.recur && (distinct == 2 || are_classes) {
             return classes_of(cells);
         }
-        let differ = 2 * distinct > present.len();
+        let mostly_differ = 2 * distinct > present.len();
         let are_named = names_ids(name) || is_unnamed(name);
         // a name that only ends as those of ids do, as `fluid` does, is no reason to take numbers such as 2.0 for them
         let are_ids = (are_named && are_whole(&counts))
-            || (names_ids(name) && distinct == present.len() && are_codes_with_points(&present))
-            || (differ && is_id(name) && are_whole(&present))
+            || (names_ids(name) && self.differ() && are_codes_with_points(present))
+            || (mostly_differ && is_id(name) && are_whole(present))
             || are_row_numbers(position, cells)
             || (position == 0 && are_shuffled_row_numbers(cells));
-        return if are_ids { ColumnKind::Ids } else { numbers };
+        if are_ids { ColumnKind::Ids } else { numbers }
     }
-    if let Some(separator) = codes {
-        return ColumnKind::Labels(separator);
+
+    /// The kind of cells that are names of classes, labels or ids that recur; none of others.
+    fn kind_of_names(&self) -> Option<ColumnKind> {
+        let &Self { name, cells, distinct, .. } = self;
+        let present = &self.present;
+        // `none` and `unknown` are missing values beside names of classes, unless there is one other name
+        let named: Vec<&str> =
+            cells.iter().copied().filter(|cell| !cells::is_no_class(cell)).collect();
+        let names = named.iter().collect::<HashSet<_>>().len();
+        if distinct == 1 && names > 1 && ROWS_OF_A_CLASS * names <= named.len() {
+            return Some(classes_of(cells));
+        }
+        let separator = separator_of(name, present);
+        let may_be_names = separator.is_none_or(|separator| stands_in_names(separator, present));
+        let are_alike = may_be_names && have_as_many_words(present);
+        if distinct > 2 && names_ids(name) && (separator.is_none() || are_alike) {
+            return Some(ColumnKind::Ids);
+        }
+        let are_names = are_alike && !is_name_of_any_texts(name) && !are_sequences(present);
+        let most_classes = if are_names { MANY_CLASSES } else { CLASSES };
+        let are_few = self.recur && distinct <= most_classes;
+        if may_be_names && are_few && most(present, has_words_of_a_class) {
+            return Some(classes_of(cells));
+        }
+        separator.map(ColumnKind::Labels)
     }
-    let differ = distinct == present.len();
-    if may_be_numbers && !are_few && is_half_numbers(&numbers, &present, differ) && !is_id(name) {
-        return numbers;
+
+    /// The kind of cells that are neither numbers nor names that recur: ids, or texts.
+    fn kind_of_texts(&self) -> ColumnKind {
+        let present = &self.present;
+        let are_texts = || {
+            let have_words = present.iter().any(|cell| cell.contains(char::is_whitespace));
+            have_words || are_sequences(present) || are_unspaced_texts(present)
+        };
+        if self.differ() && (is_id(self.name) || !are_texts()) {
+            ColumnKind::Ids
+        } else {
+            ColumnKind::Texts
+        }
     }
-    // `none` and `unknown` are missing values beside names of classes, unless there is one other name
-    let named: Vec<&str> = cells.iter().copied().filter(|cell| !cells::is_no_class(cell)).collect();
-    let names = named.iter().collect::<HashSet<_>>().len();
-    if distinct == 1 && names > 1 && ROWS_OF_A_CLASS * names <= named.len() {
-        return classes_of(cells);
+}
+
+/// The kind of cells that are `lists` as JSON or between brackets, and are of this `kind` without them.
+pub(super) fn guessed_of_lists(
+    lists: Lists,
+    kind: ColumnKind,
+    name: &str,
+    cells: &[&str],
+) -> ColumnKind {
+    match lists {
+        Lists::Texts => kind_of_text_lists(kind, name, cells),
+        Lists::Numbers => kind_of_number_lists(kind, name, cells, false),
+        Lists::NumbersOrNone => kind_of_number_lists(kind, name, cells, true),
     }
-    let separator = separator_of(name, &present);
-    let may_be_names = separator.is_none_or(|separator| stands_in_names(separator, &present));
-    let are_alike = may_be_names && have_as_many_words(&present);
-    if distinct > 2 && names_ids(name) && (separator.is_none() || are_alike) {
-        return ColumnKind::Ids;
-    }
-    let are_names = are_alike && !is_name_of_any_texts(name) && !are_sequences(&present);
-    let most_classes = if are_names { MANY_CLASSES } else { CLASSES };
-    if may_be_names && recur && distinct <= most_classes && most(&present, has_words_of_a_class) {
-        return classes_of(cells);
-    }
-    if let Some(separator) = separator {
-        return ColumnKind::Labels(separator);
-    }
-    let words = present.iter().any(|cell| cell.contains(char::is_whitespace));
-    let are_texts = || words || are_sequences(&present) || are_unspaced_texts(&present);
-    if differ && (is_id(name) || !are_texts()) {
-        return ColumnKind::Ids;
-    }
-    ColumnKind::Texts
 }
 
 /// The kind of cells that have the texts of lists with `;` between, and without the lists are of this `kind`: sets of labels, also
 /// where no list has several, unless they are something that says more, or texts that do not recur.
-pub(super) fn guessed_of_lists(kind: ColumnKind, name: &str, cells: &[&str]) -> ColumnKind {
+fn kind_of_text_lists(kind: ColumnKind, name: &str, cells: &[&str]) -> ColumnKind {
     let recur = || {
         let labels: Vec<String> = cells.iter().flat_map(|cell| parts_of_list(cell)).collect();
         let distinct: HashSet<&str> = labels.iter().map(|label| label.trim()).collect();
@@ -191,7 +277,7 @@ pub(super) fn guessed_of_lists(kind: ColumnKind, name: &str, cells: &[&str]) -> 
 /// The kind of cells that have the numbers of lists with spaces between, and without the lists are of this `kind`: sets of labels,
 /// also where few lists have several, if these are whole numbers that recur in lists of different lengths, of which `some_empty`.
 /// Lists that repeat a number are series.
-pub(super) fn guessed_of_number_lists(
+fn kind_of_number_lists(
     kind: ColumnKind,
     name: &str,
     cells: &[&str],
@@ -208,9 +294,9 @@ pub(super) fn stated(kind: KindName, cells: &[&str]) -> ColumnKind {
         KindName::Nothing => ColumnKind::Nothing,
         KindName::Ids => ColumnKind::Ids,
         KindName::Smiles => ColumnKind::Smiles,
-        KindName::Rankings => rankings_of(cells),
+        KindName::Rankings => rankings_among(cells).unwrap_or(ColumnKind::Rankings(0)),
         KindName::Numbers => ColumnKind::Numbers(notation_of(cells)),
-        KindName::Vectors => vectors_of(cells),
+        KindName::Vectors => vectors_among(cells).unwrap_or(ColumnKind::Vectors(0)),
         KindName::Labels => ColumnKind::Labels(stated_separator(cells)),
         KindName::Classes => classes_of(cells),
         KindName::Texts => ColumnKind::Texts,
@@ -326,17 +412,18 @@ pub(super) fn share_no_words(cells: &[&str]) -> bool {
     if texts.len() < 2 || ROWS_OF_A_CLASS * texts.len() <= cells.len() {
         return false;
     }
-    let is_between = |c: char| !c.is_alphanumeric() && c != '_';
-    let words = |text: &str| -> HashSet<String> {
-        let words = text.split(is_between).filter(|word| !word.is_empty());
-        words.map(str::to_owned).collect()
-    };
-    let mut counts: HashMap<String, usize> = HashMap::new();
+    let mut counts: HashMap<&str, usize> = HashMap::new();
     for text in &texts {
-        words(text).into_iter().for_each(|word| *counts.entry(word).or_default() += 1);
+        words_in(text).into_iter().for_each(|word| *counts.entry(word).or_default() += 1);
     }
-    let is_alone = |text: &&String| words(text).iter().all(|word| counts[word] == 1);
+    let is_alone = |text: &&String| words_in(text).iter().all(|word| counts[word] == 1);
     2 * texts.iter().filter(is_alone).count() > texts.len()
+}
+
+/// The different words of a text.
+fn words_in(text: &str) -> HashSet<&str> {
+    let is_between = |c: char| !c.is_alphanumeric() && c != '_';
+    text.split(is_between).filter(|word| !word.is_empty()).collect()
 }
 
 /// Whether cells are digits with a point between, as many in all cells before the point or behind it, as ids of arXiv are:
@@ -438,19 +525,19 @@ pub(super) fn is_class(cell: &str, has_signs: bool) -> bool {
 
 /// The classes of cells that are `+` and `-`, and other signs of these, beside missing values; none of other cells.
 fn signs_of(cells: &[&str]) -> Option<ColumnKind> {
+    if !cells::are_signs(cells.iter().copied()) {
+        return None;
+    }
     let is_sign = |cell: &str| ["+", "-", "+/-", "±", "++", "+++", "--"].contains(&cell);
     let is_present = |cell: &&str| cells::is_minus(cell) || !cells::is_missing(cell);
     let present: Vec<&str> = cells.iter().copied().filter(is_present).collect();
-    let are_signs = cells::are_signs(cells.iter().copied()) && most(&present, is_sign);
-    are_signs.then(|| classes_of(cells))
+    most(&present, is_sign).then(|| classes_of(cells))
 }
 
-/// Rankings of the items that cells name, or of as many items as the first ranking among cells has.
-fn rankings_of(cells: &[&str]) -> ColumnKind {
-    if let Some(items) = items_of(cells) {
-        return ColumnKind::Orders(items);
-    }
-    ColumnKind::Rankings(cells.iter().find_map(|cell| items_ranked(cell)).unwrap_or_default())
+/// Rankings of the items that cells name, or of as many items as the first ranking among cells has; none without a ranking.
+fn rankings_among(cells: &[&str]) -> Option<ColumnKind> {
+    let of_first = || cells.iter().find_map(|cell| items_ranked(cell)).map(ColumnKind::Rankings);
+    items_of(cells).map(ColumnKind::Orders).or_else(of_first)
 }
 
 /// The items of cells that are orders: at least three, of which a cell names more than half in the mean, and some two in both

@@ -117,9 +117,9 @@ pub(crate) fn are_times(kind: &ColumnKind, name: &str, cells: &[&str]) -> bool {
     }
 }
 
-/// Vectors of as many numbers as the first vector among cells has.
-pub(super) fn vectors_of(cells: &[&str]) -> ColumnKind {
-    ColumnKind::Vectors(cells.iter().find_map(|cell| numbers_in(cell)).unwrap_or_default())
+/// Vectors of as many numbers as the first vector among cells has; none without a vector.
+pub(super) fn vectors_among(cells: &[&str]) -> Option<ColumnKind> {
+    cells.iter().find_map(|cell| numbers_in(cell)).map(ColumnKind::Vectors)
 }
 
 /// Whether more than half of the cells name a number twice, which sets of labels do not.
@@ -136,17 +136,16 @@ pub(super) fn name_numbers_twice(cells: &[&str]) -> bool {
 /// The separator of cells that are sets of codes of three digits, such as `518,584`, and not numbers whose thousands are grouped:
 /// no part has fewer digits, none behind another is `000`, cells have different numbers of parts, and parts recur. None of others.
 pub(super) fn separator_of_codes(cells: &[&str]) -> Option<char> {
-    let is_digits =
-        |part: &&str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    let is_digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
     [',', ' '].into_iter().find(|&separator| {
         let mut codes: HashSet<&str> = HashSet::new();
         let mut cells_with_count: HashMap<usize, usize> = HashMap::new();
         let mut all = 0;
         for cell in cells {
-            let parts: Vec<&str> = cell.split(separator).collect();
-            if !parts.iter().all(is_digits) {
+            if !cell.split(separator).all(is_digits) {
                 continue;
             }
+            let parts: Vec<&str> = cell.split(separator).collect();
             let has_thousands = parts.iter().skip(1).any(|part| *part == "000");
             if has_thousands || parts.iter().any(|part| part.len() != 3) {
                 return false;

@@ -341,7 +341,9 @@ fn cells_that_order_the_same_parts_are_rankings_and_no_labels() {
 
 #[test]
 fn lists_are_label_sets_also_of_one_label_each() {
-    let kind = |name: &str, cells: &[&str]| guessed_of_lists(guessed(1, name, cells), name, cells);
+    let kind = |name: &str, cells: &[&str]| {
+        guessed_of_lists(Lists::Texts, guessed(1, name, cells), name, cells)
+    };
     let labels = ColumnKind::Labels(';');
     let mut single = ["acid", "base", "weak base"].repeat(200);
     assert_eq!(guessed(1, "tags", &single), ColumnKind::Classes(3));
@@ -384,7 +386,8 @@ fn lists_are_label_sets_also_of_one_label_each() {
 #[test]
 fn lists_of_numbers_are_label_sets_where_their_lengths_differ() {
     let kind = |cells: &[&str], some_empty: bool| {
-        guessed_of_number_lists(guessed(1, "v", cells), "v", cells, some_empty)
+        let lists = if some_empty { Lists::NumbersOrNone } else { Lists::Numbers };
+        guessed_of_lists(lists, guessed(1, "v", cells), "v", cells)
     };
     let labels = ColumnKind::Labels(' ');
     let mut single = ["5", "0", "7", "3"].repeat(15);

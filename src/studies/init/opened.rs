@@ -1,0 +1,199 @@
+//! A table that has been read: its rows, its columns, and what its first lines say of these.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use dsokr_core::Argument;
+use dsokr_core::message::list;
+use dsokr_data::table::{OnBadRow, Table, TableHeader, TableOptions, TextFormat};
+use rayon::prelude::*;
+
+use super::columns::{Column, Exceptions};
+use super::header::{self, HeaderLine};
+use super::kind::{Lists, StatedKind};
+use super::roles::Roles;
+use super::{Choices, LEAST, Nameless};
+use crate::error::{Error, ensure};
+
+/// The largest share of lines that are not rows, as a divisor: where more are not, the table is not what it seems.
+const MALFORMED: usize = 10;
+
+/// A table that has been read.
+pub(super) struct OpenTable {
+    /// Its path.
+    path: PathBuf,
+    /// The rows, with the columns whose names are not repeated.
+    pub table: Table,
+    /// Whether it has fields with tabs or commas between.
+    has_fields: bool,
+    /// Whether its first line is a row.
+    pub headless: bool,
+    /// Number of lines before the names of the columns that are comments.
+    pub comments: usize,
+    /// Lines that are not rows.
+    pub malformed: Exceptions,
+    /// The names of the columns that are read.
+    names: Vec<String>,
+    /// What the columns hold whose values are lists.
+    lists: HashMap<String, Lists>,
+    /// The names of columns whose values are not texts, numbers or lists of these.
+    pub nested: Vec<String>,
+    /// The names of several columns each.
+    pub repeated: Vec<String>,
+    /// Which columns have no name.
+    pub nameless: Option<Nameless>,
+    /// The line below the names of the columns that is no row either.
+    pub header_line: Option<HeaderLine>,
+}
+
+impl OpenTable {
+    /// Reads a table. `header` says whether its first line has the names of the columns, where the caller knows it.
+    ///
+    /// # Errors
+    /// A file that is not a table; fewer than ten rows.
+    pub fn read(path: &Path, header: Option<bool>) -> Result<Self, Error> {
+        let named = Table::header(path, TableOptions::default())?;
+        let has_fields =
+            matches!(TextFormat::from_path(path), TextFormat::Tabs | TextFormat::Commas);
+        let headless = has_fields
+            && match header {
+                Some(header) => !header,
+                None => header::is_missing(path, &named.names)?,
+            };
+        let options = TableOptions { headless, optional_keys: true, ..TableOptions::default() };
+        let read = if headless { Table::header(path, options)? } else { named };
+        let lists = lists_of(&read);
+        let TableHeader { names: all, nested, comments, .. } = read;
+        let nameless = Nameless::among(&all);
+        let [names, repeated] = once_and_repeated(&all);
+        let read_names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let (table, malformed) = read_rows(path, &read_names, options)?;
+        let rows = table.len();
+        let allowed = format!("at least {LEAST}, to have training, validation and test pairs");
+        ensure(rows >= LEAST, "rows of the table", rows, allowed)?;
+        let header_line = header::further_line(&table, &read_names)?;
+        Ok(Self {
+            path: path.to_path_buf(),
+            table,
+            has_fields,
+            headless,
+            comments,
+            malformed,
+            names,
+            lists,
+            nested,
+            repeated,
+            nameless,
+            header_line,
+        })
+    }
+
+    /// Looks at the columns, some of which are of `stated` kinds.
+    ///
+    /// # Errors
+    /// A stated kind of no column; the errors of [`Column::read`].
+    pub fn columns(&self, stated: &[StatedKind]) -> Result<Vec<Column>, Error> {
+        for StatedKind { column, .. } in stated {
+            if self.nested.contains(column) {
+                let message = format!("no column {column:?}{}", left_out(&self.nested, None));
+                return Err(Error::run(&self.path, message));
+            }
+            // the error names the columns that are there
+            self.table.column(column)?;
+        }
+        let column = |(position, name): (usize, &String)| {
+            let kind = stated.iter().find(|stated| stated.column == *name);
+            let kind = kind.map(|stated| stated.kind);
+            Column::read(&self.table, position, name, kind, self.lists.get(name).copied())
+        };
+        let columns: Vec<Result<Column, Error>> =
+            self.names.par_iter().enumerate().map(column).collect();
+        columns.into_iter().collect()
+    }
+
+    /// Chooses inputs, outputs and ids among columns that can be learned.
+    ///
+    /// # Errors
+    /// The errors of [`Roles::choose`], in whose place is that of a repeated name where there is one.
+    pub fn roles(&self, learned: &[Column], choices: &Choices) -> Result<Roles, Error> {
+        let left_out = left_out(&self.nested, self.nameless.as_ref());
+        let input = choices.input.as_deref();
+        let roles = Roles::choose(learned, &self.table, input, &choices.outputs, &left_out);
+        let (Err(_), Some(name)) = (&roles, self.repeated.first()) else { return roles };
+        let mut message = format!("several columns are named {name:?}; give them different names");
+        if self.has_fields && !self.headless {
+            let switch = Argument::switch("no-header");
+            message += &format!(", or {switch} where the first line is a row");
+        }
+        Err(Error::run(&self.path, message))
+    }
+
+    /// Refuses a table of which fewer than ten rows are pairs, since so many lack an input or output.
+    ///
+    /// # Errors
+    /// [`dsokr_core::Error::Value`].
+    pub fn check_pairs(&self, unusable: usize) -> Result<(), Error> {
+        let rows = self.table.len();
+        let pairs = rows - unusable;
+        let found = format!("{pairs}, since {unusable} of {rows} rows lack an input or output");
+        let allowed = format!("at least {LEAST}: name different columns");
+        ensure(pairs >= LEAST, "pairs of the table", found, allowed)
+    }
+}
+
+/// What the columns hold whose values are lists, by their names.
+fn lists_of(header: &TableHeader) -> HashMap<String, Lists> {
+    let of_numbers = header.number_lists.iter().map(|name| {
+        let some_empty = header.empty_lists.contains(name);
+        (name.clone(), if some_empty { Lists::NumbersOrNone } else { Lists::Numbers })
+    });
+    let of_texts = header.lists.iter().map(|name| (name.clone(), Lists::Texts));
+    of_numbers.chain(of_texts).collect()
+}
+
+/// The names that one column has, in their order, and those that several have.
+fn once_and_repeated(names: &[String]) -> [Vec<String>; 2] {
+    let mut counts: HashMap<&str, usize> = HashMap::with_capacity(names.len());
+    for name in names {
+        *counts.entry(name).or_default() += 1;
+    }
+    let named = names.iter().filter(|name| !name.is_empty()).cloned();
+    let (once, mut repeated): (Vec<String>, Vec<String>) =
+        named.partition(|name| counts[name.as_str()] == 1);
+    repeated.sort();
+    repeated.dedup();
+    [once, repeated]
+}
+
+/// What errors about columns say of those that are left out: nothing where none is.
+fn left_out(nested: &[String], nameless: Option<&Nameless>) -> String {
+    let mut text = String::new();
+    if !nested.is_empty() {
+        let names = list(nested);
+        text += &format!(
+            "; left out, since their values are objects, or lists that are not of texts alone or numbers \
+             alone: {names}"
+        );
+    }
+    if let Some(nameless) = nameless {
+        text += &format!("; {nameless}");
+    }
+    text
+}
+
+/// The rows of a table, and the lines that are none, which must be few.
+fn read_rows(
+    path: &Path,
+    names: &[&str],
+    options: TableOptions,
+) -> Result<(Table, Exceptions), Error> {
+    let skipping = TableOptions { on_bad_row: OnBadRow::Skip, ..options };
+    let table = Table::read_with(path, names, skipping)?;
+    let count = table.skipped();
+    if MALFORMED * count > table.len() {
+        // the first of them is the error
+        return Ok((Table::read_with(path, names, options)?, Exceptions::default()));
+    }
+    let first = table.first_skipped().map(|(line, message)| (line, message.to_owned()));
+    Ok((table, Exceptions { count, first }))
+}
