@@ -275,7 +275,7 @@ fn copies_of_a_text_in_a_group_count_once_for_n_grams() {
         [("group", "together", false), ("random", "repeated", false), ("random", "alone", true)]
     {
         let config = format!("{name}.toml");
-        sandbox.succeed(&[&init[..], &[&config, "--split", split]].concat());
+        sandbox.succeed(&[&init[..], &[config.as_str(), "--split", split]].concat());
         let text = sandbox.read(&config);
         if words_of_one {
             let (before, behind) = text.split_once(", group = \"repeats\"").unwrap();
