@@ -161,6 +161,10 @@ impl QueryRequest {
             (None, Some(_)) => None,
         };
         let queries = run.predict_with(processes, read, lists.as_ref(), predict)?;
+        if self.file.is_none() && queries.lists.is_none() {
+            let first = &run.members()[0];
+            processes.agree(first.check_measured(name, queries.split(), data))?;
+        }
         let queries = PredictedQueries {
             missing_gold: self.missing_gold,
             mces: self.mces,
