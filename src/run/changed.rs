@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use dsokr_core::Argument;
-use dsokr_data::{DataRoot, Split, SplitName};
+use dsokr_data::{DataRoot, Split, SplitName, Truth};
 use dsokr_decode::Pool;
 use tracing::warn;
 
@@ -99,8 +99,9 @@ impl Member {
         Ok(())
     }
 
-    /// Warns where a split that all candidates are ranked for is not the one that the run was measured on after its training,
-    /// although its tables are the same: another version, which reads or divides them otherwise, trained the run.
+    /// Warns where a split that is drawn, or whose outputs are label sets, is not the one that the run was measured on after its
+    /// training, although its tables are the same: another version, which reads or divides them otherwise, trained the run.
+    /// All candidates are ranked for its queries.
     ///
     /// # Errors
     /// Vectors of queries that cannot be read; a folder of data that is not known.
@@ -121,8 +122,12 @@ impl Member {
         let differ = |now: &Option<String>, then: &Option<String>| {
             now.is_some() && then.is_some() && now != then
         };
-        let has_other_queries = differ(&now.queries, &then.queries);
-        if !has_other_queries && !differ(&now.right_outputs, &then.right_outputs) {
+        // rows of files of their own are the queries, however they are named
+        let is_drawn = self.config.data.draws_split(name);
+        let has_other_queries = is_drawn && differ(&now.queries, &then.queries);
+        let are_labels = matches!(split.truth, Some(Truth::Labels(_)));
+        let has_other_labels = are_labels && differ(&now.right_outputs, &then.right_outputs);
+        if !has_other_queries && !has_other_labels {
             return Ok(());
         }
         let root = self.config.data_root(data)?;
@@ -134,16 +139,15 @@ impl Member {
             // other tables explain it, of which their own lines tell
             return Ok(());
         }
-        let what = if has_other_queries { "queries" } else { "right outputs" };
+        let (what, doubt) = if has_other_queries {
+            ("queries", "its pairs may be pairs that the run has learned from")
+        } else {
+            ("labels", "its metrics say little of the run")
+        };
         let files_of_inputs = if self.config.data.has_input_files() {
             "files of its inputs are others, or "
         } else {
             ""
-        };
-        let doubt = if has_other_queries && self.config.data.draws_split(name) {
-            "its pairs may be pairs that the run has learned from"
-        } else {
-            "its metrics say little of the run"
         };
         warn!(
             "{}: the {name} split has other {what} than the run was measured on, although its tables are the same:              {files_of_inputs}this version reads or divides them otherwise than the one that trained the run ({}); {doubt}: train              again",
