@@ -150,7 +150,9 @@ impl Member {
             ""
         };
         warn!(
-            "{}: the {name} split has other {what} than the run was measured on, although its tables are the same:              {files_of_inputs}this version reads or divides them otherwise than the one that trained the run ({}); {doubt}: train              again",
+            "{}: the {name} split has other {what} than the run was measured on, although its tables are the same: \
+             {files_of_inputs}this version reads or divides them otherwise than the one that trained the run ({}); {doubt}: train \
+             again",
             folder.display(),
             record.version
         );
