@@ -23,6 +23,9 @@ pub struct Printed<'a> {
     /// The probability that the candidates hold a right output, where they are a set of such a one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub coverage: Option<f64>,
+    /// The number of distinct candidates of such a set, of which the first alone may be printed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub set_size: Option<usize>,
     #[serde(flatten)]
     pub answer: &'a Answer,
 }
@@ -147,11 +150,13 @@ pub struct AnswerTable {
     /// The numbers that are predicted as they are, where the data have a column for each.
     numbers: Option<NumberFeatures>,
     levels: Vec<f64>,
+    /// Whether candidates are sets of a coverage, whose sizes are a column.
+    are_sets: bool,
 }
 
 impl AnswerTable {
-    /// The table of the answers of runs.
-    pub fn new(runs: &Run) -> Self {
+    /// The table of the answers of runs; with `are_sets` the candidates are sets of a coverage.
+    pub fn new(runs: &Run, are_sets: bool) -> Self {
         let levels = match runs.members() {
             [_] => runs.config().encoder.abilities().levels.unwrap_or_default(),
             _ => &[],
@@ -175,7 +180,7 @@ impl AnswerTable {
             | OutputFeatures::Graphs(_)
             | OutputFeatures::Source(_) => None,
         };
-        Self { query, cells, numbers, levels: levels.to_vec() }
+        Self { query, cells, numbers, levels: levels.to_vec(), are_sets }
     }
 
     /// The names of its columns. The id of a candidate is called `candidate`, since `id` is that of the query.
@@ -188,13 +193,21 @@ impl AnswerTable {
         let targets = self.numbers.iter().flat_map(NumberFeatures::targets);
         let numbers = targets.map(|target| format!("predicted {target}"));
         let quantiles = self.levels.iter().map(|level| format!("quantile {level}"));
-        of_query.chain(cells).chain(numbers).chain(quantiles).collect()
+        let set_size = self.are_sets.then(|| "set_size".to_owned());
+        of_query.chain(cells).chain(numbers).chain(quantiles).chain(set_size).collect()
     }
 
     /// The rows of the answer to a query with this id and text, one without a candidate where there is none. The best
     /// of all outputs has the rank `all` and no id; the molecules that a search found, best first, have the rank `new` and,
-    /// where they are candidates, their ids. Predicted numbers and quantiles stand in every row.
-    pub fn rows(&self, id: &str, text: Option<&str>, answer: &Answer) -> Vec<Vec<String>> {
+    /// where they are candidates, their ids. Predicted numbers and quantiles stand in every row, and so does the size of a
+    /// set, of which the answer may have the first candidates alone.
+    pub fn rows(
+        &self,
+        id: &str,
+        text: Option<&str>,
+        answer: &Answer,
+        set_size: Option<usize>,
+    ) -> Vec<Vec<String>> {
         let mut lines: Vec<Vec<(&str, String)>> = Vec::new();
         if let Some(best) = &answer.exact {
             let label = best.label.clone();
@@ -223,13 +236,15 @@ impl AnswerTable {
         let quantiles: Vec<String> =
             answer.quantiles.iter().map(|quantile| quantile.value.to_string()).collect();
         let numbers = self.numbers_of(answer);
+        let set_size =
+            self.are_sets.then(|| set_size.map_or_else(String::new, |size| size.to_string()));
         let row = |named: Vec<(&str, String)>| {
             let cell = |name: &String| {
                 let cell = named.iter().find(|(other, _)| other == name);
                 cell.map_or_else(String::new, |(_, cell)| cell.clone())
             };
             let cells = self.cells.iter().map(cell);
-            let behind = numbers.iter().chain(&quantiles).cloned();
+            let behind = numbers.iter().chain(&quantiles).chain(&set_size).cloned();
             query.iter().cloned().chain(cells).chain(behind).collect()
         };
         lines.into_iter().map(row).collect()

@@ -49,8 +49,9 @@ pub struct Texts {
     /// own data.
     #[arg(long)]
     pub column: Option<String>,
-    /// The column or key of the texts' ids; default: the number of each text, from 1, with the skipped ones but
-    /// without blank lines.
+    /// The column or key of the texts' ids; default: in a .csv or .tsv table that has it, the column by which the run's
+    /// own data name rows (data.query, else data.id), else the number of each text, from 1, with the skipped ones but without
+    /// blank lines.
     #[arg(long)]
     id: Option<String>,
     #[command(flatten)]
@@ -190,8 +191,18 @@ impl Texts {
 
     fn texts(&self, file: &Path, run: &Member) -> Result<TextReader<Box<dyn Read>>, Error> {
         let format = self.input.of_file(file, run);
-        open_texts(file, format, run, self.column.as_deref(), self.id.as_deref())
+        let beside = self.id.as_deref().map_or(Beside::OwnIds, Beside::Column);
+        open_texts(file, format, run, self.column.as_deref(), beside)
     }
+}
+
+/// What is read with each text of a table.
+#[derive(Clone, Copy)]
+pub enum Beside<'a> {
+    /// The value of a column.
+    Column(&'a str),
+    /// The id in the column by which the run's own data name rows, where the table has it; else the number of the text.
+    OwnIds,
 }
 
 /// The rows of a matrix as a run reads them. Where its inputs are packed bits, a file has eight of them a byte, or a zero or one
@@ -240,14 +251,14 @@ fn bits(rows: &FeatureFile, width: usize) -> Result<Option<BitRows>, Error> {
     Ok(if are_bits { Some(BitRows::from_indices(width, ones)?) } else { None })
 }
 
-/// The texts of a file, or of standard input for `-`: in `column`, by default that of the data of the run, each with the value
-/// of the column `beside`.
+/// The texts of a file, or of standard input for `-`: in `column`, by default that of the data of the run, each with what is
+/// `beside` it.
 pub fn open_texts(
     file: &Path,
     format: TextFormat,
     run: &Member,
     column: Option<&str>,
-    beside: Option<&str>,
+    beside: Beside,
 ) -> Result<TextReader<Box<dyn Read>>, Error> {
     let column_of_data = run.config.data.facts().texts.map(|texts| texts.column.as_str());
     let column = match (format, column.or(column_of_data)) {
@@ -265,7 +276,16 @@ pub fn open_texts(
     } else {
         (file.into(), open_text(file)?)
     };
-    Ok(TextReader::new(&name, stream, format, column, beside, on_bad_text(run))?)
+    let on_bad_row = on_bad_text(run);
+    Ok(match (beside, run.config.data.facts().row_names) {
+        (Beside::Column(beside), _) => {
+            TextReader::new(&name, stream, format, column, Some(beside), on_bad_row)?
+        }
+        (Beside::OwnIds, Some(id)) => {
+            TextReader::with_ids_if_named(&name, stream, format, column, id, on_bad_row)?
+        }
+        (Beside::OwnIds, None) => TextReader::new(&name, stream, format, column, None, on_bad_row)?,
+    })
 }
 
 /// The stream of a file of which each line is a spectrum.

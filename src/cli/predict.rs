@@ -5,7 +5,7 @@ use tracing::info;
 use crate::config::candidate_rule::CandidateRule;
 use crate::error::{Error, ensure};
 use crate::metrics::molecules::are_smiles;
-use crate::run::{Answer, Calibration, CandidateSets, Member, Run};
+use crate::run::{Answer, Calibration, CandidateSet, CandidateSets, Member, Run};
 use dsokr_core::{Argument, Processes};
 use dsokr_data::Split;
 use dsokr_data::config::OnBadRow;
@@ -30,13 +30,14 @@ pub struct Arguments {
     /// the file of the texts, or - for standard input.
     #[arg(required = true, num_args = 2.., value_names = ["RUN", "FILE"])]
     paths: Vec<PathBuf>,
-    /// Number of candidates for each text.
-    #[arg(long, default_value_t = 10)]
-    top: usize,
+    /// Number of candidates for each text; default: 10, and with --coverage all of each set. A set that is cut has its size
+    /// beside it (set_size).
+    #[arg(long)]
+    top: Option<usize>,
     /// In the place of a number of candidates, the smallest set that holds a right output with this probability, such as
     /// 0.9: calibrated on the validation split, else on held-out predictions that the run keeps (decoding.held_out). Nothing
     /// is searched beyond the candidates.
-    #[arg(long, value_name = "PROBABILITY", conflicts_with_all = ["top", "filter", "beyond"])]
+    #[arg(long, value_name = "PROBABILITY", conflicts_with_all = ["filter", "beyond"])]
     coverage: Option<f64>,
     /// A table of queries with their right outputs that nothing was chosen on, to calibrate on in the place of these.
     #[arg(long, value_name = "FILE", requires = "coverage")]
@@ -71,6 +72,25 @@ pub struct Arguments {
     /// The device: cpu, wgpu, cuda or cuda:NUMBER.
     #[arg(long, default_value_t)]
     device: Processor,
+}
+
+/// The number of candidates for each text, where none is asked for.
+const TOP: usize = 10;
+
+/// An answer as it is written.
+struct ListedAnswer {
+    answer: Answer,
+    /// The number of distinct candidates of the set, of which the answer may have the first alone; none without a coverage.
+    set_size: Option<usize>,
+}
+
+impl ListedAnswer {
+    /// The first `top` candidates of a set, or all of them.
+    fn of_set(mut answer: Answer, top: Option<usize>) -> Self {
+        let set_size = Some(answer.hits.len());
+        answer.hits.truncate(top.unwrap_or(usize::MAX));
+        Self { answer, set_size }
+    }
 }
 
 /// How answers are written.
@@ -115,22 +135,30 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
     let among = run.rule_of_search(arguments.candidates.as_ref())?;
     let among = among.as_ref();
     let mut queries = arguments.texts.open(file, first, among)?;
-    let table = AnswerTable::new(&run);
+    let table = AnswerTable::new(&run, arguments.coverage.is_some());
     let table_format = arguments.format.table();
     let mut header = table_format.map_or_else(String::new, |format| format.line(&table.names()));
     check_annotated(arguments.format, &run)?;
     let alone = &Processes::default();
     let wanted = arguments.wants.of(alone, &run)?;
+    // without a coverage the search says it
+    let is_empty = arguments.coverage.is_some() && arguments.top == Some(0);
+    ensure(!is_empty, Argument::new("top"), 0, "at least 1")?;
     let sets = calibrated_sets(arguments, &run, among)?;
     let answer = |batch: &Split| match &sets {
         None => {
             let read = |member: &Member| read(batch, member);
-            run.answer_queries(alone, read, among, wanted.as_ref(), arguments.top)
+            let top = arguments.top.unwrap_or(TOP);
+            let answers = run.answer_queries(alone, read, among, wanted.as_ref(), top)?;
+            let listed = |answer| ListedAnswer { answer, set_size: None };
+            Ok::<_, Error>(answers.into_iter().map(listed).collect::<Vec<_>>())
         }
         Some(sets) => {
             let queries = run.predict(alone, |member| read(batch, member), among)?;
-            let candidate_sets = run.candidate_sets(&queries, sets, usize::MAX)?;
-            Ok(candidate_sets.into_iter().map(|set| set.answer).collect())
+            // the size of a set is that of all of it
+            let candidate_sets = run.candidate_sets(&queries, sets, usize::MAX)?.into_iter();
+            let listed = |set: CandidateSet| ListedAnswer::of_set(set.answer, arguments.top);
+            Ok(candidate_sets.map(listed).collect())
         }
     };
     loop {
@@ -177,18 +205,20 @@ fn lines(
     run: &Run,
     table: &AnswerTable,
     batch: &Split,
-    answers: &[Answer],
+    answers: &[ListedAnswer],
 ) -> Result<String, Error> {
     let Arguments { format, coverage, .. } = *arguments;
     let mut lines = String::new();
-    for ((at, id), answer) in batch.ids.iter().enumerate().zip(answers) {
+    for ((at, id), listed) in batch.ids.iter().enumerate().zip(answers) {
+        let ListedAnswer { answer, set_size } = listed;
+        let set_size = *set_size;
         let query = batch.inputs.texts().ok().map(|texts| texts[at].as_str());
         match format {
             AnswerFormat::Jsonl => {
-                lines += &json_line(&Printed { id: Some(id), query, coverage, answer })?
+                lines += &json_line(&Printed { id: Some(id), query, coverage, set_size, answer })?
             }
             AnswerFormat::Tsv | AnswerFormat::Csv => {
-                let rows = table.rows(id, query, answer);
+                let rows = table.rows(id, query, answer, set_size);
                 lines.extend(rows.iter().filter_map(|row| Some(format.table()?.line(row))));
             }
             AnswerFormat::Msp => {

@@ -8,7 +8,7 @@ use dsokr_molecule::Molecule;
 use dsokr_nn::Processor;
 use serde::Serialize;
 
-use crate::cli::arguments::{Combine, InputFormat, LineFormat, checked, open_texts};
+use crate::cli::arguments::{Beside, Combine, InputFormat, LineFormat, checked, open_texts};
 use crate::cli::meant::{check_queries_last, check_runs};
 use crate::cli::output::{json_line, print_part};
 use crate::error::{Error, ensure};
@@ -94,7 +94,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
     let allowed = "a table, in which each row has a text and a molecule: .csv, .tsv or .jsonl";
     ensure(format != TextFormat::Lines, Argument::new("input"), "lines", allowed)?;
     let column = arguments.column.as_deref();
-    let pairs = open_texts(file, format, first, column, Some(&molecules))?;
+    let pairs = open_texts(file, format, first, column, Beside::Column(&molecules))?;
     let mut pairs = checked(pairs, first, None);
 
     let mut out = arguments.format.line(&Scored::NAMES.map(str::to_owned));

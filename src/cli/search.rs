@@ -96,7 +96,7 @@ impl Search<'_> {
             let id = None;
             let query = Some(text);
             let coverage = None;
-            json_line(&Printed { id, query, coverage, answer: &answer })
+            json_line(&Printed { id, query, coverage, set_size: None, answer: &answer })
         } else {
             Ok(answers::text(&answer))
         }

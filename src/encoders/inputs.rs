@@ -258,7 +258,8 @@ pub(crate) fn warn_unknown(unknown: usize, texts: usize) {
     }
 }
 
-/// TF-IDF weights of the n-grams of the training texts, each of which counts as often as the weight of its pair says.
+/// TF-IDF weights of the n-grams of the training texts, each of which counts as often as the weight of its pair says, and
+/// copies in a group as one text.
 pub struct NgramInputs(TfIdf);
 
 impl NgramInputs {
@@ -304,8 +305,8 @@ impl Prepare for NgramInputs {
     type Input = SparseRow;
 
     fn fit(blocks: &Vec<NgramConfig>, train: &Split) -> Result<Self, Error> {
-        let texts = train.inputs.texts()?.iter().map(String::as_str);
-        let fitted = TfIdf::fit_weighted(blocks, texts, &train.weights);
+        let (texts, weights) = train.counted_texts()?;
+        let fitted = TfIdf::fit_weighted(blocks, texts.into_iter(), &weights);
         Ok(Self(fitted.map_err(dsokr_nn::Error::from)?))
     }
 

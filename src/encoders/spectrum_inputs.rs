@@ -84,7 +84,8 @@ impl Prepare for SpectrumInputs {
     type Input = SparseRow;
 
     fn fit(blocks: &Vec<PeakFeatures>, train: &Split) -> Result<Self, Error> {
-        Ok(Self(FittedPeaks::fit(blocks, train.inputs.texts()?)?))
+        let (spectra, _) = train.counted_texts()?;
+        Ok(Self(FittedPeaks::fit(blocks, &spectra)?))
     }
 
     fn inputs(&self, split: &Split) -> Result<Vec<SparseRow>, Error> {

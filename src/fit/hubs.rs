@@ -6,7 +6,7 @@ use tracing::info;
 use crate::config::HubConfig;
 use crate::decoding::evaluator::Evaluator;
 use crate::error::{Error, ensure};
-use crate::learners::choice::Choice;
+use crate::learners::choice::{Choice, tie};
 use crate::run_dir::HeldOut;
 
 /// Checks the settings against the number of the n training pairs that have held-out predictions.
@@ -48,6 +48,7 @@ fn correct(
     let unit = Queries::new(candidates.dim(), &unit)?;
     let mut best: Option<(f64, Hubs, f32, usize)> = None;
     let mut corrected = candidates.clone();
+    let mut all_scores = Vec::new();
     for &neighbours in &hubs.neighbours {
         let means = Hubs::fit(&unit, candidates, neighbours)?;
         for &weight in &hubs.weights {
@@ -56,10 +57,14 @@ fn correct(
             let score = metric.score(&scores);
             let value = metric.value(&scores);
             info!(neighbours, weight = decimal(weight), metric = %metric, value, "hubs");
+            all_scores.push(score);
             if best.as_ref().is_none_or(|(least, ..)| score > *least) {
                 best = Some((score, means.clone(), weight, neighbours));
             }
         }
+    }
+    if let Some(line) = tie("corrections for hubs", metric, &all_scores) {
+        info!("{line}");
     }
     let Some((_, means, weight, neighbours)) = best else { return Ok((corrected, Vec::new())) };
     let weights: Vec<f64> = hubs.weights.iter().copied().map(decimal).collect();

@@ -1,5 +1,7 @@
 //! The choice of a fit from a list of values.
 
+use std::fmt::Display;
+
 /// A value that was chosen from a list.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Choice {
@@ -17,6 +19,23 @@ pub struct Choice {
 
 /// Errors are equal whose difference is at most this share of the largest error, or of the range of all errors.
 pub(crate) const EQUAL_ERRORS: f64 = 1e-3;
+
+/// What the log says where several settings are the best by a metric, of which the first is chosen; none where one is better than
+/// all others. `scores` are those of all settings, in their order, larger for better ones.
+pub(crate) fn tie(settings: &str, metric: impl Display, scores: &[f64]) -> Option<String> {
+    let best = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let equal = scores.iter().filter(|&&score| score == best).count();
+    if equal < 2 {
+        return None;
+    }
+    let all = scores.len();
+    let which = if equal == all {
+        format!("all {all} {settings} have the same {metric}")
+    } else {
+        format!("{equal} of {all} {settings} have the best {metric}")
+    };
+    Some(format!("{which}: the first of them is chosen"))
+}
 
 impl Choice {
     /// A choice from values that are not below 0.
@@ -66,7 +85,19 @@ impl Choice {
 
 #[cfg(test)]
 mod tests {
-    use super::Choice;
+    use super::{Choice, tie};
+
+    #[test]
+    fn of_equal_settings_the_log_says_which_one_is_chosen() {
+        assert_eq!(tie("values of x", "mrr", &[0.5, 0.25]), None);
+        assert_eq!(tie("values of x", "mrr", &[0.5]), None);
+        let all = "all 2 values of x have the same mrr: the first of them is chosen";
+        assert_eq!(tie("values of x", "mrr", &[0.5, 0.5]).as_deref(), Some(all));
+        // one that could not be fitted has no score
+        let some = "2 of 4 values of x have the best mrr: the first of them is chosen";
+        let scores = [f64::NEG_INFINITY, 0.5, 0.25, 0.5];
+        assert_eq!(tie("values of x", "mrr", &scores).as_deref(), Some(some));
+    }
 
     #[test]
     fn the_end_of_a_list_is_an_edge_where_errors_still_fall() {

@@ -4,12 +4,14 @@ use std::path::Path;
 use std::sync::PoisonError;
 
 use dsokr_core::Argument;
-use dsokr_data::{DataRoot, SplitName};
+use dsokr_data::{DataRoot, Split, SplitName, Truth};
+use dsokr_decode::Pool;
 use tracing::warn;
 
 use super::Member;
+use crate::decoding::evaluation::measured_on;
 use crate::error::Error;
-use crate::run_dir::{changed_tables, learned_tables};
+use crate::run_dir::{Record, changed_tables, learned_tables};
 
 /// What a split is read for, which tells what helps where it may not be read: where the table that it is drawn from has changed
 /// since the training.
@@ -103,6 +105,66 @@ impl Member {
         if is_new {
             warn!("{warning}");
         }
+        Ok(())
+    }
+
+    /// Warns where a split that is drawn, or whose outputs are label sets, is not the one that the run was measured on after its
+    /// training, although its tables are the same: another version, which reads or divides them otherwise, trained the run.
+    /// All candidates are ranked for its queries.
+    ///
+    /// # Errors
+    /// Vectors of queries that cannot be read; a folder of data that is not known.
+    pub(super) fn check_measured(
+        &self,
+        name: SplitName,
+        split: &Split,
+        data: Option<&Path>,
+    ) -> Result<(), Error> {
+        let Some(folder) = &self.folder else { return Ok(()) };
+        // a record of an earlier version that is not read says nothing of it
+        let record = Record::read(folder).ok().flatten();
+        let Some(record) = record.filter(|record| record.report.split == name) else {
+            return Ok(());
+        };
+        let now = measured_on(split, Pool::Shared, &self.candidates, None)?;
+        let then = &record.measured_on;
+        let differ = |now: &Option<String>, then: &Option<String>| {
+            now.is_some() && then.is_some() && now != then
+        };
+        // rows of files of their own are the queries, however they are named
+        let is_drawn = self.config.data.draws_split(name);
+        let has_other_queries = is_drawn && differ(&now.queries, &then.queries);
+        let are_labels = matches!(split.truth, Some(Truth::Labels(_)));
+        let has_other_labels = are_labels && differ(&now.right_outputs, &then.right_outputs);
+        if !has_other_queries && !has_other_labels {
+            return Ok(());
+        }
+        let root = self.config.data_root(data)?;
+        let is_elsewhere = data.is_some() && !self.is_trained_in(&root);
+        let files = self.config.data.files_of_split(name);
+        let are_known =
+            !files.is_empty() && files.iter().all(|&file| then.tables.contains_key(file));
+        if is_elsewhere || !are_known || !self.changed_tables(&root)?.is_empty() {
+            // other tables explain it, of which their own lines tell
+            return Ok(());
+        }
+        let (what, doubt) = if has_other_queries {
+            ("queries", "its pairs may be pairs that the run has learned from")
+        } else {
+            ("labels", "its metrics say little of the run")
+        };
+        let files_of_inputs = if self.config.data.has_input_files() {
+            "files of its inputs are others, or "
+        } else {
+            ""
+        };
+        warn!(
+            "{}: the {name} split has other {what} than the run was measured on, although its tables are the same: \
+             {files_of_inputs}this version reads or divides them otherwise than the one that trained the run ({}); {doubt}: train \
+             again",
+            folder.display(),
+            record.version
+        );
         Ok(())
     }
 

@@ -161,6 +161,10 @@ impl QueryRequest {
             (None, Some(_)) => None,
         };
         let queries = run.predict_with(processes, read, lists.as_ref(), predict)?;
+        if self.file.is_none() && queries.lists.is_none() {
+            let first = &run.members()[0];
+            processes.agree(first.check_measured(name, queries.split(), data))?;
+        }
         let queries = PredictedQueries {
             missing_gold: self.missing_gold,
             mces: self.mces,
@@ -447,15 +451,20 @@ impl Run {
         queries: &PredictedQueries,
         wanted: Option<&Wanted>,
     ) -> Result<Restrictions, Error> {
-        if search.is_none() {
-            return Ok(Restrictions::default());
-        }
+        let Some(search) = search else { return Ok(Restrictions::default()) };
         let first = &self.members()[0];
         let rules = match &queries.rule {
             Some(rule) => rule.molecules(queries.split(), first.polarities.assumed())?,
             None => Vec::new(),
         };
-        let filter = wanted.map(|wanted| wanted.filter().of_found(wanted.each()));
+        let mut filter = wanted.map(|wanted| wanted.filter().of_found(wanted.each()));
+        // where no other molecule can pass, nothing is searched
+        if let Some(filter) = &mut filter
+            && filter.reads_columns()
+            && filter.may_hold()
+        {
+            filter.wanted_labels = search.labels(&first.candidates, &filter.wanted);
+        }
         Ok(Restrictions { rules, filter })
     }
 }

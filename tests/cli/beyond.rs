@@ -122,6 +122,19 @@ fn molecules_beyond_the_candidates_pass_the_filter_of_these() {
     assert!(light.get("cautions").is_none(), "{light}");
     let either = search(&format!("mass < 80 or id = \"{first}\""));
     assert_eq!((&either["beyond"], either.get("cautions")), (&light["beyond"], None));
+    // a candidate has its id, also where the search finds it
+    let heavy = search("mass >= 80")["candidates"][0].clone();
+    let id = heavy["id"].as_str().unwrap();
+    let smiles = Molecule::parse(heavy["label"].as_str().unwrap()).unwrap().canonical_smiles();
+    let with_heavy = search(&format!("mass < 80 or id = \"{id}\""));
+    let found = with_heavy["beyond"].as_array().unwrap();
+    let it = found.iter().find(|molecule| molecule["label"] == smiles);
+    let facts = it.map(|molecule| (&molecule["in_table"], &molecule["kept"]));
+    assert_eq!(facts, Some((&true.into(), &true.into())), "{with_heavy}");
+    for molecule in found.iter().filter(|molecule| molecule["label"] != smiles) {
+        let light = Molecule::parse(molecule["label"].as_str().unwrap()).unwrap();
+        assert!(light.molar_mass() < 80.0, "{molecule}");
+    }
     let none = search("mass < 1");
     assert!(none.get("beyond").is_none(), "{none}");
     let says = none["cautions"][0].as_str().unwrap();

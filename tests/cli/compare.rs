@@ -207,7 +207,25 @@ fn of_settings_with_equal_means_the_first_one_is_the_best() {
     let sandbox = Sandbox::new();
     sandbox.write("ridge.toml", &CONFIG.replace(BAG, RIDGE));
     let grids = ["--grid", "encoder.lambda=1e-8,1e-9", "--grid", "seed=0,1"];
-    let text = sandbox.succeed(&[&["sweep", "ridge.toml", "--out", "all"][..], &grids].concat());
+    // the log says what decides
+    let log_of = |arguments: &[&str]| {
+        let output = sandbox.run(arguments);
+        let log = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.success(), "{log}");
+        (String::from_utf8(output.stdout).unwrap(), log)
+    };
+    let sweep = ["sweep", "ridge.toml", "--out", "all"];
+    let (text, log) = log_of(&[&sweep[..], &grids].concat());
+    let says = "2 settings have the best mrr: the first of them in the table is chosen";
+    assert!(log.contains(says), "{log}");
+    let (_, log) = log_of(&["sweep", "ridge.toml", "--out", "few", grids[0], grids[1]]);
+    let says = "2 runs have the best mrr: the first of them in the table is chosen";
+    assert!(log.contains(says), "{log}");
+    let values = ["--set", "encoder.lambda=[1e-8, 1e-9]", "--set"];
+    let by = "encoder.lambda_by=\"validation\"";
+    let (_, log) = log_of(&[&["train", "ridge.toml"][..], &values, &[by]].concat());
+    let says = "all 2 values of encoder.lambda have the same mrr: the first of them is chosen";
+    assert!(log.contains(says), "{log}");
     for lambda in ["1e-8", "1e-9"] {
         assert!(text.contains(&format!("| {lambda} | mrr | 1.0000 ± 0.0000 |")), "{text}");
     }

@@ -168,6 +168,27 @@ fn pairs_that_a_run_has_learned_from_do_not_measure_it() {
     sandbox.succeed(&["evaluate", "run"]);
 }
 
+/// As of a run of a version that divided its table otherwise.
+#[test]
+fn a_split_that_the_run_was_not_measured_on_is_named() {
+    let sandbox = Sandbox::new();
+    sandbox.write("t.tsv", &noise(160));
+    sandbox.succeed(&["init", "t.tsv", "--input", "text", "--output", "colour"]);
+    sandbox.succeed(&["train", "t.toml", "--out", "run"]);
+    let says = "run: the test split has other queries than the run was measured on";
+    let same = warnings(&sandbox, &["evaluate", "run"]);
+    assert!(!same.contains("was measured on"), "{same}");
+    let record = sandbox.read("run/metrics.json");
+    let sum = json(&record)["measured_on"].as_str().unwrap().to_owned();
+    sandbox.write("run/metrics.json", &record.replacen(&sum, "0000", 1));
+    let other = warnings(&sandbox, &["evaluate", "run"]);
+    let doubt = "its pairs may be pairs that the run has learned from: train again";
+    assert!(other.contains(says) && other.contains(doubt), "{other}");
+    // of the other split nothing is kept
+    let validation = warnings(&sandbox, &["evaluate", "run", "--split", "validation"]);
+    assert!(!validation.contains("was measured on"), "{validation}");
+}
+
 #[test]
 fn splits_in_files_of_their_own_are_read_beside_tables_that_have_changed() {
     let sandbox = Sandbox::new();

@@ -256,6 +256,40 @@ fn lambda_is_chosen_without_the_copies_of_a_row() {
     }
 }
 
+/// A word that only the copies of one text have is in one text.
+#[test]
+fn copies_of_a_text_in_a_group_count_once_for_n_grams() {
+    let sandbox = Sandbox::new();
+    let mut table = "id\ttext\ty\tgroup\n".to_owned();
+    for i in 0..40 {
+        let y = f64::from(i) / 7.0;
+        for copy in 0..4 {
+            table += &format!("r{i}_{copy}\tcommon{} own{i}\t{y:.3}\tg{i}\n", i % 4);
+        }
+    }
+    sandbox.write("copies.tsv", &table);
+    let init = ["init", "copies.tsv", "--output", "y", "--input", "text", "--out"];
+    let words =
+        "encoder.inputs={kind=\"ngrams\", blocks=[{kind=\"words\", min=1, max=1, min_texts=2}]}";
+    for (split, name, words_of_one) in
+        [("group", "together", false), ("random", "repeated", false), ("random", "alone", true)]
+    {
+        let config = format!("{name}.toml");
+        sandbox.succeed(&[&init[..], &[config.as_str(), "--split", split]].concat());
+        let text = sandbox.read(&config);
+        if words_of_one {
+            let (before, behind) = text.split_once(", group = \"repeats\"").unwrap();
+            sandbox.write(&config, &format!("{before}{behind}"));
+        }
+        sandbox.succeed(&["train", &config, "--set", words]);
+        let ngrams = json(&sandbox.read(&format!("runs/{name}/ngrams.json")));
+        let terms = ngrams["blocks"][0]["terms"].as_array().unwrap();
+        assert!(terms.contains(&"common0".into()), "{name}: {terms:?}");
+        let own = |term: &serde_json::Value| term.as_str().unwrap().starts_with("own");
+        assert_eq!(terms.iter().any(own), words_of_one, "{name}: {terms:?}");
+    }
+}
+
 const MULTI_LABEL: &str = r#"
 [data]
 folder = "small"

@@ -82,6 +82,13 @@ fn predictions_are_those_of_the_search_however_texts_are_written() {
     let table = ["predict", "runs/small", "data/small/test.tsv", "--id", "id", "--top", "3"];
     let from_table = json_lines(&sandbox.succeed(&table));
     assert_eq!(from_table[0]["id"], "o70");
+    // the column of ids is the one that the configuration has, where the table has it
+    let without = ["predict", "runs/small", "data/small/test.tsv", "--top", "3"];
+    assert_eq!(json_lines(&sandbox.succeed(&without)), from_table);
+    let renamed = sandbox.read("data/small/test.tsv").replacen("id\t", "other\t", 1);
+    sandbox.write("renamed.tsv", &renamed);
+    let numbered = json_lines(&sandbox.succeed(&["predict", "runs/small", "renamed.tsv"]));
+    assert_eq!((&numbered[0]["id"], &numbered[9]["id"]), (&"1".into(), &"10".into()));
     assert_eq!(from_table[9]["candidates"], answers[9]["candidates"]);
 
     // among candidates of each text's own
@@ -327,6 +334,27 @@ fn sets_of_candidates_are_calibrated_on_what_is_held_out() {
         assert!(!few.is_empty() && few.len() <= many.len() && all.starts_with(&many));
         assert!(many.starts_with(&few));
     }
+    // of a set that is cut the size stays
+    let cut = predict("runs/small", &["--coverage", "0.85", "--top", "1"]);
+    for (many, cut) in many.iter().zip(&cut) {
+        let all = many["candidates"].as_array().unwrap();
+        assert_eq!(many["set_size"], all.len(), "{many}");
+        assert_eq!(cut["set_size"], all.len(), "{cut}");
+        assert_eq!(cut["candidates"].as_array().unwrap()[..], all[..1]);
+    }
+    let table = ["predict", "runs/small", "texts.txt", "--format", "tsv", "--coverage", "0.85"];
+    let rows_of = |more: &[&str]| -> Vec<Vec<String>> {
+        let rows = sandbox.succeed(&[&table[..], more].concat());
+        rows.lines().map(|line| line.split('\t').map(str::to_owned).collect()).collect()
+    };
+    let rows = rows_of(&["--top", "1"]);
+    assert_eq!((rows.len(), rows[0].last().unwrap().as_str()), (texts.len() + 1, "set_size"));
+    for (row, many) in rows[1..].iter().zip(&many) {
+        assert_eq!(*row.last().unwrap(), many["set_size"].to_string());
+    }
+    let sizes = many.iter().map(|answer| answer["candidates"].as_array().unwrap().len());
+    assert_eq!(rows_of(&[]).len(), 1 + sizes.sum::<usize>());
+    sandbox.fail(&[&table[..], &["--top", "0"]].concat(), 2, &["--top = 0: expected at least 1"]);
     let more = ["--coverage", "0.9"];
     sandbox.fail(
         &[&["predict", "runs/small", "texts.txt"][..], &more].concat(),

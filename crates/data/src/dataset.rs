@@ -74,7 +74,7 @@ pub struct Split {
     /// The outputs themselves, where metrics compare more than ranks and all are known; not of
     /// training pairs.
     pub truth: Option<Truth>,
-    /// The weight of each training pair in the loss, in means and in the frequencies of n-grams.
+    /// The weight of each training pair in the loss, in means and in the [frequencies](Self::counted_texts) of n-grams.
     pub weights: RowWeights,
     /// The group of each pair, which parts do not divide, and which resamples of queries have whole; empty where they have
     /// not been read, or pairs have none.
@@ -168,6 +168,45 @@ impl Split {
         };
         let labels = outputs.labels_of(&split.outputs);
         Ok(Self { truth: outputs.truth_of(&split.outputs), labels, ..split })
+    }
+
+    /// Returns the texts that count when features are fitted to their frequencies, with their weights. Copies of a text in a
+    /// group are one text, of the largest weight among them: predictions that leave the group out must not see features that
+    /// only its own copies have made. Without groups, every text counts.
+    ///
+    /// ```
+    /// use dsokr_data::Split;
+    ///
+    /// let texts = ["red wine", "red wine", "red ink", "red wine"].map(String::from);
+    /// let groups = ["a", "a", "b", "c"].map(String::from).to_vec();
+    /// let train = Split { groups, ..Split::texts(texts.to_vec()) };
+    /// assert_eq!(train.counted_texts()?.0, ["red wine", "red ink", "red wine"]);
+    /// # Ok::<(), dsokr_data::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`dsokr_core::Error::Value`] where inputs are not texts.
+    pub fn counted_texts(&self) -> Result<(Vec<&str>, RowWeights), Error> {
+        let texts: Vec<&str> = self.inputs.texts()?.iter().map(String::as_str).collect();
+        if self.groups.is_empty() {
+            return Ok((texts, self.weights.clone()));
+        }
+        let keys: Vec<(&str, &str)> = self
+            .groups
+            .iter()
+            .map(String::as_str)
+            .zip(texts.iter().map(|text| text.trim()))
+            .collect();
+        let copies = grouped(&keys);
+        let weights = if self.weights.is_equal() {
+            RowWeights::equal()
+        } else {
+            let largest = |rows: &Vec<usize>| {
+                rows.iter().map(|&row| self.weights.get(row)).fold(0.0, f64::max)
+            };
+            RowWeights::new(&copies.iter().map(largest).collect::<Vec<f64>>())?
+        };
+        Ok((copies.iter().map(|rows| texts[rows[0]]).collect(), weights))
     }
 
     /// Returns `limit` of the pairs, drawn by a seed. The pairs of a smaller number are among those of a larger one.

@@ -78,7 +78,7 @@ impl<'a> TableOptions<'a> {
     pub(crate) fn of_rows(self) -> RowOptions<'a> {
         let Self { on_bad_row, headless, optional_keys, sets, numbers: _ } = self;
         let header = if headless { Header::Places } else { Header::FirstRecord };
-        RowOptions { on_bad_row, header, optional_keys, sets }
+        RowOptions { on_bad_row, header, optional_keys, optional_column: None, sets }
     }
 }
 

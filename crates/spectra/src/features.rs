@@ -177,7 +177,8 @@ pub struct PeakFeatures {
     /// The power of intensities; 0 counts peaks.
     #[serde(default = "root")]
     pub power: f64,
-    /// Bins, or formulas, in fewer training spectra are left out.
+    /// Bins, or formulas, in fewer training spectra are left out. Equal spectra of one group of `data.splits.group` are one
+    /// spectrum.
     #[serde(default = "two")]
     pub min_spectra: usize,
     /// How far a peak may be from a subformula, in millionths of its m/z (default: 10).

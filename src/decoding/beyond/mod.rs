@@ -11,7 +11,7 @@ mod keep;
 mod nearest;
 mod pool;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::path::Path;
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
@@ -313,6 +313,15 @@ impl BeyondSearch {
         };
         let count = self.settings.starts.min(candidates.len());
         Ok(ensemble.top_k(CandidatePool::PerQuery(&lists), rule, count)?)
+    }
+
+    /// The labels that the search gives to some of the candidates; none to those that are not SMILES.
+    pub(crate) fn labels(&self, candidates: &Candidates, some: &[u32]) -> HashSet<String> {
+        let label = |&candidate: &u32| {
+            let molecule = Molecule::parse(candidates.label(candidate as usize)).ok()?;
+            Some(as_searched(molecule, &self.palette).key())
+        };
+        some.par_iter().filter_map(label).collect()
     }
 
     /// The candidates that have what is to be kept, ascending.

@@ -8,6 +8,7 @@ mod molecules;
 mod numbers;
 mod tokens;
 
+use std::collections::HashSet;
 use std::str::FromStr;
 
 use dsokr_core::{Argument, Place};
@@ -139,25 +140,35 @@ impl ReadFilter {
     pub fn of_found(&self, wanted: &[bool]) -> FoundFilter {
         let wanted = (0..).zip(wanted).filter(|(_, wanted)| **wanted);
         let wanted = wanted.map(|(candidate, _)| candidate).collect();
-        FoundFilter { test: self.0.clone(), wanted }
+        FoundFilter { test: self.0.clone(), wanted, wanted_labels: HashSet::new() }
     }
 }
 
-/// A filter of molecules that are not candidates.
+/// A filter of molecules that a search finds.
 pub(crate) struct FoundFilter {
     test: Test,
     /// The candidates that are wanted, ascending.
     pub wanted: Vec<u32>,
+    /// The labels that the search gives to these, where it needs them: a molecule that is one of them has its columns.
+    pub wanted_labels: HashSet<String>,
 }
 
 impl FoundFilter {
-    /// Whether the filter may hold of some molecule, of which no column says anything.
+    /// Whether the filter may hold of some molecule that is no candidate, of which no column says anything.
     pub fn may_hold(&self) -> bool {
         self.test.may_say(true)
     }
 
-    /// Whether the filter holds of a molecule, of which no column says anything.
+    /// Whether the filter compares columns, so that it may hold of a molecule for being a candidate.
+    pub fn reads_columns(&self) -> bool {
+        self.test.reads_columns()
+    }
+
+    /// Whether the filter holds of a molecule: for its properties, or since it is a candidate for which it holds.
     pub fn holds(&self, smiles: &str) -> bool {
+        if self.wanted_labels.contains(smiles) {
+            return true;
+        }
         let molecule = Properties::from_label(smiles);
         self.test.holds(None, molecule.as_ref()) == Some(true)
     }
@@ -248,6 +259,16 @@ impl Test {
             Self::All(all) | Self::Any(all) => all.iter().any(|inner| inner.may_say(holds)),
             Self::Text { .. } | Self::Number { .. } => false,
             Self::Molecule(_) => true,
+        }
+    }
+
+    /// Whether it compares columns.
+    fn reads_columns(&self) -> bool {
+        match self {
+            Self::Not(inner) => inner.reads_columns(),
+            Self::All(all) | Self::Any(all) => all.iter().any(Self::reads_columns),
+            Self::Text { .. } | Self::Number { .. } => true,
+            Self::Molecule(_) => false,
         }
     }
 

@@ -19,7 +19,7 @@ use crate::config::{
 };
 use crate::decoding::evaluator::Evaluator;
 use crate::error::Error;
-use crate::learners::choice::EQUAL_ERRORS;
+use crate::learners::choice::{EQUAL_ERRORS, tie};
 use crate::run_dir::{EmbeddingCurve, EmbeddingPoint};
 
 impl KernelMachineConfig {
@@ -301,6 +301,7 @@ impl LambdaSearch<'_> {
         let first = first.map(|&lambda| learned(&self.fit(lambda, false)?.0, Some(lambda)));
         let first = first.collect::<Result<Vec<_>, Error>>()?.concat();
         let mut points = Vec::new();
+        let mut scores = Vec::new();
         let mut best: Option<(f64, EmbeddingPoint, KernelModel, OutputEmbedding)> = None;
         let mut failed = None;
         for &lambda in self.settings.lambda.values() {
@@ -324,6 +325,7 @@ impl LambdaSearch<'_> {
                     let point =
                         EmbeddingPoint { lambda, embedding_lambda, supervised, rank, value };
                     points.push(point);
+                    scores.push(score);
                     if best.as_ref().is_none_or(|(least, ..)| score > *least) {
                         best = Some((score, point, model.clone(), embedding));
                     }
@@ -333,6 +335,9 @@ impl LambdaSearch<'_> {
         let Some((_, chosen, model, embedding)) = best else {
             return Err(failed.unwrap_or_else(no_lambda));
         };
+        if let Some(line) = tie("embeddings", metric, &scores) {
+            info!("{line}");
+        }
         let larger_is_better = metric.larger_is_better();
         let metric = metric.to_string();
         let curve = EmbeddingCurve { metric, larger_is_better, points, chosen };
@@ -398,6 +403,10 @@ impl LambdaSearch<'_> {
         let Some((score, lambda, model)) = best else {
             return Err(failed.unwrap_or_else(no_lambda));
         };
+        let scores: Vec<f64> = errors.iter().map(|error| -error).collect();
+        if let Some(line) = tie("values of encoder.lambda", metric, &scores) {
+            info!(lambda, "{line}");
+        }
         let flat = failed.is_none() && lambdas.len() > 1 && score == worst;
         let comparison = Comparison { errors, flat };
         if leave_one_out {

@@ -30,12 +30,14 @@ pub struct BestSetting {
     pub spread: Spread,
     /// The seeds that both are over, which all settings have, ascending; of parts `SEED:PART`.
     pub seeds: Vec<String>,
+    /// The number of settings with this mean, of which this one is the first in the table.
+    pub equal: usize,
 }
 
 /// Writes the setting, its mean, and the seeds of this.
 impl Display for BestSetting {
     fn fmt(&self, out: &mut Formatter) -> fmt::Result {
-        let Self { setting, spread: Spread { mean, .. }, seeds } = self;
+        let Self { setting, spread: Spread { mean, .. }, seeds, .. } = self;
         let places = places(*mean);
         let title = title(setting);
         write!(out, "{title}, mean {mean:.places$} of {} runs ({})", seeds.len(), seeds.join(", "))
@@ -84,20 +86,37 @@ impl Sweep {
             let common = values.iter().filter(|(repeat, _)| common.contains(repeat));
             Spread::from_values(&common.map(|(_, &value)| value).collect::<Vec<_>>())
         };
-        let spreads = settings.iter().map(|(setting, values)| (setting, spread(values)));
+        let spreads: Vec<(&Vec<String>, Spread)> =
+            settings.iter().map(|(setting, values)| (setting, spread(values))).collect();
         let sign = if self.larger_is_better { 1.0 } else { -1.0 };
         let place = |setting: &[String]| {
             self.runs.iter().position(|run| setting_of(&self.keys, run) == setting)
         };
         // among equal means the first in the table, as without seeds
-        let (values, spread) = spreads.max_by(|(one, a), (other, b)| {
+        let (values, spread) = spreads.iter().max_by(|(one, a), (other, b)| {
             let by_mean = (sign * a.mean).total_cmp(&(sign * b.mean));
             by_mean.then_with(|| place(other).cmp(&place(one)))
         })?;
+        let equal = spreads.iter().filter(|(_, other)| other.mean == spread.mean).count();
         let keys = self.keys.iter().filter(|key| !repeats(key)).cloned();
         let setting = keys.zip(values.iter().cloned()).collect();
         let seeds = common.iter().map(|repeat| name(repeat)).collect();
-        Some(Best::Setting(BestSetting { setting, spread, seeds }))
+        Some(Best::Setting(BestSetting { setting, spread: *spread, seeds, equal }))
+    }
+
+    /// Says by which rule the best was chosen, where several are equally good by the metric; none where one is better than
+    /// all others, and where nothing is chosen.
+    pub(super) fn tie(&self) -> Option<String> {
+        let (equal, what) = match self.best()? {
+            Best::Run(best) => {
+                (self.runs.iter().filter(|run| run.value == best.value).count(), "runs")
+            }
+            Best::Setting(best) => (best.equal, "settings"),
+            Best::Undecided(_) => return None,
+        };
+        let metric = &self.metric;
+        let rule = "the first of them in the table is chosen";
+        (equal > 1).then(|| format!("{equal} {what} have the best {metric}: {rule}"))
     }
 
     /// The values of each setting by the seeds and parts that repeat it, without settings that have a run without a value.

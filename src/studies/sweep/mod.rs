@@ -169,6 +169,9 @@ impl SweepRequest<'_> {
         }
         let sweep = self.sweep(&plan);
         sweep.write()?;
+        if let Some(line) = sweep.tie() {
+            info!("{line}");
+        }
         Ok(sweep)
     }
 

@@ -38,7 +38,8 @@ pub struct NgramConfig {
     /// Whether texts are lower-cased. Not for SMILES: `c` is aromatic, `C` is not.
     #[serde(default = "yes")]
     pub lowercase: bool,
-    /// An n-gram that occurs in fewer training texts than this is left out; 1 with `buckets`.
+    /// An n-gram that occurs in fewer training texts than this is left out; 1 with `buckets`. Equal texts of one group of
+    /// `data.splits.group` are one text.
     #[serde(default = "one")]
     pub min_texts: usize,
     /// 0 keeps a vocabulary of all n-grams; a positive number hashes them into that many buckets,

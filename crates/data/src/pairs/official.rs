@@ -129,6 +129,7 @@ pub fn read_official(path: &Path) -> Result<Official, Error> {
         on_bad_row: OnBadRow::Stop,
         header: Header::Columns,
         optional_keys: false,
+        optional_column: None,
         sets: None,
     };
     let mut rows = Rows::new(path, open(path)?, TextFormat::Tabs, columns, options)?;

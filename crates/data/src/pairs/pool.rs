@@ -187,6 +187,7 @@ impl Pairs for PoolConfig {
             numbered: self.has_numbers(self.file.as_ref()),
             skips_rows: true,
             id: Some(&self.id),
+            row_names: Some(self.id.as_str()).filter(|_| !self.numbered),
             ..PairFacts::default()
         })
     }

@@ -69,6 +69,7 @@ impl Pairs for TablesConfig {
         let facts = PairFacts {
             skips_rows: true,
             weighted: train.is_weighted(),
+            row_names: Some(self.query.as_deref().unwrap_or(&self.id)),
             ..split_files(folder, train.each().map(|(file, _)| file), validation, test.as_deref())
         };
         self.inputs.facts(facts)

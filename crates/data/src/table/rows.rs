@@ -136,6 +136,8 @@ pub(crate) struct RowOptions<'a> {
     pub header: Header,
     /// Whether lines of JSON may lack keys, which are then empty.
     pub optional_keys: bool,
+    /// The column, behind all others, that is not read where the first record does not name it once.
+    pub optional_column: Option<&'a str>,
     /// The column of sets of labels and their separator.
     pub sets: Option<(&'a str, char)>,
 }
@@ -211,7 +213,7 @@ impl<R: Read> Rows<R> {
         columns: Vec<String>,
         options: RowOptions,
     ) -> Result<Self, Error> {
-        let RowOptions { on_bad_row, header, optional_keys, sets } = options;
+        let RowOptions { on_bad_row, header, optional_keys, optional_column, sets } = options;
         let separator =
             |name: &String| sets.filter(|(column, _)| name == column).map(|(_, sign)| sign);
         let mut lines = Lines::new(path, stream, format.pieces());
@@ -236,13 +238,13 @@ impl<R: Read> Rows<R> {
             optional_keys,
         };
         if layout.header != Header::Columns {
-            rows.read_header(layout)?;
+            rows.read_header(layout, optional_column)?;
         }
         Ok(rows)
     }
 
     /// Reads the first record, which has the names of the columns or tells their number.
-    fn read_header(&mut self, layout: Layout) -> Result<(), Error> {
+    fn read_header(&mut self, layout: Layout, optional: Option<&str>) -> Result<(), Error> {
         self.header.clear();
         let first = match self.next() {
             Err(error) if self.lines.pending => {
@@ -263,6 +265,11 @@ impl<R: Read> Rows<R> {
         if layout.has_row_names {
             // R names all columns but theirs
             names.insert(0, String::new());
+        }
+        let is_named = |column: &str| names.iter().filter(|name| *name == column).count() == 1;
+        if optional.is_some_and(|column| !is_named(column)) {
+            self.columns.pop();
+            self.separators.pop();
         }
         self.positions = positions(&self.path, line, &names, &self.columns)?;
         self.bad.holds_spectra =
@@ -621,9 +628,38 @@ impl<R: Read> TextReader<R> {
             let allowed = "absent: lines of text have no columns";
             return Err(Error::value("the column of ids", format!("{id:?}"), allowed));
         }
-        let columns = std::iter::once(text).chain(id).map(str::to_owned).collect();
         let options = TableOptions { on_bad_row, ..TableOptions::default() };
-        let rows = Rows::new(path, stream, format, columns, options.of_rows())?;
+        Self::with_options(path, stream, format, [Some(text), id], options.of_rows())
+    }
+
+    /// Creates a reader like [`new`](Self::new), which reads ids in the column `id` only where the first record of fields names
+    /// it once. Of other tables and formats the ids are numbers.
+    ///
+    /// # Errors
+    /// The errors of [`new`](Self::new) without a column of ids.
+    pub fn with_ids_if_named(
+        path: &Path,
+        stream: R,
+        format: TextFormat,
+        text: &str,
+        id: &str,
+        on_bad_row: OnBadRow,
+    ) -> Result<Self, Error> {
+        let id = Some(id).filter(|_| matches!(format, TextFormat::Tabs | TextFormat::Commas));
+        let options = TableOptions { on_bad_row, ..TableOptions::default() };
+        let options = RowOptions { optional_column: id, ..options.of_rows() };
+        Self::with_options(path, stream, format, [Some(text), id], options)
+    }
+
+    fn with_options(
+        path: &Path,
+        stream: R,
+        format: TextFormat,
+        columns: [Option<&str>; 2],
+        options: RowOptions,
+    ) -> Result<Self, Error> {
+        let columns = columns.into_iter().flatten().map(str::to_owned).collect();
+        let rows = Rows::new(path, stream, format, columns, options)?;
         rows.bad.log_last(path);
         Ok(Self { rows, check: None, count: 0, read: 0, pending: None })
     }

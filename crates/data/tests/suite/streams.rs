@@ -27,6 +27,32 @@ fn row(line: usize, id: &str, text: &str) -> TextRow {
 }
 
 #[test]
+fn ids_are_read_where_the_names_of_the_columns_have_theirs() {
+    let ids = |stream: &str, format: TextFormat| -> Vec<String> {
+        let name = Path::new("stream");
+        let stop = OnBadRow::Stop;
+        let texts =
+            TextReader::with_ids_if_named(name, stream.as_bytes(), format, "text", "id", stop);
+        texts.unwrap().batch(9).unwrap().into_iter().map(|row| row.id).collect()
+    };
+    for (stream, format, expected) in [
+        ("id\ttext\na\tone\nb\ttwo\n", TextFormat::Tabs, ["a", "b"]),
+        ("text;id\none;a\ntwo;b\n", TextFormat::Commas, ["a", "b"]),
+        ("name\ttext\na\tone\nb\ttwo\n", TextFormat::Tabs, ["1", "2"]),
+        // which of the two would be it?
+        ("id,text,id\na,one,x\nb,two,y\n", TextFormat::Commas, ["1", "2"]),
+        (
+            "{\"id\": \"a\", \"text\": \"one\"}\n{\"text\": \"two\"}\n",
+            TextFormat::JsonLines,
+            ["1", "2"],
+        ),
+        ("one\ntwo\n", TextFormat::Lines, ["1", "2"]),
+    ] {
+        assert_eq!(ids(stream, format), expected, "{stream:?}");
+    }
+}
+
+#[test]
 fn every_format_has_lines_ids_and_texts() {
     let lines = "\u{feff}one text\r\nits \"second\"\n\n\n";
     let rows = reader(lines, TextFormat::Lines, None).unwrap().batch(9).unwrap();

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use dsokr_core::RowWeights;
+use dsokr_data::Split;
 use dsokr_data::featurizers::{NgramConfig, NgramKind, TfIdf};
 
 use super::published;
@@ -219,5 +220,30 @@ fn rows_equal_scikit_learns() {
                 }
             }
         }
+    }
+}
+
+#[test]
+fn copies_of_a_text_in_a_group_are_one_text() {
+    let texts = ["red wine", "red wine ", "red ink", "red wine"].map(String::from).to_vec();
+    let of_weights = |weights: &[f64], groups: &[&str]| {
+        let groups = groups.iter().map(|&group| group.to_owned()).collect();
+        let weights = RowWeights::new(weights).unwrap();
+        Split { groups, weights, ..Split::texts(texts.clone()) }
+    };
+    let all = texts.iter().map(String::as_str).collect::<Vec<_>>();
+    let three = vec!["red wine", "red ink", "red wine"];
+    let weights = |weights: &[f64]| RowWeights::new(weights).unwrap();
+    for (given, groups, counted, kept) in [
+        (&[] as &[f64], &[] as &[&str], all.clone(), &[] as &[f64]),
+        (&[1.0, 3.0, 1.0, 2.0], &[], all.clone(), &[1.0, 3.0, 1.0, 2.0]),
+        (&[], &["a", "b", "c", "d"], all.clone(), &[]),
+        (&[], &["a", "a", "b", "c"], three.clone(), &[]),
+        (&[1.0, 3.0, 1.0, 2.0], &["a", "a", "b", "c"], three, &[3.0, 1.0, 2.0]),
+        (&[], &["a"; 4], vec!["red wine", "red ink"], &[]),
+    ] {
+        let split = of_weights(given, groups);
+        let found = split.counted_texts().unwrap();
+        assert_eq!(found, (counted, weights(kept)), "{given:?} {groups:?}");
     }
 }
