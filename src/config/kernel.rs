@@ -54,7 +54,9 @@ impl KernelConfig {
         );
         let holds = gamma.is_finite() && gamma > 0.0;
         ensure(holds, format_args!("{key}.gamma"), "\"median\"", allowed)?;
-        tracing::info!(gamma, kernel = self.name(), "gamma from the median distance: {key}.gamma");
+        // all digits, so that the number itself gives the same run
+        let name = self.name();
+        tracing::info!("{key}.gamma = {gamma}, from the median distance, for the kernel {name}");
         Ok(self.kernel.with_gamma(gamma))
     }
 }

@@ -8,9 +8,9 @@ const GAUSSIAN: &str = "output.kernel={name=\"gaussian\", gamma=\"median\"}";
 
 /// The γ that a command logs.
 fn gamma(errors: &str) -> f64 {
-    let line = errors.lines().find(|line| line.contains("gamma from the median")).unwrap();
-    let number = line.split("gamma=").nth(1).unwrap();
-    number.split(' ').next().unwrap().parse().unwrap()
+    let line = errors.lines().find(|line| line.contains("from the median distance")).unwrap();
+    let number = line.split("gamma = ").nth(1).unwrap();
+    number.split(',').next().unwrap().parse().unwrap()
 }
 
 /// The report of a training without date and fingerprint, and what it logged.

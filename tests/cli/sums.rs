@@ -183,7 +183,7 @@ fn gamma_of_a_kernel_of_a_sum_comes_from_its_own_features() {
     sandbox.write("median.toml", &gaussian("\"median\""));
     let output = sandbox.run(&["train", "median.toml", "--json"]);
     let log = String::from_utf8(output.stderr).unwrap();
-    let gamma = log.split("gamma=").nth(1).and_then(|rest| rest.split_whitespace().next());
+    let gamma = log.split("gamma = ").nth(1).and_then(|rest| rest.split(',').next());
     sandbox.write("number.toml", &gaussian(gamma.unwrap_or_else(|| panic!("{log}"))));
     let number = sandbox.train("number.toml", &[]);
     let median = json(&String::from_utf8(output.stdout).unwrap());

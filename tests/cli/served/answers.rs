@@ -17,7 +17,10 @@ fn a_served_run_answers_as_the_commands_do() {
     let found = &answers["answers"][0]["hits"];
     // JSON has one type of numbers
     let written = json!({"texts": [TEXT, "an open chain"], "top": 3.0, "skip": 0.0});
-    assert_eq!(served.ask("/api/search", &written), answers);
+    let read = served.ask("/api/search", &written);
+    for at in 0..2 {
+        assert_eq!(read["answers"][at]["hits"], answers["answers"][at]["hits"]);
+    }
     // the nearest training text has all words of the query, and more weight on rare ones
     let train = sandbox.read("data/small/train.tsv");
     let (id, known) = train.lines().nth(9).unwrap().split_once('\t').unwrap();
