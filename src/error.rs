@@ -71,11 +71,9 @@ pub enum Error {
     /// The training loop.
     #[error(transparent)]
     Train(dsokr_train::Error),
-    /// A recipe or its encoder breaks the contract.
-    #[error("the encoder breaks its contract: {0}")]
-    Contract(String),
     /// A value out of range, a file that is missing, damaged or cannot be read as what it should be, or the file
-    /// system; the basis, its kernel or its sketch; the kernel machine; candidates, ranks or metrics.
+    /// system; the basis, its kernel or its sketch; the kernel machine; candidates, ranks or metrics; a recipe or an encoder
+    /// that breaks its contract.
     #[error(transparent)]
     Core(#[from] dsokr_core::Error),
     /// The encoder or its parameters.
@@ -276,6 +274,40 @@ impl Error {
         }
     }
 
+    /// Returns the kind of the file system's error, as [`std::io::Error::kind`] does; none for an error that is not about the
+    /// file system. A file, a folder or a run that does not exist is [`ErrorKind::NotFound`], and a run directory that exists
+    /// already is [`ErrorKind::AlreadyExists`].
+    ///
+    /// [`ErrorKind::NotFound`]: std::io::ErrorKind::NotFound
+    /// [`ErrorKind::AlreadyExists`]: std::io::ErrorKind::AlreadyExists
+    pub fn io_kind(&self) -> Option<std::io::ErrorKind> {
+        use std::io::ErrorKind::{AlreadyExists, NotFound};
+        match self {
+            Self::Core(error)
+            | Self::Train(dsokr_train::Error::Core(error))
+            | Self::Nn(dsokr_nn::Error::Core(error)) => error.io_kind(),
+            Self::Data(error) => error.io_kind(),
+            Self::Kernel { source, .. } => source.io_kind(),
+            Self::Member { source, .. } => source.io_kind(),
+            Self::NotFound { .. } => Some(NotFound),
+            Self::RunExists { .. } => Some(AlreadyExists),
+            Self::Config { .. }
+            | Self::Serialise(_)
+            | Self::DataChanged { .. }
+            | Self::Changed { .. }
+            | Self::Train(_)
+            | Self::Nn(_)
+            | Self::Memory { .. }
+            | Self::Fetch { .. }
+            | Self::NotPretrained => None,
+        }
+    }
+
+    /// Returns whether a file, a folder or a run does not exist.
+    pub fn is_not_found(&self) -> bool {
+        self.io_kind() == Some(std::io::ErrorKind::NotFound)
+    }
+
     /// Whether the request was wrong (a flag, a configuration, a file), rather than the run.
     pub fn is_request(&self) -> bool {
         use dsokr_core::Error::{Cancelled, Io};
@@ -285,7 +317,7 @@ impl Error {
             Self::Member { source, .. } => source.is_request(),
             Self::Core(error) | Self::Train(dsokr_train::Error::Core(error)) => {
                 // memory that the system refuses for the mapping of a file is asked for by the request
-                let refused = matches!(error, Io { source, .. } if source.kind() == OutOfMemory);
+                let refused = error.io_kind() == Some(OutOfMemory);
                 refused || !matches!(error, Io { .. } | Cancelled)
             }
             Self::Train(Diverged { .. } | Interrupted { .. }) | Self::Fetch { .. } => false,

@@ -28,7 +28,7 @@ let width = rows.width();
         assert!(values.len() == len * width && values.iter().all(|value| value.is_finite()));
         let again = folder().join("again.npy");
         let mut blocks = [values.clone()].into_iter();
-        write_matrix(&again, (len, width), || Ok::<_, dsokr_data::Error>(blocks.next())).unwrap();
+        write_matrix(&again, len, width, || Ok::<_, dsokr_data::Error>(blocks.next())).unwrap();
         let matrix = read_matrix(&again).unwrap();
         assert_eq!((matrix.nrows(), matrix.ncols()), (len, width));
         let same = |at: usize| matrix[(at / width, at % width)].to_bits() == f64::from(values[at]).to_bits();

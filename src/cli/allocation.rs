@@ -12,6 +12,7 @@ static REFUSED: AtomicBool = AtomicBool::new(false);
 
 /// The allocator of the system, which remembers whether it has refused memory. A program whose
 /// `#[global_allocator]` it is ends with an error then, and not with an abort, by [`main_with`](super::main_with).
+#[derive(Debug)]
 pub struct Allocator;
 
 fn remember(memory: *mut u8) -> *mut u8 {

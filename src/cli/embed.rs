@@ -76,7 +76,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
         }
         ensure(rows != 0, "FILE", format!("{} without texts", file.display()), "texts")?;
         let mut texts = arguments.texts.open(file, &run, None)?;
-        write_matrix(out, (rows, width), || {
+        write_matrix(out, rows, width, || {
             let batch = texts.batch(BATCH)?;
             if batch.ids.is_empty() {
                 return Ok(None);

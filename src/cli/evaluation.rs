@@ -390,7 +390,10 @@ fn draw(
 ) -> Result<(), Error> {
     let allowed = format!("1 to {queries}, the number of queries");
     ensure((1..=queries).contains(&count), Argument::new("examples"), count, allowed)?;
-    let drawn = outputs.map(|outputs| drawing(inputs, outputs, count)).transpose()?.flatten();
+    let drawn = match outputs {
+        Some((truth, predicted)) => drawing(inputs, truth, predicted, count)?,
+        None => None,
+    };
     let Some(svg) = drawn else {
         let allowed = "absent: no true molecules or graphs are known";
         return Err(Error::value(Argument::new("draw"), file.display(), allowed));

@@ -137,7 +137,7 @@ commands! {
 const PATIENCE: std::time::Duration = std::time::Duration::from_secs(1);
 
 /// A kind of `[encoder]` table that is not built in.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct Kind {
     name: &'static str,
     register: fn(&'static str) -> Result<(), Error>,

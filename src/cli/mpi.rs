@@ -26,6 +26,8 @@ const PAUSES: (Duration, Duration) = (Duration::from_micros(20), Duration::from_
 
 /// The job that this process is a rank of. MPI is called on the thread that has joined it, and on that of
 /// [`Processes::background`] while the first waits for it.
+#[derive(derive_more::Debug)]
+#[debug("Job")]
 pub struct Job {
     _universe: Universe,
     world: World,

@@ -28,6 +28,8 @@ use crate::targets::{OutputSpace, Problem};
 pub(crate) type SplitLists = Vec<(SplitName, PerQuery)>;
 
 /// Evaluates predictions for the splits of a problem, and knows their chance level and perfect h.
+#[derive(derive_more::Debug)]
+#[debug("Evaluator({problem:?})")]
 pub struct Evaluator<'a> {
     /// The problem.
     pub problem: &'a Problem,
@@ -246,8 +248,11 @@ impl<'a> Evaluator<'a> {
         let models = Models::one(self.decoder, search);
         let evaluation = self.evaluate_by(name, z, models)?;
         evaluation.warn_of_single_group();
-        let draw = |outputs| drawing(&self.reported().inputs, outputs, EXAMPLES);
-        let drawn = evaluation.outputs.as_ref().map(draw).transpose()?.flatten();
+        let inputs = &self.reported().inputs;
+        let drawn = match &evaluation.outputs {
+            Some((truth, predicted)) => drawing(inputs, truth, predicted, EXAMPLES)?,
+            None => None,
+        };
         let report = report(name, evaluation, self.config().seed)?;
         let perfect_h = self.perfect(name, search)?;
         let skipped_rows = self.problem.dataset.skipped.clone();

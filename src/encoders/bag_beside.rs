@@ -27,6 +27,7 @@ pub struct BagBesideConfig<R> {
 }
 
 /// The preparations of a bag and of a transformer.
+#[derive(Debug)]
 pub struct BothInputs<P>(NgramInputs, P);
 
 /// The tables of the two in the table `[encoder]`.

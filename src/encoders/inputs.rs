@@ -260,6 +260,8 @@ pub(crate) fn warn_unknown(unknown: usize, texts: usize) {
 
 /// TF-IDF weights of the n-grams of the training texts, each of which counts as often as the weight of its pair says, and
 /// copies in a group as one text.
+#[derive(derive_more::Debug)]
+#[debug("NgramInputs({} n-grams)", _0.width())]
 pub struct NgramInputs(TfIdf);
 
 impl NgramInputs {
@@ -342,6 +344,7 @@ pub(crate) fn read_prepared<T>(
 }
 
 /// Vectors without preparation, all of one width.
+#[derive(Debug)]
 pub struct VectorInputs {
     width: usize,
 }

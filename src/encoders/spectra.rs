@@ -92,6 +92,7 @@ impl Recipe for PeakBagConfig {
 }
 
 /// The peaks of spectra, as they are.
+#[derive(Debug)]
 pub struct PeakInputs;
 
 impl Prepare for PeakInputs {

@@ -49,6 +49,8 @@ impl Polarities {
 }
 
 /// The bins of the masses in the training spectra.
+#[derive(derive_more::Debug)]
+#[debug("SpectrumInputs({} columns)", _0.width())]
 pub struct SpectrumInputs(FittedPeaks);
 
 impl SpectrumInputs {

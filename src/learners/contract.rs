@@ -28,12 +28,12 @@ const COORDINATES: usize = 5;
 ///   longest.
 ///
 /// # Errors
-/// [`Error::Contract`] with the first breach; errors from the recipe.
+/// [`dsokr_core::Error::Contract`] with the first breach; errors from the recipe.
 pub fn check<R: Recipe>(recipe: &R, train: &Split) -> Result<(), Error> {
-    let breach = |what: String| Err(Error::Contract(what));
+    let breach = |what: String| Err(dsokr_core::Error::contract("encoder", what).into());
     Recipe::validate(recipe)?;
     let text = toml::to_string(recipe)?;
-    let again: R = toml::from_str(&text).map_err(|e| Error::Contract(e.to_string()))?;
+    let again: R = toml::from_str(&text).map_err(|e| dsokr_core::Error::contract("encoder", e))?;
     if again != *recipe {
         return breach(format!("its settings come back from TOML as {again:?}"));
     }
@@ -67,7 +67,7 @@ pub fn check<R: Recipe>(recipe: &R, train: &Split) -> Result<(), Error> {
         return breach(format!("the same generator draws a different {name}"));
     }
     let some = spread(&encoder, inputs);
-    contract::check(&encoder, &some).or_else(breach)?;
+    contract::check(&encoder, &some)?;
 
     let folder = tempfile::tempdir().map_err(Error::io(&std::env::temp_dir()))?;
     save_files(folder.path(), &preparation.files()?)?;

@@ -83,6 +83,9 @@ pub trait Learner: Any + Debug + Send + Sync {
 /// Where `decoding` needs held-out predictions that the learner does not give ([`Abilities::held_out`]), it is prepared anew
 /// with some of the training pairs, and fitted without a run to the targets of these pairs in the same space: then
 /// [`targets`](Self::targets) is not called, and `evaluator` knows all pairs.
+///
+/// A fit in steps keeps its state by [`RunDir::write_checkpoint`], whose documentation has a complete learner; the processes
+/// that share a fit are [`Problem::ranks`].
 pub trait Fit {
     /// Name and text of each file of the preparation of inputs, which a run has before it is fitted; those of
     /// [`Predictor::preparation`] (default: none).
@@ -132,7 +135,7 @@ pub trait Fit {
     }
 
     /// Fits the model to the targets. `evaluator` chooses on the validation split what the configuration leaves open,
-    /// and `run` keeps the state of a fit in steps, if there is one.
+    /// and `run` keeps the [state](RunDir::write_checkpoint) of a fit in steps, if there is one.
     ///
     /// # Errors
     /// Errors from the fit.
@@ -316,8 +319,10 @@ impl<F: Fn(&Split) -> Result<Vec<f32>, Error> + Send + Sync + 'static> Predictor
 }
 
 /// A fitted [`Learner`].
+#[derive(derive_more::Debug)]
 pub struct Fitted {
     /// The fitted model.
+    #[debug(skip)]
     pub predictor: Box<dyn Predictor>,
     /// Whether its files are in the run directory already.
     pub saved: bool,

@@ -26,6 +26,8 @@ use crate::targets::memory::Need;
 use crate::targets::{OutputTargets, Problem};
 
 /// A trained encoder.
+#[derive(derive_more::Debug)]
+#[debug("Network({recipe:?})")]
 pub struct Network<R: Recipe> {
     /// Its settings.
     pub recipe: R,

@@ -29,8 +29,8 @@ pub(super) fn new_model<R: Recipe>(
     let found = encoder.dimension();
     let expected = offset.len();
     if found != expected {
-        let message = format!("it has {found} coordinates, the basis {expected}");
-        return Err(Error::Contract(message));
+        let breach = format_args!("it has {found} coordinates, the basis {expected}");
+        return Err(dsokr_core::Error::contract("encoder", breach).into());
     }
     let model = Model::new(encoder);
     Ok(match config.training.loss.temperature() {

@@ -14,6 +14,8 @@ use crate::metrics::scores::Scores;
 use crate::metrics::table::{Table, interval, places};
 
 /// A run's evaluation on queries.
+#[derive(derive_more::Debug)]
+#[debug("EvaluatedRun({name:?}, {evaluation:?})")]
 pub struct EvaluatedRun<'a> {
     /// The run's name in tables.
     pub name: String,

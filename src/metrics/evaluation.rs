@@ -16,7 +16,8 @@ use crate::metrics::regression::RegressionScores;
 use crate::metrics::scores::{OutputFacts, OutputScores, Scores};
 
 /// The evaluation of coordinates on a split.
-#[derive(Clone)]
+#[derive(Clone, derive_more::Debug)]
+#[debug("Evaluation({} queries)", ranks.len())]
 pub struct Evaluation {
     /// The metrics.
     pub scores: Scores,

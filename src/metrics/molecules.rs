@@ -57,7 +57,8 @@ pub const EXAMPLES: usize = 20;
 /// None for molecules that have been read before.
 pub fn drawing(
     inputs: &Inputs,
-    (truth, predicted): &(Truth, Truth),
+    truth: &Truth,
+    predicted: &Truth,
     count: usize,
 ) -> Result<Option<String>, Error> {
     let Some(truth) = drawn(truth, count)? else {

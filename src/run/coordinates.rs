@@ -203,8 +203,7 @@ impl Member {
         row: impl Fn(usize) -> Result<Vec<f32>, Error>,
     ) -> Result<(), Error> {
         let mut candidates = 0..self.candidates.len();
-        let size = (candidates.len(), width);
-        write_matrix(file, size, || candidates.next().map(&row).transpose())
+        write_matrix(file, candidates.len(), width, || candidates.next().map(&row).transpose())
     }
 }
 

@@ -70,7 +70,7 @@ impl Member {
     /// # Errors
     /// A file that is missing, damaged, of a different version, or that belongs to a different
     /// basis; a run without an evaluation, which has no model yet; an ensemble.
-    pub fn open(path: &Path) -> Result<Self, Error> {
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         Self::open_on(path, &Device::flex())
     }
 
@@ -78,7 +78,8 @@ impl Member {
     ///
     /// # Errors
     /// As [`open`](Self::open).
-    pub fn open_on(path: &Path, device: &Device) -> Result<Self, Error> {
+    pub fn open_on(path: impl AsRef<Path>, device: &Device) -> Result<Self, Error> {
+        let path = path.as_ref();
         let config = Self::config_of_one(path)?;
         Self::open_with(path, config, candidates::open(path)?, device)
     }

@@ -17,6 +17,8 @@ use crate::metrics::evaluation::{EvaluatedPool, Evaluation};
 use crate::run_dir::{MeasuredOn, fingerprint_of};
 
 /// Queries as each member reads them, with the members' predictions.
+#[derive(derive_more::Debug)]
+#[debug("PredictedQueries({} queries, {} models)", self.split().ids.len(), predictions.len())]
 pub struct PredictedQueries {
     /// The queries as each member reads them; at least one.
     pub(super) splits: Vec<Split>,

@@ -27,11 +27,20 @@ impl Run {
     /// # Errors
     /// As [`answer_queries`](Self::answer_queries); an empty text.
     pub fn search(&self, text: &str, top: usize) -> Result<Answer, Error> {
+        Ok(self.search_all(&[text], top)?.into_iter().next().unwrap_or_default())
+    }
+
+    /// The answer to each of several texts, which are ranked together: faster than a [`search`](Self::search) for each.
+    ///
+    /// # Errors
+    /// As [`search`](Self::search).
+    pub fn search_all(&self, texts: &[impl AsRef<str>], top: usize) -> Result<Vec<Answer>, Error> {
+        if texts.is_empty() {
+            return Ok(Vec::new());
+        }
         let among = self.rule_of_search(None)?;
         let alone = &Processes::default();
-        let read = |member: &Member| member.texts(&[text]);
-        let answers = self.answer_queries(alone, read, among.as_ref(), None, top)?;
-        Ok(answers.into_iter().next().unwrap_or_default())
+        self.answer_queries(alone, |member| member.texts(texts), among.as_ref(), None, top)
     }
 
     /// As [`search`](Self::search), the answer to each of the queries that `read` reads for a member, of any kind of

@@ -523,7 +523,7 @@ fn check_names(files: &[PreparationFile]) -> Result<(), Error> {
 }
 
 /// Refuses a name that a file of a preparation or of a model cannot have.
-fn check_name(name: &str) -> Result<(), Error> {
+pub(super) fn check_name(name: &str) -> Result<(), Error> {
     let is_plain = !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\\']);
     if is_plain && !ALL.contains(&name) {
         return Ok(());

@@ -26,6 +26,7 @@
 //! | `embedding.json`, `embedding.svg` | the validation metric of each rank of a learned embedding |
 //! | `checkpoint/last.safetensors` | the last state, for `--resume` |
 //! | `checkpoint/step-N.safetensors` | where `training.checkpoints` keeps several, the last ones |
+//! | `checkpoint/learner.safetensors` | the last state of a program's learner that is fitted in steps: [`RunDir::write_checkpoint`] |
 //! | `log.jsonl` | a line an evaluation: [`LogLine`](dsokr_train::LogLine), of a kernel machine one [`SolvedLine`] |
 //! | `tensorboard/` | event files of TensorBoard, if `logging.tensorboard` is true |
 //! | `changes.jsonl` | a line for each setting that a resumed training changed |
@@ -47,6 +48,7 @@ mod checkpoints;
 mod constants;
 mod dir;
 pub(crate) mod held_out;
+mod learner_files;
 mod learning_curve;
 mod log;
 mod metrics_table;
@@ -83,6 +85,8 @@ pub(crate) use report::{changed_tables, learned_tables};
 
 /// A file of [`CHECKPOINTS`].
 pub(crate) const CHECKPOINT: &str = "checkpoint/last.safetensors";
+/// A file of [`CHECKPOINTS`], of a program's learner.
+pub(crate) const LEARNER_CHECKPOINT: &str = "checkpoint/learner.safetensors";
 /// The folder of the predictions of further fits, in [`CHECKPOINTS`].
 pub(crate) const FURTHER_FITS: &str = "checkpoint/further-fits";
 /// The folder of an ensemble's members.

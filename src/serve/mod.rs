@@ -121,7 +121,8 @@ impl Limits {
 }
 
 /// Models with what answers requests for them.
-#[derive(Clone)]
+#[derive(Clone, derive_more::Debug)]
+#[debug("Server({:?})", _0.models)]
 pub struct Server(Arc<Shared>);
 
 struct Shared {

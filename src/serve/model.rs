@@ -31,6 +31,8 @@ const LOOK: Duration = Duration::from_secs(1);
 const BINS: usize = 10;
 
 /// A model to serve: a run directory, of one model or of an ensemble, as it was when it was opened.
+#[derive(derive_more::Debug)]
+#[debug("Model({name:?}, {})", folder.display())]
 pub struct Model {
     folder: PathBuf,
     pub(super) run: Run,

@@ -141,6 +141,8 @@ const SCORES: usize = 400;
 const MOST_DRAWS: usize = 10_000;
 
 /// The data of a configuration, for curves.
+#[derive(derive_more::Debug)]
+#[debug("Study({problem:?})")]
 pub struct Study {
     problem: Problem,
     /// The processes that rank the candidates of each sketch together.

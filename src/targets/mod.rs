@@ -31,6 +31,7 @@ pub(crate) use output_space::{
 pub use problem::Problem;
 
 /// The targets of a learner, and the space that they and its predictions are points of.
+#[derive(Debug)]
 pub struct OutputTargets {
     /// The space.
     pub space: OutputSpace,
@@ -39,12 +40,16 @@ pub struct OutputTargets {
 }
 
 /// The training outputs as targets.
+#[derive(derive_more::Debug)]
 pub enum TargetValues {
     /// Coordinates in the sketched eigenbasis, with the outputs' parts outside.
+    #[debug("Projection({} × {})", _0.len(), _0.dimension())]
     Projection(Projection),
     /// Points of the output space of a kernel machine.
+    #[debug("Points({} × {})", _0.len(), _0.width())]
     Points(Targets),
     /// Numbers, whose quantiles are predicted, one for each training pair.
+    #[debug("Numbers({})", _0.len())]
     Numbers(Vec<f32>),
 }
 

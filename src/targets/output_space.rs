@@ -15,11 +15,13 @@ use crate::metrics::quantiles::median_candidates;
 use crate::run_dir::{BASIS, OUTPUTS, SCALING};
 
 /// The space that outputs, candidates and predictions are points of.
-#[derive(Clone)]
+#[derive(Clone, derive_more::Debug)]
 pub enum OutputSpace {
     /// The sketched eigenbasis, in which points count from zero.
+    #[debug("Basis({} coordinates)", _0.dimension())]
     Basis(Basis),
     /// The output space of a kernel machine, in which they count from the mean of the training outputs.
+    #[debug("Machine({} coordinates)", _0.dimension())]
     Machine(MachineSpace),
     /// Quantiles of a number at these levels.
     Quantiles(Vec<f64>),

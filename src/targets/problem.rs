@@ -25,7 +25,8 @@ use crate::metrics::constants::Constants;
 use crate::run_dir::{BASIS, RunDir};
 
 /// The problem that a model is fitted to. Everything that is costly is made once; a clone shares it.
-#[derive(Clone)]
+#[derive(Clone, derive_more::Debug)]
+#[debug("Problem({:?}, {dataset:?}, {ranks:?})", config.encoder.kind())]
 pub struct Problem {
     /// The configuration, as the number of training pairs permits it.
     pub config: Arc<Checked>,
@@ -45,8 +46,9 @@ pub struct Problem {
     pub saved: Option<RunDir>,
     /// What the memory is that a fit may take.
     pub(crate) budget: Budget,
-    /// The processes that share the fit.
-    pub(crate) ranks: Processes,
+    /// The processes that share the fit, and which of them this one is; only this process, unless the learner
+    /// [shares its training](crate::Abilities::shares_training).
+    pub ranks: Processes,
     /// The factored system of kernel machines with the same inputs.
     pub(crate) factors: LastSystem,
     /// The outputs of the training pairs, as indices, one for each pair.

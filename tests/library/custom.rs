@@ -1,7 +1,5 @@
 //! A user's own encoder, and a user's own kernel, under the library's trainer, without a run directory.
 
-use std::sync::Arc;
-
 use burn::module::{Module, Param};
 use burn::tensor::{Device, Tensor, TensorData};
 use dsokr::basis::features::DenseRows;
@@ -10,7 +8,7 @@ use dsokr::basis::{Basis, Block, Features, Kernel, Mat, RowSource, SketchKind, S
 use dsokr::config::{Every, TrainingConfig};
 use dsokr::core::random::generator;
 use dsokr::core::{Error, Processes, RowWeights};
-use dsokr::data::{FittedFeatures, Outputs};
+use dsokr::data::Outputs;
 use dsokr::decode::{Combination, Ensemble, Metrics, MissingGold, Pool, Queries};
 use dsokr::nn::{Encoder, MlpConfig, Model, Pass, Start, contract, init, parameters};
 use dsokr::targets::candidates;
@@ -130,15 +128,10 @@ fn an_own_kernel_is_learnt_and_decoded() {
     let basis = Basis::fit(Laplace, &rows, &SketchOptions::new(every.clone(), 40)).unwrap();
     let targets = basis.project(&rows).unwrap();
     let ids: Vec<String> = (0..60).map(|i| format!("p{i}")).collect();
-    let outputs = Outputs {
-        labels: ids.clone(),
-        ids: ids.clone(),
-        columns: Vec::new(),
-        rows: Arc::new(rows),
-        candidates: (0..60).collect(),
-        truth: None,
-        features: FittedFeatures::default(),
-    };
+    let few = Outputs::new(ids[1..].to_vec(), rows.clone());
+    assert!(few.unwrap_err().to_string().contains("60"));
+    let outputs = Outputs::new(ids.clone(), rows).unwrap();
+    assert_eq!(format!("{outputs:?}"), "Outputs(60 outputs, 60 candidates)");
     let candidates = candidates(&basis, &outputs).unwrap();
 
     let device = Device::flex().autodiff();

@@ -46,6 +46,10 @@ fn pairs_in_memory_are_learned_searched_and_evaluated_on_a_file() {
     assert_eq!(member.config.to_toml().unwrap(), config.to_toml().unwrap());
     let answer = run.search("a round thing, and it is blue", 2).unwrap();
     assert_eq!(answer.hits[0].label, "blue,round");
+    let together = run.search_all(&["a round thing, and it is blue", "long and green"], 2).unwrap();
+    assert_eq!((together.len(), &together[0].hits), (2, &answer.hits));
+    assert_eq!(together[1].hits[0].label, "green,long");
+    assert!(run.search_all(&[] as &[&str], 2).unwrap().is_empty());
     // the pairs themselves are gone, and a file stands for them
     let error = member.read_split(SplitName::Validation, None).unwrap_err().to_string();
     assert!(error.contains("data.source") && error.contains("file of queries"), "{error}");

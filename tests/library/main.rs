@@ -24,6 +24,7 @@ mod features;
 mod floors;
 mod in_memory;
 mod learner;
+mod learner_in_steps;
 mod pages;
 mod ranks;
 mod recipe;

@@ -89,7 +89,7 @@ fn values(out: &Path) -> Vec<f32> {
 }
 
 /// The largest difference between answers of two runs.
-fn apart(one: &Path, other: &Path) -> f32 {
+pub fn apart(one: &Path, other: &Path) -> f32 {
     let pairs = values(one).into_iter().zip(values(other));
     pairs.map(|(a, b)| (a - b).abs()).fold(0.0, f32::max)
 }

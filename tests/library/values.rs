@@ -1,10 +1,15 @@
 //! Values that need no training: devices, overrides, needs of memory, recommended sizes, files of a preparation.
 
+use std::io::ErrorKind;
+
 use dsokr::config::Override;
+use dsokr::data::DataRoot;
 use dsokr::device::Processor;
 use dsokr::memory::{Budget, Need, available};
 use dsokr::sketch::{Point, Spread, recommended};
-use dsokr::{Config, Error};
+use dsokr::{Config, Error, Request, Run};
+
+use crate::Folder;
 
 #[test]
 fn devices_have_names_and_those_that_were_not_built_say_how_to_build_them() {
@@ -25,6 +30,24 @@ fn devices_have_names_and_those_that_were_not_built_say_how_to_build_them() {
         let message = processor.open().unwrap_err().to_string();
         assert!(message.contains(&format!("--features {feature}")), "{message}");
     }
+}
+
+#[test]
+fn errors_say_whether_a_file_was_not_found() {
+    let folder = Folder::new();
+    assert!(Config::load(folder.path("none.toml")).unwrap_err().is_not_found());
+    assert!(Run::open(folder.path("none")).unwrap_err().is_not_found());
+    let text = std::fs::read_to_string("configs/quickstart.toml").unwrap();
+    let config = Config::parse(&text, &[]).unwrap().validate().unwrap();
+    let root = DataRoot::at(folder.path("no-data"));
+    let out = Some(folder.path("run"));
+    let missing = Request { root, out, ..Request::new(&config).unwrap() }.run(&mut ()).unwrap_err();
+    assert!(missing.is_not_found(), "{missing}");
+    std::fs::create_dir(folder.path("run")).unwrap();
+    let exists = dsokr::fit(&config, folder.path("run")).unwrap_err();
+    assert_eq!(exists.io_kind(), Some(ErrorKind::AlreadyExists), "{exists}");
+    let wrong = Config::parse("seed = \"one\"", &[]).unwrap_err();
+    assert_eq!(wrong.io_kind(), None, "{wrong}");
 }
 
 #[test]

@@ -83,8 +83,8 @@ impl<T, E: Into<Failure>> About<T> for Result<T, E> {
 impl From<dsokr_core::Error> for Failure {
     fn from(error: dsokr_core::Error) -> Self {
         use dsokr_core::Error::{
-            At, File, Inconsistent, Io, Item, Missing, NotFinite, NotFiniteAt, OutOfRange, Refused,
-            Row, Shape, TooFew, Unsupported, Value,
+            At, Contract, File, Inconsistent, Io, Item, Missing, NotFinite, NotFiniteAt,
+            OutOfRange, Refused, Row, Shape, TooFew, Unsupported, Value,
         };
         let message = error.to_string();
         match error {
@@ -101,7 +101,8 @@ impl From<dsokr_core::Error> for Failure {
             | TooFew { .. }
             | OutOfRange { .. }
             | Inconsistent(_)
-            | Unsupported(_) => Self::Argument(message),
+            | Unsupported(_)
+            | Contract { .. } => Self::Argument(message),
             // numeric failures, and kinds of errors to come
             _ => Self::Other(message),
         }

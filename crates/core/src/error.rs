@@ -1,4 +1,5 @@
 use std::fmt::Display;
+use std::io::ErrorKind;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
@@ -150,6 +151,15 @@ pub enum Error {
         /// The error.
         source: Box<Error>,
     },
+    /// A part of a program, such as a kernel or an encoder, that does not do what its trait promises: what a contract suite
+    /// finds.
+    #[error("the {part} breaks its contract: {breach}")]
+    Contract {
+        /// The part: `kernel` or `encoder`.
+        part: &'static str,
+        /// The first promise that is not kept, in words.
+        breach: String,
+    },
     /// [`Cancellation::cancel`](crate::Cancellation::cancel) has ended the work.
     #[error("the work was cancelled")]
     Cancelled,
@@ -238,6 +248,53 @@ impl Error {
     /// Creates the error for an operation that does not exist for these data or this object.
     pub fn unsupported(message: impl Display) -> Self {
         Self::Unsupported(message.to_string())
+    }
+
+    /// Creates the error for a part of a program that does not do what its trait promises.
+    pub fn contract(part: &'static str, breach: impl Display) -> Self {
+        Self::Contract { part, breach: breach.to_string() }
+    }
+
+    /// Returns the kind of the file system's error, as [`std::io::Error::kind`] does; none for an error that is not about the
+    /// file system. A file that is missing is [`ErrorKind::NotFound`], whichever variant says it.
+    ///
+    /// ```
+    /// use std::io::ErrorKind;
+    /// use std::path::Path;
+    ///
+    /// use dsokr_core::store::Stored;
+    ///
+    /// let error = Stored::open(Path::new("no-such-file.safetensors"), "model", 1).unwrap_err();
+    /// assert_eq!(error.io_kind(), Some(ErrorKind::NotFound));
+    /// assert!(error.is_not_found());
+    /// ```
+    pub fn io_kind(&self) -> Option<ErrorKind> {
+        match self {
+            Self::Io { source, .. } => Some(source.kind()),
+            Self::Missing { .. } => Some(ErrorKind::NotFound),
+            Self::Item { source, .. } | Self::At { source, .. } => source.io_kind(),
+            Self::File { .. }
+            | Self::NotFinite { .. }
+            | Self::NotFiniteAt { .. }
+            | Self::Row { .. }
+            | Self::Value { .. }
+            | Self::Refused { .. }
+            | Self::TooFew { .. }
+            | Self::OutOfRange { .. }
+            | Self::Inconsistent(_)
+            | Self::Shape(_)
+            | Self::ZeroMatrix { .. }
+            | Self::Numeric(_)
+            | Self::Unsupported(_)
+            | Self::Process { .. }
+            | Self::Contract { .. }
+            | Self::Cancelled => None,
+        }
+    }
+
+    /// Returns whether a file or folder does not exist.
+    pub fn is_not_found(&self) -> bool {
+        self.io_kind() == Some(ErrorKind::NotFound)
     }
 
     /// Returns the same error with the part that it is in.

@@ -277,6 +277,8 @@ impl Split {
 }
 
 /// Everything that a configuration's `[data]` and `[output]` name.
+#[derive(derive_more::Debug)]
+#[debug("Dataset({} training and {} validation pairs, {outputs:?})", train.ids.len(), validation.ids.len())]
 pub struct Dataset {
     /// The outputs, which a data set of some of the pairs shares.
     pub outputs: Arc<Outputs>,

@@ -64,6 +64,17 @@ impl Error {
         }
     }
 
+    /// Returns the kind of the file system's error, as [`std::io::Error::kind`] does; none for an error that is not about the
+    /// file system.
+    pub fn io_kind(&self) -> Option<io::ErrorKind> {
+        match self {
+            Self::Io { source, .. } => Some(source.kind()),
+            Self::NotFound { .. } => Some(io::ErrorKind::NotFound),
+            Self::Core(error) => error.io_kind(),
+            Self::Column { .. } | Self::Molecule(_) => None,
+        }
+    }
+
     pub(crate) fn io(path: &Path, source: io::Error) -> Self {
         Self::Io { path: path.to_path_buf(), source }
     }

@@ -330,13 +330,14 @@ fn parse(text: &str) -> Result<(String, bool, Vec<u64>), String> {
 /// let folder = tempfile::tempdir()?;
 /// let path = folder.path().join("z.npy");
 /// let mut blocks = [vec![1.0, 2.0, 3.0, 4.0], vec![5.0, 6.0]].into_iter();
-/// write_matrix(&path, (3, 2), || Ok::<_, dsokr_data::Error>(blocks.next()))?;
+/// write_matrix(&path, 3, 2, || Ok::<_, dsokr_data::Error>(blocks.next()))?;
 /// assert_eq!(read_matrix(&path)?[(2, 1)], 6.0);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn write_matrix<E: From<Error>>(
     path: &Path,
-    (rows, width): (usize, usize),
+    rows: usize,
+    width: usize,
     mut next: impl FnMut() -> Result<Option<Vec<f32>>, E>,
 ) -> Result<(), E> {
     let mut failed = None;

@@ -18,7 +18,8 @@ use crate::table::{OnBadRow, Table, TableOptions, bad_ids, unique_ids};
 use crate::truth::Truth;
 
 /// The outputs y: ids, labels to show, feature rows, and which of them are candidates.
-#[derive(Clone)]
+#[derive(Clone, derive_more::Debug)]
+#[debug("Outputs({} outputs, {} candidates)", ids.len(), candidates.len())]
 pub struct Outputs {
     /// Unique ids.
     pub ids: Vec<String>,
@@ -46,6 +47,24 @@ pub(crate) struct Known<'a> {
 }
 
 impl Outputs {
+    /// Creates outputs with these unique ids and a row of features each. All of them are candidates, whose labels are their
+    /// ids; there are no further columns, and metrics compare ranks alone.
+    ///
+    /// # Errors
+    /// [`dsokr_core::Error::Shape`] for another number of rows than of ids.
+    pub fn new(ids: Vec<String>, rows: impl RowSource + 'static) -> Result<Self, Error> {
+        dsokr_core::Error::check_length("rows of outputs", rows.len(), ids.len())?;
+        Ok(Self {
+            labels: ids.clone(),
+            columns: Vec::new(),
+            candidates: (0..ids.len()).collect(),
+            ids,
+            rows: Arc::new(rows),
+            truth: None,
+            features: FittedFeatures::default(),
+        })
+    }
+
     /// Reads outputs from a table with the columns of [`OutputSource::columns`] and ids in the column `id`. With the
     /// columns of an earlier training the rows have the same width, and all files that were given must be read.
     pub(crate) fn from_table(

@@ -50,6 +50,8 @@ pub enum Encoding {
 /// assert_eq!(best[0].parts, [1, 2, 0]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+#[derive(derive_more::Debug)]
+#[debug("ExactSearch({}, {encoding:?})", kernel.name())]
 pub struct ExactSearch<'a> {
     kernel: &'a dyn OutputKernel,
     space: Space<'a>,

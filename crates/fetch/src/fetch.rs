@@ -19,6 +19,7 @@ const WORK: &str = ".fetch";
 const LOCK: &str = ".lock";
 
 /// The source and the destination of files.
+#[derive(Debug)]
 pub struct Fetch<'a> {
     /// The data root.
     pub out: &'a Path,

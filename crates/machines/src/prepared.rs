@@ -82,6 +82,8 @@ const LEARNED: &str = "closed-form or sketched, with a learned output matrix";
 const OF_GRAM: &str = "a different one with a precomputed kernel";
 
 /// A solver and its training inputs, for fits to any targets with several λ.
+#[derive(derive_more::Debug)]
+#[debug("PreparedSolver({solver:?}, {inputs:?})")]
 pub struct PreparedSolver<'a> {
     solver: Solver,
     inputs: TrainingInputs<'a>,

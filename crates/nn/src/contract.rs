@@ -1,7 +1,10 @@
 //! The contract of [`Encoder`] as a check that runs on built-in and custom encoders.
 
+use std::fmt::Display;
+
 use burn::optim::GradientsParams;
 use burn::tensor::Tensor;
+use dsokr_core::Error;
 
 use crate::encoder::Encoder;
 use crate::gradients::Gradients;
@@ -17,8 +20,8 @@ use crate::pass::Pass;
 /// - The gradient of a sum of squares reaches every trainable parameter and is finite.
 ///
 /// # Errors
-/// A description of the first breach.
-pub fn check<E: Encoder>(encoder: &E, inputs: &[E::Input]) -> Result<(), String> {
+/// [`Error::Contract`] with the first breach.
+pub fn check<E: Encoder>(encoder: &E, inputs: &[E::Input]) -> Result<(), Error> {
     ensure(inputs.len() > 1, || format!("two inputs are needed, not {}", inputs.len()))?;
     let all: Vec<&E::Input> = inputs.iter().collect();
     let p = encoder.dimension();
@@ -54,14 +57,18 @@ pub fn check<E: Encoder>(encoder: &E, inputs: &[E::Input]) -> Result<(), String>
     parameters::visit(encoder, |name, parameter| {
         let gradient = parameter.take_gradient(&mut gradients).unwrap_or_default();
         if gradient.iter().any(|value| !value.is_finite()) {
-            outcome = Err(format!("the gradient of {name} is not finite"));
+            outcome = breach(format_args!("the gradient of {name} is not finite"));
         }
     });
     outcome
 }
 
-fn ensure(holds: bool, breach: impl FnOnce() -> String) -> Result<(), String> {
-    if holds { Ok(()) } else { Err(breach()) }
+fn breach(message: impl Display) -> Result<(), Error> {
+    Err(Error::contract("encoder", message))
+}
+
+fn ensure(holds: bool, message: impl FnOnce() -> String) -> Result<(), Error> {
+    if holds { Ok(()) } else { breach(message()) }
 }
 
 fn rows(z: Tensor<2>) -> Vec<Vec<f32>> {

@@ -25,6 +25,8 @@ const STRIDE: usize = 16;
 /// order, gradients are complete all the same, and handed over later.
 ///
 /// This applies to parameters in 32 bits on the CPU engine.
+#[derive(derive_more::Debug)]
+#[debug("GradientHooks({} parameters)", depths.len())]
 pub struct GradientHooks {
     /// A constant for each parameter that is trained.
     depths: Vec<Tensor<1>>,

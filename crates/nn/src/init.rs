@@ -9,6 +9,8 @@ use dsokr_core::random::Generator;
 use rand::{Rng, RngExt};
 
 /// The initial state of an encoder.
+#[derive(derive_more::Debug)]
+#[debug("Start({} coordinates)", offset.len())]
 pub struct Start<'a> {
     /// The mean of the targets, p numbers. As the bias of the last layer ([`head`]) it need not be learned.
     pub offset: &'a [f32],

@@ -20,7 +20,8 @@ pub enum SpectrumFormat {
 }
 
 /// What a file says before its spectra, about all of them.
-#[derive(Default)]
+#[derive(derive_more::Debug, Default)]
+#[debug("FileContext({} fields of a header)", header.len())]
 pub struct FileContext {
     /// Parameters that spectra of mzML refer to.
     groups: ParamGroups,

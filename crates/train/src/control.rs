@@ -2,6 +2,7 @@
 
 use std::any::Any;
 use std::cell::Cell;
+use std::fmt;
 
 use dsokr_core::{Processes, message};
 use dsokr_nn::parameters::{self, Parameters};
@@ -36,6 +37,12 @@ pub struct Control<'a> {
     /// The rate of the schedule at the next step.
     scheduled: f64,
     requests: Cell<Requests>,
+}
+
+impl fmt::Debug for Control<'_> {
+    fn fmt(&self, out: &mut fmt::Formatter) -> fmt::Result {
+        out.debug_struct("Control").field("scheduled", &self.scheduled).finish_non_exhaustive()
+    }
 }
 
 impl<'a> Control<'a> {

@@ -28,6 +28,17 @@ pub struct Task<'a, E: Encoder, M> {
     pub validate: &'a dyn Fn(&Model<E>) -> Result<Validation<M>, Error>,
 }
 
+impl<E: Encoder, M> fmt::Debug for Task<'_, E, M> {
+    fn fmt(&self, out: &mut fmt::Formatter) -> fmt::Result {
+        out.debug_struct("Task")
+            .field("config", &self.config)
+            .field("seed", &self.seed)
+            .field("pairs", &self.pairs.inputs.len())
+            .field("ranks", &self.ranks)
+            .finish_non_exhaustive()
+    }
+}
+
 /// n ≥ 1 training pairs: inputs, and the targets of their outputs.
 ///
 /// ```
@@ -180,7 +191,14 @@ pub struct Outcome<E: Encoder> {
     pub steps: u64,
 }
 
+impl<E: Encoder> fmt::Debug for Outcome<E> {
+    fn fmt(&self, out: &mut fmt::Formatter) -> fmt::Result {
+        out.debug_struct("Outcome").field("steps", &self.steps).finish_non_exhaustive()
+    }
+}
+
 /// Where the parameters of the best evaluation are.
+#[derive(Debug)]
 pub enum Best {
     /// The model has them: the last evaluation of this training is the best.
     Last,

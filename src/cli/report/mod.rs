@@ -158,8 +158,9 @@ impl<'a> Files<'a> {
             None => compared_molecules(&evaluation.golds, decoded, self.candidates, EXAMPLES)?,
         };
         let inputs = &queries.split().inputs;
-        let drawn = examples.map(|outputs| drawing(inputs, &outputs, EXAMPLES)).transpose()?;
-        if let Some(svg) = drawn.flatten() {
+        if let Some((truth, predicted)) = examples
+            && let Some(svg) = drawing(inputs, &truth, &predicted, EXAMPLES)?
+        {
             self.put("examples.svg", &svg)?;
         }
         Ok(())

@@ -56,6 +56,8 @@ const SILENCE: Duration = Duration::from_secs(2);
 const COMPARED: usize = 4;
 
 /// Searches molecules beyond the candidates of models.
+#[derive(derive_more::Debug)]
+#[debug("BeyondSearch({settings:?})")]
 pub struct BeyondSearch {
     settings: BeyondConfig,
     keep: Keep,

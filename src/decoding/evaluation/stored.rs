@@ -13,7 +13,8 @@ use crate::metrics::scores::{OutputFacts, Scores};
 
 /// What the metrics of an evaluation, their intervals and comparisons read: everything but the outputs that only
 /// reports and figures show.
-#[derive(Clone, Serialize, Deserialize)]
+#[derive(Clone, derive_more::Debug, Serialize, Deserialize)]
+#[debug("StoredEvaluation({} queries)", ranks.len())]
 pub struct StoredEvaluation {
     scores: Scores,
     ranks: Vec<Option<Rank>>,

@@ -35,6 +35,8 @@ pub(super) const TILE: usize = 128;
 const ROWS: usize = 512;
 
 /// Eigenpairs of a symmetric matrix.
+#[derive(derive_more::Debug)]
+#[debug("Eigen({} pairs of {} rows)", values.len(), vectors.nrows())]
 pub struct Eigen {
     /// Eigenvalues, descending; of [`leading`] those above the cut-off.
     pub values: Vec<f64>,

@@ -19,6 +19,8 @@ use super::{Block, Features, RowKind, RowSource, check_alike};
 /// assert_eq!(rows.block(1..4)?, source.block(1..4)?);
 /// # Ok::<(), dsokr_core::Error>(())
 /// ```
+#[derive(derive_more::Debug)]
+#[debug("HeldRows({held:?})")]
 pub struct HeldRows<'r, S> {
     source: S,
     held: Held,

@@ -23,6 +23,8 @@ use super::{
 /// assert_eq!(joined.block(0..2)?.dense_row(0), [0.5, 0.0, 0.0, 0.0, 1.0]);
 /// # Ok::<(), dsokr_core::Error>(())
 /// ```
+#[derive(derive_more::Debug)]
+#[debug("JoinedRows({len} × {width}, {} parts)", parts.len())]
 pub struct JoinedRows {
     parts: Vec<Box<dyn RowSource>>,
     len: usize,
@@ -90,6 +92,8 @@ impl RowSource for JoinedRows {
 }
 
 /// The rows of one of the sources that rows were joined of, read from the joined ones.
+#[derive(derive_more::Debug)]
+#[debug("PartRows({} × {})", source.len(), columns.len())]
 pub struct PartRows<'a> {
     source: &'a dyn RowSource,
     columns: Range<usize>,
@@ -132,6 +136,8 @@ impl RowSource for PartRows<'_> {
 }
 
 /// Some rows of a source, in any order, repeats allowed. They are read when they are needed.
+#[derive(derive_more::Debug)]
+#[debug("Selected({} of {} rows)", rows.len(), source.len())]
 pub struct Selected<'a> {
     source: &'a dyn RowSource,
     rows: &'a [usize],

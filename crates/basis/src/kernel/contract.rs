@@ -1,6 +1,9 @@
 //! The contract that every [`OutputKernel`] keeps, as a check that runs on any of them, custom ones
 //! included.
 
+use std::fmt::Display;
+
+use dsokr_core::Error;
 use faer::{Mat, Side};
 
 use super::OutputKernel;
@@ -21,57 +24,62 @@ const TOLERANCE: f64 = 1e-12;
 ///   normalised.
 ///
 /// # Errors
-/// The first breach, in words.
-pub fn check(kernel: &dyn OutputKernel, rows: &dyn RowSource) -> Result<(), String> {
+/// [`Error::Contract`] with the first breach; an error of the kernel, such as rows of a kind that it does not accept.
+pub fn check(kernel: &dyn OutputKernel, rows: &dyn RowSource) -> Result<(), Error> {
     let n = rows.len();
     if n < 3 {
-        return Err(format!("three rows are needed, not {n}"));
+        return breach(format_args!("three rows are needed, not {n}"));
     }
-    let words = |error: dsokr_core::Error| error.to_string();
-    kernel.validate(rows.kind()).map_err(words)?;
-    let all = rows.block(0..n).map_err(words)?;
-    kernel.check(&all).map_err(words)?;
-    let gram = on_threads(1, || kernel.block(&all, &all).map_err(words))?;
+    kernel.validate(rows.kind())?;
+    let all = rows.block(0..n)?;
+    kernel.check(&all)?;
+    let gram = on_threads(1, || kernel.block(&all, &all))?;
     if (gram.nrows(), gram.ncols()) != (n, n) {
-        return Err(format!("{n} rows give a {} × {} matrix", gram.nrows(), gram.ncols()));
+        return breach(format_args!("{n} rows give a {} × {} matrix", gram.nrows(), gram.ncols()));
     }
     let mut largest = 0.0f64;
     for (i, j) in pairs(n) {
         if !gram[(i, j)].is_finite() {
-            return Err(format!("k({i}, {j}) is {}", gram[(i, j)]));
+            return breach(format_args!("k({i}, {j}) is {}", gram[(i, j)]));
         }
         largest = largest.max(gram[(i, j)].abs());
     }
     let close = |a: f64, b: f64| (a - b).abs() <= TOLERANCE * largest;
-    if on_threads(3, || kernel.block(&all, &all).map_err(words))? != gram {
-        return Err("a different number of threads gives different values".into());
+    if on_threads(3, || kernel.block(&all, &all))? != gram {
+        return breach("a different number of threads gives different values");
     }
     for start in 0..n {
         // blocks of several sizes: one row, and the rows behind it
         for end in [start + 1, n] {
-            let part = rows.block(start..end).map_err(words)?;
-            let part_gram = kernel.block(&part, &all).map_err(words)?;
+            let part = rows.block(start..end)?;
+            let part_gram = kernel.block(&part, &all)?;
             let mut part_pairs = pairs(n).filter(|(i, _)| (start..end).contains(i));
             if let Some((i, j)) =
                 part_pairs.find(|&(i, j)| !close(part_gram[(i - start, j)], gram[(i, j)]))
             {
-                return Err(format!(
+                return breach(format_args!(
                     "k({i}, {j}) has a different value in a block of rows {start}..{end}"
                 ));
             }
         }
     }
     if let Some((i, j)) = pairs(n).find(|&(i, j)| !close(gram[(i, j)], gram[(j, i)])) {
-        return Err(format!("k({i}, {j}) = {}, k({j}, {i}) = {}", gram[(i, j)], gram[(j, i)]));
+        return breach(format_args!(
+            "k({i}, {j}) = {}, k({j}, {i}) = {}",
+            gram[(i, j)],
+            gram[(j, i)]
+        ));
     }
     diagonal(kernel, &all, &gram, close)?;
     scale(kernel, &all, &gram, close)?;
     let values = gram
         .self_adjoint_eigenvalues(Side::Lower)
-        .map_err(|e| format!("the eigenvalues of the Gram matrix: {e:?}"))?;
+        .map_err(|e| Error::Numeric(format!("the eigenvalues of the Gram matrix: {e:?}")))?;
     let (least, most) = values.iter().fold((0.0f64, 0.0f64), |(a, b), &v| (a.min(v), b.max(v)));
     if least < -TOLERANCE * most {
-        return Err(format!("not positive semi-definite: eigenvalues from {least} to {most}"));
+        return breach(format_args!(
+            "not positive semi-definite: eigenvalues from {least} to {most}"
+        ));
     }
     Ok(())
 }
@@ -81,18 +89,24 @@ fn diagonal(
     all: &Block,
     gram: &Mat<f64>,
     close: impl Fn(f64, f64) -> bool,
-) -> Result<(), String> {
+) -> Result<(), Error> {
     let values = kernel.diagonal(all);
     if values.len() != all.len() {
-        return Err(format!("the diagonal of {} rows has {} values", all.len(), values.len()));
+        return breach(format_args!(
+            "the diagonal of {} rows has {} values",
+            all.len(),
+            values.len()
+        ));
     }
     for (i, &value) in values.iter().enumerate() {
         let expected = gram[(i, i)];
         if !close(value, expected) {
-            return Err(format!("the diagonal of row {i} is {value}, k({i}, {i}) = {expected}"));
+            return breach(format_args!(
+                "the diagonal of row {i} is {value}, k({i}, {i}) = {expected}"
+            ));
         }
         if kernel.is_normalised() && !close(value, 1.0) {
-            return Err(format!("the kernel is normalised, but k({i}, {i}) = {value}"));
+            return breach(format_args!("the kernel is normalised, but k({i}, {i}) = {value}"));
         }
     }
     Ok(())
@@ -103,8 +117,8 @@ fn scale(
     all: &Block,
     gram: &Mat<f64>,
     close: impl Fn(f64, f64) -> bool,
-) -> Result<(), String> {
-    let products = inner(all, all).map_err(|e| e.to_string())?;
+) -> Result<(), Error> {
+    let products = inner(all, all)?;
     let norms = all.squared_norms();
     let scales: Option<Vec<f64>> =
         norms.iter().map(|&squared| kernel.feature_scale(squared)).collect();
@@ -117,7 +131,7 @@ fn scale(
         }
     };
     match pairs(all.len()).find(|&(i, j)| !close(gram[(i, j)], linear(i, j))) {
-        Some((i, j)) => Err(format!(
+        Some((i, j)) => breach(format_args!(
             "k({i}, {j}) = {}, the product of the scaled rows is {}",
             gram[(i, j)],
             linear(i, j)
@@ -132,8 +146,12 @@ fn pairs(n: usize) -> impl Iterator<Item = (usize, usize)> {
 
 fn on_threads<T: Send>(
     threads: usize,
-    compute: impl FnOnce() -> Result<T, String> + Send,
-) -> Result<T, String> {
+    compute: impl FnOnce() -> Result<T, Error> + Send,
+) -> Result<T, Error> {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
-    pool.map_err(|e| e.to_string())?.install(compute)
+    pool.map_err(Error::unsupported)?.install(compute)
+}
+
+fn breach(message: impl Display) -> Result<(), Error> {
+    Err(Error::contract("kernel", message))
 }

@@ -50,7 +50,7 @@ use crate::features::{Block, RowKind};
 /// }
 ///
 /// let counts = Features::Dense(DenseRows::new(2, vec![1.0, 2.0, 3.0, 0.0, 2.0, 2.0])?);
-/// contract::check(&Intersection, &counts).expect("a kernel");
+/// contract::check(&Intersection, &counts)?;
 /// let every = SketchKind::Subsampling { replacement: false };
 /// let basis = Basis::fit(Intersection, &counts, &SketchOptions::new(every, 3))?;
 /// let targets = basis.project(&counts)?;

@@ -27,6 +27,8 @@ use crate::error::Error;
 /// assert!(cancellation.stages().is_empty());
 /// # Ok::<(), Error>(())
 /// ```
+#[derive(derive_more::Debug)]
+#[debug("Stage({:?}, {} of {} parts)", counter.name, counter.done.load(Relaxed), counter.parts)]
 pub struct Stage {
     counter: Arc<Counter>,
     cancellation: Cancellation,

@@ -96,6 +96,7 @@ pub fn same_on_threads<T: PartialEq + Send>(
 /// }
 /// # Ok::<(), dsokr_core::Error>(())
 /// ```
+#[derive(Debug)]
 pub struct Background {
     rank: usize,
     started: Sender<Vec<f32>>,

@@ -320,6 +320,8 @@ fn refused(path: &Path, name: &str, reason: &str) -> Error {
 }
 
 /// A file that is being written, whose tensors get their bytes piece by piece.
+#[derive(derive_more::Debug)]
+#[debug("Filling({})", path.display())]
 pub struct Filling<'f> {
     path: &'f Path,
     file: &'f File,

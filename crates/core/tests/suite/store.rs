@@ -1,6 +1,7 @@
 //! The file format: whole, verified, atomic.
 
 use std::collections::BTreeMap;
+use std::io::ErrorKind;
 use std::path::Path;
 
 use dsokr_core::Error;
@@ -69,6 +70,22 @@ fn the_same_content_gives_the_same_bytes() {
     let paths = ["a", "b"].map(|name| folder.path().join(name));
     paths.iter().for_each(|path| write_sample(path));
     assert_eq!(std::fs::read(&paths[0]).unwrap(), std::fs::read(&paths[1]).unwrap());
+}
+
+#[test]
+fn errors_say_whether_a_file_was_not_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.safetensors");
+    let missing = Stored::open(&path, "sample", 3).unwrap_err();
+    assert_eq!(missing.io_kind(), Some(ErrorKind::NotFound));
+    assert!(missing.at("member 2".into()).is_not_found(), "also of a part");
+    let refused = store::Contents::new("sample", 3, &metadata(), &[]).write(&path.join("inside"));
+    assert!(refused.unwrap_err().is_not_found(), "the folder of a new file");
+    write_sample(&path);
+    let other = Stored::open(&path, "basis", 3).unwrap_err();
+    assert_eq!((other.io_kind(), other.is_not_found()), (None, false));
+    let denied = Error::io(&path)(ErrorKind::PermissionDenied.into());
+    assert_eq!(denied.io_kind(), Some(ErrorKind::PermissionDenied));
 }
 
 #[test]

@@ -185,6 +185,8 @@ impl TextFeatures {
 }
 
 /// Texts from which features of several kinds are computed: their molecules are read once for all of them.
+#[derive(derive_more::Debug)]
+#[debug("ReadTexts({} texts)", texts.len())]
 pub struct ReadTexts<'t> {
     texts: &'t [String],
     /// The molecules of the texts, by the column that features name.

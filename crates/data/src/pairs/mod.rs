@@ -81,7 +81,7 @@ pub(crate) trait Pairs {
 }
 
 /// Facts that the keys of every kind of pairs state.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub struct PairFacts<'a> {
     /// The folder of the files; empty where there are none.
     pub folder: &'a str,

@@ -596,6 +596,8 @@ type TextCheck = Box<dyn Fn(&str) -> Result<(), String>>;
 /// assert!(texts.batch(10)?.is_empty());
 /// # Ok::<(), dsokr_data::Error>(())
 /// ```
+#[derive(derive_more::Debug)]
+#[debug("TextReader({})", rows.path.display())]
 pub struct TextReader<R> {
     rows: Rows<R>,
     /// Says what is wrong with a text; none where every text will do.

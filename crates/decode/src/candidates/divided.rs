@@ -90,6 +90,8 @@ pub(super) enum Layout {
 }
 
 /// Writes candidates whose coordinates may be divided among processes.
+#[derive(derive_more::Debug)]
+#[debug("CandidateWriter({} candidates)", candidates.len())]
 pub struct CandidateWriter<'a> {
     pub(super) candidates: &'a Candidates,
     /// The coordinates of all rows; none where this process holds them.

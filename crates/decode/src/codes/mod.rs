@@ -41,6 +41,8 @@ const NUMBERS: &str = "code_numbers";
 pub(crate) const LANES: usize = 16;
 
 /// Consecutive distinct rows of a candidate set, with codes of 8 bits in place of coordinates.
+#[derive(derive_more::Debug)]
+#[debug("CodedBlock({} × {width})", constants.len())]
 pub struct CodedBlock<'a> {
     /// Bytes of a row.
     width: usize,

@@ -17,12 +17,14 @@ use crate::linear::{Factor, Panels, Scalar, check_finite};
 const TOLERANCE: f64 = 1e-8;
 
 /// The training inputs of a kernel machine.
-#[derive(Clone)]
+#[derive(Clone, derive_more::Debug)]
 pub enum TrainingInputs<'a> {
     /// Rows, and their kernel.
+    #[debug("Rows({} × {}, {})", _0.len(), _0.width(), _1.name())]
     Rows(&'a dyn RowSource, Arc<dyn OutputKernel>),
     /// The n × n matrix of a precomputed kernel. Solvers that sketch inputs hold a copy of it; the Lipschitz solver
     /// needs rows.
+    #[debug("Gram({0} × {0})", _0.values.nrows())]
     Gram(&'a GramMatrix),
 }
 

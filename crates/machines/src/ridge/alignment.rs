@@ -23,7 +23,8 @@ const ROUNDING: f64 = 1e-10;
 
 /// The Gram matrix of the outputs, `Y_ij = k(y_i, y_j)`, which is read by blocks of columns and never
 /// held: n² evaluations for each of two passes.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, derive_more::Debug)]
+#[debug("TargetGram({}, {} rows)", kernel.name(), rows.len())]
 pub struct TargetGram<'a> {
     /// The output kernel.
     pub kernel: &'a dyn OutputKernel,

@@ -33,6 +33,8 @@ pub struct Scaling {
 }
 
 /// Rows that are standardised as they are read.
+#[derive(derive_more::Debug)]
+#[debug("ScaledRows({} × {})", rows.len(), rows.width())]
 pub struct ScaledRows<'a> {
     scaling: Scaling,
     rows: &'a dyn RowSource,

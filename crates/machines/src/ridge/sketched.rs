@@ -24,7 +24,8 @@ const ACCURATE: f64 = 1e12;
 
 /// A ridge regression in the span of sketched inputs: the least of
 /// `Σ_i w_i ‖ĥ(x_i) − ψ_i‖² / Σ_i w_i + λ ‖ĥ‖²` with the [weights](Targets::with_weights) of the targets.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, derive_more::Debug)]
+#[debug("RidgeProblem({} rows, λ = {lambda})", rows.len())]
 pub struct RidgeProblem<'a, K> {
     /// The input kernel.
     pub kernel: K,

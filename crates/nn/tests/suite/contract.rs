@@ -2,6 +2,7 @@
 
 use burn::module::{Module, Param};
 use burn::tensor::{Device, Tensor, activation};
+use dsokr_core::Error;
 use dsokr_core::random::generator;
 use dsokr_nn::{Encoder, Pass, contract, dropout, init, pad};
 
@@ -88,7 +89,7 @@ impl Encoder for Mean {
     }
 }
 
-fn checked(mistake: Mistake) -> Result<(), String> {
+fn checked(mistake: Mistake) -> Result<(), Error> {
     let device = Device::flex().autodiff();
     let mut random = generator(0, "contract", 0);
     let encoder = Mean {
@@ -120,7 +121,7 @@ fn each_mistake_is_named() {
         (Mistake::IsTooNarrow, "coordinates"),
     ] {
         let breach = checked(mistake).expect_err(&format!("{mistake:?} is not noticed"));
-        assert!(breach.contains(part), "{mistake:?}: {breach}");
+        assert!(breach.to_string().contains(part), "{mistake:?}: {breach}");
     }
 }
 
@@ -133,7 +134,9 @@ fn one_input_shows_nothing() {
         spare: init::normal([6], 1.0, &mut random, &device),
         mistake: Mistake::None,
     };
-    assert!(contract::check(&encoder, &[vec![1, 2]]).unwrap_err().contains("two inputs"));
+    let refused = contract::check(&encoder, &[vec![1, 2]]).unwrap_err();
+    assert!(matches!(refused, Error::Contract { part: "encoder", .. }), "{refused:?}");
+    assert!(refused.to_string().contains("two inputs"), "{refused}");
     assert!(contract::check(&encoder, &[]).is_err());
 }
 

@@ -6,6 +6,7 @@ mod values;
 
 use std::any::Any;
 use std::collections::{BTreeMap, HashMap};
+use std::fmt;
 
 use burn::module::{Module, ModuleMapper, Param, ParamId};
 use burn::tensor::Tensor;
@@ -34,6 +35,15 @@ pub struct Update {
     /// The moving average of the parameters, where the configuration asks for one.
     average: Option<Average>,
     updates: Updates,
+}
+
+impl fmt::Debug for Update {
+    fn fmt(&self, out: &mut fmt::Formatter) -> fmt::Result {
+        out.debug_struct("Update")
+            .field("optimizer", &self.config.optimizer)
+            .field("parameters", &self.parameters.len())
+            .finish_non_exhaustive()
+    }
 }
 
 /// What is known of a parameter.
