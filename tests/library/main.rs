@@ -27,6 +27,7 @@ mod learner;
 mod pages;
 mod ranks;
 mod recipe;
+mod shared_run;
 mod single_lists;
 mod sweep;
 mod synthetic;
