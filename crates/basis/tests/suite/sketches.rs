@@ -242,6 +242,7 @@ fn sizes_and_parameters_are_refused() {
     }
     for kind in [
         SketchKind::Accumulation { terms: 0 },
+        SketchKind::Accumulation { terms: 10_001 },
         SketchKind::Leverage { lambda: 0.0, pilot: 2 },
         SketchKind::Leverage { lambda: 0.1, pilot: 0 },
     ] {
