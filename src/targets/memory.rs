@@ -300,12 +300,13 @@ fn anchors(config: &Checked, dataset: &Dataset, candidates: f64) -> Vec<Anchors>
                 n * size * density / count
             }
             _ if method.has_few_entries() => 1.0,
+            // every row of R mixes with each output; the enum may grow
             _ => size,
         };
         let entries = match rows.kind() {
             RowKind::Dense => rows.width() as f64,
             RowKind::Bits => rows.width() as f64 / 64.0,
-            // a few entries of a row
+            // a few entries of a row; the enum may grow
             _ => 0.0,
         };
         anchors.push(Anchors { count, size, mixed, entries, candidates });

@@ -262,7 +262,7 @@ impl Sketch {
     pub fn draw(kind: &SketchKind, m: usize, n: usize, seed: u64) -> Result<Self, Error> {
         kind.validate(m, n)?;
         let sketch = Self { kind: kind.clone(), seed, m, n, picked: None };
-        let picked = sketch.pick().map_err(Error::Unsupported)?;
+        let picked = sketch.pick()?;
         Ok(Self { picked, ..sketch })
     }
 
