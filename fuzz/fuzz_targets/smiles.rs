@@ -4,7 +4,9 @@
 #![no_main]
 
 use dsokr_core::random::generator;
-use dsokr_molecule::{ Bond, BondOrder, Composition, HashedFeatures, Molecule, MoleculeFeatures, Morgan, };
+use dsokr_molecule::{
+    Bond, BondOrder, Composition, HashedFeatures, Molecule, MoleculeFeatures, Morgan,
+};
 use libfuzzer_sys::fuzz_target;
 
 /// Larger molecules take too long to be drawn each time.
