@@ -1,4 +1,4 @@
-//! Any bytes as a matrix: npy, safetensors of features, or a file of the project; the first byte says which.
+//! Any bytes as a matrix: npy, safetensors of features or a file of the project, or npz; the first byte says which.
 //! The elements that are read are finite, and the same again when they are written.
 
 #![no_main]
@@ -11,7 +11,7 @@ use dsokr_fuzz::{choose, file, folder};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
-    let Some((name, bytes)) = choose(bytes, &["a.npy", "a.safetensors"]) else { return };
+    let Some((name, bytes)) = choose(bytes, &["a.npy", "a.safetensors", "a.npz"]) else { return };
     let path = file(name, bytes);
     for key in [None, Some("rows")] {
         if let Ok(rows) = read_features(&path, key, true) {
