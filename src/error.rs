@@ -269,8 +269,19 @@ impl Error {
             Self::Core(error) | Self::Train(dsokr_train::Error::Core(error)) => {
                 matches!(error, Cancelled)
             }
+            Self::Kernel { source, .. } => matches!(**source, Cancelled),
             Self::Train(error) => matches!(error, Interrupted { .. }),
-            _ => false,
+            Self::Config { .. }
+            | Self::Serialise(_)
+            | Self::NotFound { .. }
+            | Self::Data(_)
+            | Self::RunExists { .. }
+            | Self::DataChanged { .. }
+            | Self::Changed { .. }
+            | Self::Nn(_)
+            | Self::Memory { .. }
+            | Self::Fetch { .. }
+            | Self::NotPretrained => false,
         }
     }
 
@@ -310,18 +321,31 @@ impl Error {
 
     /// Whether the request was wrong (a flag, a configuration, a file), rather than the run.
     pub fn is_request(&self) -> bool {
-        use dsokr_core::Error::{Cancelled, Io};
         use dsokr_train::Error::{Diverged, Interrupted};
-        use std::io::ErrorKind::OutOfMemory;
+        let is_of_request = |error: &dsokr_core::Error| {
+            use dsokr_core::Error::{Cancelled, Io};
+            // memory that the system refuses for the mapping of a file is asked for by the request
+            let refused = error.io_kind() == Some(std::io::ErrorKind::OutOfMemory);
+            refused || !matches!(error, Io { .. } | Cancelled)
+        };
         match self {
             Self::Member { source, .. } => source.is_request(),
             Self::Core(error) | Self::Train(dsokr_train::Error::Core(error)) => {
-                // memory that the system refuses for the mapping of a file is asked for by the request
-                let refused = error.io_kind() == Some(OutOfMemory);
-                refused || !matches!(error, Io { .. } | Cancelled)
+                is_of_request(error)
             }
-            Self::Train(Diverged { .. } | Interrupted { .. }) | Self::Fetch { .. } => false,
-            _ => true,
+            Self::Kernel { source, .. } => is_of_request(source),
+            Self::Train(error) => !matches!(error, Diverged { .. } | Interrupted { .. }),
+            Self::Fetch { .. } => false,
+            Self::Config { .. }
+            | Self::Serialise(_)
+            | Self::NotFound { .. }
+            | Self::Data(_)
+            | Self::RunExists { .. }
+            | Self::DataChanged { .. }
+            | Self::Changed { .. }
+            | Self::Nn(_)
+            | Self::Memory { .. }
+            | Self::NotPretrained => true,
         }
     }
 }

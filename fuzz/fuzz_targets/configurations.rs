@@ -9,7 +9,8 @@ use libfuzzer_sys::fuzz_target;
 fuzz_target!(|text: &str| {
     let Ok(checked) = Config::load(file("a.toml", text)) else { return };
     let written = checked.to_toml().unwrap();
-    let again = Config::load(file("b.toml", &written)).unwrap_or_else(|error| panic!("{error}\n{written}"));
+    let again =
+        Config::load(file("b.toml", &written)).unwrap_or_else(|error| panic!("{error}\n{written}"));
     assert_eq!(again.to_toml().unwrap(), written);
     assert_eq!(again.fingerprint().unwrap(), checked.fingerprint().unwrap());
     // members are configurations of their own

@@ -25,9 +25,13 @@ fuzz_target!(|bytes: &[u8]| {
         return;
     }
     let mut parts = bytes.split(|&byte| byte == 0);
-    for (name, bit) in
-        [("A", 0), ("graph_indicator", 0), ("node_labels", 1), ("edge_labels", 2), ("graph_labels", 3)]
-    {
+    for (name, bit) in [
+        ("A", 0),
+        ("graph_indicator", 0),
+        ("node_labels", 1),
+        ("edge_labels", 2),
+        ("graph_labels", 3),
+    ] {
         let name = format!("DS_{name}.txt");
         if files >> bit & 1 == 1 {
             file(&name, parts.next().unwrap_or_default());

@@ -19,7 +19,13 @@ fuzz_target!(|bytes: &[u8]| {
     let path = file(name, bytes);
     let arff = name == "a.arff";
     for labels in 1..=2 {
-        let read = |path: &Path| if arff { read_arff(path, labels) } else { read_libsvm(path, (labels == 2).then_some(3)) };
+        let read = |path: &Path| {
+            if arff {
+                read_arff(path, labels)
+            } else {
+                read_libsvm(path, (labels == 2).then_some(3))
+            }
+        };
         let Ok(read_once) = read(&path) else { continue };
         assert!(!read_once.labels.is_empty());
         assert_eq!(RowSource::len(&read_once.inputs), read_once.labels.len());
@@ -32,7 +38,11 @@ fuzz_target!(|bytes: &[u8]| {
         let again = read(&file(name, &text)).unwrap_or_else(|error| panic!("{error}\n{text}"));
         assert_eq!(again.labels, read_once.labels, "{text}");
         // columns behind the last one that a libsvm file names are not known
-        if arff { assert_eq!(again.inputs, read_once.inputs, "{text}") } else { assert_eq!(rows(&again), rows(&read_once), "{text}") }
+        if arff {
+            assert_eq!(again.inputs, read_once.inputs, "{text}")
+        } else {
+            assert_eq!(rows(&again), rows(&read_once), "{text}")
+        }
         file(name, bytes);
     }
 });
@@ -68,9 +78,13 @@ fn written_arff(read: &MultiLabel) -> String {
     for (row, set) in rows(read).iter().zip(sets(read)) {
         let labels = set.iter().map(|label| (width + label, 1.0));
         let entries: Vec<(usize, f32)> = row.iter().copied().chain(labels).collect();
-        let cells: Vec<String> = if dense {                 let value = |at| entries.iter().find(|entry| entry.0 == at).map_or(0.0, |entry| entry.1);
-                (0..width + read.names.len()).map(|at| value(at).to_string()).collect()
-             } else { entries.iter().map(|(at, value)| format!("{at} {value}")).collect() };
+        let cells: Vec<String> = if dense {
+            let value =
+                |at| entries.iter().find(|entry| entry.0 == at).map_or(0.0, |entry| entry.1);
+            (0..width + read.names.len()).map(|at| value(at).to_string()).collect()
+        } else {
+            entries.iter().map(|(at, value)| format!("{at} {value}")).collect()
+        };
         let cells = cells.join(",");
         let _ = if dense { writeln!(text, "{cells}") } else { writeln!(text, "{{{cells}}}") };
     }

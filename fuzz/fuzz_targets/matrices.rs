@@ -1,4 +1,4 @@
-//! Any bytes as a matrix: npy, safetensors of features, or a file of the project; the first byte says which.
+//! Any bytes as a matrix: npy, safetensors of features or a file of the project, or npz; the first byte says which.
 //! The elements that are read are finite, and the same again when they are written.
 
 #![no_main]
@@ -11,7 +11,7 @@ use dsokr_fuzz::{choose, file, folder};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
-    let Some((name, bytes)) = choose(bytes, &["a.npy", "a.safetensors"]) else { return };
+    let Some((name, bytes)) = choose(bytes, &["a.npy", "a.safetensors", "a.npz"]) else { return };
     let path = file(name, bytes);
     for key in [None, Some("rows")] {
         if let Ok(rows) = read_features(&path, key, true) {
@@ -20,7 +20,7 @@ fuzz_target!(|bytes: &[u8]| {
         }
         let Ok(rows) = read_features(&path, key, false) else { continue };
         let len = rows.len();
-let width = rows.width();
+        let width = rows.width();
         assert!(len > 0 && width > 0);
         assert!(rows.block(0..len + 1).is_err());
         let Block::Dense(block) = rows.block(0..len).unwrap() else { continue };
@@ -31,12 +31,15 @@ let width = rows.width();
         write_matrix(&again, len, width, || Ok::<_, dsokr_data::Error>(blocks.next())).unwrap();
         let matrix = read_matrix(&again).unwrap();
         assert_eq!((matrix.nrows(), matrix.ncols()), (len, width));
-        let same = |at: usize| matrix[(at / width, at % width)].to_bits() == f64::from(values[at]).to_bits();
+        let same = |at: usize| {
+            matrix[(at / width, at % width)].to_bits() == f64::from(values[at]).to_bits()
+        };
         assert!((0..values.len()).all(same));
     }
     if name == "a.npy" {
         if let Ok(matrix) = read_matrix(&path) {
-            let finite = |row: usize| (0..matrix.ncols()).all(|column| matrix[(row, column)].is_finite());
+            let finite =
+                |row: usize| (0..matrix.ncols()).all(|column| matrix[(row, column)].is_finite());
             assert!(matrix.nrows() > 0 && matrix.ncols() > 0 && (0..matrix.nrows()).all(finite));
         }
         return;
@@ -44,10 +47,14 @@ let width = rows.width();
     if let Ok(stored) = Stored::open(&path, "basis", 1) {
         let metadata = stored.metadata.clone();
         let names: Vec<&str> = stored.names().collect();
-        let numbers: Vec<_> =
-            names.iter().filter_map(|name| Some((*name, stored.read::<f32>(name, 2).ok()?))).collect();
-        let tensors: Vec<Tensor> =
-            numbers.iter().map(|(name, (shape, values))| Tensor::f32(name, shape, values)).collect();
+        let numbers: Vec<_> = names
+            .iter()
+            .filter_map(|name| Some((*name, stored.read::<f32>(name, 2).ok()?)))
+            .collect();
+        let tensors: Vec<Tensor> = numbers
+            .iter()
+            .map(|(name, (shape, values))| Tensor::f32(name, shape, values))
+            .collect();
         let again = Contents::new("basis", 1, &metadata, &tensors);
         let place = folder().join("again.safetensors");
         if again.write(&place).is_err() {

@@ -15,7 +15,8 @@ const CONFIG: &str = r#"{"model_type": "bert", "vocab_size": 16, "hidden_size": 
 
 const VOCABULARY: &str = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nc\n##a\n##c\nthe\n";
 
-const TEXTS: [&str; 4] = ["", "the cat, aac", "Ünïcode \u{65e5}\u{672c}\u{0}\u{300}", "a a a a a a a a a a a a"];
+const TEXTS: [&str; 4] =
+    ["", "the cat, aac", "Ünïcode \u{65e5}\u{672c}\u{0}\u{300}", "a a a a a a a a a a a a"];
 
 /// Files that are fuzzed.
 const NAMES: [&str; 13] = [

@@ -21,8 +21,18 @@ use tokio::runtime::Runtime;
 use tower_service::Service;
 
 const SMILES: [&str; 12] = [
-    "CCO", "CC(=O)O", "OC(=O)c1ccccc1", "CC(=O)Oc1ccccc1C(=O)O", "C[C@H](N)C(=O)O", "c1ccncc1", "CCBr",
-    "C1CCCCC1", "[Na+].[Cl-]", "N#Cc1ccc(F)cc1", "F/C=C/Cl", "O=S(=O)(N)c1ccsc1",
+    "CCO",
+    "CC(=O)O",
+    "OC(=O)c1ccccc1",
+    "CC(=O)Oc1ccccc1C(=O)O",
+    "C[C@H](N)C(=O)O",
+    "c1ccncc1",
+    "CCBr",
+    "C1CCCCC1",
+    "[Na+].[Cl-]",
+    "N#Cc1ccc(F)cc1",
+    "F/C=C/Cl",
+    "O=S(=O)(N)c1ccsc1",
 ];
 
 const MOLECULES: &str = r#"
@@ -53,7 +63,7 @@ static SERVED: LazyLock<Served> = LazyLock::new(|| {
     fs::create_dir_all(&data).unwrap();
     fs::create_dir_all(folder().join("configs")).unwrap();
     let mut outputs = String::from("id\tsmiles\n");
-let mut texts = String::from("id\tdescription\n");
+    let mut texts = String::from("id\tdescription\n");
     for (at, smiles) in SMILES.iter().cycle().take(24).enumerate() {
         writeln!(outputs, "{at}\t{smiles}").unwrap();
         writeln!(texts, "{at}\tthe {at}th molecule, of {} letters", smiles.len()).unwrap();
@@ -72,7 +82,7 @@ let mut texts = String::from("id\tdescription\n");
 /// Trains a run in the folder of this process.
 fn model(name: &str, config: &str) -> Model {
     let run = folder().join(name);
-let config = file("configs/a.toml", config);
+    let config = file("configs/a.toml", config);
     let opened = Config::load(config).and_then(|config| {
         fit(&config, &run)?;
         Model::open(&run, &Processor::Cpu.open()?)
@@ -84,7 +94,7 @@ let config = file("configs/a.toml", config);
 fn read(text: &[u8]) -> Option<Request> {
     let end = text.windows(2).position(|two| two == b"\n\n").unwrap_or(text.len());
     let head = &text[..end];
-let body = text.get(end + 2..).unwrap_or(b"");
+    let body = text.get(end + 2..).unwrap_or(b"");
     let mut lines = head.split(|&byte| byte == b'\n');
     let first = lines.next()?;
     let space = first.iter().position(|&byte| byte == b' ')?;
@@ -94,7 +104,9 @@ let body = text.get(end + 2..).unwrap_or(b"");
     for line in lines {
         let colon = line.iter().position(|&byte| byte == b':')?;
         let name = HeaderName::from_bytes(&line[..colon]).ok()?;
-        request.headers_mut().append(name, HeaderValue::from_bytes(line[colon + 1..].trim_ascii()).ok()?);
+        request
+            .headers_mut()
+            .append(name, HeaderValue::from_bytes(line[colon + 1..].trim_ascii()).ok()?);
     }
     Some(request)
 }
@@ -103,7 +115,7 @@ fuzz_target!(|text: &[u8]| {
     let Some(request) = read(text) else { return };
     let Served { server, runtime } = &*SERVED;
     let method = request.method().clone();
-let path = request.uri().path().to_owned();
+    let path = request.uri().path().to_owned();
     let (status, headers, body) = runtime.block_on(async {
         let answer = server.router().call(request).await.unwrap();
         let (parts, body) = answer.into_parts();
@@ -121,7 +133,8 @@ let path = request.uri().path().to_owned();
     assert!([400, 404, 405, 413, 415, 422].contains(&status), "{status}: {body:?}");
     assert_eq!(header("content-type"), "application/json");
     let refused: Value = serde_json::from_slice(&body).unwrap();
-    let error = refused.as_object().filter(|only| only.len() == 1).and_then(|only| only["error"].as_str());
+    let error =
+        refused.as_object().filter(|only| only.len() == 1).and_then(|only| only["error"].as_str());
     assert!(error.is_some_and(|error| !error.is_empty()), "{status}: {refused}");
 });
 

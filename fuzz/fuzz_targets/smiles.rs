@@ -4,7 +4,8 @@
 #![no_main]
 
 use dsokr_core::random::generator;
-use dsokr_molecule::{ Bond, BondOrder, Composition, HashedFeatures, Molecule, MoleculeFeatures, Morgan, };
+use dsokr_fuzz::is_plain;
+use dsokr_molecule::{Composition, HashedFeatures, Molecule, MoleculeFeatures, Morgan};
 use libfuzzer_sys::fuzz_target;
 
 /// Larger molecules take too long to be drawn each time.
@@ -20,15 +21,8 @@ fuzz_target!(|text: &str| {
     };
     let canonical = molecule.canonical_smiles();
     let other = molecule.random_smiles(&mut generator(0, "fuzz", text.len() as u64));
-    // Perceiving aromatic rings with radicals, bonds to metals, and multiple bonds to halogens, depends on
-    // how they are written: see `canonical_smiles`.
-    const ORGANIC: [u8; 11] = [0, 1, 5, 6, 7, 8, 9, 16, 17, 35, 53];
-    let mut atoms = molecule.atoms().iter();
-    let plain = atoms.all(|a| !a.aromatic && ORGANIC.contains(&a.element.atomic_number()));
-    let halogen = |&atom: &usize| molecule.atoms()[atom].element.is_halogen();
-    let single = |bond: &Bond| bond.order == BondOrder::Single || !bond.atoms.iter().any(halogen);
-    let plain = plain && molecule.bonds().iter().all(single);
-    for written in [&canonical, &other].into_iter().filter(|_| plain) {
+    let is_plain = is_plain(&molecule);
+    for written in [&canonical, &other].into_iter().filter(|_| is_plain) {
         let read = Molecule::parse(written).unwrap_or_else(|error| panic!("{written}: {error}"));
         assert_eq!(read.canonical_smiles(), canonical, "from {written}");
         let morgan = Morgan::default();

@@ -27,7 +27,7 @@ fn table(name: &str, bytes: &[u8]) {
     let path = file(name, bytes);
     let read = |action| Table::read_rows(&path, &COLUMNS, action);
     let stopped = read(OnBadRow::Stop);
-let skipped = read(OnBadRow::Skip);
+    let skipped = read(OnBadRow::Skip);
     let streamed = stream(name, bytes);
     let Ok(skipped) = skipped else {
         assert!(stopped.is_err());
@@ -42,7 +42,8 @@ let skipped = read(OnBadRow::Skip);
         assert_eq!(columns(&stopped.unwrap()), rows);
     }
     if let Some(streamed) = streamed {
-        let streamed: Vec<_> = streamed.into_iter().map(|row| (row.line, row.id, row.text)).collect();
+        let streamed: Vec<_> =
+            streamed.into_iter().map(|row| (row.line, row.id, row.text)).collect();
         let texts = (0..rows.len()).filter(|&row| !rows[row].1.trim().is_empty());
         let texts = texts.map(|row| (skipped.line(row), rows[row].0.clone(), rows[row].1.clone()));
         assert!(texts.eq(streamed), "the stream differs from the table");
@@ -78,10 +79,11 @@ fn stream(name: &str, bytes: &[u8]) -> Option<Vec<TextRow>> {
 /// The files that hold these rows.
 fn written(rows: &[(String, String)]) -> Vec<(String, String)> {
     let mut commas = "id,text\n".to_owned();
-let mut tabs = "text\tid\n".to_owned();
+    let mut tabs = "text\tid\n".to_owned();
     let mut json = String::new();
     for (id, text) in rows {
-        let _ = writeln!(commas, "\"{}\",\"{}\"", id.replace('"', "\"\""), text.replace('"', "\"\""));
+        let _ =
+            writeln!(commas, "\"{}\",\"{}\"", id.replace('"', "\"\""), text.replace('"', "\"\""));
         let _ = writeln!(tabs, "{text}\t{id}");
         let _ = writeln!(json, "{}", serde_json::json!({"text": text, "id": id}));
     }

@@ -356,6 +356,9 @@ impl SketchConfig {
 
     pub(super) fn validate(&self) -> Result<(), Error> {
         ensure(self.size > 0, "sketch.size", self.size, "at least 1")?;
+        if let Some(method) = &self.method {
+            method.validate_parameters().map_err(|error| error.of("sketch.method."))?;
+        }
         let tolerance = self.tolerance;
         let holds = (1e-12..1.0).contains(&tolerance);
         ensure(holds, "sketch.tolerance", tolerance, "a number in [1e-12, 1)")

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, OnceLock};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use dsokr_core::{Cancellation, Processes};
 use dsokr_machines::LastSystem;
@@ -144,9 +144,8 @@ impl Observer for Shared<'_, '_> {
         if matches!(event, Event::Start { .. } | Event::Step { .. } | Event::End { .. }) {
             return;
         }
-        if let Ok(mut observer) = self.0.lock() {
-            observer.event(event);
-        }
+        // the trainings beside one that panics are still observed
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).event(event);
     }
 }
 

@@ -1,7 +1,7 @@
 //! Queries that candidate sets of a run are calibrated on, and the sets of others.
 
 use std::path::Path;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use dsokr_core::{Argument, Processes};
 use dsokr_data::SplitName;
@@ -33,18 +33,14 @@ impl Run {
     ) -> Result<CandidateSets, Error> {
         let paths = [file, data].map(|path| path.map(Path::to_path_buf));
         let key = (self.rule.clone(), among.cloned(), paths);
-        // held meanwhile: others wait for the same calibration
-        let mut last = self.calibrations.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let queries = match last.iter().find(|(other, _)| *other == key) {
-            Some((_, queries)) => Arc::clone(queries),
+        let queries = match self.calibrations.find(&key) {
+            Some(queries) => queries,
             None => {
                 let read = Arc::new(self.calibrating_queries(processes, file, among, data)?);
-                last.truncate(3);
-                last.insert(0, (key, Arc::clone(&read)));
+                self.calibrations.keep(key, &read);
                 read
             }
         };
-        drop(last);
         queries.sets(coverage, self.config().seed)
     }
 

@@ -1,7 +1,7 @@
 //! Candidate sets that hold a right output with a given probability (split conformal prediction).
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use dsokr_core::random::{generator, shuffle};
 use dsokr_decode::Combination;
@@ -192,7 +192,24 @@ pub struct CandidateSet {
 
 /// The queries that candidate sets were last calibrated on, with what they depend on: the four last ones.
 #[derive(Default)]
-pub(super) struct Calibrations(pub Mutex<Vec<(Calibrated, Arc<CalibratingQueries>)>>);
+pub(super) struct Calibrations(Mutex<Vec<(Calibrated, Arc<CalibratingQueries>)>>);
+
+impl Calibrations {
+    /// Returns the queries of a calibration, if it is one of the last ones.
+    pub fn find(&self, key: &Calibrated) -> Option<Arc<CalibratingQueries>> {
+        let last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        last.iter().find(|(other, _)| other == key).map(|(_, queries)| Arc::clone(queries))
+    }
+
+    /// Keeps the queries of a calibration in the place of the oldest one, unless a thread beside this one has kept the same.
+    pub fn keep(&self, key: Calibrated, queries: &Arc<CalibratingQueries>) {
+        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if !last.iter().any(|(other, _)| *other == key) {
+            last.truncate(3);
+            last.insert(0, (key, Arc::clone(queries)));
+        }
+    }
+}
 
 /// The rule of the ensemble, the file of the queries, the rule for their candidates, and the root of the data.
 pub(super) type Calibrated = (Combination, Option<CandidateRule>, [Option<PathBuf>; 2]);

@@ -280,9 +280,12 @@ impl Run {
         if self.shards.is_some() {
             return None;
         }
+        if let Some(shared) = self.shared.get() {
+            return Some(shared.clone());
+        }
         let Member { candidates, config, .. } = &self.members[0];
-        let made = || shared_candidates(candidates, config.output.label.as_deref());
-        Some(self.shared.get_or_init(made).clone())
+        let shared = shared_candidates(candidates, config.output.label.as_deref());
+        Some(self.shared.get_or_init(|| shared).clone())
     }
 
     /// The configuration of the first member, for the settings that all members share.

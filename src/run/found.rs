@@ -1,7 +1,7 @@
 //! Molecules that searches beyond the candidates have found, as `search` and `predict` write them.
 
 use std::collections::BTreeMap;
-use std::io::Read;
+use std::io::{BufRead, BufReader};
 use std::path::Path;
 
 use dsokr_core::Argument;
@@ -81,16 +81,18 @@ pub fn read_found(path: &Path) -> Result<Vec<FoundCandidate>, Error> {
         | TextFormat::Lines
         | TextFormat::Structures
         | TextFormat::Spectra(_) => {
-            let mut text = String::new();
-            open_text(path)?.read_to_string(&mut text).map_err(Error::io(path))?;
-            for (line, number) in text.lines().zip(1..).filter(|(line, _)| !line.trim().is_empty())
-            {
+            // line by line: a compressed file may hold many
+            for (line, number) in BufReader::new(open_text(path)?).lines().zip(1..) {
+                let line = line.map_err(Error::io(path))?;
+                if line.trim().is_empty() {
+                    continue;
+                }
                 let wrong = |message: String| {
                     let message = format!("line {number}: {message}");
                     Error::Config { path: path.into(), message }
                 };
                 let AnswerLine { id, query, beyond } =
-                    serde_json::from_str(line).map_err(|error| wrong(error.to_string()))?;
+                    serde_json::from_str(&line).map_err(|error| wrong(error.to_string()))?;
                 if beyond.is_empty() {
                     let argument = Argument::new("beyond");
                     return Err(wrong(format!("an answer without a search: ask with {argument}")));

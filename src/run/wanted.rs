@@ -105,9 +105,13 @@ impl Run {
     /// The properties of candidates that are molecules: of all, or of those in the shards of this process. It takes long
     /// for many.
     pub(crate) fn molecule_properties(&self) -> &MoleculeProperties {
-        self.molecules.properties.get_or_init(|| match &self.shards {
+        if let Some(properties) = self.molecules.properties.get() {
+            return properties;
+        }
+        let properties = match &self.shards {
             Some(shards) => MoleculeProperties::from_candidates(shards.held()),
             None => MoleculeProperties::from_candidates([&self.members[0].candidates]),
-        })
+        };
+        self.molecules.properties.get_or_init(|| properties)
     }
 }

@@ -320,12 +320,20 @@ impl Model {
 
     /// A notice where the run directory has changed since it was read, which the log says once.
     pub(super) fn notice(&self) -> Option<String> {
-        let mut looked = self.looked.lock().unwrap_or_else(PoisonError::into_inner);
-        let (last, changed) = &mut *looked;
-        if !*changed && last.is_none_or(|last| last.elapsed() >= LOOK) {
-            *last = Some(Instant::now());
-            *changed = files(&self.folder) != self.files;
-            if *changed {
+        let looked = || self.looked.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_due = {
+            let mut looked = looked();
+            let (last, changed) = &mut *looked;
+            let is_due = !*changed && last.is_none_or(|last| last.elapsed() >= LOOK);
+            if is_due {
+                *last = Some(Instant::now());
+            }
+            is_due
+        };
+        // not locked meanwhile: other answers do not wait for a slow disk
+        if is_due && files(&self.folder) != self.files {
+            let is_known = std::mem::replace(&mut looked().1, true);
+            if !is_known {
                 tracing::warn!(
                     "{}: the run directory has changed or is gone; answers go on with the model that was \
                      read at the start",
@@ -333,6 +341,7 @@ impl Model {
                 );
             }
         }
+        let (_, changed) = *looked();
         changed.then(|| {
             format!(
                 "the run directory of {:?} has changed since the server read it: answers are those of the model \

@@ -45,6 +45,10 @@ impl Need {
 /// The share of a GPU's memory that a run takes at most.
 const GPU_SHARE: f64 = 0.9;
 
+/// The most bytes that a process addresses on any processor of today. Sizes of which nothing needs more can be multiplied and
+/// added in 64 bits.
+const ADDRESSABLE: f64 = (1u64 << 56) as f64;
+
 /// The memory that a run may take.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Budget {
@@ -53,10 +57,11 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// Refuses needs that exceed what is available, here or on the GPU; where a run is forced, it warns instead.
+    /// Refuses needs that exceed what is available, here or on the GPU; where a run is forced, it warns instead. Needs that no
+    /// process can address are refused in any case.
     ///
     /// # Errors
-    /// [`Error::Memory`] with the keys of the largest need.
+    /// [`Error::Memory`] with the keys of the largest need; [`dsokr_core::Error::Value`] for one that cannot be.
     pub fn afford(self, needs: &[Need]) -> Result<(), Error> {
         let here: Vec<&Need> = needs.iter().filter(|need| need.gpu.is_none()).collect();
         self.afford_within(&here, available())?;
@@ -73,10 +78,17 @@ impl Budget {
     }
 
     fn afford_within(self, needs: &[&Need], limit: Option<Limit>) -> Result<(), Error> {
-        let Some(limit) = limit else { return Ok(()) };
         let total: f64 = needs.iter().map(|need| need.bytes).sum();
         let largest = needs.iter().max_by(|a, b| a.bytes.total_cmp(&b.bytes));
-        let Some(largest) = largest.filter(|_| total > limit.bytes) else { return Ok(()) };
+        let Some(largest) = largest else { return Ok(()) };
+        if total > ADDRESSABLE {
+            let found = format_args!("a size that needs {}", Bytes(total));
+            let most = Bytes(ADDRESSABLE);
+            let allowed =
+                format_args!("a size that needs at most {most}, which a process can address");
+            return Err(Error::value(largest.keys.clone(), found, allowed));
+        }
+        let Some(limit) = limit.filter(|limit| total > limit.bytes) else { return Ok(()) };
         let error = Error::Memory {
             keys: largest.keys.clone(),
             what: largest.what,
@@ -288,12 +300,13 @@ fn anchors(config: &Checked, dataset: &Dataset, candidates: f64) -> Vec<Anchors>
                 n * size * density / count
             }
             _ if method.has_few_entries() => 1.0,
+            // every row of R mixes with each output; the enum may grow
             _ => size,
         };
         let entries = match rows.kind() {
             RowKind::Dense => rows.width() as f64,
             RowKind::Bits => rows.width() as f64 / 64.0,
-            // a few entries of a row
+            // a few entries of a row; the enum may grow
             _ => 0.0,
         };
         anchors.push(Anchors { count, size, mixed, entries, candidates });

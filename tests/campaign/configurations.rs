@@ -7,7 +7,7 @@ use crate::command::{Limits, start, wait};
 use crate::runs::{Kind, World, below};
 use crate::{Outcome, random};
 
-/// Values such as a trillion epochs are allowed, and nobody waits for them.
+/// Values such as a million epochs are allowed, and nobody waits for them.
 const TIME: Duration = Duration::from_secs(15);
 
 /// Values that a key may be given, whatever its type.

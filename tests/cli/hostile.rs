@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use crate::sandbox::{CONFIG, Sandbox, json};
+use crate::sandbox::{BAG, CONFIG, RIDGE, Sandbox, json};
 
 /// What a command that must end, within half a minute on a busy machine, says on standard error, with its exit code.
 fn ends(sandbox: &Sandbox, arguments: &[&str]) -> (Option<i32>, String) {
@@ -367,4 +367,23 @@ fn a_sweep_in_a_folder_whose_name_is_not_utf_8_is_refused_before_any_training() 
     assert_eq!(output.status.code(), Some(2), "{errors}");
     assert!(errors.contains("--out = all") && errors.contains("is UTF-8"), "{errors}");
     assert!(!sandbox.path(".").join(name).exists());
+}
+
+/// Otherwise three hundred zeros would stand before what is allowed.
+#[test]
+fn messages_write_numbers_far_from_1_with_a_power_of_ten() {
+    let sandbox = Sandbox::new();
+    sandbox.write("ridge.toml", &CONFIG.replacen(BAG, RIDGE, 1));
+    for (config, key) in [
+        ("small.toml", "training.learning_rate"),
+        ("small.toml", "training.floor"),
+        ("small.toml", "sketch.tolerance"),
+        ("ridge.toml", "encoder.lambda"),
+    ] {
+        let set = format!("{key}=1e300");
+        let output = sandbox.run(&["train", config, "--quiet", "--plan", "--set", &set]);
+        let errors = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{errors}");
+        assert!(errors.contains(&format!("{key} = 1e300")) && errors.len() < 300, "{errors}");
+    }
 }

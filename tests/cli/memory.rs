@@ -16,13 +16,25 @@ const TRANSFORMER: &str =
 /// Sizes that no machine has memory for, each with the key that the message names.
 const HUGE: [(&str, &[&str], &str); 8] = [
     ("reduced-rank", &[r#"encoder={kind="mlp", hidden=[1000000000000]}"#], "encoder.hidden"),
-    ("synthetic", &["data.train=1000000000000000"], "data.train"),
-    ("synthetic", &["data.inputs=10000000000"], "data.inputs"),
+    ("synthetic", &["data.train=1000000000000"], "data.train"),
+    ("synthetic", &["data.inputs=10000000"], "data.inputs"),
     ("small", &["encoder.hidden=[1000000000000]"], "encoder.hidden"),
-    ("small", &[TRANSFORMER, "encoder.width=4000000000"], "encoder.width"),
+    ("small", &[TRANSFORMER, "encoder.width=4000000"], "encoder.width"),
     ("small", &[TRANSFORMER, "encoder.layers=10000000000"], "encoder.layers"),
     ("small", &[TRANSFORMER, "encoder.feed_forward=1000000000000"], "encoder.feed_forward"),
     ("small", &[TRANSFORMER, "encoder.max_length=1000000000000"], "encoder.max_length"),
+];
+
+/// Sizes that no process can address, each with a part of the key that the message names.
+const IMPOSSIBLE: [(&str, &str, &str); 8] = [
+    ("synthetic", "data.train=9223372036854775807", "data.train"),
+    ("synthetic", "data.validation=9223372036854775807", "data.train"),
+    ("synthetic", "data.test=9223372036854775807", "data.train"),
+    ("synthetic", "data.unlabelled=9223372036854775807", "data.train"),
+    ("synthetic", "data.inputs=9223372036854775807", "data.inputs"),
+    ("synthetic", "data.outputs=9223372036854775807", "data.outputs"),
+    ("reduced-rank", r#"encoder={kind="mlp", hidden=[9223372036854775807]}"#, "encoder.hidden"),
+    ("small", "encoder.hidden=[4611686018427387904]", "encoder.hidden"),
 ];
 
 fn config(name: &str) -> String {
@@ -44,6 +56,39 @@ fn sizes_beyond_the_memory_are_refused_by_their_keys() {
     }
     let sketch = ["sketch", "small.toml", "--draws", "1000000000000"];
     sandbox.fail(&sketch, 2, &["--draws", "1 to 10000"]);
+}
+
+#[test]
+fn sizes_that_no_process_can_address_are_refused_by_force_too() {
+    let sandbox = Sandbox::new();
+    for (name, change, key) in IMPOSSIBLE {
+        let path = config(name);
+        let train = ["train", &path, "--quiet", "--out", "run", "--force", "--set", change];
+        sandbox.fail(&train, 2, &[key, "which a process can address"]);
+        assert!(!sandbox.path("run").exists());
+    }
+}
+
+/// Counts of which only the product with another one is too large.
+#[test]
+fn numbers_of_epochs_and_of_terms_have_a_bound() {
+    let sandbox = Sandbox::new();
+    for (change, says) in [
+        ("training.epochs=4611686018427387904", "1 to 1000000000"),
+        ("training.epochs=1000000001", "1 to 1000000000"),
+        (
+            r#"sketch.method={kind="accumulation", terms=2000000000}"#,
+            "sketch.method.terms = 2000000000: expected 1..=10000",
+        ),
+    ] {
+        sandbox.fail(&["train", "small.toml", "--plan", "--set", change], 2, &[says]);
+    }
+    let steps = "training.evaluate_every={steps=9223372036854775807}";
+    let most = "training.epochs=1000000000";
+    sandbox.succeed(&["train", "small.toml", "--plan", "--set", steps, "--set", most]);
+    sandbox.write("ridge.toml", &CONFIG.replacen(BAG, RIDGE, 1));
+    let terms = r#"encoder.solver={name="sketched", sketch={size=10, method={kind="accumulation", terms=10001}}}"#;
+    sandbox.fail(&["train", "ridge.toml", "--plan", "--set", terms], 2, &["method.terms = 10001"]);
 }
 
 /// Files without blocks on the disk stand for ones that are too large for the memory. Numbers that are big-endian do not

@@ -28,6 +28,7 @@ mod learner_in_steps;
 mod pages;
 mod ranks;
 mod recipe;
+mod shared_run;
 mod single_lists;
 mod sweep;
 mod synthetic;

@@ -3,6 +3,7 @@ use std::io::ErrorKind;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
+use crate::message::shown;
 use crate::misfit::Misfit;
 use crate::place::Place;
 
@@ -304,13 +305,14 @@ impl Error {
 
     /// Creates the error for a number or a choice that is not allowed.
     pub fn value(key: impl Into<Place>, found: impl Display, allowed: impl Display) -> Self {
-        let [found, allowed] = [found.to_string(), allowed.to_string()];
+        let found = shown(found);
+        let allowed = allowed.to_string();
         Self::Value { key: key.into(), found, allowed }
     }
 
     /// Creates the error for a value that is possible by itself, and that other values rule out.
     pub fn refused(key: impl Into<Place>, value: impl Display, because: impl Display) -> Self {
-        let value = value.to_string();
+        let value = shown(value);
         let because = because.to_string();
         Self::Refused { key: key.into(), value, because }
     }

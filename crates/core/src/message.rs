@@ -1,5 +1,7 @@
 //! Values from files, and commands, in messages.
 
+use std::fmt::Display;
+
 /// Characters of a value that a message shows.
 const SHOWN: usize = 60;
 
@@ -44,6 +46,25 @@ pub fn number(value: f64) -> String {
     let size = value.abs();
     let is_short = size == 0.0 || !size.is_finite() || (1e-16..1e16).contains(&size);
     if is_short { value.to_string() } else { format!("{value:e}") }
+}
+
+/// Returns a value as messages show it: a number as [`number`] does, anything else as it displays itself.
+///
+/// ```
+/// use dsokr_core::message::shown;
+///
+/// assert_eq!(shown(1e300), "1e300");
+/// assert_eq!(shown(1e-40f32), "1e-40");
+/// assert_eq!(shown(4_611_686_018_427_387_904u64), "4611686018427387904");
+/// assert_eq!(shown("0001"), "0001");
+/// ```
+pub fn shown(value: impl Display) -> String {
+    let text = value.to_string();
+    match text.parse::<f64>() {
+        // a text that only looks like a number, such as an id, is left as it is
+        Ok(value) if value.to_string() == text => number(value),
+        Ok(_) | Err(_) => text,
+    }
 }
 
 /// Returns the nearest number of four significant digits, as logs and drawn settings have it.

@@ -11,6 +11,7 @@ use half::f16;
 use safetensors::Dtype;
 
 use crate::error::{Error, open};
+use crate::memory::check_memory;
 use crate::rounding::ColumnRoundings;
 
 const NUMBERS: &str = "f2, f4, f8, i1, i2, i4, i8, u1, u2, u4, u8, bool";
@@ -95,23 +96,43 @@ pub(crate) fn read_bytes(path: &Path) -> Result<Matrix<u8>, Error> {
     Npy::open(path, BYTES)?.numbers("", |_, value| value as u8)
 }
 
-/// Reads an array of one dimension of numbers of any type from the bytes of its file.
-pub(crate) fn read_vector(path: &Path, bytes: &[u8]) -> Result<Vec<f64>, Error> {
-    let mut npy = Npy::new(path, bytes, NUMBERS)?;
-    let bytes = bytes.len() - npy.start as usize;
-    let size = npy.element.size;
-    if npy.shape != [(bytes / size) as u64] || !bytes.is_multiple_of(size) {
-        let shape = &npy.shape;
-        let name = npy.element.name;
-        let message = format!("an array of shape {shape:?} and type {name} in {bytes} bytes");
-        return Err(Error::file(path, message));
+/// Reads the array `name`, of one dimension and numbers of any type, from a file of `size` bytes. Before a number is read, the
+/// header is compared with that size and with `count`, the number of numbers that the caller needs, and their memory with what
+/// there is.
+pub(crate) fn read_vector(
+    path: &Path,
+    name: &str,
+    reader: impl Read,
+    size: u64,
+    count: f64,
+) -> Result<Vec<f64>, Error> {
+    let wrong = |message: String| Error::file(path, format!("array {name:?}: {message}"));
+    let mut npy = Npy::new(path, BufReader::with_capacity(1 << 18, reader), NUMBERS)?;
+    let &[stated] = &npy.shape[..] else {
+        return Err(wrong(format!("shape {:?}; allowed: one size", npy.shape)));
+    };
+    if stated as f64 != count {
+        return Err(wrong(format!("{stated} numbers; {} are needed", message::number(count))));
     }
-    (0..bytes / size).map(|_| npy.number()).collect()
+    let bytes = stated.checked_mul(npy.element.size as u64);
+    let expected = bytes.and_then(|bytes| bytes.checked_add(npy.start));
+    if expected != Some(size) {
+        let type_name = npy.element.name;
+        return Err(wrong(format!("{size} bytes for {stated} numbers of type {type_name}")));
+    }
+    check_memory(path, 8.0 * count, format_args!("the {stated} numbers of array {name:?}"))?;
+    let numbers = (0..stated).map(|_| npy.number()).collect::<Result<_, _>>()?;
+    // the end of an entry of an archive is where its checksum is compared
+    match npy.reader.read(&mut [0]) {
+        Ok(0) => Ok(numbers),
+        Ok(_) => Err(wrong(format!("more than {size} bytes"))),
+        Err(source) => Err(Error::io(path, source)),
+    }
 }
 
 /// Reads an array of one short ASCII word, of bytes or of characters.
-pub(crate) fn read_word(path: &Path, mut bytes: &[u8]) -> Result<String, Error> {
-    let (_, _, bytes) = header_of(path, &mut bytes)?;
+pub(crate) fn read_word(path: &Path, mut reader: impl Read) -> Result<String, Error> {
+    let (_, _, bytes) = header_of(path, &mut reader)?;
     Ok(bytes.iter().filter(|&&byte| byte != 0).take(20).map(|&byte| char::from(byte)).collect())
 }
 

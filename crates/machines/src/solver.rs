@@ -164,7 +164,10 @@ impl Solver {
     /// # Errors
     /// [`Error::Value`] with the option, its value and what is allowed.
     pub fn validate(&self) -> Result<(), Error> {
-        Error::check_count("size of the sketch", self.sketch().map_or(1, |sketch| sketch.size))?;
+        if let Some(InputSketch { size, method }) = self.sketch() {
+            Error::check_count("size of the sketch", *size)?;
+            method.validate_parameters().map_err(|error| error.of("sketch.method."))?;
+        }
         match self {
             Self::ClosedForm(_) | Self::Sketched(_) => Ok(()),
             Self::ConjugateGradients(options) => options.validate(),

@@ -173,24 +173,30 @@ fn exported(json: &str) -> Result<String, String> {
     for loss in &losses {
         parents[place(&loss.target)?] = Some(place(&loss.source)?);
     }
-    let children = |parent_of_children: Option<usize>| {
-        let all = parents.iter().enumerate();
-        all.filter(move |(_, parent)| **parent == parent_of_children).map(|(at, _)| at)
-    };
-    let mut order: Vec<usize> = children(None).collect();
+    let mut children: Vec<Vec<usize>> = vec![Vec::new(); fragments.len()];
+    let mut order: Vec<usize> = Vec::new();
+    for (at, parent) in parents.iter().enumerate() {
+        match parent {
+            Some(parent) => children[*parent].push(at),
+            None => order.push(at),
+        }
+    }
+    let roots = order.len();
+    // the place in the text of each fragment that is written
+    let mut written: Vec<Option<usize>> = vec![None; fragments.len()];
     let mut text = String::new();
     let mut at = 0;
     while let Some(&node) = order.get(at) {
         let ExportedFragment { molecular_formula, relative_intensity, intensity, .. } =
             &fragments[node];
-        let parent = order[..at].iter().position(|&before| parents[node] == Some(before));
+        let parent = parents[node].and_then(|parent| written[parent]);
         let intensity = relative_intensity.as_f64().or(intensity.as_f64()).unwrap_or(0.0);
         let before = parent.map(|at| format!("/{at}>")).unwrap_or_default();
         text += &format!("{before}{molecular_formula}:{intensity}");
-        order.extend(children(Some(node)));
+        order.append(&mut children[node]);
+        written[node] = Some(at);
         at += 1;
     }
-    let roots = children(None).count();
     match (roots, order.len() == fragments.len()) {
         (1, true) => Ok(text),
         _ => Err(format!(

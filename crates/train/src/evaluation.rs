@@ -96,7 +96,9 @@ fn log<E: Encoder, M: Display + 'static>(
     let loss = progress.state.loss_sum / progress.state.loss_steps.max(1) as f64;
     let seconds = progress.begun.elapsed().as_secs_f64();
     let each = seconds / progress.steps().max(1) as f64;
-    let left = Duration::from_secs_f64(each * progress.left() as f64);
+    // longer than a duration can be, of a training of very many steps
+    let left = each * progress.left() as f64;
+    let left = Duration::try_from_secs_f64(left).unwrap_or(Duration::MAX);
     let line = LogLine {
         step,
         epoch,

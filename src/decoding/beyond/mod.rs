@@ -13,7 +13,7 @@ mod pool;
 
 use std::collections::{BTreeSet, HashSet};
 use std::path::Path;
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use dsokr_core::{Cancellation, Processes};
@@ -66,7 +66,7 @@ pub struct BeyondSearch {
     /// The placer of each model.
     placers: Vec<Placer>,
     palette: Palette,
-    /// The molecules that earlier queries have evaluated.
+    /// The molecules that earlier queries have evaluated, except while a search has them.
     molecules: Mutex<MoleculePool>,
 }
 
@@ -263,11 +263,16 @@ impl BeyondSearch {
         let starts: Vec<Vec<&str>> =
             both.map(|(best, holders)| self.starts(candidates, best, holders)).collect();
         let further = &further;
-        // one search at a time: a later one gains from what the first one evaluates
-        let pool = &mut *self.molecules.lock().unwrap_or_else(PoisonError::into_inner);
-        let most = MEMORY / pool.bytes_of(self.settings.evaluations).max(1);
+        // taken out meanwhile: a search beside this one begins with no molecules
+        let mut molecules = {
+            let mut kept = self.kept_molecules();
+            let none = kept.cleared();
+            std::mem::replace(&mut *kept, none)
+        };
+        let most = MEMORY / molecules.bytes_of(self.settings.evaluations).max(1);
         let block = most.clamp(1, BLOCK);
         let said = Instant::now();
+        let pool = &mut molecules;
         let mut climb = Climb { search: self, models, further, restrictions, pool, count, said };
         let mut all = Vec::with_capacity(starts.len());
         for (starts, first) in starts.chunks(block).zip((0..).step_by(block)) {
@@ -276,7 +281,15 @@ impl BeyondSearch {
             }
             all.extend(climb.best(first, starts)?);
         }
+        let mut kept = self.kept_molecules();
+        if kept.bytes() < molecules.bytes() {
+            *kept = molecules;
+        }
         Ok(all)
+    }
+
+    fn kept_molecules(&self) -> MutexGuard<'_, MoleculePool> {
+        self.molecules.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The best candidates of each query that have what is to be kept and pass the filter, as many as it starts with; none

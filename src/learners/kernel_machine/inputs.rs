@@ -206,11 +206,20 @@ impl MachineInputs {
         };
         let rows = train.rows(prepared.as_ref(), held)?;
         let scaling = match &settings.inputs {
-            MachineInputsConfig::Vectors { scaling } if *scaling != ColumnScaling::None => {
-                let standard = *scaling == ColumnScaling::Standard;
-                Some(Scaling::fit_weighted(&rows, &train.split.weights, standard)?)
-            }
-            _ => None,
+            MachineInputsConfig::Vectors { scaling } => match scaling {
+                ColumnScaling::None => None,
+                ColumnScaling::Deviation => {
+                    Some(Scaling::fit_weighted(&rows, &train.split.weights, false)?)
+                }
+                ColumnScaling::Standard => {
+                    Some(Scaling::fit_weighted(&rows, &train.split.weights, true)?)
+                }
+            },
+            MachineInputsConfig::Ngrams { .. }
+            | MachineInputsConfig::Features { .. }
+            | MachineInputsConfig::Spectra { .. }
+            | MachineInputsConfig::Mixtures(_)
+            | MachineInputsConfig::Kernels { .. } => None,
         };
         // γ depends on a few rows, which are scaled when they are read
         let scaled = scaling.map(|scaling| ScaledRows::new(scaling, &rows));

@@ -122,7 +122,8 @@ fn chooses(keys: &[String]) -> bool {
 
 /// Logs which setting of how many is trained, and the time that is left if `each` takes so long.
 fn announce(setting: &Setting, at: usize, count: usize, each: Duration) {
-    let left = match (each * (count - at) as u32).as_secs() {
+    let settings = u32::try_from(count - at).unwrap_or(u32::MAX);
+    let left = match each.saturating_mul(settings).as_secs() {
         0 => String::new(),
         seconds => format!("; about {seconds} s left"),
     };

@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, HashSet};
 use std::ops::Range;
 
-use dsokr_core::Error;
+use dsokr_core::message::number;
 use dsokr_core::random::{Generator, below, generator, unit};
+use dsokr_core::{Cancellation, Error};
 use rand_chacha::rand_core::Rng;
 use rand_distr::{Distribution, StandardNormal};
 
@@ -13,6 +14,9 @@ use crate::features::{DenseRows, Features, SparseRows};
 
 /// Columns in one block of a sketch.
 pub(crate) const COLUMNS: usize = 512;
+
+/// Entries that are drawn between two looks at whether the work is cancelled.
+const CHECKED: usize = 4_096;
 
 /// The columns of one block of a sketch that are not zero.
 #[derive(Clone, Debug, PartialEq)]
@@ -51,9 +55,16 @@ pub(super) struct Picked {
 
 impl Picked {
     /// Sums (row of R, output, value) entries.
-    fn new(picks: impl Iterator<Item = (usize, usize, f64)>) -> Self {
+    ///
+    /// # Errors
+    /// [`Error::Cancelled`].
+    fn new(picks: impl Iterator<Item = (usize, usize, f64)>) -> Result<Self, Error> {
+        let cancellation = Cancellation::current();
         let mut columns: BTreeMap<usize, BTreeMap<usize, f64>> = BTreeMap::new();
-        for (row, output, value) in picks {
+        for (number, (row, output, value)) in picks.enumerate() {
+            if number.is_multiple_of(CHECKED) {
+                cancellation.check()?;
+            }
             *columns.entry(output).or_default().entry(row).or_default() += value;
         }
         // Two picks of opposite signs may have cancelled.
@@ -61,7 +72,7 @@ impl Picked {
         columns.retain(|_, column| !column.is_empty());
         let entry = |(&row, &value): (&usize, &f64)| (row, value as f32);
         let entries = columns.values().map(|column| column.iter().map(entry).collect()).collect();
-        Self { anchors: columns.into_keys().collect(), entries }
+        Ok(Self { anchors: columns.into_keys().collect(), entries })
     }
 
     /// Returns the columns of one block of anchors, m values each.
@@ -138,7 +149,7 @@ impl Sketch {
     ///
     /// # Errors
     /// Why there is no sketch with these parameters and sizes.
-    pub(super) fn pick(&self) -> Result<Option<Picked>, String> {
+    pub(super) fn pick(&self) -> Result<Option<Picked>, Error> {
         let m = self.m;
         let n = self.n;
         let mut random = self.generator(0);
@@ -151,10 +162,12 @@ impl Sketch {
                     without_replacement(m, n, &mut random)
                 };
                 let picks = outputs.into_iter().enumerate();
-                Ok(Some(Picked::new(picks.map(|(row, output)| (row, output, weight)))))
+                Ok(Some(Picked::new(picks.map(|(row, output)| (row, output, weight)))?))
             }
             SketchKind::Leverage { .. } => {
-                Err("a leverage-score sketch depends on the data: draw it with Sketch::fit".into())
+                let message =
+                    "a leverage-score sketch depends on the data: draw it with Sketch::fit";
+                Err(Error::unsupported(message))
             }
             SketchKind::Accumulation { terms } => {
                 let weight = (n as f64 / (m as f64 * terms as f64)).sqrt();
@@ -162,17 +175,18 @@ impl Sketch {
                 Ok(Some(Picked::new(rows.map(|row| {
                     let output = below(&mut random, n as u64) as usize;
                     (row, output, signed(&mut random, weight))
-                }))))
+                }))?))
             }
             SketchKind::SparsifiedRademacher { density }
             | SketchKind::SparsifiedGaussian { density }
                 if (0..self.blocks()).all(|block| self.independent(block).is_empty()) =>
             {
                 let name = self.kind.name();
-                Err(format!(
+                let density = number(density);
+                Err(Error::unsupported(format_args!(
                     "sketch {name}: no non-zero among {m} x {n} entries drawn at density {density}; \
                      raise it"
-                ))
+                )))
             }
             SketchKind::Gaussian
             | SketchKind::SparsifiedRademacher { .. }
@@ -236,12 +250,12 @@ impl Sketch {
         }
         check(scores.len().saturating_sub(1), total, total > 0.0)?;
         let mut random = self.generator(0);
-        Ok(Picked::new((0..self.m).map(|row| {
+        Picked::new((0..self.m).map(|row| {
             // In (0, total]: the first output whose cumulative sum reaches it has a score above 0.
             let at = unit(&mut random) * total;
             let output = cumulative.partition_point(|&sum| sum < at).min(scores.len() - 1);
             (row, output, (self.m as f64 * (scores[output] / total)).sqrt().recip())
-        })))
+        }))
     }
 }
 

@@ -71,7 +71,7 @@ pub enum SketchKind {
     /// Each row of R is the sum of `terms` outputs picked uniformly with replacement, each with
     /// weight `r·√(n/(m·terms))` (thesis, definition 2.33; Chen and Yang 2021).
     Accumulation {
-        /// Number of outputs summed in a row, at least 1 (default: 10).
+        /// Number of outputs summed in a row, 1 to 10,000 (default: 10).
         #[serde(default = "terms")]
         terms: usize,
     },
@@ -79,6 +79,9 @@ pub enum SketchKind {
     #[serde(deserialize_with = "crate::parameters::no_parameters")]
     CountSketch,
 }
+
+/// The most outputs that a row of an accumulation sums. A Gaussian sketch sums all of them, and takes less time.
+const MOST_TERMS: usize = 10_000;
 
 /// The largest density of a sketch that is held as its entries: a product takes about as long for each of them as a dense
 /// one takes for eight numbers.
@@ -151,7 +154,16 @@ impl SketchKind {
         let all = format_args!("1..={n}, the number of rows");
         Error::ensure((1..=n).contains(&m), "sketch: size", m, all)?;
         check_width(m)?;
-        let checked = match *self {
+        let checked = self.validate_parameters();
+        checked.map_err(|error| error.of(format_args!("sketch {}: ", self.name())))
+    }
+
+    /// Checks the parameters, which depend on no size.
+    ///
+    /// # Errors
+    /// [`Error::Value`] for a parameter outside of its range, by its name.
+    pub fn validate_parameters(&self) -> Result<(), Error> {
+        match *self {
             Self::Leverage { lambda, pilot } => {
                 let holds = lambda > 0.0 && lambda.is_finite();
                 Error::ensure(holds, "lambda", lambda, "finite numbers above 0")
@@ -161,10 +173,9 @@ impl SketchKind {
                 let holds = density > 0.0 && density <= 1.0;
                 Error::ensure(holds, "density", density, "above 0, at most 1")
             }
-            Self::Accumulation { terms } => Error::ensure(terms > 0, "terms", terms, "1 and more"),
+            Self::Accumulation { terms } => Error::check_range("terms", terms, 1..=MOST_TERMS),
             Self::Subsampling { .. } | Self::Gaussian | Self::CountSketch => Ok(()),
-        };
-        checked.map_err(|error| error.of(format_args!("sketch {}: ", self.name())))
+        }
     }
 }
 
@@ -251,7 +262,7 @@ impl Sketch {
     pub fn draw(kind: &SketchKind, m: usize, n: usize, seed: u64) -> Result<Self, Error> {
         kind.validate(m, n)?;
         let sketch = Self { kind: kind.clone(), seed, m, n, picked: None };
-        let picked = sketch.pick().map_err(Error::Unsupported)?;
+        let picked = sketch.pick()?;
         Ok(Self { picked, ..sketch })
     }
 

@@ -137,7 +137,9 @@ impl Pairs for SyntheticConfig {
                 let allowed = format!("{}, as data.inputs, for this map", self.inputs);
                 Err(Error::value("data.outputs", self.outputs, allowed))
             }
-            _ => Ok(()),
+            SyntheticMap::Covariance {} | SyntheticMap::Dense {} | SyntheticMap::Aligned {} => {
+                Ok(())
+            }
         }
     }
 

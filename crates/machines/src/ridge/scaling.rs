@@ -157,8 +157,10 @@ impl Scaling {
     /// Returns the kind of the rows that it makes of rows of the given kind.
     pub fn kind(&self, rows: RowKind) -> RowKind {
         match (self.centre.is_some(), rows) {
+            (true, _) | (false, RowKind::Dense) => RowKind::Dense,
             (false, RowKind::Bits | RowKind::Sparse) => RowKind::Sparse,
-            _ => RowKind::Dense,
+            // the enum may grow: dense rows hold any numbers
+            (false, _) => RowKind::Dense,
         }
     }
 

@@ -9,6 +9,9 @@ use crate::error::Error;
 use crate::molecule::{Atom, Bond, BondOrder, HYDROGEN, Molecule};
 use crate::moves::builder::valences;
 
+/// The most hydrogens of an atom: those that a SMILES writes in two digits.
+const MOST_HYDROGENS: u8 = 99;
+
 /// A line of a block, counted from 0, and what is wrong with it.
 type Wrong = (usize, String);
 
@@ -51,6 +54,8 @@ enum Mark {
 /// A block before hydrogens are folded and configurations are found.
 struct Block {
     atoms: Vec<BlockAtom>,
+    /// The line of each atom.
+    atom_lines: Vec<usize>,
     bonds: Vec<BlockBond>,
 }
 
@@ -97,7 +102,8 @@ pub fn smiles_of_mol_block(block: &str) -> Result<String, Error> {
     } else {
         v2000::read(&lines, counts)
     };
-    Ok(assemble(&read.map_err(wrong)?).written())
+    let molecule = read.and_then(|block| assemble(&block)).map_err(wrong)?;
+    Ok(molecule.written())
 }
 
 /// Returns the place of the line of counts, and of the title, which is three lines before.
@@ -173,7 +179,10 @@ fn folds(block: &Block, atom: usize, bonds_of: &[Vec<usize>]) -> bool {
 }
 
 /// Returns the molecule of a block: a Kekulé structure, or atoms and bonds that the block says are aromatic.
-fn assemble(block: &Block) -> Molecule {
+///
+/// # Errors
+/// An atom of more hydrogens than a SMILES can write.
+fn assemble(block: &Block) -> Result<Molecule, Wrong> {
     let mut bonds_of = vec![Vec::new(); block.atoms.len()];
     for (at, bond) in block.bonds.iter().enumerate() {
         bond.atoms.iter().for_each(|&atom| bonds_of[atom].push(at));
@@ -188,9 +197,16 @@ fn assemble(block: &Block) -> Molecule {
         let aromatic =
             bonds_of[at].iter().any(|&bond| block.bonds[bond].order == BlockOrder::Aromatic);
         let hydrogens = hydrogens(block, at, &bonds_of[at], &folded);
-        Atom { element, charge, hydrogens, isotope, aromatic, stereo: false }
+        if hydrogens > MOST_HYDROGENS {
+            let symbol = element.symbol();
+            let message = format!(
+                "an atom {symbol} of more than {MOST_HYDROGENS} hydrogens, which no molecule has"
+            );
+            return Err((block.atom_lines[at], message));
+        }
+        Ok(Atom { element, charge, hydrogens, isotope, aromatic, stereo: false })
     };
-    let atoms = kept.iter().map(atom).collect();
+    let atoms = kept.iter().map(atom).collect::<Result<_, Wrong>>()?;
     let whole = block.bonds.iter().filter(|bond| bond.atoms.iter().all(|&atom| !folded[atom]));
     let bond = |bond: &BlockBond| {
         let (order, aromatic) = match bond.order {
@@ -200,17 +216,19 @@ fn assemble(block: &Block) -> Molecule {
         Bond { atoms: bond.atoms.map(|atom| index[atom]), order, aromatic, stereo: false }
     };
     let molecule = Molecule::assemble(atoms, whole.map(bond).collect());
-    configuration::with_configurations(block, &bonds_of, &index, molecule)
+    Ok(configuration::with_configurations(block, &bonds_of, &index, molecule))
 }
 
-/// Returns the number of hydrogens of an atom: the hydrogens in the block, and those that its valence leaves room for.
+/// Returns the number of hydrogens of an atom: the hydrogens in the block, and those that its valence leaves room for; 255 of
+/// an atom that has more.
 fn hydrogens(block: &Block, at: usize, bonds: &[usize], folded: &[bool]) -> u8 {
     let drawn = &block.atoms[at];
     let mut written = 0u8;
     let mut used = 0u8;
     let mut aromatic = 0u8;
     for bond in bonds.iter().map(|&bond| &block.bonds[bond]) {
-        written += u8::from(folded[bond.atoms[0] + bond.atoms[1] - at]);
+        let is_folded = folded[bond.atoms[0] + bond.atoms[1] - at];
+        written = written.saturating_add(u8::from(is_folded));
         match bond.order {
             // the atom that gives the pair of electrons keeps its hydrogens
             BlockOrder::Kekule(BondOrder::Dative) if bond.atoms[0] == at => {}

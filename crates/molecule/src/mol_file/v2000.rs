@@ -18,10 +18,11 @@ pub(super) fn read(lines: &[&str], counts: usize) -> Result<Block, Wrong> {
         lines.iter().skip(first + atoms + bonds).take_while(|line| !line.starts_with("M  END"));
     // isotopes among the properties replace the differences of mass on all lines of atoms
     let has_isotopes = properties.any(|line| line.starts_with("M  ISO"));
-    let mut block = Block { atoms: Vec::new(), bonds: Vec::new() };
+    let mut block = Block { atoms: Vec::new(), atom_lines: Vec::new(), bonds: Vec::new() };
     for at in first..first + atoms {
         let atom = atom(line(at, "atom")?, has_isotopes);
         block.atoms.push(atom.map_err(|message| (at, message))?);
+        block.atom_lines.push(at);
     }
     for at in first + atoms..first + atoms + bonds {
         block.bonds.push(bond(line(at, "bond")?, atoms).map_err(|message| (at, message))?);

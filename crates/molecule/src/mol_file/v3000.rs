@@ -4,7 +4,7 @@ use super::{Block, BlockAtom, BlockBond, Mark, Wrong, bond_order, check_group, e
 
 /// Reads the block whose line of counts of version 2 is number `counts`.
 pub(super) fn read(lines: &[&str], counts: usize) -> Result<Block, Wrong> {
-    let mut block = Block { atoms: Vec::new(), bonds: Vec::new() };
+    let mut block = Block { atoms: Vec::new(), atom_lines: Vec::new(), bonds: Vec::new() };
     // numbers of atoms need not follow each other
     let mut numbers: Vec<usize> = Vec::new();
     let mut section = String::new();
@@ -18,6 +18,7 @@ pub(super) fn read(lines: &[&str], counts: usize) -> Result<Block, Wrong> {
                 let number = number.parse().map_err(|_| wrong(format!("an atom {number:?}")))?;
                 numbers.push(number);
                 block.atoms.push(atom(rest).map_err(wrong)?);
+                block.atom_lines.push(at);
             }
             [_, rest @ ..] if section == "BOND" => {
                 block.bonds.push(bond(rest, &numbers).map_err(wrong)?);

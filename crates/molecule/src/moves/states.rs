@@ -12,12 +12,14 @@ impl Edits<'_> {
             if !self.palette.has_charge(element, charge) {
                 continue;
             }
-            for (other, after) in
-                [(charge + 1, Some(hydrogens + 1)), (charge - 1, hydrogens.checked_sub(1))]
-            {
+            let more = charge.checked_add(1).zip(hydrogens.checked_add(1));
+            let less = charge.checked_sub(1).zip(hydrogens.checked_sub(1));
+            for (other, after) in more.into_iter().chain(less) {
                 let is_usual = self.palette.has_charge(element, other);
                 let is_usual = is_usual && !valences(element, other).is_empty();
-                let Some(after) = after.filter(|_| is_usual) else { continue };
+                if !is_usual {
+                    continue;
+                }
                 self.try_edit(builder, |edit| {
                     edit.set_kind(atom, element, other)?;
                     (edit.atoms[atom].hydrogens == after).then_some(())

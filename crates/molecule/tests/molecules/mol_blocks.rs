@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use dsokr_molecule::Molecule;
+use dsokr_molecule::{Error, Molecule};
 
 use crate::support::parse;
 
@@ -150,5 +150,29 @@ fn polymers_are_refused_and_numbered_rests_are_wildcards() {
     for block in [v2000(&atoms, &bonds, units), sections("SRU"), sections("COP")] {
         let error = Molecule::parse_mol_block(&block).unwrap_err().to_string();
         assert!(error.contains("which is a polymer"), "{error}\n{block}");
+    }
+}
+
+/// A SMILES has two digits for the hydrogens of an atom. V2000 has three columns for the number of an atom, so that 300 fit.
+#[test]
+fn atoms_of_more_hydrogens_than_a_smiles_writes_are_refused() {
+    let hydrides = |count: usize| {
+        let symbols: Vec<&str> =
+            std::iter::once("U").chain(std::iter::repeat_n("H", count)).collect();
+        let bonds: Vec<[usize; 3]> = (2..count + 2).map(|hydrogen| [1, hydrogen, 1]).collect();
+        both(&symbols, &bonds)
+    };
+    for block in hydrides(99) {
+        is_read_as(&block, "[UH99]");
+    }
+    let valence = v3000("M  V30 BEGIN ATOM\nM  V30 1 C 0 0 0 0 VAL=200\nM  V30 END ATOM\n");
+    let blocks = hydrides(100).into_iter().chain(hydrides(300)).chain([valence]);
+    for block in blocks {
+        let Err(Error::MolBlock { line, message }) = Molecule::parse_mol_block(&block) else {
+            panic!("read: {block}")
+        };
+        let lines: Vec<&str> = block.lines().collect();
+        assert!(lines[line].contains(['U', 'C']), "line {line} of {block}");
+        assert!(message.contains("more than 99 hydrogens"), "{message}");
     }
 }

@@ -34,7 +34,7 @@ impl Every {
     pub fn times(self, epochs: usize, per_epoch: usize) -> f64 {
         let times = match self {
             Self::Epochs(every) => epochs as f64 / every.max(1) as f64,
-            Self::Steps { steps } => (epochs * per_epoch) as f64 / steps.max(1) as f64,
+            Self::Steps { steps } => epochs as f64 * per_epoch as f64 / steps.max(1) as f64,
         };
         times.max(1.0)
     }

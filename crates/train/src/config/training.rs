@@ -17,7 +17,7 @@ use crate::batches;
 pub struct TrainingConfig {
     /// The loss of a pair; the square loss, if left out.
     pub loss: LossConfig,
-    /// Passes over the training pairs.
+    /// Passes over the training pairs, 1 to 1,000,000,000.
     #[default(20)]
     pub epochs: usize,
     /// Pairs a step. The last step of an epoch has what is left, and one pair that would be left alone is in the step before.
@@ -101,6 +101,9 @@ pub struct TrainingConfig {
     pub groups: Vec<GroupConfig>,
 }
 
+/// The most epochs: the number of their steps is counted in 64 bits.
+const MOST_EPOCHS: usize = 1_000_000_000;
+
 const POSITIVE: &str = "a positive number";
 pub(super) const NOT_NEGATIVE: &str = "zero or a positive number";
 
@@ -136,8 +139,9 @@ impl TrainingConfig {
         let from_zero = |value: f32| value.is_finite() && value >= 0.0;
         let share = 0.0..1.0;
         let epsilon_holds = from_zero(self.epsilon) && self.epsilon > 0.0;
+        let most_epochs = format!("1 to {MOST_EPOCHS}");
         let checks: [(bool, &str, &dyn Display, &str); 10] = [
-            (self.epochs > 0, "epochs", &self.epochs, "at least 1"),
+            ((1..=MOST_EPOCHS).contains(&self.epochs), "epochs", &self.epochs, &most_epochs),
             (self.batch > 0, "batch", &self.batch, "at least 1"),
             (self.read_every > 0, "read_every", &self.read_every, "at least 1"),
             (rate_holds, "learning_rate", &rate, POSITIVE),

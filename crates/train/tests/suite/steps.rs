@@ -361,7 +361,7 @@ fn pairs_that_do_not_fit_are_refused() {
     let config = TrainingConfig { epochs: 0, ..TrainingConfig::default() };
     let problem = Problem::new(config, vec![vec![1.0]], &[0.5; 2]);
     let error = problem.train(Model::new(mlp(1, &[], 0.0)), &mut Steps::default()).err().unwrap();
-    assert_eq!(error.to_string(), "training.epochs = 0: expected at least 1");
+    assert_eq!(error.to_string(), "training.epochs = 0: expected 1 to 1000000000");
 }
 
 /// Counts its training passes, and cannot go on in one of them.

@@ -1,5 +1,10 @@
 //! Files of features that are refused, and with which words.
 
+use std::io::{Cursor, Write};
+
+use zip::ZipWriter;
+use zip::write::SimpleFileOptions;
+
 use super::{Folder, Outcome, Reader, bytes, npy, read_features, read_packed, safetensors};
 
 /// File name, key, content, and parts of the message.
@@ -236,6 +241,91 @@ fn bad_npy_is_refused() {
             ("a.csv", None, Vec::new(), &["unknown extension \"csv\""]),
         ],
     );
+}
+
+/// Returns a file of a sparse matrix of two rows and three columns, with one array replaced.
+fn npz(replaced: &str, array: &[u8]) -> Vec<u8> {
+    let vector = |values: &[f64]| {
+        npy("'<f8'", false, &format!("({},)", values.len()), &bytes(values, f64::to_le_bytes))
+    };
+    let arrays = [
+        ("format", npy("'|S3'", false, "()", b"csr")),
+        ("shape", vector(&[2.0, 3.0])),
+        ("indptr", vector(&[0.0, 1.0, 2.0])),
+        ("indices", vector(&[2.0, 0.0])),
+        ("data", vector(&[0.5, 1.5])),
+    ];
+    let mut archive = ZipWriter::new(Cursor::new(Vec::new()));
+    for (name, whole) in &arrays {
+        let content = if *name == replaced { array } else { whole.as_slice() };
+        archive.start_file(format!("{name}.npy"), SimpleFileOptions::default()).expect("an entry");
+        archive.write_all(content).expect("memory");
+    }
+    archive.finish().expect("an archive").into_inner()
+}
+
+/// Sizes, offsets and columns may be of any type. SciPy refuses those that are not whole, too.
+#[test]
+fn sparse_matrices_have_whole_sizes_offsets_and_columns() -> Outcome {
+    const NAME: &str = "a.npz";
+    let folder = Folder::new();
+    assert_eq!(read_features(&folder.file(NAME, npz("", &[])), None)?.len(), 2);
+    let cases: [(&str, &[f64], &str); 11] = [
+        ("shape", &[2.0, 3.5], "array \"shape\": 3.5 at 1; allowed: whole numbers from 0"),
+        ("shape", &[2.0], "array \"shape\": 1 numbers; 2 are needed"),
+        ("shape", &[2.0, 0.0], "2 rows of 0 columns"),
+        ("indptr", &[0.4, 1.4, 2.4], "array \"indptr\": 0.4 at 0; allowed: whole numbers from 0"),
+        ("indptr", &[-1.0, 1.0, 2.0], "array \"indptr\": -1 at 0"),
+        ("indptr", &[1.0, 1.0, 2.0], "array \"indptr\": its offsets do not ascend from 0"),
+        ("indptr", &[0.0, 3.0, 2.0], "array \"indptr\": its offsets do not ascend from 0"),
+        ("indices", &[1.0, 0.7], "array \"indices\": 0.7 at 1; allowed: whole numbers from 0"),
+        ("indices", &[f64::NAN, 1.0], "array \"indices\": NaN at 0"),
+        ("indices", &[1.0, 3.0], "array \"indices\": column 3; allowed: 0 to 2"),
+        ("data", &[1.0, 2.0, 3.0], "array \"data\": 3 numbers; 2 are needed"),
+    ];
+    for (array, values, message) in cases {
+        let shape = format!("({},)", values.len());
+        let content = npz(array, &npy("'<f8'", false, &shape, &bytes(values, f64::to_le_bytes)));
+        refuse(read_features, &[(NAME, None, content, &[message])]);
+    }
+    Ok(())
+}
+
+/// What a header says is compared before its numbers are read. The entry of `large.npz` says that it has the eight petabytes
+/// that its header promises.
+#[test]
+fn arrays_of_an_archive_are_compared_before_they_are_read() {
+    const NAME: &str = "a.npz";
+    let many = npy("'<f8'", false, "(99999999999,)", &[]);
+    let short = npy("'<f8'", false, "(3,)", &[0; 16]);
+    refuse(
+        read_features,
+        &[
+            (
+                NAME,
+                None,
+                npz("indptr", &many),
+                &["array \"indptr\": 99999999999 numbers; 3 are needed"],
+            ),
+            (
+                NAME,
+                None,
+                npz("indptr", &short),
+                &["array \"indptr\": 144 bytes for 3 numbers of type f8"],
+            ),
+            (
+                NAME,
+                None,
+                npz("indptr", &npy("'<f8'", false, "(3, 1)", &[0; 24])),
+                &["array \"indptr\": shape [3, 1]; allowed: one size"],
+            ),
+        ],
+    );
+    if cfg!(target_os = "linux") {
+        let large = include_bytes!("../../golden/large.npz").to_vec();
+        let parts: &[&str] = &["numbers of array \"indptr\" need about 8.0 PB"];
+        refuse(read_features, &[(NAME, None, large, parts)]);
+    }
 }
 
 #[test]
