@@ -224,7 +224,6 @@ fn radicals_have_dots_and_labelled_carbons_their_hydrogens() {
         ("CS(=O)(=O)[O]", ">\u{2022}<"),
         ("C[S](=O)=O", ">\u{2022}<"),
         ("[O]c1ccccc1", ">\u{2022}<"),
-        ("O=[Cl]=O", ">\u{2022}<"),
     ] {
         assert!(parse(smiles).svg().contains(dots), "{smiles}");
     }
@@ -434,14 +433,40 @@ fn unusual_numbers_of_hydrogens_are_in_blocks() {
         let mut fields = block.lines().filter_map(|line| line.get(48..51));
         fields.all(|field| field.trim() == "0")
     };
-    for smiles in ["[OH+]C", "[O+]C", "[NH+](C)C", "[NH2+]C", "[N+]C", "[CH2-]", "[CH+]C", "[SH+]C"]
-    {
+    for smiles in [
+        "[OH+]C",
+        "[O+]C",
+        "[NH+](C)C",
+        "[NH2+]C",
+        "[N+]C",
+        "[CH2-]",
+        "[CH+]C",
+        "[SH+]C",
+        // RDKit 2026.09 assumes a hydrogen more
+        "[O-][I+]([O-])c1ccccc1",
+        "C[I+](C)C",
+        "C[Br+](C)C",
+        "[O-][Cl+]([O-])C",
+        "[Cl+]",
+    ] {
         let block = parse(smiles).mol_block("");
         let read = Molecule::parse_mol_block(&block).unwrap();
         assert_eq!(read.canonical_smiles(), parse(smiles).canonical_smiles(), "{block}");
         assert!(!is_assumed(&block), "{block}");
     }
-    for smiles in ["C[N+](=O)[O-]", "[NH4+]", "[O-]C", "[C-]#N", "C[S-]", "[Cl-]", "C[NH3+]"] {
+    for smiles in [
+        "C[N+](=O)[O-]",
+        "[NH4+]",
+        "[O-]C",
+        "[C-]#N",
+        "C[S-]",
+        "[Cl-]",
+        "C[NH3+]",
+        "C[I+]C",
+        "C[ClH+]",
+        "[O-][Cl+3]([O-])([O-])[O-]",
+        "I[I-]I",
+    ] {
         let block = parse(smiles).mol_block("");
         assert!(is_assumed(&block), "{block}");
     }
