@@ -108,6 +108,33 @@ fn names_of_the_file_count_too_and_gzip_is_read() {
 }
 
 #[test]
+fn a_name_is_a_name_also_where_it_says_that_nothing_is_known() {
+    let folder = Folder::new();
+    let entry = |name: &str| {
+        format!(
+            "NAME: {name}\nPRECURSORMZ: 149.1\nPRECURSORTYPE: [M+H]+\nFORMULA: N/A\nNum Peaks: 1\n91.05 1\n\n"
+        )
+    };
+    let path = folder.file("dial.msp", entry("Caffeine") + &entry("Unknown") + &entry("NA"));
+    let table = Table::read_rows(&path, &["name", "spectrum"], OnBadRow::Stop).unwrap();
+    assert_eq!(table.column("name").unwrap(), ["Caffeine", "Unknown", "NA"]);
+    let path = folder.file("na.mgf", mgf("TITLE=NA"));
+    let table = Table::read_rows(&path, &["identifier"], OnBadRow::Stop).unwrap();
+    assert_eq!(table.column("identifier").unwrap(), ["NA"]);
+    // a known value precedes, by any name of the field
+    let path = folder.file("scans.mgf", mgf("TITLE=N/A\nSCANS=7"));
+    let table = Table::read_rows(&path, &["identifier"], OnBadRow::Stop).unwrap();
+    assert_eq!(table.column("identifier").unwrap(), ["7"]);
+    // what else is not known has no value
+    let path = folder.file("dial.msp", entry("Unknown"));
+    let error = Table::read_rows(&path, &["formula"], OnBadRow::Stop).unwrap_err();
+    assert_eq!(
+        folder.message(error),
+        "dial.msp:1: a spectrum: the field \"formula\" is \"N/A\", which is no value"
+    );
+}
+
+#[test]
 fn what_is_wrong_has_its_line_and_its_spectrum() {
     let folder = Folder::new();
     let read = |name: &str, text: &str, on_bad_row| {
