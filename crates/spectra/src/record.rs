@@ -113,6 +113,11 @@ impl Record {
         !names_of(name).is_empty()
     }
 
+    /// Returns the name that MassSpecGym has for a field, by any name that files have for it; none of other fields.
+    pub fn common_name(name: &str) -> Option<&'static str> {
+        names_of(name).first().copied()
+    }
+
     /// Returns whether a column of a table with [`PARTS`] says something of their spectrum, by any name that files have for it:
     /// what it is called, its adduct, formula, ion mode, charge and fragmentation tree.
     pub fn has_column(name: &str) -> bool {

@@ -58,21 +58,30 @@ pub(super) fn row(table: &Table, row: usize, columns: &[&str]) -> Vec<String> {
 #[test]
 fn one_spectrum_is_the_same_in_every_format() {
     let folder = Folder::new();
-    let lists = "precursor_mz\tadduct\tformula\tsmiles\tinchikey\tcollision_energy\tmzs\tintensities\n\
+    let columns = "precursor_mz\tadduct\tformula\tsmiles\tinchikey\tcollision_energy\tmzs\tintensities\n\
         181.07066\t[M+H]+\tC6H12O6\tOC[C@H]1OC(O)C(O)C(O)C1O\tWQZGKKKJIJFFOK\t20 eV\t85.02841,127.03897\t0.25,1\n";
     let object = "{\"precursor_mz\": 181.07066, \"adduct\": \"[M+H]+\", \"formula\": \"C6H12O6\", \"smiles\": \
         \"OC[C@H]1OC(O)C(O)C(O)C1O\", \"inchikey\": \"WQZGKKKJIJFFOK\", \"collision_energy\": \"20 eV\", \"name\": {}, \
         \"mzs\": [85.02841, 127.03897], \"intensities\": [0.25, 1]}\n";
     let texts = object.replace("[85.02841, 127.03897]", "\"85.02841,127.03897\"");
+    // pairs, as matchms has them, and as a text, as GNPS does
+    let lists = "\"mzs\": [85.02841, 127.03897], \"intensities\": [0.25, 1]";
+    let matchms = object.replace(lists, "\"peaks_json\": [[85.02841, 0.25], [127.03897, 1, null]]");
+    let gnps = object
+        .replace(lists, "\"peaks_json\": \"[[85.02841,0.25],[127.03897,1]]\"")
+        .replace("\"precursor_mz\": 181.07066", "\"Precursor_MZ\": \"181.07066\"")
+        .replace("\"smiles\"", "\"Smiles\"");
     for (name, text, at) in [
         ("a.mgf", MGF.replace("END IONS\n\nBEGIN", "END IONS\nBEGIN"), 0),
         ("b.MGF", MGF.replace('\n', "\r\n"), 0),
         ("a.msp", MSP.into(), 0),
         ("b.msp", MSP.into(), 1),
         ("a.massbank", MASSBANK.repeat(2), 1),
-        ("a.tsv", lists.into(), 0),
+        ("a.tsv", columns.into(), 0),
         ("a.jsonl", object.into(), 0),
         ("b.jsonl", texts, 0),
+        ("c.jsonl", matchms, 0),
+        ("d.jsonl", gnps, 0),
     ] {
         // the second spectrum of the MGF file has fewer fields
         let text = if name.ends_with("mgf") || name.ends_with("MGF") {
@@ -388,6 +397,16 @@ fn a_spectrum_of_msp_without_its_blank_line_leaves_the_next_one() {
     let all = [181, 182, 183].map(entry).concat();
     let expected = ["181.07 50:1", "182.07 50:1", "183.07 50:1"];
     assert_eq!(spectra_of("none.msp", &all), expected);
+}
+
+#[test]
+fn a_text_of_json_begins_no_file_of_spectra() {
+    for start in ["{\"precursor_mz\": 5", "[{\"precursor_mz\": 5", "\"name\": 5", "[[50.1, 1]]"] {
+        assert_eq!(SpectrumFormat::of_start(start), None, "{start}");
+    }
+    for start in ["Name: a\n", "\n  PRECURSORMZ: 5\n", "DB#: 5\n"] {
+        assert_eq!(SpectrumFormat::of_start(start), Some(SpectrumFormat::Msp), "{start}");
+    }
 }
 
 #[test]
