@@ -144,6 +144,11 @@ fn an_msp_file_of_negative_mode_is_searched_with_a_proton_less() {
     assert_eq!(divided(&sandbox, "negative-spectra"), 200);
     let right = first_is_right(&sandbox, "runs/negative", "negative-spectra/test.mgf");
     assert!(right > 0.6, "{right}");
+    // structures that are not read have a way to those that are
+    let inchi = "NAME: ethanol\nPRECURSORMZ: 47.0491\nSMILES: N/A\nINCHI: InChI=1S/C2H6O/c1-2-3/h3H,2H2,1H3\nNum Peaks: 1\n29.04 1\n";
+    sandbox.write("inchi.msp", inchi);
+    let says = ["no tandem spectrum names the SMILES", "Chem.MolToSmiles(Chem.MolFromInchi(text))"];
+    sandbox.fail(&["init", "inchi.msp"], 2, &says);
     let query = "181.07066 adduct=[M+H]+ 50.1:1 60.2:1";
     let said = sandbox.succeed(&["search", "runs/negative", query]);
     assert!(said.contains("trained on negative mode only"), "{said}");
