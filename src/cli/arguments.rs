@@ -309,7 +309,8 @@ fn lines_of_spectra(file: &Path) -> Result<Box<dyn Read>, Error> {
         }
         None if is_other => {
             let are_spectra = |table: &TableFormat| matches!(table.rows, TextFormat::Spectra(_));
-            format!("files of spectra that are read are {}", extensions(are_spectra))
+            let formats = extensions(are_spectra);
+            format!("files of spectra that are read are {formats}{}", way_to_spectra(start))
         }
         None => return Ok(Box::new(stream)),
     };
@@ -318,6 +319,20 @@ fn lines_of_spectra(file: &Path) -> Result<Box<dyn Read>, Error> {
         "the file begins with {first:?}, and its lines are read as a spectrum each; {remedy}"
     );
     Err(dsokr_core::Error::file(file, message).into())
+}
+
+/// How spectra are written that are read, in the place of a file that begins with this text; empty of a text that tells nothing.
+fn way_to_spectra(start: &str) -> &'static str {
+    if start.starts_with(['[', '{']) {
+        "; of JSON, lines are read that are an object each, with \"precursor_mz\" and \"peaks\", or \"mzs\" and \"intensities\", and the name \
+         ends with .jsonl"
+    } else if start.contains("<mzXML") {
+        "; mzXML is converted by ProteoWizard: msconvert --mzML"
+    } else if start.starts_with('>') {
+        "; of what SIRIUS reads, the program that made it writes MGF too"
+    } else {
+        ""
+    }
 }
 
 /// What is done about a text that cannot be read.

@@ -6,6 +6,7 @@ use dsokr_basis::features::DenseRows;
 use dsokr_core::Processes;
 use dsokr_data::{Inputs, Split};
 use dsokr_decode::CandidateBlocks;
+use dsokr_spectra::Spectrum;
 use serde::Serialize;
 
 use super::model::{Model, ReadPart};
@@ -146,6 +147,15 @@ impl<'a> RequestQueries<'a> {
         Ok(Split::new(ids("vectors"), inputs, vec![None; rows.len()]))
     }
 
+    /// Refuses texts that are no spectra, by their places in the request.
+    fn check_spectra(&self) -> Result<(), Error> {
+        for (at, text) in self.texts.unwrap_or_default().iter().enumerate() {
+            let name = format!("texts[{at}]");
+            text.parse::<Spectrum>().map_err(|error| error.of(format_args!("query {name:?}: ")))?;
+        }
+        Ok(())
+    }
+
     /// The predictions of a model.
     pub(super) fn predict(
         &self,
@@ -154,6 +164,9 @@ impl<'a> RequestQueries<'a> {
         among: Option<&CandidateRule>,
     ) -> Result<PredictedQueries, Error> {
         let Some(rows) = self.coordinates else {
+            if model.reads_spectra() {
+                self.check_spectra()?;
+            }
             return model.run.predict(processes, |member| self.read(member), among);
         };
         let allowed = "absent: coordinates are not of spectra";

@@ -543,6 +543,74 @@ fn the_page_draws_spectra_and_marks_explained_peaks() {
 }
 
 #[test]
+fn the_page_answers_tables_of_spectra_as_the_form_says() {
+    let name = "the_page_answers_tables_of_spectra_as_the_form_says";
+    let Some(browser) = Browser::start(name) else { return };
+    let sandbox = spectra::sandbox();
+    sandbox.train("bins.toml", &[]);
+    let served = Served::start(&sandbox, &["runs/bins"]);
+    browser.open(&format!("http://{}/", served.address));
+    browser.wait("document.querySelectorAll('#examples button').length > 0");
+    // the bodies of requests, and the file that a browser saves
+    browser.value(
+        "(window.asked = [], window.askServer = ask, window.ask = (path, body, signal) => \
+         (window.asked.push(body), askServer(path, body, signal)), null)",
+    );
+    browser.value(
+        "(window.saveFile = (blob) => { blob.text().then((text) => { window.saved = text; }); }, null)",
+    );
+    let rows = "spectrum\\n63.04406 31.0184:1\\n999 31.0184:1\\nrubbish\\n31.0184:1\\n63.04406 45.0341:1\\n";
+    let search = || {
+        browser.value(&format!(
+            "(() => {{ const data = new DataTransfer(); data.items.add(new File([\"{rows}\"], 'many.csv')); \
+             document.getElementById('table-file').files = data.files; \
+             document.getElementById('table-file').dispatchEvent(new Event('change')); }})()"
+        ));
+        browser.wait("!document.getElementById('table-go').disabled");
+        browser.value("(window.asked = [], window.saved = undefined, document.getElementById('table-go').click(), null)");
+        browser
+            .wait("document.getElementById('table-progress').hidden && window.saved !== undefined");
+        browser.value("window.saved").as_str().unwrap().to_owned()
+    };
+    let rows_with_candidates = |file: &str| -> Vec<String> {
+        let has_hit = |line: &&str| !line.ends_with(",,,,");
+        let row = |line: &str| line.split(',').next().unwrap().to_owned();
+        let mut rows: Vec<String> = file.lines().skip(1).filter(has_hit).map(row).collect();
+        rows.dedup();
+        rows
+    };
+    browser.click("#table summary");
+    // a row that is none leaves the others their candidates
+    let near = search();
+    assert_eq!(rows_with_candidates(&near), ["1", "5"], "{near}");
+    let says = "document.getElementById('table-says').textContent";
+    browser.wait(&format!(
+        "/^2 rows are refused: row 3: the spectrum = \"rubbish\".*; row 4: The m.z of the precursor is needed/.test({says})"
+    ));
+    // what the form says holds for all rows
+    browser.value("(document.getElementById('among').value = 'all', null)");
+    browser.value("(document.getElementById('ppm').value = '50', null)");
+    browser.value("(document.getElementById('adduct').value = '[M+Na]+', null)");
+    let all = search();
+    assert_eq!(rows_with_candidates(&all), ["1", "2", "5"], "{all}");
+    let body = browser.value("window.asked[0]");
+    assert_eq!((&body["candidates"], &body["tolerance"]), (&json!("all"), &json!(50)));
+    assert_eq!(body["texts"][0], json!("63.04406 adduct=[M+Na]+ 31.0184:1"));
+    // where no server answers, what is shown stays
+    browser.click("#examples button");
+    browser.wait("document.querySelectorAll('.card').length > 0");
+    browser.value("(window.fetch = () => Promise.reject(new TypeError('Failed to fetch')), null)");
+    browser.click("#form button.first");
+    browser
+        .wait("/^The server does not answer/.test(document.getElementById('error').textContent)");
+    assert_eq!(browser.value("document.querySelectorAll('.card').length > 0"), json!(true));
+    // the error of a single query does not name it
+    browser.open(&format!("http://{}/?q=rubbish", served.address));
+    browser
+        .wait("/^the spectrum = \"rubbish\"/.test(document.getElementById('error').textContent)");
+}
+
+#[test]
 fn the_page_searches_beyond_the_candidates_and_draws_what_differs() {
     let name = "the_page_searches_beyond_the_candidates_and_draws_what_differs";
     let Some(browser) = Browser::start(name) else { return };

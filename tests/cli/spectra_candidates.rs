@@ -198,16 +198,27 @@ fn candidates_are_those_of_the_precursors_mass_or_of_the_formula() {
     sandbox.write("spectra.txt", &(String::from("\u{feff}# GNPS\n") + &ion("a", "M1", 63.04406)));
     sandbox.write("library.txt", "Name: a\nPrecursorMZ: 63.04406\nNum Peaks: 1\n45.0341 1\n");
     sandbox.write("compound.ms", ">compound a\n>parentmass 63.04406\n");
+    sandbox.write("scans.mzXML", "<?xml version=\"1.0\"?>\n<mzXML>\n</mzXML>\n");
+    let object = "{\"precursor_mz\": 63.04406, \"peaks_json\": [[45.0341, 1]]}";
+    sandbox.write("library.json", &format!("[{object}]\n"));
     for (file, says) in [
         ("records.txt", "let its name end with .massbank, or use --input massbank"),
         ("spectra.txt", "let its name end with .mgf, or use --input mgf"),
         ("library.txt", "let its name end with .msp, or use --input msp"),
-        ("compound.ms", "files of spectra that are read are .mgf, .msp, .massbank, .mzml"),
+        (
+            "compound.ms",
+            "files of spectra that are read are .mgf, .msp, .massbank, .mzml; of what SIRIUS",
+        ),
+        ("scans.mzXML", "msconvert --mzML"),
+        ("library.json", "the name ends with .jsonl"),
     ] {
         let predict = ["predict", "runs/bins", file, "--candidates", "mass:5"];
         sandbox.fail(&predict, 2, &[file, "the file begins with", says]);
         sandbox.fail(&[&predict[..], &["--id", "identifier"]].concat(), 2, &[says]);
     }
+    sandbox.write("library.jsonl", &format!("{object}\n"));
+    let read = ["predict", "runs/bins", "library.jsonl", "--candidates", "mass:5"];
+    assert_eq!(sandbox.succeed(&read).lines().map(hits).collect::<Vec<_>>(), [1]);
     let read = ["predict", "runs/bins", "records.txt", "--candidates", "mass:5"];
     let read = sandbox.succeed(&[&read[..], &["--input", "massbank"]].concat());
     assert_eq!(read.lines().map(hits).collect::<Vec<_>>(), [1]);

@@ -51,9 +51,11 @@ impl SpectrumFormat {
         let begins = match format {
             Self::Mgf | Self::MassBank => true,
             Self::MzMl => text.contains("<mzML") || text.contains("<indexedmzML"),
+            // a name of a field begins with a letter, and a text of JSON with another sign
             Self::Msp => {
                 let field = text.trim_start().split_once(':');
-                field.is_some_and(|(name, _)| Record::is_field(name))
+                let has_letter = |name: &str| name.starts_with(char::is_alphabetic);
+                field.is_some_and(|(name, _)| has_letter(name) && Record::is_field(name))
             }
         };
         begins.then_some(format)

@@ -24,11 +24,12 @@ const LARGEST: f64 = 40_000.0;
 
 /// Explains the peaks of a spectrum by the fragments of molecules.
 ///
-/// A fragment is a part of a molecule that at most two cuts leave ([`Fragmenter`]). Its ion has the charge of the spectrum's
-/// adduct: a proton more in positive and less in negative mode, or the metal of the adduct, and up to three hydrogens more
-/// or less than that: it has no more hydrogens than the molecule with the adduct, and none below zero. Of several adducts that
-/// counts with which the molecule's ion is nearest to the precursor. A peak within `ppm` millionths of the ion's m/z may be
-/// this fragment. The cost of a fragment is the sum of
+/// A fragment is a part of a molecule that at most two cuts leave ([`Fragmenter`]). Its ion has one charge, of the sign of the
+/// spectrum's adduct: a proton more in positive and less in negative mode, or the metal of the adduct, and up to three hydrogens
+/// more or less than that. So a precursor with several charges, several molecules or a molecule such as ammonia is no fragment.
+/// An ion has no more hydrogens than the molecule with the adduct, and none below zero. Of several adducts that counts with
+/// which the molecule's ion is nearest to the precursor. A peak within `ppm` millionths of the ion's m/z may be this fragment.
+/// The cost of a fragment is the sum of
 ///
 /// | | cost |
 /// |---|---|
@@ -221,7 +222,8 @@ impl PeakExplainer {
         });
         let peaks: Vec<FragmentPeak> = best.into_iter().flatten().collect();
         let scores = peaks.iter().map(|peak| self.weight(peak.peak) * (-peak.cost / 2.0).exp());
-        let score = scores.sum();
+        // the sum of no numbers is −0
+        let score = scores.sum::<f64>() + 0.0;
         Some(Explanation { peaks, score })
     }
 

@@ -113,6 +113,11 @@ impl Record {
         !names_of(name).is_empty()
     }
 
+    /// Returns the name that MassSpecGym has for a field, by any name that files have for it; none of other fields.
+    pub fn common_name(name: &str) -> Option<&'static str> {
+        names_of(name).first().copied()
+    }
+
     /// Returns whether a column of a table with [`PARTS`] says something of their spectrum, by any name that files have for it:
     /// what it is called, its adduct, formula, ion mode, charge and fragmentation tree.
     pub fn has_column(name: &str) -> bool {
@@ -221,12 +226,16 @@ impl Record {
 
     /// Returns the known values of a field with several names: those by the first name, then those by the others.
     fn all_of(&self, names: &[&str]) -> impl Iterator<Item = &str> {
+        self.written(names).filter(|value| is_known(value))
+    }
+
+    /// Returns the values of a field with several names as the file writes them, words for what is not known among them.
+    fn written(&self, names: &[&str]) -> impl Iterator<Item = &str> {
         let fields = &self.fields;
         names.iter().flat_map(move |name| {
             let name = plain(name);
-            let is_value =
-                move |(field, value): &&(String, String)| plain(field) == name && is_known(value);
-            fields.iter().filter(is_value).map(|(_, value)| value.as_str())
+            let has_name = move |(field, _): &&(String, String)| plain(field) == name;
+            fields.iter().filter(has_name).map(|(_, value)| value.as_str())
         })
     }
 
@@ -275,6 +284,21 @@ impl Record {
         names
     }
 
+    /// Returns the value of a column, as [`field`](Self::field) does. A name is a name also where it is `Unknown`, which a program writes that
+    /// has identified nothing.
+    fn cell(&self, column: &str) -> Result<&str, String> {
+        if let Some(value) = self.field(column) {
+            return Ok(value);
+        }
+        let names = names_of(column);
+        let written = self.written(&[column]).chain(self.written(names)).next();
+        match written {
+            Some(value) if [IDENTIFIER, NAME].contains(&names) && !value.is_empty() => Ok(value),
+            Some(value) => Err(format!("the field {column:?} is {value:?}, which is no value")),
+            None => Err(format!("no field {column:?}; it has: {}", list(&self.names()))),
+        }
+    }
+
     /// Returns the values of columns.
     pub fn cells(
         &self,
@@ -288,14 +312,9 @@ impl Record {
                     .spectrum(path.parent())
                     .map_err(|(at, reason)| Error::at_line(path, line + at, reason));
             }
-            self.field(column).map(str::to_owned).ok_or_else(|| {
+            self.cell(column).map(str::to_owned).map_err(|reason| {
                 let title = self.title();
-                let names = list(&self.names());
-                Error::at_line(
-                    path,
-                    line + self.start,
-                    format!("{title}: no field {column:?}; it has: {names}"),
-                )
+                Error::at_line(path, line + self.start, format!("{title}: {reason}"))
             })
         };
         columns.iter().map(cell).collect()

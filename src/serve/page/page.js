@@ -30,17 +30,28 @@ const number = (value) => {
 /** A number with four digits, for people. */
 const rounded = (value) => Number(value.toPrecision(4)).toLocaleString("en", { maximumFractionDigits: 12 });
 
+/** The response to a request; an error where no server answers. */
+async function reach(path, options) {
+  try {
+    return await fetch(path, options);
+  } catch (error) {
+    if (options.signal?.aborted) throw error;
+    const message = "The server does not answer: is dsokr serve still running?";
+    throw Object.assign(new Error(message), { unreached: true });
+  }
+}
+
 /** The answer to a request; an error with what the server says otherwise. */
 async function ask(path, body, signal) {
   const options = body === undefined ? { signal } : {
     method: "POST", signal, headers: { "content-type": "application/json" }, body: JSON.stringify(body),
   };
-  let response = await fetch(path, options);
+  let response = await reach(path, options);
   // The server still reads its data, or too many other requests wait.
   for (let tries = 0; response.status === 503 && tries < 20; tries++) {
     const seconds = Number(response.headers.get("retry-after")) || 1;
     await new Promise((resolve) => setTimeout(resolve, 1000 * seconds));
-    response = await fetch(path, options);
+    response = await reach(path, options);
   }
   if (response.ok) return response;
   const text = await response.text();
@@ -249,7 +260,7 @@ function describe() {
   at("coverage").labels[0].hidden = !offersLists(model);
   at("precursor-fields").hidden = !spectra;
   for (const id of ["among", "ppm"]) at(id).labels[0].hidden = !choosesCandidates(model);
-  at("table").hidden = model.inputs !== "texts";
+  at("table").hidden = !["texts", "spectra"].includes(model.inputs);
   showTableHint();
   at("why-title").textContent = `Nearest training ${spectra ? "spectra" : "texts"}`;
   at("why-says").textContent = spectra ? "Compared by their peaks, whatever the model computes: square roots of intensities, 0.005 Da."

@@ -8,6 +8,14 @@ function go() { writeAddress(); search(); }
 /** Whether a list may contain the answer: the number of a new query is seldom a candidate. */
 const offersLists = ({ outputs }) => outputs !== "numbers";
 
+/** Adds to a request which candidates spectra have, and the tolerance, as the form says. */
+function chooseCandidates(body) {
+  if (!choosesCandidates(state.model)) return;
+  body.tolerance = decimalWithin("ppm", 0.001, 1000);
+  const among = at("among").value;
+  body.candidates = among === "mass" ? `mass:${body.tolerance ?? 10}` : among;
+}
+
 /** The body of a search for the query in the form. */
 function request(top, skip) {
   const text = at("query").value.trim();
@@ -15,12 +23,8 @@ function request(top, skip) {
   if (state.model.inputs === "texts") {
     body.texts = [text];
   } else if (state.model.inputs === "spectra") {
-    body.texts = [spectrumQuery(text)];
-    if (choosesCandidates(state.model)) {
-      body.tolerance = decimalWithin("ppm", 0.001, 1000);
-      const among = at("among").value;
-      body.candidates = among === "mass" ? `mass:${body.tolerance ?? 10}` : among;
-    }
+    body.texts = [spectrumQuery(text, PRECURSOR)];
+    chooseCandidates(body);
   } else {
     body.vectors = [vector(text)];
   }
@@ -58,11 +62,19 @@ function progress(says) {
   return () => { clearInterval(timer); at("progress").hidden = true; };
 }
 
+/** The error of a search with one query, which needs no name. */
+function withoutName(error) {
+  const says = error.message.replace(/^query "(?:texts|vectors)\[0\]": /, "");
+  return says === error.message ? error : new Error(says);
+}
+
 /** The answer to a search, with progress while it goes on. */
 async function answer(body, says, signal) {
   const end = progress(says);
   try {
     return await (await ask("api/search", body, signal)).json();
+  } catch (error) {
+    throw withoutName(error);
   } finally { end(); }
 }
 
@@ -121,7 +133,8 @@ async function searchFor(asked, turned = null) {
   } catch (error) {
     // A later search has begun, or the user has cancelled this one: what is shown stays.
     if (!abort.signal.aborted) {
-      clearResults();
+      // What is shown stays also where no server answers.
+      if (!error.unreached) clearResults();
       fail(error);
     }
   }

@@ -20,12 +20,41 @@ function withoutHeading(text) {
   return isHeading ? rest.join("\n").trim() : text;
 }
 
+/** A line with the MS level of a spectrum, by the names that the server reads. */
+const LEVEL_LINE = /^\s*(?:ac\$mass_spectrometry:\s*)?(?:ms[ _]?level|ms[ _]?type|spectrum[ _]?type)[ \t]*[=: \t][ \t]*(\S+)/im;
+
+/** Whether a spectrum says an MS level other than 2, such as 1 or MS; the server reads none of these. */
+function isOtherLevel(entry) {
+  const text = (LEVEL_LINE.exec(entry)?.[1] ?? "2").toLowerCase().replace(/\.0$/, "").replace(/[^a-z0-9]/g, "");
+  const rest = text.replace(/^(?:ms)+/, "");
+  const level = rest ? Number(rest) : text.length / 2;
+  return Number.isInteger(level) && level !== 2;
+}
+
+/** The spectra of entries: those of MS level 2, or all where there is none. */
+function tandemSpectra(entries) {
+  const tandem = entries.filter((entry) => !isOtherLevel(entry));
+  return tandem.length ? tandem : entries;
+}
+
 /** The spectra of a text: entries of an MGF, MSP, MassBank or JSON file, or one list of peaks. */
-function spectraOf(text) {
+const spectraOf = (text) => tandemSpectra(entriesOf(text));
+
+/** Refuses files of XML with more than one spectrum of mzML. */
+function refuseFilesOfXml(source) {
+  if (/<mzXML\b/.test(source)) throw new Error("The file is mzXML, which is not read: convert it, such as by msconvert --mgf");
+  if ((source.match(/<spectrum\s/g) ?? []).length > 1) {
+    throw new Error("The mzML has several spectra, and this page reads one: convert the file, such as by msconvert --mgf, or read it by dsokr predict");
+  }
+}
+
+/** The entries of a text, as [`spectraOf`] reads it, of any MS level. */
+function entriesOf(text) {
   const source = withoutHeading(text.replace(/^\ufeff/, "").replace(/\r\n?/g, "\n").trim());
   if (/^mzspec:/i.test(source)) {
     throw new Error("A universal spectrum identifier only names a spectrum, and this page does not look it up: paste its peaks");
   }
+  if (source.startsWith("<")) refuseFilesOfXml(source);
   if (/^[{[]/.test(source)) {
     const spectra = jsonSpectra(source);
     if (spectra) return spectra;
@@ -151,10 +180,10 @@ function takeQuery(text) {
   begin();
 }
 
-/** The query of a text: a file's entry with the fields of the form, or peaks with them. */
-function spectrumQuery(text) {
-  const valueOf = (key, id) => (key === "precursor_mz" ? decimal(id) : at(id).value.trim() || undefined);
-  const given = Object.entries(PRECURSOR).map(([key, id]) => [key, valueOf(key, id)]).filter(([, value]) => value !== undefined);
+/** The query of a text: a file's entry with fields of the form, or peaks with them; `fields` are those that are about it, as [`PRECURSOR`] has them. */
+function spectrumQuery(text, fields) {
+  const valueOf = (key, id) => (key === "precursor_mz" ? decimal(id) : at(id).value.replace(/\s+/g, "") || undefined);
+  const given = Object.entries(fields).map(([key, id]) => [key, valueOf(key, id)]).filter(([, value]) => value !== undefined);
   const [entry] = spectraOf(text);
   const lines = entry.split("\n");
   const [first, ...rest] = lines;
@@ -254,7 +283,7 @@ function peakList(text, given) {
     peaks = pairsOf(list);
   }
   if (!fields.precursor_mz) {
-    const message = "Type the m/z of the precursor: a list of peaks does not have it";
+    const message = "The m/z of the precursor is needed: a list of peaks does not have it";
     throw Object.assign(new Error(message), { field: "precursor" });
   }
   peaks.sort(([a], [b]) => a - b);
@@ -265,7 +294,7 @@ function peakList(text, given) {
 /** What an entry is called in the list of several. */
 function nameOf(entry, place) {
   const named = /^\s*(?:title|(?:compound_)?name|ch\$name)\s*[=:]\s*(.+)$/im.exec(entry);
-  const name = (named ?? /^\s*identifier\s*[=:]\s*(.+)$/im.exec(entry))?.[1]?.trim();
+  const name = (named ?? /^\s*(?:identifier|feature_id|scans)\s*[=:]\s*(.+)$/im.exec(entry))?.[1]?.trim();
   const mz = /^\s*(?:pepmass|(?:ms\$focused_ion:\s*)?precursor[ _]?m\/?z)\s*[=:]?\s*([\d.]+)/im.exec(entry)?.[1];
   return `${place + 1}: ${name ?? "without a name"}${mz ? ` (m/z ${mz})` : ""}`.slice(0, 120);
 }
@@ -286,9 +315,9 @@ function firstSpectra(text) {
   const wrong = "The file has more than 16 MiB, and no whole spectrum in the first of them";
   if (/^[\ufeff\s]*[{[]/.test(text)) throw new Error(wrong);
   // The last one may be cut.
-  const entries = spectraOf(text).slice(0, -1);
+  const entries = entriesOf(text).slice(0, -1);
   if (!entries.length) throw new Error(wrong);
-  return entries;
+  return tandemSpectra(entries);
 }
 
 /** Takes the spectra of a text into the form, and searches the first; `cut` is whether the text is only the start of a file. */

@@ -129,6 +129,22 @@ function csvCell(value) {
   return /[",\n\r]/.test(text) ? `"${text.replaceAll("\"", "\"\"")}"` : text;
 }
 
+/** The fields of the form that are about the spectra of all rows: the precursor's m/z and the formula are of one. */
+const OF_ALL_ROWS = { adduct: PRECURSOR.adduct };
+
+/** The queries of cells. Of a cell that is none, `refused` has the reason by its place, and the query is empty. */
+function queriesOf(cells, refused) {
+  if (state.model.inputs !== "spectra") return cells;
+  return cells.map((cell, place) => {
+    try {
+      return cell && spectrumQuery(cell, OF_ALL_ROWS);
+    } catch (error) {
+      refused.set(place, error.message);
+      return "";
+    }
+  });
+}
+
 /** Whether the server takes a text for a query. */
 const isQuery = (text) => text !== "" && (text.length <= state.limits.text || [...text].length <= state.limits.text);
 
@@ -152,8 +168,27 @@ function batchesOf(texts, most, bytes) {
 /** How many bytes a value has in a request. */
 const bytesOf = (value) => new TextEncoder().encode(JSON.stringify(value)).length;
 
+/** The hits of a group of texts, each behind the place of its text. A text that the server refuses has none, and `refused` has the reason. */
+async function searchBatch(batch, texts, body, refused, signal) {
+  const places = [...batch];
+  while (places.length) {
+    try {
+      const asked = { ...body, texts: places.map((place) => texts[place]) };
+      const { answers } = await (await ask("api/search", asked, signal)).json();
+      return answers.map(({ hits }, query) => [places[query], hits]);
+    } catch (error) {
+      const [, query, reason] = /^query "texts\[(\d+)\]": (.*)$/s.exec(error.message) ?? [];
+      const place = places[Number(query)];
+      if (place === undefined) throw error;
+      refused.set(place, reason);
+      places.splice(Number(query), 1);
+    }
+  }
+  return [];
+}
+
 /** The hits of all texts, asked for by a `body` without them, some at a time. After a failure they are those of the texts before. */
-async function searchAll(texts, body, signal) {
+async function searchAll(texts, body, refused, signal) {
   const { queries, allHits, bytes } = state.limits;
   const most = Math.max(1, Math.min(queries, Math.floor(allHits / body.top)));
   const all = texts.map(() => []);
@@ -163,12 +198,10 @@ async function searchAll(texts, body, signal) {
     at("table-bar").value = first;
     at("table-count").textContent = `${first.toLocaleString("en")} of ${plural(texts.length, "query", "queries")}`;
     try {
-      const asked = { ...body, texts: batch.map((place) => texts[place]) };
-      const { answers } = await (await ask("api/search", asked, signal)).json();
-      answers.forEach(({ hits }, place) => { all[batch[place]] = hits; });
+      const found = await searchBatch(batch, texts, body, refused, signal);
+      found.forEach(([place, hits]) => { all[place] = hits; });
     } catch (error) {
-      const says = error.message.replace(/texts\[(\d+)\]/, (_, place) => `row ${batch[Number(place)] + 1}`);
-      const failure = `rows ${first + 1} to ${batch.at(-1) + 1}: ${says}`;
+      const failure = `rows ${first + 1} to ${batch.at(-1) + 1}: ${error.message}`;
       return { all: all.slice(0, first), failure };
     }
   }
@@ -188,6 +221,16 @@ function hitsTable(texts, all, columns) {
   return lines.map((line) => line.map(csvCell).join(",")).join("\n") + "\n";
 }
 
+/** The most refused rows whose reasons are shown. */
+const REASONS = 3;
+
+/** Which rows are refused and why, in words. */
+function refusals(refused) {
+  const rows = [...refused].sort(([one], [other]) => one - other);
+  const reasons = rows.slice(0, REASONS).map(([place, reason]) => `row ${place + 1}: ${reason}`);
+  return `${plural(rows.length, "row is", "rows are")} refused: ${reasons.join("; ")}${rows.length > REASONS ? "; …" : ""}`;
+}
+
 /** Searches a column of a table by what the form says, and saves the candidates. */
 async function searchTable({ rows }, signal) {
   const { columns, beyond, name } = state.model;
@@ -195,25 +238,33 @@ async function searchTable({ rows }, signal) {
   if (wanted?.error) throw wanted.error;
   const body = { model: name, top: wholeNumber("table-top") };
   if (wanted) body.filter = wanted;
+  chooseCandidates(body);
   if (beyond !== undefined) body.beyond = false;
   const column = Number(at("table-column").value);
-  const texts = rows.map((row) => row[column].trim());
-  const { all, failure } = await searchAll(texts, body, signal);
+  const cells = rows.map((row) => row[column].trim());
+  const refused = new Map();
+  const texts = queriesOf(cells, refused);
+  const { all, failure } = await searchAll(texts, body, refused, signal);
   if (signal.aborted) return;
-  if (all.length) saveFile(new Blob([hitsTable(texts, all, columns)], { type: "text/csv" }), "dsokr-candidates.csv");
+  if (refused.size === cells.length) throw new Error(refusals(refused));
+  if (all.length) saveFile(new Blob([hitsTable(cells, all, columns)], { type: "text/csv" }), "dsokr-candidates.csv");
   if (failure) throw new Error(failure + (all.length ? "; the candidates of the rows before them are saved" : ""));
-  const left = texts.filter((text) => !isQuery(text)).length;
-  if (left) {
-    const most = state.limits.text.toLocaleString("en");
-    at("table-says").textContent = `${plural(left, "row has", "rows have")} no candidates: they have no text, or more than ${most} characters.`;
-  }
+  const left = texts.filter((text, place) => !refused.has(place) && !isQuery(text)).length;
+  const most = state.limits.text.toLocaleString("en");
+  const says = [];
+  if (left) says.push(`${plural(left, "row has", "rows have")} no candidates: they have no text, or more than ${most} characters.`);
+  if (refused.size) says.push(refusals(refused));
+  if (says.length) at("table-says").textContent = says.join(" ");
 }
 
 /** Says what the panel of many queries does, before a file is chosen. */
 function showTableHint() {
   const passing = at("filters").hidden ? "" : " that pass the filters";
-  at("table-says").textContent = "Choose a CSV, TSV or text file with a query in each row. The best candidates of each row"
-    + `${passing} are saved as one CSV file.`;
+  const spectra = state.model.inputs === "spectra";
+  const query = spectra ? "a spectrum, such as “149.0961 91.0542:100 119.0855:8”," : "a query";
+  const fields = spectra ? " Of the fields above the precursor's m/z and the formula do not count." : "";
+  at("table-says").textContent = `Choose a CSV, TSV or text file with ${query} in each row. The best candidates of each row`
+    + `${passing} are saved as one CSV file.${fields}`;
 }
 
 /** Offers the columns of a table, and says how many queries it has. */

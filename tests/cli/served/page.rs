@@ -386,6 +386,70 @@ fn the_page_reads_spectra_of_json_and_lists_with_names_of_columns() {
 }
 
 #[test]
+fn the_page_leaves_out_spectra_of_other_levels() {
+    // MZmine writes the precursor's own spectrum before each tandem spectrum
+    let entry = |level: &str, feature: u8| {
+        format!("BEGIN IONS\\nFEATURE_ID={feature}\\n{level}\\nPEPMASS=5\\n1 2\\nEND IONS\\n")
+    };
+    let [one, two, none] = [("MSLEVEL=1", 7), ("MSLEVEL=2", 8), ("CHARGE=1+", 9)]
+        .map(|(level, feature)| entry(level, feature));
+    let named = |text: &str| format!("spectraOf(\"{text}\").map(nameOf)");
+    let [mixed, alone] = [named(&[&*one, &two, &none].concat()), named(&one)];
+    // the last one of a file that is not read to its end may be cut
+    let cut = format!("firstSpectra(\"{two}{one}BEGIN IONS\\n\").map(nameOf)");
+    check(
+        "the_page_leaves_out_spectra_of_other_levels",
+        &[
+            (mixed.as_str(), json!(["1: 8 (m/z 5)", "2: 9 (m/z 5)"])),
+            (alone.as_str(), json!(["1: 7 (m/z 5)"])),
+            (cut.as_str(), json!(["1: 8 (m/z 5)"])),
+            (
+                r#"spectraOf('[{"ms_level": 1, "peaks": [[1, 2]]}, {"ms_level": 2, "peaks": [[3, 4]]}]').length"#,
+                json!(1),
+            ),
+            (
+                r#"["ms_level: 2.0", "Spectrum_type: MS2", "MS_LEVEL=MS/MS", "AC$MASS_SPECTROMETRY: MS_TYPE MS2", "ms_level: N/A", "MSLEVEL=1", "AC$MASS_SPECTROMETRY: MS_TYPE MS", "Spectrum_type: MS1", "ms level: 3"].map(isOtherLevel)"#,
+                json!([false, false, false, false, false, true, true, true, true]),
+            ),
+            (
+                r#"["<?xml?>\n<mzXML>", "<mzML><spectrum id='1'></spectrum><spectrum id='2'></spectrum></mzML>"].map((text) => outcome(() => spectraOf(text)).slice(0, 32))"#,
+                json!(["The file is mzXML, which is not ", "The mzML has several spectra, an"]),
+            ),
+        ],
+    );
+}
+
+#[test]
+fn the_page_searches_the_spectra_of_a_table_as_the_form_says() {
+    let form = "(state.model = { inputs: 'spectra' }, at('precursor').value = '500', at('ion-formula').value = 'C2', \
+                at('adduct').value = '[M + Na]+'";
+    let cells = r#"["63.04 31.01:2 45:1", "", "31 2\n45 1"]"#;
+    let queries = format!("{form}, refused = new Map(), queriesOf({cells}, refused))");
+    check(
+        "the_page_searches_the_spectra_of_a_table_as_the_form_says",
+        &[
+            (queries.as_str(), json!(["63.04 adduct=[M+Na]+ 31.01:2 45:1", "", ""])),
+            (
+                "[...refused]",
+                json!([[
+                    2,
+                    "The m/z of the precursor is needed: a list of peaks does not have it"
+                ]]),
+            ),
+            (
+                "refusals(new Map([[4, 'd'], [0, 'a'], [1, 'b'], [2, 'c']]))",
+                json!("4 rows are refused: row 1: a; row 2: b; row 3: c; …"),
+            ),
+            // the text of a query that is not a spectrum is its cell
+            (
+                "(state.model = { inputs: 'texts' }, queriesOf(['An acid.'], new Map()))",
+                json!(["An acid."]),
+            ),
+        ],
+    );
+}
+
+#[test]
 fn the_page_reads_no_list_of_peaks_wrongly() {
     let says =
         "The list must have m/z and intensity of one peak a line; further columns are left out";

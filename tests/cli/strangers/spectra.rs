@@ -144,6 +144,11 @@ fn an_msp_file_of_negative_mode_is_searched_with_a_proton_less() {
     assert_eq!(divided(&sandbox, "negative-spectra"), 200);
     let right = first_is_right(&sandbox, "runs/negative", "negative-spectra/test.mgf");
     assert!(right > 0.6, "{right}");
+    // structures that are not read have a way to those that are
+    let inchi = "NAME: ethanol\nPRECURSORMZ: 47.0491\nSMILES: N/A\nINCHI: InChI=1S/C2H6O/c1-2-3/h3H,2H2,1H3\nNum Peaks: 1\n29.04 1\n";
+    sandbox.write("inchi.msp", inchi);
+    let says = ["no tandem spectrum names the SMILES", "Chem.MolToSmiles(Chem.MolFromInchi(text))"];
+    sandbox.fail(&["init", "inchi.msp"], 2, &says);
     let query = "181.07066 adduct=[M+H]+ 50.1:1 60.2:1";
     let said = sandbox.succeed(&["search", "runs/negative", query]);
     assert!(said.contains("trained on negative mode only"), "{said}");
@@ -198,13 +203,32 @@ fn a_table_of_spectra_is_divided_by_molecule() {
     };
     stranger.trains(&sandbox);
     assert_eq!(divided(&sandbox, "gym-spectra"), 199);
+    // as matchms and GNPS write them, without the row that cannot be read
+    let of_pairs = objects.lines().enumerate().filter(|(at, _)| *at != 7).map(|(_, line)| {
+        let object = json(line);
+        let [mzs, intensities] =
+            ["mzs", "intensities"].map(|key| object[key].as_array().unwrap().clone());
+        let peaks: Vec<_> = mzs.into_iter().zip(intensities).collect();
+        let object = serde_json::json!({
+            "spectrum_id": object["identifier"],
+            "peaks_json": peaks,
+            "Smiles": object["smiles"],
+            "Precursor_MZ": object["precursor_mz"],
+            "Adduct": object["adduct"],
+            "inchikey": "N/A",
+        });
+        format!("{object}\n")
+    });
+    sandbox.write("pairs.jsonl", &of_pairs.collect::<String>());
     sandbox.write("lines.jsonl", &objects);
+    sandbox.succeed(&["init", "pairs.jsonl"]);
     let shown = sandbox.succeed(&["init", "lines.jsonl"]);
     assert!(shown.contains("fold: its cells name the split of each row"), "{shown}");
     for name in ["train", "validation", "test"] {
-        let [table, lines] =
-            ["gym", "lines"].map(|stem| sandbox.read(&format!("{stem}-spectra/{name}.mgf")));
+        let [table, lines, pairs] = ["gym", "lines", "pairs"]
+            .map(|stem| sandbox.read(&format!("{stem}-spectra/{name}.mgf")));
         assert_eq!(table, lines, "{name}");
+        assert_eq!(table, pairs, "{name}");
     }
     let shown = sandbox.succeed(&["init", "gym.tsv", "--force"]);
     assert!(shown.contains("fold: its cells name the split of each row"), "{shown}");

@@ -95,18 +95,26 @@ impl Library {
         let mut rows = Rows::new(path, open_text(path)?, format, columns, options.of_rows())?;
         let mut stated = Vec::new();
         let mut without = 0;
+        let mut has_inchi = false;
         while let Some(record) = rows.next_good_spectrum()? {
             match Stated::read(&record, path) {
                 Some(spectrum) => stated.push(spectrum),
                 None => without += 1,
             }
+            has_inchi |= record.field("inchi").is_some();
         }
         let skipped = rows.log_skipped(stated.len() + without);
         let mut library = Self::new(stated);
         library.left_out = [skipped, without + library.left_out[1]];
         if library.spectra.is_empty() {
-            let reason =
-                "no tandem spectrum names the SMILES of its molecule; at least one is needed";
+            let remedy = if has_inchi {
+                "; where the file has InChI, RDKit makes SMILES of them: Chem.MolToSmiles(Chem.MolFromInchi(text))"
+            } else {
+                ""
+            };
+            let reason = format!(
+                "no tandem spectrum names the SMILES of its molecule; at least one is needed{remedy}"
+            );
             return Err(Error::file(path, reason));
         }
         Ok(library)

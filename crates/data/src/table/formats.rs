@@ -146,6 +146,8 @@ pub(super) fn named_format(path: &Path) -> Result<TextFormat, Error> {
             "csv",
         ),
         "json" => conversion(path, program_of_json(path), "jsonl"),
+        "mzxml" => "ProteoWizard converts it: msconvert --mzML".into(),
+        "ms" => "of what SIRIUS reads, the program that made it writes MGF too".into(),
         "arff" | "libsvm" | "svm" => {
             "data.source = \"multi-label\" reads it, as configs/bibtex-best.toml does".into()
         }

@@ -67,6 +67,70 @@ fn without_nan(text: &str) -> Cow<'_, str> {
     Cow::Owned(plain)
 }
 
+/// The keys of peaks that are pairs of m/z and intensity, as matchms and GNPS write them.
+const PAIRS: [&str; 2] = ["peaks", "peaks_json"];
+
+/// The key of a molecule in libraries of spectra.
+const SMILES: &str = "smiles";
+
+/// Returns a line of a spectrum whose peaks are pairs, by one of [`PAIRS`], with [`PARTS`] behind its keys, and its molecule by the
+/// key [`SMILES`], so far as it lacks them; none of other lines.
+fn with_parts(text: &str) -> Option<String> {
+    // most lines have none, and are not read twice
+    if !text.contains("\"peaks") {
+        return None;
+    }
+    let mut reader = serde_json::Deserializer::from_str(text);
+    let entries = reader.deserialize_map(Entries).ok()?;
+    let [precursor, mzs, intensities] = PARTS;
+    let has = |name: &str| entries.iter().any(|(key, _)| key == name);
+    if has(mzs) || has(intensities) {
+        return None;
+    }
+    let (_, pairs) = entries.iter().find(|(key, _)| PAIRS.contains(&&**key))?;
+    let [mz_list, intensity_list] = lists_of_pairs(pairs.get())?;
+    let field = |name: &str| {
+        let mut named = entries.iter().filter(|(key, _)| Record::common_name(key) == Some(name));
+        named.next().map(|(_, value)| value.get())
+    };
+    let precursor_mz = field(precursor)?;
+    let mut line = text.trim_end().strip_suffix('}')?.to_owned();
+    line += &format!(", \"{mzs}\": [{mz_list}], \"{intensities}\": [{intensity_list}]");
+    if !has(precursor) {
+        line += &format!(", \"{precursor}\": {precursor_mz}");
+    }
+    if let Some(smiles) = field(SMILES).filter(|_| !has(SMILES)) {
+        line += &format!(", \"{SMILES}\": {smiles}");
+    }
+    Some(line + "}")
+}
+
+/// Returns the m/z and the intensities of a list of pairs, or of a text of such a list, as JSON has them within brackets; none of what
+/// is no such list. Further values of a pair are annotations.
+fn lists_of_pairs(raw: &str) -> Option<[String; 2]> {
+    let text: Cow<str> = if raw.starts_with('"') {
+        Cow::Owned(serde_json::from_str(raw).ok()?)
+    } else {
+        Cow::Borrowed(raw)
+    };
+    let pairs: Vec<Vec<&RawValue>> = serde_json::from_str(&text).ok()?;
+    let mut lists = [String::new(), String::new()];
+    for pair in &pairs {
+        let [mz, intensity, ..] = pair.as_slice() else { return None };
+        for (list, number) in lists.iter_mut().zip([mz, intensity]) {
+            let number = number.get();
+            if !number.starts_with(|c: char| c.is_ascii_digit() || c == '-') {
+                return None;
+            }
+            if !list.is_empty() {
+                list.push_str(", ");
+            }
+            list.push_str(number);
+        }
+    }
+    Some(lists)
+}
+
 /// Returns the keys and values of a line that is an object.
 fn entries<'t>(
     path: &Path,
@@ -128,7 +192,8 @@ pub(super) fn json_names(
     line: usize,
     text: &str,
 ) -> Result<Vec<(String, ValueKind)>, Error> {
-    let text = without_nan(text);
+    let plain = without_nan(text);
+    let text = with_parts(&plain).map_or(plain, Cow::Owned);
     let entries = entries(path, line, &text)?.into_iter();
     Ok(entries.map(|(key, value)| (key.into_owned(), ValueKind::of(value.get()))).collect())
 }
@@ -188,7 +253,7 @@ impl Object<'_> {
 
 /// Returns the values of keys of a line that is an object, in the order of `names`. Keys of sets of labels have a separator. With
 /// optional keys, one that the line lacks has the value of null. The key [`SPECTRUM`] stands for [`PARTS`] where the line has these
-/// in its place: `holds_spectra` is then set.
+/// in its place, also as pairs: `holds_spectra` is then set.
 pub(super) fn json_row(
     path: &Path,
     line: usize,
@@ -199,8 +264,9 @@ pub(super) fn json_row(
     let mut values = Vec::with_capacity(names.len());
     let plain = without_nan(text);
     let is_changed = matches!(plain, Cow::Owned(_));
-    let entries = entries(path, line, &plain)?;
-    let object = Object { path, line, text: &plain, is_changed, entries };
+    let text = with_parts(&plain).map_or(plain, Cow::Owned);
+    let entries = entries(path, line, &text)?;
+    let object = Object { path, line, text: &text, is_changed, entries };
     let entries = &object.entries;
     // the first two places of each key: a search for each name would be quadratic in the number of columns
     let mut places: HashMap<&str, (usize, Option<usize>)> = HashMap::with_capacity(entries.len());

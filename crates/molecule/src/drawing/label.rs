@@ -1,4 +1,4 @@
-//! Labels of atoms: symbol, hydrogens, charge and mass number as chemists set them.
+//! Labels of atoms: symbol, hydrogens, unpaired electrons, charge and mass number as chemists set them.
 
 use super::Point;
 use super::layout::unit;
@@ -53,15 +53,19 @@ enum Side {
     Above,
 }
 
+/// The dot of an unpaired electron.
+const DOT: char = '\u{2022}';
+
 /// Returns the label of an atom; empty at most carbons.
 pub(super) fn label(molecule: &Molecule, points: &[Point], index: usize) -> Vec<Run> {
     let Atom { element, charge, hydrogens, isotope, .. } = molecule.atoms()[index];
     let degree = molecule.degree(index);
-    let hidden = element == Element::C && charge == 0 && isotope.is_none() && degree > 0;
-    if hidden && !is_straight(molecule, index) {
+    let unpaired = unpaired_electrons(molecule, index);
+    let is_plain = charge == 0 && unpaired == 0 && isotope.is_none();
+    let is_hidden = element == Element::C && is_plain && degree > 0;
+    if is_hidden && !is_straight(molecule, index) {
         return Vec::new();
     }
-    let hydrogens = if element == Element::C && degree > 0 { 0 } else { hydrogens };
     let side = side(molecule, points, index);
     let symbol = element.symbol();
     let mut runs = vec![Run { text: symbol.to_owned(), middle: [0.0, 0.0], size: FONT }];
@@ -74,6 +78,12 @@ pub(super) fn label(molecule: &Molecule, points: &[Point], index: usize) -> Vec<
         runs.push(Run { text, middle: [*end + wide / 2.0, y], size });
         *end += wide;
     };
+    if let Some(mass) = isotope {
+        let text = mass.to_string();
+        left -= width(&text, SMALL);
+        let mut start = left;
+        to_right(&mut start, text, [SMALL, -SHIFT]);
+    }
     let number = (hydrogens > 1).then(|| hydrogens.to_string());
     let wide = width("H", FONT) + number.as_ref().map_or(0.0, |number| width(number, SMALL));
     if hydrogens > 0 {
@@ -83,9 +93,6 @@ pub(super) fn label(molecule: &Molecule, points: &[Point], index: usize) -> Vec<
             Side::Below => (-width("H", FONT) / 2.0, LINE),
             Side::Above => (-width("H", FONT) / 2.0, -LINE),
         };
-        if side == Side::Left {
-            left = start;
-        }
         to_right(&mut start, "H".into(), [FONT, y]);
         if let Some(number) = number {
             to_right(&mut start, number, [SMALL, y + SHIFT]);
@@ -94,18 +101,55 @@ pub(super) fn label(molecule: &Molecule, points: &[Point], index: usize) -> Vec<
             right = start;
         }
     }
-    if charge != 0 {
-        let sign = if charge > 0 { "+" } else { "\u{2212}" };
-        let number = charge.unsigned_abs();
-        let text = if number > 1 { format!("{number}{sign}") } else { sign.into() };
+    let sign = if charge > 0 { '+' } else { '\u{2212}' };
+    let text = times(unpaired, DOT) + &times(charge.unsigned_abs().into(), sign);
+    if !text.is_empty() {
         to_right(&mut right, text, [SMALL, -SHIFT]);
     }
-    if let Some(mass) = isotope {
-        let text = mass.to_string();
-        let mut start = left - width(&text, SMALL);
-        to_right(&mut start, text, [SMALL, -SHIFT]);
-    }
     runs
+}
+
+/// Returns a sign with its number where there are several, and nothing where there is none.
+fn times(count: u32, sign: char) -> String {
+    match count {
+        0 => String::new(),
+        1 => sign.to_string(),
+        count => format!("{count}{sign}"),
+    }
+}
+
+/// Returns how many electrons of an atom have no partner, as RDKit counts them: those that its octet lacks, as far as it has
+/// electrons outside of bonds, and one where an atom with more than an octet has an odd number of these. 0 of metals, hydrogens and
+/// wildcards.
+fn unpaired_electrons(molecule: &Molecule, index: usize) -> u32 {
+    let Atom { element, charge, hydrogens, .. } = molecule.atoms()[index];
+    let Some(outer) = outer_electrons(element) else { return 0 };
+    let charge = i32::from(charge);
+    let mut bonds = i32::from(hydrogens);
+    let mut given = 0;
+    for (_, bond) in molecule.around(index) {
+        if bond.order == BondOrder::Dative && bond.atoms[0] == index {
+            given += 2;
+        } else {
+            bonds += i32::from(bond.order.multiplicity());
+        }
+    }
+    let free = (outer - charge - bonds - given).max(0);
+    let lacking = 8 - outer + charge - bonds;
+    let unpaired = if lacking > 0 { lacking.min(free) } else { free % 2 };
+    unpaired.unsigned_abs()
+}
+
+/// Returns the number of outer electrons of an element that has an octet in most molecules; none of others.
+fn outer_electrons(element: Element) -> Option<i32> {
+    match element.atomic_number() {
+        5 => Some(3),
+        6 | 14 | 32 => Some(4),
+        7 | 15 | 33 => Some(5),
+        8 | 16 | 34 | 52 => Some(6),
+        9 | 17 | 35 | 53 => Some(7),
+        _ => None,
+    }
 }
 
 /// Returns the side of an atom that is furthest from its bonds, above and below only where no other is free. Halogens

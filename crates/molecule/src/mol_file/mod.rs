@@ -265,6 +265,14 @@ fn normal_valences(element: Element, charge: i8) -> &'static [u8] {
         (GERMANIUM, 0) => &[4],
         (ARSENIC, 0) => &[3, 5],
         (TELLURIUM, 0) => &[2, 4, 6],
+        // as RDKit, those of the neutral element with as many electrons
+        (Element::F, 1) => &[2],
+        (Element::F, 2) => &[3],
+        (Element::F, 3) | (Element::CL | Element::BR, 3) => &[4],
+        (Element::CL | Element::BR | Element::I, 1) => &[2, 4, 6],
+        (Element::CL | Element::BR | Element::I, 2) => &[3, 5],
+        (Element::I, 3) => &[2, 4],
+        (Element::I, -1) => &[0, 2, 4, 6],
         _ => valences(element, charge),
     }
 }

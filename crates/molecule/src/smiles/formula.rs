@@ -2,7 +2,7 @@
 
 use chematic_core::{BondOrder as Order, Molecule as Parsed, kekulize};
 
-use super::{graph, perceive, read};
+use super::{donors, graph, perceive, read};
 use crate::error::Error;
 use crate::formula::ElementCounts;
 use crate::molecule::Molecule;
@@ -43,7 +43,8 @@ impl Formula {
     pub fn parse(smiles: &str) -> Result<Self, Error> {
         read(smiles, |parsed, places| {
             let kekule = if is_regular(parsed) { kekulize(parsed).ok() } else { None };
-            let read = kekule.and_then(|kekule| graph(parsed, &kekule, places).ok());
+            let donors = donors(parsed, parsed);
+            let read = kekule.and_then(|kekule| graph(parsed, &donors, &kekule, places).ok());
             match read {
                 Some((molecule, _)) => Ok(Self::from(&molecule)),
                 // only perception tells what is wrong, if anything is

@@ -10,15 +10,16 @@ mod scan;
 mod stereo;
 mod valence;
 
+use std::collections::HashMap;
 use std::sync::OnceLock;
 
 use chematic_core::{
-    AtomIdx, BondOrder as Order, KekuleResult, Molecule as Parsed, MoleculeBuilder,
-    atom_must_be_matched, kekulize_with,
+    AtomIdx, BondEntry, BondIdx, BondOrder as Order, KekuleResult, Molecule as Parsed,
+    MoleculeBuilder, atom_must_be_matched, kekulize_with,
 };
 use chematic_perception::{
     apply_aromaticity_rdkit_parity_shared, find_sssr_shared, rdkit_canonical_kekule,
-    rdkit_model_may_disagree,
+    rdkit_model_may_disagree, rdkit_organometallic_dative_bonds,
 };
 use chematic_smiles::{SmilesError, rdkit_detect_chemistry_problems, rdkit_mol_block};
 
@@ -41,7 +42,9 @@ impl Molecule {
     /// part around it. Isotopes are kept, and make a hydrogen an atom of its own. The wildcard `*` is an atom of
     /// element [`Element::WILDCARD`] without hydrogens or limits to its bonds. Nitro groups, azides and oxides of
     /// halogens that are written without charges get theirs. Marks of configurations (`@`, `/`) fall away at atoms and
-    /// double bonds that have one configuration only: `C[C@H](C)O` is `CC(C)O`. A mark at an atom with three single
+    /// double bonds that have one configuration only: `C[C@H](C)O` is `CC(C)O`. So do marks of double bonds at an atom whose
+    /// only other neighbour is a hydrogen (`[H]/N=C(/C)CC` is `CCC(C)=N`), and of square planes and other figures than
+    /// tetrahedra (`@SP1`, `@TB1`, `@OH1`, `@AL1`). A mark at an atom with three single
     /// bonds, a pair of electrons and one ring label means what RDKit means by it, the opposite of what OpenSMILES does:
     /// `C[S@+]1CC[C@H]1C` is `C1C[S@+]([C@@H]1C)C`.
     ///
@@ -212,15 +215,17 @@ fn convert(
     kekule: &KekuleResult,
     places: &Positions,
 ) -> Result<Molecule, Error> {
-    let (mut molecule, index) = graph(view, kekule, places)?;
+    let donors = donors(view, parsed);
+    let (mut molecule, index) = graph(view, &donors, kekule, places)?;
     let ring = |ring: &Vec<AtomIdx>| {
         let atoms = ring.iter().map(|a| a.0 as usize).collect();
         let ring = Ring { atoms, aromatic: false };
         let aromatic = molecule.ring_bonds(&ring).all(|bond| molecule.bonds()[bond].aromatic);
         Ring { aromatic, ..ring }
     };
-    // the choice between rings of one size would depend on hydrogens that stand as atoms
-    let folded = index.contains(&HYDROGEN).then(|| without_hydrogens(view, &index));
+    // the choice between rings of one size would depend on hydrogens that stand as atoms, and dative bonds close no ring
+    let is_other = index.contains(&HYDROGEN) || !donors.is_empty();
+    let folded = is_other.then(|| ring_graph(view, &index, &donors));
     let ring_set = find_sssr_shared(folded.as_ref().unwrap_or(view));
     let rings: Vec<Ring> = ring_set.rings().iter().map(ring).collect();
     molecule.rings = OnceLock::from(rings);
@@ -230,10 +235,46 @@ fn convert(
     Ok(molecule)
 }
 
+/// The atoms that give metals pairs of electrons, by the bonds that the text writes as single ones.
+type Donors = HashMap<BondIdx, AtomIdx>;
+
+/// Returns the donors of the bonds that RDKit makes dative and `view` has as single ones, since the text has the metal first. Only
+/// nitrogen and oxygen are among them that have single bonds alone, as do their neighbours: of others the pair is part of what
+/// makes rings aromatic, which `view` has perceived without it.
+fn donors(view: &Parsed, parsed: &Parsed) -> Donors {
+    let number = |idx: AtomIdx| {
+        let atom = parsed.atom(idx);
+        if atom.wildcard { 0 } else { atom.element.atomic_number() }
+    };
+    let is_single = |order: Order| matches!(order, Order::Single | Order::Up | Order::Down);
+    let is_saturated = |idx: AtomIdx| {
+        parsed.neighbors(idx).all(|(_, bond)| {
+            let order = parsed.bond(bond).order;
+            is_single(order) || order == Order::Dative
+        })
+    };
+    let may_give = |&idx: &AtomIdx| {
+        matches!(number(idx), 7 | 8)
+            && is_saturated(idx)
+            && parsed
+                .neighbors(idx)
+                .all(|(other, _)| valence::is_metal(number(other)) || is_saturated(other))
+    };
+    let donor = |((idx, entry), is_dative): ((BondIdx, &BondEntry), bool)| {
+        if !is_dative || !is_single(view.bond(idx).order) {
+            return None;
+        }
+        let donor = [entry.atom1, entry.atom2].into_iter().find(may_give)?;
+        Some((idx, donor))
+    };
+    parsed.bonds().zip(rdkit_organometallic_dative_bonds(parsed)).filter_map(donor).collect()
+}
+
 /// Returns the atoms and bonds of chematic's graph as our own, and the number of each of its atoms; [`HYDROGEN`] for
-/// hydrogens that are folded into their neighbours.
+/// hydrogens that are folded into their neighbours. `donors` are those of [`donors`].
 fn graph(
     view: &Parsed,
+    donors: &Donors,
     kekule: &KekuleResult,
     places: &Positions,
 ) -> Result<(Molecule, Vec<usize>), Error> {
@@ -246,13 +287,15 @@ fn graph(
             continue;
         }
         let written = view.neighbors(idx).filter(|&(n, _)| folds(view, n)).count();
+        // without its bond to the metal a donor has as many bonds as it can have
+        let is_full = atom.hydrogen_count.is_none() && donors.values().any(|&donor| donor == idx);
+        let implied = if is_full { 0 } else { chematic_core::implicit_hcount(view, idx) };
         index.push(atoms.len());
         kept.push(places.atom(idx.0 as usize));
         atoms.push(Atom {
             element: Element(if atom.wildcard { 0 } else { atom.element.atomic_number() }),
             charge: atom.charge,
-            hydrogens: chematic_core::implicit_hcount(view, idx)
-                .saturating_add(u8::try_from(written).unwrap_or(u8::MAX)),
+            hydrogens: implied.saturating_add(u8::try_from(written).unwrap_or(u8::MAX)),
             isotope: atom.isotope.filter(|&mass| mass > 0),
             aromatic: atom.aromatic,
             stereo: false,
@@ -269,8 +312,13 @@ fn graph(
             let message = "an aromatic bond between atoms that are not aromatic";
             Error::smiles(places.atom(entry.atom2.0 as usize), message)
         })?;
+        let (ends, order) = match donors.get(&idx) {
+            Some(&donor) if donor == entry.atom2 => ([b, a], BondOrder::Dative),
+            Some(_) => ([a, b], BondOrder::Dative),
+            None => ([a, b], order),
+        };
         bonds.push(Bond {
-            atoms: [a, b],
+            atoms: ends,
             order,
             aromatic: entry.order == Order::Aromatic,
             stereo: entry.order == Order::Double
@@ -284,15 +332,15 @@ fn graph(
     Ok((molecule, index))
 }
 
-/// Returns the atoms that `index` numbers and the bonds between them, as chematic has them.
-fn without_hydrogens(view: &Parsed, index: &[usize]) -> Parsed {
+/// Returns the atoms that `index` numbers and the bonds between them, as chematic has them, without those of `donors`.
+fn ring_graph(view: &Parsed, index: &[usize], donors: &Donors) -> Parsed {
     let mut graph = MoleculeBuilder::with_capacity(view.atom_count(), view.bond_count());
     for (_, atom) in view.atoms().filter(|(idx, _)| index[idx.0 as usize] != HYDROGEN) {
         graph.add_atom(atom.clone());
     }
-    for (_, bond) in view.bonds() {
+    for (idx, bond) in view.bonds() {
         let [a, b] = [bond.atom1, bond.atom2].map(|end| index[end.0 as usize]);
-        if a != HYDROGEN && b != HYDROGEN {
+        if a != HYDROGEN && b != HYDROGEN && !donors.contains_key(&idx) {
             // two atoms have one bond
             let _ = graph.add_bond(AtomIdx(a as u32), AtomIdx(b as u32), bond.order);
         }
@@ -353,7 +401,7 @@ fn translate(error: SmilesError, smiles: &str, places: &Positions) -> Error {
             _,
         ) => Error::smiles(places.ring_label_before(position), reason),
         (SmilesError::InvalidValence { element, atom, valence, max }, _) => {
-            too_many_bonds(places.atom(atom), element, valence, max)
+            too_many_bonds(places.atom(atom), element, valence, max, "")
         }
         _ => Error::smiles(position, reason),
     }

@@ -18,11 +18,21 @@ pub(super) fn check_valences(molecule: &Molecule, places: &[usize]) -> Result<()
         });
         let valence = u32::from(atom.hydrogens) + bonds.sum::<u32>();
         if valence > most {
-            return Err(too_many_bonds(places[index], atom.element.symbol(), valence, most));
+            let has_metal = molecule.around(index).any(|(other, bond)| {
+                let number = molecule.atoms()[other].element.atomic_number();
+                bond.order == BondOrder::Single && is_metal(number)
+            });
+            let remedy = if has_metal { DATIVE } else { "" };
+            let symbol = atom.element.symbol();
+            return Err(too_many_bonds(places[index], symbol, valence, most, remedy));
         }
     }
     Ok(())
 }
+
+/// How a bond to a metal is written that takes none of an atom's valence.
+const DATIVE: &str = "; a bond by which the atom gives a metal two electrons is written `->` from it to the metal, and has type 9 in \
+                      MOL files";
 
 /// Returns the most bonds of an atom; none where there is no limit.
 fn most(atom: &Atom) -> Option<u32> {
@@ -63,8 +73,14 @@ pub(super) fn is_metal(number: u8) -> bool {
     number > 0 && most_of_neutral(number.into()).is_none()
 }
 
-/// Returns the error for an atom with more bonds than its element can have.
-pub(super) fn too_many_bonds(position: usize, element: &str, valence: u32, most: u32) -> Error {
-    let message = format!("{element} has valence {valence}, at most {most} is possible");
+/// Returns the error for an atom with more bonds than its element can have; `remedy` stands behind it.
+pub(super) fn too_many_bonds(
+    position: usize,
+    element: &str,
+    valence: u32,
+    most: u32,
+    remedy: &str,
+) -> Error {
+    let message = format!("{element} has valence {valence}, at most {most} is possible{remedy}");
     Error::smiles(position, message)
 }

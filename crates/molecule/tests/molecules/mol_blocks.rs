@@ -55,6 +55,28 @@ fn atoms_that_give_electrons_keep_their_hydrogens() {
     is_read_as(&parse("CN->[Cu+2]").mol_block(""), "CN->[Cu+2]");
 }
 
+/// RDKit 2026.09 reads the same.
+#[test]
+fn charged_halogens_have_the_hydrogens_of_their_neighbours_in_the_table() {
+    for (symbol, charge, carbons, smiles) in [
+        ("F ", 1, 1, "C[FH+]"),
+        ("Cl", 1, 1, "C[ClH+]"),
+        ("I ", 1, 2, "C[I+]C"),
+        ("I ", 1, 3, "C[IH+](C)C"),
+        ("Br", 2, 3, "C[Br+2](C)C"),
+        ("Cl", 3, 4, "C[Cl+3](C)(C)C"),
+        ("I ", -1, 0, "[I-]"),
+        ("I ", -1, 1, "C[IH-]"),
+    ] {
+        let halogen = format!("{symbol}  0  0");
+        let mut atoms = vec![halogen.as_str()];
+        atoms.resize(1 + carbons, "C   0  0");
+        let bonds: Vec<String> = (2..).take(carbons).map(|to| format!("  1{to:3}  1  0")).collect();
+        let bonds: Vec<&str> = bonds.iter().map(String::as_str).collect();
+        is_read_as(&v2000(&atoms, &bonds, &format!("M  CHG  1   1{charge:4}\n")), smiles);
+    }
+}
+
 /// The V2000 and the V3000 block of atoms by their symbols, and of bonds, each two atoms and a type.
 fn both(symbols: &[&str], bonds: &[[usize; 3]]) -> [String; 2] {
     let atoms: Vec<String> = symbols.iter().map(|symbol| format!("{symbol:3} 0  0")).collect();

@@ -1,6 +1,8 @@
 //! Molecules that few programs expect: what is read and what is refused.
 
-use dsokr_molecule::{Element, HashedFeatures, Molecule, Morgan, functional_groups, graph::Graph};
+use dsokr_molecule::{
+    Element, Formula, HashedFeatures, Molecule, Morgan, functional_groups, graph::Graph,
+};
 
 use crate::support::parse;
 
@@ -90,6 +92,42 @@ fn impossible_valences_are_refused_with_their_place() {
     }
     let charged = parse("C[N+](=O)[O-]");
     assert_eq!(parse("CN(=O)=O").canonical_smiles(), charged.canonical_smiles());
+}
+
+/// RDKit 2026.09 reads the same.
+#[test]
+fn saturated_atoms_give_metals_pairs_wherever_the_metal_is_written() {
+    for (written, read) in [
+        ("[NH3][Pt](Cl)(Cl)[NH3]", "[NH3]->[Pt](<-[NH3])([Cl])[Cl]"),
+        ("[H][N]([H])([H])[Pt](Cl)(Cl)[N]([H])([H])[H]", "[NH3]->[Pt](<-[NH3])([Cl])[Cl]"),
+        (
+            "[Co]([NH3])([NH3])([NH3])([NH3])([NH3])[NH3]",
+            "[NH3]->[Co](<-[NH3])(<-[NH3])(<-[NH3])(<-[NH3])<-[NH3]",
+        ),
+        ("[Cu][NH2]C", "C[NH2]->[Cu]"),
+        ("[Cu]N(C)(C)C", "C[N](C)(C)->[Cu]"),
+        ("[Fe][OH2]", "[OH2]->[Fe]"),
+        ("[Pt]O(C)C", "C[O](C)->[Pt]"),
+        ("[Pt][NH2][Pt]", "[Pt][NH2]->[Pt]"),
+        ("[Pt]1[NH2]CC[NH2]1", "C1C[NH2]->[Pt]<-[NH2]1"),
+        ("[Pt]1[NH2]CC(=O)O1", "O=C1C[NH2]->[Pt][O]1"),
+        ("[NH3][Sn]", "[NH3]->[Sn]"),
+        ("[Sn][NH3]", "[NH3]->[Sn]"),
+    ] {
+        let molecule = parse(written);
+        let expected = parse(read);
+        assert_eq!(molecule.canonical_smiles(), expected.canonical_smiles(), "{written}");
+        assert_eq!(molecule.rings().len(), expected.rings().len(), "{written}");
+        assert_eq!(molecule.formula(), expected.formula(), "{written}");
+        assert_eq!(Formula::parse(written).unwrap(), Formula::from(&molecule), "{written}");
+        let again = parse(&molecule.canonical_smiles());
+        assert_eq!(again.canonical_smiles(), molecule.canonical_smiles(), "{written}");
+    }
+    // of others the message says how the bond is written
+    let error = Molecule::parse("[Ru](Cl)[N]1=CC=CC=C1").unwrap_err().to_string();
+    assert!(error.contains("N has valence 4") && error.contains("written `->`"), "{error}");
+    let error = Molecule::parse("C[NH4]").unwrap_err().to_string();
+    assert!(!error.contains("`->`"), "{error}");
 }
 
 #[test]

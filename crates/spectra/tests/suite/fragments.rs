@@ -56,6 +56,14 @@ fn explain(spectrum: &Spectrum, molecule: &Molecule) -> Explanation {
 }
 
 #[test]
+fn a_molecule_that_explains_nothing_has_the_score_0() {
+    let molecule = Molecule::parse("CCO").unwrap();
+    let explanation = explain(&spectrum("47.0491 adduct=[M+H]+", [40.5]), &molecule);
+    assert!(explanation.peaks.is_empty());
+    assert_eq!(explanation.score.to_bits(), 0.0_f64.to_bits());
+}
+
+#[test]
 fn well_known_peaks_are_the_fragments_that_are_published() {
     for (smiles, head, peaks) in KNOWN {
         let molecule = Molecule::parse(smiles).unwrap();

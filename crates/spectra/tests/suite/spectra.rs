@@ -58,21 +58,30 @@ pub(super) fn row(table: &Table, row: usize, columns: &[&str]) -> Vec<String> {
 #[test]
 fn one_spectrum_is_the_same_in_every_format() {
     let folder = Folder::new();
-    let lists = "precursor_mz\tadduct\tformula\tsmiles\tinchikey\tcollision_energy\tmzs\tintensities\n\
+    let columns = "precursor_mz\tadduct\tformula\tsmiles\tinchikey\tcollision_energy\tmzs\tintensities\n\
         181.07066\t[M+H]+\tC6H12O6\tOC[C@H]1OC(O)C(O)C(O)C1O\tWQZGKKKJIJFFOK\t20 eV\t85.02841,127.03897\t0.25,1\n";
     let object = "{\"precursor_mz\": 181.07066, \"adduct\": \"[M+H]+\", \"formula\": \"C6H12O6\", \"smiles\": \
         \"OC[C@H]1OC(O)C(O)C(O)C1O\", \"inchikey\": \"WQZGKKKJIJFFOK\", \"collision_energy\": \"20 eV\", \"name\": {}, \
         \"mzs\": [85.02841, 127.03897], \"intensities\": [0.25, 1]}\n";
     let texts = object.replace("[85.02841, 127.03897]", "\"85.02841,127.03897\"");
+    // pairs, as matchms has them, and as a text, as GNPS does
+    let lists = "\"mzs\": [85.02841, 127.03897], \"intensities\": [0.25, 1]";
+    let matchms = object.replace(lists, "\"peaks_json\": [[85.02841, 0.25], [127.03897, 1, null]]");
+    let gnps = object
+        .replace(lists, "\"peaks_json\": \"[[85.02841,0.25],[127.03897,1]]\"")
+        .replace("\"precursor_mz\": 181.07066", "\"Precursor_MZ\": \"181.07066\"")
+        .replace("\"smiles\"", "\"Smiles\"");
     for (name, text, at) in [
         ("a.mgf", MGF.replace("END IONS\n\nBEGIN", "END IONS\nBEGIN"), 0),
         ("b.MGF", MGF.replace('\n', "\r\n"), 0),
         ("a.msp", MSP.into(), 0),
         ("b.msp", MSP.into(), 1),
         ("a.massbank", MASSBANK.repeat(2), 1),
-        ("a.tsv", lists.into(), 0),
+        ("a.tsv", columns.into(), 0),
         ("a.jsonl", object.into(), 0),
         ("b.jsonl", texts, 0),
+        ("c.jsonl", matchms, 0),
+        ("d.jsonl", gnps, 0),
     ] {
         // the second spectrum of the MGF file has fewer fields
         let text = if name.ends_with("mgf") || name.ends_with("MGF") {
@@ -105,6 +114,33 @@ fn names_of_the_file_count_too_and_gzip_is_read() {
     let names = Table::header(&path, TableOptions::default()).unwrap().names;
     assert_eq!(names[..4], ["identifier", "precursor_mz", "charge", "adduct"]);
     assert_eq!(names.last().unwrap(), "spectrum");
+}
+
+#[test]
+fn a_name_is_a_name_also_where_it_says_that_nothing_is_known() {
+    let folder = Folder::new();
+    let entry = |name: &str| {
+        format!(
+            "NAME: {name}\nPRECURSORMZ: 149.1\nPRECURSORTYPE: [M+H]+\nFORMULA: N/A\nNum Peaks: 1\n91.05 1\n\n"
+        )
+    };
+    let path = folder.file("dial.msp", entry("Caffeine") + &entry("Unknown") + &entry("NA"));
+    let table = Table::read_rows(&path, &["name", "spectrum"], OnBadRow::Stop).unwrap();
+    assert_eq!(table.column("name").unwrap(), ["Caffeine", "Unknown", "NA"]);
+    let path = folder.file("na.mgf", mgf("TITLE=NA"));
+    let table = Table::read_rows(&path, &["identifier"], OnBadRow::Stop).unwrap();
+    assert_eq!(table.column("identifier").unwrap(), ["NA"]);
+    // a known value precedes, by any name of the field
+    let path = folder.file("scans.mgf", mgf("TITLE=N/A\nSCANS=7"));
+    let table = Table::read_rows(&path, &["identifier"], OnBadRow::Stop).unwrap();
+    assert_eq!(table.column("identifier").unwrap(), ["7"]);
+    // what else is not known has no value
+    let path = folder.file("dial.msp", entry("Unknown"));
+    let error = Table::read_rows(&path, &["formula"], OnBadRow::Stop).unwrap_err();
+    assert_eq!(
+        folder.message(error),
+        "dial.msp:1: a spectrum: the field \"formula\" is \"N/A\", which is no value"
+    );
 }
 
 #[test]
@@ -361,6 +397,16 @@ fn a_spectrum_of_msp_without_its_blank_line_leaves_the_next_one() {
     let all = [181, 182, 183].map(entry).concat();
     let expected = ["181.07 50:1", "182.07 50:1", "183.07 50:1"];
     assert_eq!(spectra_of("none.msp", &all), expected);
+}
+
+#[test]
+fn a_text_of_json_begins_no_file_of_spectra() {
+    for start in ["{\"precursor_mz\": 5", "[{\"precursor_mz\": 5", "\"name\": 5", "[[50.1, 1]]"] {
+        assert_eq!(SpectrumFormat::of_start(start), None, "{start}");
+    }
+    for start in ["Name: a\n", "\n  PRECURSORMZ: 5\n", "DB#: 5\n"] {
+        assert_eq!(SpectrumFormat::of_start(start), Some(SpectrumFormat::Msp), "{start}");
+    }
 }
 
 #[test]

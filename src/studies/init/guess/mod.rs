@@ -226,7 +226,9 @@ impl<'c> Values<'c> {
             let have_words = present.iter().any(|cell| cell.contains(char::is_whitespace));
             have_words || are_sequences(present) || are_unspaced_texts(present)
         };
-        if self.differ() && (is_id(self.name) || !are_texts()) {
+        // several rows may be of one molecule
+        let are_keys = most(present, is_inchikey) || are_blocks_of_keys(present);
+        if are_keys || self.differ() && (is_id(self.name) || !are_texts()) {
             ColumnKind::Ids
         } else {
             ColumnKind::Texts
@@ -380,6 +382,14 @@ pub(super) fn is_formula(cell: &str) -> bool {
 fn is_inchikey(cell: &str) -> bool {
     let lengths: Vec<usize> = cell.split('-').map(str::len).collect();
     lengths.starts_with(&[14, 10])
+}
+
+/// Whether most cells are the first block of an InChIKey, 14 capitals, as nothing else is: of most of them one is no amino acid.
+fn are_blocks_of_keys(cells: &[&str]) -> bool {
+    most(cells, |cell| {
+        let are_capitals = cell.bytes().all(|byte| byte.is_ascii_uppercase());
+        cell.len() == 14 && are_capitals && cell.contains(['B', 'J', 'O', 'U', 'X', 'Z'])
+    })
 }
 
 /// The fewest letters, in the mean, of texts in a script without spaces between words; fewer are a name.

@@ -97,6 +97,12 @@ fn columns_are_what_most_of_their_cells_are() {
     let sequences = ["MKTAYIAKQRQISFVKSHFSRQ", "GSHMASMTGGQQMGRDPNSSSVDKLAA"];
     assert_eq!(guessed(0, "sequence", &sequences), ColumnKind::Texts);
     assert_eq!(guessed(0, "key", &["AABILZKQMVKFHP-UHFFFAOYSA-N"]), ColumnKind::Ids);
+    // of molecules with several rows too, and peptides are no keys
+    let keys = ["AABILZKQMVKFHP-UHFFFAOYSA-N", "RYYVLZVUVIJVGH-UHFFFAOYSA-N"];
+    let recurring = |cells: &[&'static str]| guessed(0, "key", &cells.repeat(2));
+    assert_eq!(recurring(&keys), ColumnKind::Ids);
+    assert_eq!(recurring(&keys.map(|key| &key[..14])), ColumnKind::Ids);
+    assert_eq!(recurring(&["SIINFEKLGILGFV", "NLVPMVATVGILGF"]), ColumnKind::Texts);
     let classes = ["conjugate acid", "conjugate base", "weak acid"].repeat(5);
     assert_eq!(guessed(1, "kind", &classes), ColumnKind::Classes(3));
     assert_eq!(guessed(1, "active", &["0", "1", "1", "NA"].repeat(4)), ColumnKind::Classes(2));

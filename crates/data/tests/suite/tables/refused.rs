@@ -177,6 +177,11 @@ fn bad_tables_are_refused_with_place_and_value() {
             "a.txt: unknown extension \"txt\"; allowed: .csv, .tsv, .jsonl, .ndjson, .sdf, .sd, .mol, .mgf, .msp, .massbank, .mzml, also with .gz behind (data.source = \"official\" reads the official ChEBI-20 .txt layout); if it is a table, name it .tsv or .csv; if its lines are labels with numbered features, name it .svm, which data.source = \"multi-label\" reads",
         ),
         (
+            "a.mzXML",
+            b"<mzXML>",
+            "a.mzXML: unknown extension \"mzxml\"; allowed: .csv, .tsv, .jsonl, .ndjson, .sdf, .sd, .mol, .mgf, .msp, .massbank, .mzml, also with .gz behind (data.source = \"official\" reads the official ChEBI-20 .txt layout); ProteoWizard converts it: msconvert --mzML",
+        ),
+        (
             "a.dat",
             b"1::Toy Story (1995)::Animation|Comedy\n",
             "a.dat: unknown extension \"dat\"; allowed: .csv, .tsv, .jsonl, .ndjson, .sdf, .sd, .mol, .mgf, .msp, .massbank, .mzml, also with .gz behind (data.source = \"official\" reads the official ChEBI-20 .txt layout); fields with :: between, as MovieLens writes them, are not read; convert it: python3 -c \"import sys; rows = open(sys.argv[1], 'rb').read(); open(sys.argv[2], 'wb').write(rows.replace(b'::', b'\\t'))\" a.dat a.tsv",
