@@ -243,6 +243,7 @@ impl PairedRows<'_> {
     /// ids of the rows.
     fn pairs(&self, rows: Range<usize>, features: &OutputFeatures) -> Result<Split, Error> {
         let mut table = self.table.select(&rows.collect::<Vec<_>>());
+        let is_empty_part = table.is_empty() && !self.table.is_empty();
         let column = |name| table.column(name).map(<[_]>::to_vec);
         let fold_groups = self.group.map(column).transpose()?.unwrap_or_default();
         let mut ids = column(self.id)?;
@@ -253,7 +254,12 @@ impl PairedRows<'_> {
             queries = Some(std::mem::replace(&mut ids, classes.collect::<Result<_, _>>()?));
         }
         let outputs = vec![None; table.len()];
-        let inputs = (self.inputs)(&mut table)?;
+        let inputs = if is_empty_part {
+            // no vectors are as wide as those of the other rows
+            (self.inputs)(&mut self.table.select(&[0]))?.select(&[])?
+        } else {
+            (self.inputs)(&mut table)?
+        };
         Ok(Split { fold_groups, queries, ..Split::new(ids, inputs, outputs) })
     }
 

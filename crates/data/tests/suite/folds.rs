@@ -298,6 +298,23 @@ fn queries_stay_whole_beside_groups() {
 }
 
 #[test]
+fn a_split_without_rows_has_vectors_as_wide_as_the_others() {
+    let folder = Folder::new();
+    let row = |row: usize| format!("{row}\t{row}.5\t{}\t{}\n", row % 5, row % 9);
+    let rows: String = (0..30).map(row).collect();
+    folder.file("pool.tsv", format!("id\tx0\tx1\tnumber\n{rows}"));
+    let splits = "splits = { validation = 0, test = 6 }";
+    let inputs = "inputs = { column = 'x0..x1', numbers = true }\n";
+    let (dataset, _) = load(&folder, &format!("{POOL}{inputs}{splits}")).unwrap();
+    let sizes =
+        [&dataset.train, &dataset.validation, dataset.test.as_ref().unwrap()].map(|split| {
+            let vectors = split.inputs.vectors().unwrap();
+            (dsokr_basis::RowSource::len(vectors), dsokr_basis::RowSource::width(vectors))
+        });
+    assert_eq!(sizes, [(24, 2), (0, 2), (6, 2)]);
+}
+
+#[test]
 fn too_few_groups_are_named() {
     let folder = Folder::new();
     folder.file("pool.tsv", pool());
