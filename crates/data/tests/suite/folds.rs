@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use dsokr_basis::RowSource;
 use dsokr_data::config::{DataConfig, OutputFeatures};
 use dsokr_data::{DataRoot, Dataset, Source, Split, SplitName};
 
@@ -309,7 +310,7 @@ fn a_split_without_rows_has_vectors_as_wide_as_the_others() {
     let sizes =
         [&dataset.train, &dataset.validation, dataset.test.as_ref().unwrap()].map(|split| {
             let vectors = split.inputs.vectors().unwrap();
-            (dsokr_basis::RowSource::len(vectors), dsokr_basis::RowSource::width(vectors))
+            (RowSource::len(&*vectors), RowSource::width(&*vectors))
         });
     assert_eq!(sizes, [(24, 2), (0, 2), (6, 2)]);
 }
