@@ -176,13 +176,14 @@ impl Split {
     }
 
     /// Returns the groups of pairs that the data name: those of a rule of the splits, else the pairs of each query; none where
-    /// they name neither.
+    /// no group has several pairs.
     pub fn named_groups(&self) -> Option<Vec<Vec<usize>>> {
-        if self.groups.is_empty() {
-            self.queries.as_deref().map(grouped)
+        let groups = if self.groups.is_empty() {
+            grouped(self.queries.as_deref()?)
         } else {
-            Some(grouped(&self.groups))
-        }
+            grouped(&self.groups)
+        };
+        groups.iter().any(|group| group.len() > 1).then_some(groups)
     }
 
     /// Returns the group of each pair among the rows of all files of pairs; empty where no rule says which belong together.
