@@ -245,7 +245,7 @@ impl<'a> Evaluator<'a> {
         let name = self.config().evaluation.split;
         let models = Models::one(self.decoder, search);
         let evaluation = self.evaluate_by(name, z, models)?;
-        evaluation.warn_of_single_group();
+        evaluation.warn_of_few_groups();
         let draw = |outputs| drawing(&self.reported().inputs, outputs, EXAMPLES);
         let drawn = evaluation.outputs.as_ref().map(draw).transpose()?.flatten();
         let report = report(name, evaluation, self.config().seed)?;

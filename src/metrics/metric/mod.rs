@@ -339,8 +339,10 @@ mod tests {
         let mut single = one.clone();
         single.groups = (0..30).map(|query| query.to_string()).collect();
         assert_eq!(intervals(&single, 200, 0).unwrap(), expected);
-        single.groups.fill("all".to_owned());
-        assert!(intervals(&single, 200, 0).unwrap().is_empty());
+        for groups in 1..=3 {
+            single.groups = (0..30).map(|query| (query % groups).to_string()).collect();
+            assert_eq!(intervals(&single, 200, 0).unwrap().is_empty(), groups < 3, "{groups}");
+        }
     }
 
     /// Equal rankings tie, so that the first one is right far more often than Hits@1 says.
