@@ -424,6 +424,20 @@ metric = "r2"
 "#;
 
 #[test]
+fn metrics_of_numbers_name_the_search_that_predicts_them() {
+    let sandbox = Sandbox::new();
+    let row = |row: usize| format!("{row},{row}.5,{}.25,{}.125\n", 80 - row, row % 7);
+    let rows: String = (0..80).map(row).collect();
+    sandbox.write("data/small/vectors.csv", &format!("id,x0,x1,y\n{rows}"));
+    let config = VECTORS
+        .replace("[decoding]\nsearch = \"exact\"\n\n", "")
+        .replace("scaling = \"standard\"\n\n[sketch]", "\n[sketch]");
+    sandbox.write("vectors.toml", &config);
+    let says = ["evaluation.metric = r2", "for these outputs; decoding.search = \"exact\""];
+    sandbox.fail(&["train", "vectors.toml"], 2, &says);
+}
+
+#[test]
 fn empty_texts_are_named() {
     let sandbox = Sandbox::new();
     let train = sandbox.read("data/small/train.tsv");
