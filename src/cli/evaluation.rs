@@ -19,7 +19,7 @@ use crate::cli::report;
 use crate::cli::report::{Evaluated, compared_molecules};
 use crate::error::{Error, ensure};
 use crate::metrics::compare::{EvaluatedRun, check_compared};
-use crate::metrics::evaluation::Evaluation;
+use crate::metrics::evaluation::{Evaluation, connected_groups};
 use crate::metrics::metric::{Metric, RESAMPLES, intervals};
 use crate::metrics::molecules::{EXAMPLES, drawing};
 use crate::metrics::scores::Scores;
@@ -73,6 +73,9 @@ struct Found {
     file: Option<PathBuf>,
     #[serde(flatten)]
     metrics: Scores,
+    /// The number of groups of queries, which intervals draw whole; absent where each query is by itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    groups: Option<usize>,
     /// 95 % intervals of all metrics, with `--ci`.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     intervals: BTreeMap<String, [f64; 2]>,
@@ -149,14 +152,15 @@ impl Shown {
             check_ranks(folder, &theirs)?;
             check_compared(Argument::new("against"), &ours, &theirs)?;
             let EvaluatedRun { name, evaluation, .. } = theirs;
-            let groups = &ours.evaluation.groups;
+            let groups = &connected_groups([&ours.evaluation, &evaluation].into_iter());
             let first = &ours.evaluation.ranks;
             against = Some(compare(first, &evaluation.ranks, groups, RESAMPLES, seed)?);
             ranks.push((name, evaluation.ranks));
         }
         let split = request.split;
         let file = request.file.clone();
-        let results = Found { split, file, metrics, intervals, caution, members, against };
+        let groups = ours.evaluation.group_count();
+        let results = Found { split, file, metrics, groups, intervals, caution, members, against };
         if let Some(folder) = &self.report {
             let evaluated = Evaluated {
                 runs,
@@ -276,7 +280,7 @@ impl Shown {
         chance: &Scores,
         names: &[String],
     ) -> Result<(), Error> {
-        let Found { split, file, metrics, intervals, caution, members, against } = results;
+        let Found { split, file, metrics, groups, intervals, caution, members, against } = results;
         let name = file.as_ref().map(|file| file.display().to_string());
         let name = name.or(split.map(|split| split.to_string())).unwrap_or_default();
         let mut rows: Vec<(&str, &Scores)> =
@@ -297,6 +301,9 @@ impl Shown {
             text += &format!("{caution}\n");
         }
         text += if intervals.is_empty() { "" } else { "\n" };
+        if let (Some(groups), false) = (groups, intervals.is_empty()) {
+            text += &format!("intervals draw {groups} groups of queries whole:\n");
+        }
         for (metric, value) in Metric::measured_in(metrics) {
             if let Some([low, high]) = intervals.get(metric.name()) {
                 let title = metric.title();

@@ -193,9 +193,12 @@ fn calibrated_sets(
     let file = arguments.calibration.as_deref();
     let data = arguments.data.as_deref();
     let sets = run.sets(&Processes::default(), coverage, file, among, data)?;
-    let Calibration { on, queries, caution, .. } = &sets.calibration;
+    let Calibration { on, queries, groups, caution, .. } = &sets.calibration;
+    let groups = groups.map_or(String::new(), |groups| {
+        format!(" in {groups} groups, each of which counts as one")
+    });
     let caution = caution.as_ref().map_or(String::new(), |caution| format!("; {caution}"));
-    info!("sets of candidates are calibrated on {queries} queries: {on}{caution}");
+    info!("sets of candidates are calibrated on {queries} queries{groups}: {on}{caution}");
     Ok(Some(sets))
 }
 

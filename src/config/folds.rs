@@ -51,8 +51,13 @@ impl Folds {
         groups.retain(|group| !group.is_empty());
         let n = groups.len();
         if !(2..=n).contains(&self.count) {
-            let counted =
-                if n == pairs.len() { "training pairs" } else { "outputs of training pairs" };
+            let counted = if n == pairs.len() {
+                "training pairs"
+            } else if dataset.train.named_groups().is_some() {
+                "groups of training pairs"
+            } else {
+                "outputs of training pairs"
+            };
             return Err(self.refused(n, counted));
         }
         let mut parts = divide(groups, self.count, &mut generator(seed, "folds", 0));

@@ -417,11 +417,17 @@ impl Config {
         };
         let metric = self.evaluation.metric;
         let names: Vec<&str> = Metric::all().filter(is_measured).map(Metric::name).collect();
+        let are_searched = metric.needs() == Needs::Numbers && features.are_numbers() && !quantiles;
+        let remedy = if are_searched {
+            "; decoding.search = \"exact\" predicts numbers, which this metric measures, and not candidates"
+        } else {
+            ""
+        };
         ensure(
             is_measured(&metric),
             "evaluation.metric",
             metric,
-            format_args!("{}, for these outputs", names.join(", ")),
+            format_args!("{}, for these outputs{remedy}", names.join(", ")),
         )
     }
 }

@@ -247,7 +247,7 @@ impl<'a> Evaluator<'a> {
         let name = self.config().evaluation.split;
         let models = Models::one(self.decoder, search);
         let evaluation = self.evaluate_by(name, z, models)?;
-        evaluation.warn_of_single_group();
+        evaluation.warn_of_few_groups();
         let inputs = &self.reported().inputs;
         let drawn = match &evaluation.outputs {
             Some((truth, predicted)) => drawing(inputs, truth, predicted, EXAMPLES)?,

@@ -335,6 +335,7 @@ impl FurtherFits {
         };
         let left = fitted.held_out.take();
         let held_out = gathered(&self.model.held_out, left, &refitted, ids, of_model)?;
+        let held_out = held_out.grouped(problem.dataset.train.named_groups().as_deref());
         let of_fold = |fold: &Fold| {
             let Refitted { predicted, held_out } = &refitted[fold.number];
             let of_model = |part: &[usize]| Ok(predicted.select(part));

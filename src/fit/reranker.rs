@@ -2,8 +2,8 @@
 
 use std::sync::{Arc, OnceLock};
 
-use dsokr_core::Cancellation;
-use dsokr_data::{DataRoot, Dataset};
+use dsokr_core::{Cancellation, grouped};
+use dsokr_data::{DataRoot, Dataset, connected};
 use dsokr_decode::{
     CandidateBlocks, Candidates, Evidence, Lexicon, Neighbourhood, Queries, Reranker,
     RerankerExamples, RerankerFeatures, Words,
@@ -15,7 +15,7 @@ use tracing::info;
 use crate::config::candidate_rule::CandidateRule;
 use crate::config::folds::{REPEATED, rest};
 use crate::config::masses::CandidateMasses;
-use crate::config::{RerankerConfig, SpectraConfig};
+use crate::config::{HeldOutPredictions, RerankerConfig, SpectraConfig};
 use crate::decoding::lexicon::MoleculeLexicon;
 use crate::decoding::spectra::{SpectrumEvidence, TrainingSpectra};
 use crate::error::{Error, ensure};
@@ -333,11 +333,12 @@ pub(super) fn fit(
             let others = examples.without_first(first.added);
             let reranker = Reranker::fit(&others, first.features, seed)?;
             let pairs = fold.fold.pairs.clone();
+            let predictions = knows_copies(problem).then(|| fold.fold.predictions.clone());
             let texts = first.texts.map(|mut texts| {
                 texts.truncate(pairs.len());
                 texts
             });
-            Some((reranker, UnseenPairs { pairs, texts }))
+            Some((reranker, UnseenPairs { pairs, texts, predictions }))
         }
         _ => None,
     };
@@ -351,21 +352,40 @@ pub(super) fn fit(
     Ok(FittedReranker { reranker, unseen })
 }
 
+/// Whether held-out predictions of pairs know other pairs of their group: a learner whose fit leaves them leaves each pair out
+/// alone beside a reranker.
+fn knows_copies(problem: &Problem) -> bool {
+    let leaves_pairs = problem.config.encoder.abilities().held_out >= HeldOutPredictions::Pairs;
+    leaves_pairs && problem.dataset.train.named_groups().is_some()
+}
+
 /// The halves of a single fold, so that there is a reranker which has not seen one of them. Pairs of one output are in the
-/// same half. None where all have one.
+/// same half, and so are those of one group. None where all are connected.
 fn halves(fold: &FoldPredictions, problem: &Problem) -> Option<[FoldPredictions; 2]> {
-    let outputs = &problem.dataset.train.outputs;
+    let train = &problem.dataset.train;
+    let outputs = &train.outputs;
+    // equal numbers for pairs that are in one half
+    let keys: Vec<Option<usize>> = match train.named_groups() {
+        None => outputs.clone(),
+        Some(groups) => {
+            let mut keys = vec![None; outputs.len()];
+            let all = connected(outputs.len(), &[&groups, &grouped(outputs)]);
+            for (number, pairs) in all.iter().enumerate() {
+                pairs.iter().for_each(|&pair| keys[pair] = Some(number));
+            }
+            keys
+        }
+    };
     let mut different: Vec<Option<usize>> =
-        fold.fold.pairs.iter().map(|&pair| outputs[pair]).collect();
+        fold.fold.pairs.iter().map(|&pair| keys[pair]).collect();
     different.sort_unstable();
     different.dedup();
     if different.len() < 2 {
         return None;
     }
     let half = |at: usize| {
-        let is_in = |&pair: &usize| {
-            different.binary_search(&outputs[pair]).is_ok_and(|place| place % 2 == at)
-        };
+        let is_in =
+            |&pair: &usize| different.binary_search(&keys[pair]).is_ok_and(|place| place % 2 == at);
         let pairs: Vec<usize> = fold.fold.pairs.iter().copied().filter(is_in).collect();
         FoldPredictions { fold: fold.fold.select(&pairs), ..fold.clone() }
     };

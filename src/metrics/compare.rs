@@ -8,7 +8,7 @@ use dsokr_decode::{IndependentQueries, PoolSizes, percentile_interval, resampled
 use serde::Serialize;
 
 use crate::error::{Error, ensure};
-use crate::metrics::evaluation::Evaluation;
+use crate::metrics::evaluation::{Evaluation, connected_groups};
 use crate::metrics::metric::{Metric, Summary, have_intervals, known_draws};
 use crate::metrics::scores::Scores;
 use crate::metrics::table::{Table, interval, places};
@@ -47,6 +47,9 @@ pub enum Compared {
     Queries {
         /// Their number.
         queries: usize,
+        /// The number of their groups, which are drawn whole and have one sign; none where each query is by itself.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        groups: Option<usize>,
         /// Resamples of the bootstrap.
         resamples: usize,
     },
@@ -118,8 +121,8 @@ pub struct PairedDifference {
 /// ([`sign_flip_p`]). For other metrics, with `d` the difference on all queries and `d_b` that on draw b,
 /// `p = (1 + #{b : |d_b − d| ≥ |d|}) / (1 + resamples)`: the distribution of `d_b − d` stands for that of the difference of
 /// equal runs (Davison and Hinkley 1997, section 4.4). It is at least 2^(1 − n) for n queries or groups, which the signs of n
-/// differences do not go below. Metrics are not corrected for multiple comparisons. A single group of several queries has no
-/// intervals and no differences.
+/// differences do not go below. Metrics are not corrected for multiple comparisons. Queries that any of the runs keeps together
+/// are one group. Fewer than three groups of several queries have no intervals and no differences.
 ///
 /// # Errors
 /// [`dsokr_core::Error::Value`] for fewer than two runs, for runs whose queries differ, for queries that were ranked among
@@ -140,9 +143,8 @@ pub fn compare(runs: &[EvaluatedRun], resamples: usize, seed: u64) -> Result<Run
         .iter()
         .map(|evaluation| metrics.iter().map(|metric| metric.summary(evaluation)).collect())
         .collect();
-    // the same queries have one division into groups, which not every run's configuration need name
-    let mut groups = runs.iter().map(|run| run.evaluation.groups.as_slice());
-    let groups = groups.find(|groups| !groups.is_empty()).unwrap_or_default();
+    // the same queries, which not every run's configuration divides alike
+    let groups = &connected_groups(runs.iter().map(|run| &run.evaluation));
     // one value for each run and metric, NaN where the run does not have the metric
     let drawn = resampled(first.queries.len(), groups, resamples, seed, |queries| {
         let queries: Vec<usize> = queries.collect();
@@ -192,7 +194,9 @@ pub fn compare(runs: &[EvaluatedRun], resamples: usize, seed: u64) -> Result<Run
     }
     let metrics = compared;
     let caution = None;
-    Ok(RunComparison { compared: Compared::Queries { queries, resamples }, metrics, caution })
+    let groups = (units.count() < queries).then_some(units.count());
+    let compared = Compared::Queries { queries, groups, resamples };
+    Ok(RunComparison { compared, metrics, caution })
 }
 
 /// The differences of a mean of two runs on the queries of each unit, added.
@@ -401,8 +405,13 @@ impl RunComparison {
         let first = self.metrics.iter().flat_map(|metric| &metric.runs).next();
         let first = first.map_or("", |value| value.run.as_str());
         let on = match self.compared {
-            Compared::Queries { queries, resamples } => {
+            Compared::Queries { queries, groups: None, resamples } => {
                 format!("{queries} queries, {resamples} bootstrap resamples")
+            }
+            Compared::Queries { queries, groups: Some(groups), resamples } => {
+                format!(
+                    "{queries} queries in {groups} groups, {resamples} bootstrap resamples of groups"
+                )
             }
             Compared::Parts { parts, folds } => {
                 format!(
@@ -478,7 +487,7 @@ mod tests {
     use dsokr_data::{LabelSet, Truth};
     use dsokr_decode::{Metrics, Rank};
 
-    use super::{EvaluatedRun, Evaluation, compare};
+    use super::{Compared, EvaluatedRun, Evaluation, Format, compare};
 
     /// Each model names a wrong label and not the right one. Of four labels these are 2 of 4 decisions, whichever run knows
     /// all four.
@@ -516,6 +525,36 @@ mod tests {
         // four queries of one text are one
         assert_eq!(p_of("hits@1", 12, 4), Some(0.25));
         assert_eq!(p_of("hits@1", 4, 4), None);
+        assert_eq!(p_of("hits@1", 8, 4), None, "two groups");
+    }
+
+    /// The first run keeps no two queries together, the second pairs of them, and the third pairs of others.
+    #[test]
+    fn groups_of_all_runs_are_connected() {
+        let names: Vec<String> = (0..16).map(|query| query.to_string()).collect();
+        let run = |name: &str, right: bool, group_of: &dyn Fn(usize) -> usize| {
+            let groups: Vec<usize> = (0..16).map(group_of).collect();
+            let evaluation = answered(name, &vec![right; 16], &groups);
+            EvaluatedRun { name: name.to_owned(), queries: &names, evaluation }
+        };
+        let alone = || run("alone", false, &|query| query);
+        let pairs = || run("pairs", true, &|query| query / 2);
+        let fours = || run("fours", true, &|query| query % 2 + query / 4 * 2);
+        let p = |runs: &[EvaluatedRun]| {
+            let compared = compare(runs, 200, 0).unwrap();
+            let found = compared.metrics.iter().find(|found| found.metric == "hits@1").unwrap();
+            let p = found.runs[1].difference.map(|paired| paired.p);
+            (compared.compared, p.unwrap())
+        };
+        let of = |groups| Compared::Queries { queries: 16, groups: Some(groups), resamples: 200 };
+        assert_eq!(p(&[alone(), pairs()]), (of(8), 1.0 / 128.0));
+        assert_eq!(p(&[pairs(), alone()]), (of(8), 1.0 / 128.0));
+        assert_eq!(p(&[alone(), pairs(), fours()]), (of(4), 0.125));
+        let text = compare(&[alone(), pairs()], 200, 0).unwrap().render(Format::Text).unwrap();
+        assert!(
+            text.starts_with("16 queries in 8 groups, 200 bootstrap resamples of groups"),
+            "{text}"
+        );
     }
 
     #[test]

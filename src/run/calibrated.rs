@@ -88,7 +88,8 @@ impl Run {
         };
         let queries = self.predict(processes, read, among)?;
         let caution = self.caution(chosen, file.is_none());
-        Ok(CalibratingQueries { queries: self.calibrating(&queries)?, on, caution })
+        let groups = queries.split().groups.clone();
+        Ok(CalibratingQueries { queries: self.calibrating(&queries)?, groups, on, caution })
     }
 
     /// A warning for these reasons why coverage may differ for new queries, and because weights may be fitted to the
@@ -122,15 +123,18 @@ impl Run {
             unseen.queries.lists = rule.lists(&pairs, &member.candidates, &self.masses, assumed)?;
         }
         let queries = unseen.models().calibrating(&unseen.queries)?;
-        let mut reasons = vec![
-            "each is predicted by a model without it, in a basis that knows its output".to_owned(),
-        ];
+        let groups = unseen.queries.split().groups.clone();
+        let left_out = if groups.is_empty() { "it" } else { "its group" };
+        let mut reasons = vec![format!(
+            "each is predicted by a model without {left_out}, in a basis that knows its output"
+        )];
         let chosen = |member: &Member| member.config.encoder.abilities().chosen_on_held_out;
         if let Some(chosen) = self.members().iter().find_map(chosen) {
             reasons.push(format!("{chosen} chosen on all of them"));
         }
         Ok(CalibratingQueries {
             queries,
+            groups,
             on: "held-out predictions".into(),
             caution: self.caution(reasons, true),
         })

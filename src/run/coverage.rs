@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use dsokr_core::random::{generator, shuffle};
-use dsokr_decode::Combination;
+use dsokr_decode::{Combination, IndependentQueries};
 use serde::Serialize;
 
 use super::Answer;
@@ -62,6 +62,10 @@ impl CalibratingQuery {
 /// output. For queries that are exchangeable with these, the distance is at most the threshold with at least this
 /// probability, and with at most 1/(n + 1) more where distances do not tie, on average over calibrating and new queries. The
 /// best candidates of sets that would be empty add to it: no set holds less than the share of right first candidates.
+///
+/// Queries of one group are not independent of one another, and a new query is of another group. Then groups are drawn whole for
+/// τ, and of the n others each has the weight 1/(n + 1), in equal shares of its queries, as has a distance of ∞: the threshold
+/// is the quantile of this distribution, which holds as above for a query of a new group (Lee, Barber and Willett 2023).
 #[derive(Clone, Debug, PartialEq)]
 pub struct CandidateSets {
     /// The temperature τ.
@@ -82,6 +86,9 @@ pub struct Calibration {
     pub on: String,
     /// Their number.
     pub queries: usize,
+    /// The number of their groups, each of which counts as one; absent where every query is independent of the others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub groups: Option<usize>,
     /// Why their coverage may differ from that of new queries, such as that λ was chosen on them; absent where nothing
     /// is known.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -93,6 +100,8 @@ pub struct Calibration {
 pub struct CalibratingQueries {
     /// The queries.
     pub queries: Vec<CalibratingQuery>,
+    /// The group of each query, whose queries are not independent of one another; empty where all are.
+    pub groups: Vec<String>,
     /// Which queries, as in [`Calibration::on`].
     pub on: String,
     /// Why their coverage may differ from that of new queries, as in [`Calibration::caution`].
@@ -100,37 +109,73 @@ pub struct CalibratingQueries {
 }
 
 impl CalibratingQueries {
-    /// The sets with this coverage; `seed` draws the queries that the temperature is fitted to.
+    /// The sets with this coverage; `seed` draws the queries, or the groups, that the temperature is fitted to.
     ///
     /// # Errors
-    /// [`dsokr_core::Error::Value`] for a coverage that is not between 0 and 1, or that so many queries, or so many whose
-    /// right output is a candidate, cannot give.
+    /// [`dsokr_core::Error::Value`] for a coverage that is not between 0 and 1, or that so many queries or groups, or so many
+    /// whose right output is a candidate, cannot give; [`dsokr_core::Error::Shape`] for another number of groups than of queries.
     pub fn sets(&self, coverage: f64, seed: u64) -> Result<CandidateSets, Error> {
         let holds = coverage > 0.0 && coverage < 1.0;
         ensure(holds, "coverage", coverage, "a number between 0 and 1")?;
-        let mut order: Vec<&CalibratingQuery> = self.queries.iter().collect();
-        shuffle(&mut order, &mut generator(seed, "coverage", 0));
-        let (tempering, others) = order.split_at(order.len() / TEMPERED);
-        let temperature = temperature(tempering);
-        let mut distances: Vec<f64> =
-            others.iter().map(|query| query.distance(temperature)).collect();
-        distances.sort_by(f64::total_cmp);
-        let n = distances.len();
-        let place = ((n + 1) as f64 * coverage - 1e-9).ceil() as usize;
-        let finite = distances.iter().filter(|distance| distance.is_finite()).count();
-        let all = self.queries.len();
-        let on = &self.on;
-        let allowed = format_args!(
-            "at most {:.4}: of the {n} queries that calibrate, {finite} have a right output among the candidates ({on}, \
-             {all} queries; a fifth of them is for the temperature)",
-            finite as f64 / (n + 1) as f64
-        );
-        ensure(place <= finite, "coverage", coverage, allowed)?;
-        let threshold = distances[place.max(1) - 1];
-        let on = on.clone();
+        let mut units = self.independent()?;
+        shuffle(&mut units, &mut generator(seed, "coverage", 0));
+        let (tempering, others) = units.split_at(units.len() / TEMPERED);
+        let temperature = temperature(&tempering.concat());
+
+        // each query with its share of the one that its group counts as
+        let mut distances: Vec<(f64, f64)> = Vec::new();
+        for unit in others {
+            let share = 1.0 / unit.len() as f64;
+            distances.extend(unit.iter().map(|query| (query.distance(temperature), share)));
+        }
+        distances.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let n = others.len();
+        let needed = (n + 1) as f64 * coverage - 1e-9;
+        let mut reached = 0.0;
+        let mut threshold = None;
+        for &(distance, share) in distances.iter().filter(|(distance, _)| distance.is_finite()) {
+            reached += share;
+            if threshold.is_none() && reached >= needed {
+                threshold = Some(distance);
+            }
+        }
+        let groups = (units.len() < self.queries.len()).then_some(units.len());
+        let Some(threshold) = threshold else {
+            let most = reached / (n + 1) as f64;
+            let finite = distances.iter().filter(|(distance, _)| distance.is_finite()).count();
+            let calibrate = distances.len();
+            let all = self.queries.len();
+            let on = &self.on;
+            let (count_as, in_groups) = match groups {
+                Some(groups) => (
+                    format!(", and each of their {n} groups counts as one"),
+                    format!(" in {groups} groups"),
+                ),
+                None => (String::new(), String::new()),
+            };
+            let allowed = format!(
+                "at most {most:.4}: of the {calibrate} queries that calibrate, {finite} have a right output among the \
+                 candidates{count_as} ({on}, {all} queries{in_groups}; a fifth of them is for the temperature)"
+            );
+            return Err(Error::value("coverage", coverage, allowed));
+        };
+        let on = self.on.clone();
         let caution = self.caution.clone();
-        let calibration = Calibration { coverage, on, queries: all, caution };
+        let queries = self.queries.len();
+        let calibration = Calibration { coverage, on, queries, groups, caution };
         Ok(CandidateSets { temperature, threshold, calibration })
+    }
+
+    /// The queries of each group, or each query by itself.
+    fn independent(&self) -> Result<Vec<Vec<&CalibratingQuery>>, Error> {
+        Ok(match IndependentQueries::new(self.queries.len(), &self.groups)? {
+            IndependentQueries::Alone(_) => self.queries.iter().map(|query| vec![query]).collect(),
+            IndependentQueries::Groups(groups) => {
+                let of_group =
+                    |group: &Vec<usize>| group.iter().map(|&at| &self.queries[at]).collect();
+                groups.iter().map(of_group).collect()
+            }
+        })
     }
 }
 

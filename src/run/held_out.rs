@@ -79,9 +79,15 @@ impl Run {
         let mut decoders = Vec::new();
         for member in &self.members {
             let file = member.file(HELD_OUT, reason)?;
-            held_out.push(held_out::load(&file, member.candidates.dim())?);
+            let dim = member.candidates.dim();
+            let mut predicted = held_out::load(&file, dim)?;
             decoders.push(if member.has_reranker() {
-                unseen.push(held_out::load_unseen(&file)?);
+                let mut fold = held_out::load_unseen(&file, dim)?;
+                if let Some(predictions) = fold.predictions.take() {
+                    // the others know pairs of the same group
+                    predicted = HeldOut { predictions, ..predicted.select(&fold.pairs) };
+                }
+                unseen.push(fold);
                 let (candidates, reranker) = member.unseen_decoder(reason)?;
                 (Cow::Owned(candidates), Some(reranker))
             } else if let Some((owner, reranker)) = &shared {
@@ -90,6 +96,7 @@ impl Run {
             } else {
                 (Cow::Borrowed(&member.candidates), None)
             });
+            held_out.push(predicted);
         }
         let common = common_pairs(&held_out, &unseen);
         if common.is_empty() {
@@ -121,17 +128,22 @@ impl Run {
     ) -> Result<PredictedQueries, Error> {
         let ids = held_out[0].select(pairs).ids;
         let mut predictions = Vec::new();
+        let mut groups: Vec<u64> = Vec::new();
         for (member, held_out) in self.members.iter().zip(held_out) {
             let held_out = held_out.select(pairs);
             if held_out.ids != ids {
                 return Err(reason.refuses("absent: members have different training pairs"));
+            }
+            if groups.is_empty() {
+                groups = held_out.groups;
             }
             let decoding = &member.config.decoding;
             predictions.push(decoding.scaled(&held_out.predictions, member.candidates.dim())?);
         }
         let texts = texts.unwrap_or_else(|| vec![String::new(); pairs.len()]);
         let names = pairs.iter().map(usize::to_string).collect();
-        let split = Split { ids, queries: Some(names), ..Split::texts(texts) };
+        let groups = groups.iter().map(u64::to_string).collect();
+        let split = Split { ids, queries: Some(names), groups, ..Split::texts(texts) };
         Ok(PredictedQueries::of_split(split, predictions))
     }
 

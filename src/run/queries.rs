@@ -416,7 +416,7 @@ impl Run {
         let (mut evaluation, decoded) =
             models.evaluate(queries.split(), &queries.predictions, pool)?;
         evaluation.pool = Some(queries.evaluated_pool(self));
-        evaluation.warn_of_single_group();
+        evaluation.warn_of_few_groups();
         Ok((evaluation, decoded))
     }
 

@@ -30,6 +30,8 @@ pub struct HeldOut {
     pub ids: Vec<String>,
     /// The coordinates of each prediction, `[pairs × p]` row-major.
     pub predictions: Vec<f32>,
+    /// The number of the group of each pair, where the data name groups of several; else empty.
+    pub groups: Vec<u64>,
 }
 
 /// A fold of the training pairs that a reranker was fitted without, which the run keeps beside the one that has seen all.
@@ -39,6 +41,9 @@ pub(crate) struct UnseenPairs {
     pub pairs: Vec<usize>,
     /// The text of each pair, where the reranker compares texts.
     pub texts: Option<Vec<String>>,
+    /// Predictions for the pairs by the model without the fold, `[pairs × p]`; none where the held-out predictions of the run
+    /// leave out whole groups too. Those that a reranker compares with leave each pair out alone, and know its copies.
+    pub predictions: Option<Vec<f32>>,
 }
 
 impl UnseenPairs {
@@ -54,12 +59,23 @@ impl HeldOut {
     /// Predictions `[pairs × p]` for some training pairs, of which `ids` are the outputs of all.
     pub fn new(pairs: Vec<usize>, ids: &[String], predictions: Vec<f32>) -> Self {
         let ids = pairs.iter().map(|&pair| ids[pair].clone()).collect();
-        Self { pairs, ids, predictions }
+        Self { pairs, ids, predictions, groups: Vec::new() }
     }
 
     /// Predictions `[n × p]` for all training pairs, whose outputs have these ids.
     pub fn all(ids: &[String], predictions: Vec<f32>) -> Self {
-        Self { pairs: (0..ids.len()).collect(), ids: ids.to_vec(), predictions }
+        Self { predictions, ids: ids.to_vec(), pairs: (0..ids.len()).collect(), groups: Vec::new() }
+    }
+
+    /// The predictions with the group of each pair, of `groups` of all training pairs that the data name.
+    pub(crate) fn grouped(self, groups: Option<&[Vec<usize>]>) -> Self {
+        let Some(groups) = groups else { return self };
+        let mut group_of = vec![0; groups.iter().map(Vec::len).sum()];
+        for (number, group) in groups.iter().enumerate() {
+            group.iter().for_each(|&pair| group_of[pair] = number as u64);
+        }
+        let groups = self.pairs.iter().map(|&pair| group_of[pair]).collect();
+        Self { groups, ..self }
     }
 
     /// Predictions of several models, each for other training pairs, of which `ids` are the outputs of all.
@@ -111,8 +127,15 @@ impl HeldOut {
             },
             Tensor::u8("ids", &[ids.len()], ids.as_bytes()),
         ];
+        if !self.groups.is_empty() {
+            tensors.push(Tensor::u64("groups", &[n], &self.groups));
+        }
         if let Some(pairs) = &unseen_pairs {
             tensors.push(Tensor::u64("unseen_pairs", &[pairs.len()], pairs));
+            let predictions = unseen.and_then(|unseen| unseen.predictions.as_ref());
+            if let Some(predictions) = predictions {
+                tensors.push(Tensor::f32("unseen_predictions", &[pairs.len(), p], predictions));
+            }
         }
         if let Some(texts) = &texts {
             tensors.push(Tensor::u8("texts", &[texts.len()], texts.as_bytes()));
@@ -130,6 +153,11 @@ impl HeldOut {
             pairs: pairs.to_vec(),
             ids: places.iter().map(|&place| self.ids[place].clone()).collect(),
             predictions: rows.copied().collect(),
+            groups: if self.groups.is_empty() {
+                Vec::new()
+            } else {
+                places.iter().map(|&place| self.groups[place]).collect()
+            },
         }
     }
 }
@@ -201,35 +229,56 @@ pub(crate) fn load(path: &Path, p: usize) -> Result<HeldOut, Error> {
             ids.len()
         )));
     }
-    let predictions = match MappedRows::from_stored(&stored, "predictions")?.block(0..n)? {
-        Block::Dense(rows) => rows.values().to_vec(),
-        Block::Bits(_) | Block::Sparse(_) => return Err(wrong("predictions are bits".into())),
+    let predictions = read_rows(&stored, "predictions", n)?;
+    let groups = if stored.describe("groups").is_ok() {
+        stored.read::<u64>("groups", 1)?.1.to_vec()
+    } else {
+        Vec::new()
     };
-    Ok(HeldOut { pairs, ids, predictions })
+    if !groups.is_empty() && groups.len() != n {
+        let count = groups.len();
+        return Err(wrong(format!("{count} groups of {n} pairs; expected one each")));
+    }
+    Ok(HeldOut { pairs, ids, predictions, groups })
 }
 
-/// Reads the pairs that a reranker of the run has not seen from the file of held-out predictions.
+/// Reads the pairs that a reranker of the run has not seen from the file of held-out predictions of p coordinates.
 ///
 /// # Errors
 /// A file that is missing, damaged, or of a run without such a reranker.
-pub(crate) fn load_unseen(path: &Path) -> Result<UnseenPairs, Error> {
+pub(crate) fn load_unseen(path: &Path, p: usize) -> Result<UnseenPairs, Error> {
     let stored = Stored::open(path, KIND, VERSION)?;
     let wrong = |message: String| Error::run(path, message);
     let pairs = read_pairs(&stored, "unseen_pairs")?;
+    let n = pairs.len();
+    let predictions = match stored.describe("unseen_predictions") {
+        Ok((_, shape)) if shape == [n, p] => Some(read_rows(&stored, "unseen_predictions", n)?),
+        Ok((_, shape)) => {
+            return Err(wrong(format!("unseen predictions {shape:?}; expected [{n}, {p}]")));
+        }
+        Err(_) => None,
+    };
     if stored.describe("texts").is_err() {
-        return Ok(UnseenPairs { pairs, texts: None });
+        return Ok(UnseenPairs { pairs, texts: None, predictions });
     }
     let text = read_string(&stored, "texts")?;
     let texts: Vec<String> =
         serde_json::from_str(&text).map_err(|error| wrong(format!("texts: {error}")))?;
-    if texts.len() != pairs.len() {
+    if texts.len() != n {
         let count = texts.len();
-        return Err(wrong(format!(
-            "{count} texts of {} unseen pairs; expected one each",
-            pairs.len()
-        )));
+        return Err(wrong(format!("{count} texts of {n} unseen pairs; expected one each")));
     }
-    Ok(UnseenPairs { pairs, texts: Some(texts) })
+    Ok(UnseenPairs { pairs, texts: Some(texts), predictions })
+}
+
+/// Reads n rows of numbers.
+fn read_rows(stored: &Stored, name: &str, n: usize) -> Result<Vec<f32>, Error> {
+    match MappedRows::from_stored(stored, name)?.block(0..n)? {
+        Block::Dense(rows) => Ok(rows.values().to_vec()),
+        Block::Bits(_) | Block::Sparse(_) => {
+            Err(Error::run(stored.path(), format!("{name} are bits")))
+        }
+    }
 }
 
 fn read_pairs(stored: &Stored, name: &str) -> Result<Vec<usize>, Error> {

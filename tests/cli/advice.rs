@@ -303,6 +303,49 @@ fn splits_that_divide_a_group() {
     assert!(!text.contains("test pairs are new"), "{text}");
 }
 
+#[test]
+fn training_pairs_of_one_group_choose_nothing() {
+    let sandbox = Sandbox::new();
+    let row = |row: usize| {
+        let set = ["train", "train", "validation", "test"][row / 20];
+        let batch = if row < 40 { "one".to_owned() } else { format!("g{row}") };
+        format!("{row},{row}.5,{}.25,{}.125,{set},{batch}\n", 80 - row, row % 7)
+    };
+    let rows: String = (0..80).map(row).collect();
+    sandbox.write("data/small/vectors.csv", &format!("id,x0,x1,y,set,batch\n{rows}"));
+    sandbox.write("vectors.toml", VECTORS);
+    let lambda = "encoder.lambda=[1e-3,1e-2,1e-1]";
+    let splits = "data.splits={column=\"set\", group=\"batch\"}";
+    let text = advice(&sandbox, "vectors.toml", &[splits, lambda]);
+    says(
+        &text,
+        &[
+            "all 3 values of encoder.lambda are equally good, since all 40 training pairs are one group",
+        ],
+    );
+    let text = advice(&sandbox, "vectors.toml", &["data.splits={column=\"set\"}", lambda]);
+    assert!(!text.contains("one group"), "{text}");
+}
+
+/// The rows of a file of its own are in groups of training rows.
+#[test]
+fn files_that_share_groups() {
+    let sandbox = Sandbox::new();
+    let row = |row: usize| format!("{row},{row}.5,{}.25,{}.125,b{}\n", 80 - row, row % 7, row / 4);
+    let rows = |is_held: bool| -> String {
+        let rows = (0..80).filter(|row| (row % 4 == 3) == is_held).map(row);
+        format!("id,x0,x1,y,batch\n{}", rows.collect::<String>())
+    };
+    sandbox.write("data/small/vectors.csv", &rows(false));
+    sandbox.write("data/small/held.csv", &rows(true));
+    sandbox.write("vectors.toml", VECTORS);
+    let file = "data.validation=held.csv";
+    let splits = "data.splits={validation=0, test=12, group=\"batch\"}";
+    let text = advice(&sandbox, "vectors.toml", &[file, splits]);
+    // twelve test rows are four of the twenty groups
+    says(&text, &["16 of 20 validation pairs are new, but in groups of training pairs ("]);
+}
+
 /// Intervals of a single group are not known, and a warning says so.
 #[test]
 fn a_test_split_of_one_group() {
@@ -321,6 +364,33 @@ fn a_test_split_of_one_group() {
     assert!(says_so(&["train", "vectors.toml", "--set", "data.splits.group=dose"]));
     assert!(says_so(&["evaluate", "runs/vectors"]));
     assert!(!says_so(&["train", "vectors.toml", "--out", "plain"]));
+}
+
+/// Intervals of few groups are too short, and of two there are none.
+#[test]
+fn a_test_split_of_few_groups() {
+    let sandbox = Sandbox::new();
+    sandbox.write("vectors.toml", VECTORS);
+    for (size, groups, warning, has_intervals) in [
+        (8, 2, "the 16 queries are 2 groups of data.splits.group", false),
+        (4, 4, "the 16 queries are 4 groups of data.splits.group, which are drawn whole", true),
+    ] {
+        let row =
+            |row: usize| format!("{row},{row}.5,{}.25,{}.125,d{}\n", 80 - row, row % 7, row / size);
+        let rows: String = (0..80).map(row).collect();
+        sandbox.write("data/small/vectors.csv", &format!("id,x0,x1,y,dose\n{rows}"));
+        let out = format!("of{groups}");
+        let train = ["train", "vectors.toml", "--set", "data.splits.group=dose", "--out", &out];
+        let run = sandbox.run(&train);
+        let errors = String::from_utf8_lossy(&run.stderr);
+        assert!(run.status.success() && errors.contains(warning), "{errors}");
+        let found = json(&sandbox.succeed(&["evaluate", &out, "--ci", "--json"]));
+        assert_eq!(found["groups"], groups, "{found}");
+        assert_eq!(found["intervals"]["mae"].is_array(), has_intervals, "{found}");
+        let text = sandbox.succeed(&["evaluate", &out, "--ci"]);
+        let line = format!("intervals draw {groups} groups of queries whole:");
+        assert_eq!(text.contains(&line), has_intervals, "{text}");
+    }
 }
 
 const VECTORS: &str = r#"
@@ -352,6 +422,20 @@ lambda = 1e-2
 split = "test"
 metric = "r2"
 "#;
+
+#[test]
+fn metrics_of_numbers_name_the_search_that_predicts_them() {
+    let sandbox = Sandbox::new();
+    let row = |row: usize| format!("{row},{row}.5,{}.25,{}.125\n", 80 - row, row % 7);
+    let rows: String = (0..80).map(row).collect();
+    sandbox.write("data/small/vectors.csv", &format!("id,x0,x1,y\n{rows}"));
+    let config = VECTORS
+        .replace("[decoding]\nsearch = \"exact\"\n\n", "")
+        .replace("scaling = \"standard\"\n\n[sketch]", "\n[sketch]");
+    sandbox.write("vectors.toml", &config);
+    let says = ["evaluation.metric = r2", "for these outputs; decoding.search = \"exact\""];
+    sandbox.fail(&["train", "vectors.toml"], 2, &says);
+}
 
 #[test]
 fn empty_texts_are_named() {

@@ -221,6 +221,21 @@ fn messages_name_thirty_of_many_columns() {
     sandbox.fail(&["init", "numbers.csv"], 2, &["no column of texts", "\"n29\" (", "and 10 more"]);
 }
 
+/// The column that `--split` names says which rows belong together, and is not learned from.
+#[test]
+fn a_column_of_groups_is_no_input() {
+    let sandbox = Sandbox::new();
+    let row = |row: usize| {
+        let numbers = (0..6).map(|column| format!("{}.{}", (row * 7 + column * 3) % 11, row % 9));
+        let numbers = numbers.collect::<Vec<_>>().join(",");
+        format!("r{row},{numbers},{},g{}\n", ["red", "green", "blue"][row % 3], row / 2)
+    };
+    let rows: String = (0..120).map(row).collect();
+    sandbox.write("grouped.csv", &format!("id,x0,x1,x2,x3,x4,x5,kind,grp\n{rows}"));
+    let init = ["init", "grouped.csv", "--output", "kind", "--split", "grp"];
+    sandbox.fail(&init, 2, &["no column of texts", "FIRST..LAST"]);
+}
+
 #[test]
 fn the_demonstration_needs_nothing() {
     let sandbox = Sandbox::new();

@@ -416,6 +416,25 @@ fn sets_of_candidates_are_calibrated_on_what_is_held_out() {
     let says = "54 queries: held-out predictions; each is predicted by a model without it, in a basis that knows its \
                 output, and λ is chosen on all of them";
     assert!(output.status.success() && errors.contains(says), "{errors}");
+    // five rows have each number
+    sandbox.succeed(&[
+        "train",
+        "pool.toml",
+        "--out",
+        "grouped",
+        "--set",
+        "decoding.held_out=true",
+        "--set",
+        "data.splits.group=number",
+    ]);
+    let grouped = ["predict", "grouped", "texts.txt", "--coverage", "0.8"];
+    let output = sandbox.run(&grouped);
+    let errors = String::from_utf8(output.stderr).unwrap();
+    let says = "55 queries in 11 groups, each of which counts as one: held-out predictions; each is predicted by a model \
+                without its group";
+    assert!(output.status.success() && errors.contains(says), "{errors}");
+    let many = ["predict", "grouped", "texts.txt", "--coverage", "0.95"];
+    sandbox.fail(&many, 2, &["coverage = 0.95", "at most 0.9000", "55 queries in 11 groups"]);
     // a number of a new row is no candidate, so that no set of candidates holds it
     let numbers = pool.replace("kind = \"ngrams\", column = \"number\", min = 1, max = 2", NUMBERS);
     sandbox.write("numbers.toml", &numbers.replace("name = \"ngram\"", "name = \"linear\""));

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use dsokr::config::Checked;
 use dsokr::core::Processes;
-use dsokr::core::random::{generator, shuffle};
+use dsokr::core::random::{below, generator, shuffle, unit};
 use dsokr::data::SplitName;
 use dsokr::run::{CalibratingQueries, CalibratingQuery, CandidateSets};
 use dsokr::{CandidateRule, Config, fit};
@@ -21,7 +21,7 @@ fn hold(sets: &CandidateSets, query: &CalibratingQuery) -> bool {
 }
 
 fn calibrating(queries: Vec<CalibratingQuery>) -> CalibratingQueries {
-    CalibratingQueries { queries, on: "a test".into(), caution: None }
+    CalibratingQueries { queries, groups: Vec::new(), on: "a test".into(), caution: None }
 }
 
 /// By hand: four queries leave none for the temperature, which is 1 then. The level of scores 1 and 0 is
@@ -58,6 +58,76 @@ fn the_threshold_is_an_order_statistic_of_distances() {
     assert_eq!(narrow.size(&[0.0, 0.0, 0.0, 0.0]), 4);
     assert_eq!(narrow.size(&[0.1, 0.0, 0.0, 0.0]), 1, "the best candidate always is in the set");
     assert_eq!(narrow.size(&[]), 0);
+}
+
+/// By hand: two queries of the first of three groups have a weight of 1/2 each, and of four groups with the new one the
+/// coverage is the sum of the weights up to the threshold, divided by four.
+#[test]
+fn the_queries_of_a_group_share_its_weight() {
+    let query = |first: &[f32], gold: Option<f32>| CalibratingQuery { first: first.into(), gold };
+    let queries = CalibratingQueries {
+        groups: ["a", "b", "a", "c"].map(String::from).to_vec(),
+        ..calibrating(vec![
+            query(&[1.0, 0.0], Some(1.0)),
+            query(&[2.0, 2.0], Some(2.0)),
+            query(&[1.0, 0.0], Some(0.0)),
+            query(&[1.0, 0.0], None),
+        ])
+    };
+    for (coverage, expected) in [(0.1, 0.313262), (0.2, LN_2), (0.375, LN_2), (0.5, 1.313262)] {
+        let sets = queries.sets(coverage, 7).unwrap();
+        assert!((sets.threshold - expected).abs() < 1e-6, "{coverage}: {}", sets.threshold);
+        assert_eq!((sets.calibration.queries, sets.calibration.groups), (4, Some(3)));
+    }
+    let error = queries.sets(0.6, 7).unwrap_err().to_string();
+    assert!(
+        error.contains("coverage = 0.6: expected at most 0.5000") && error.contains("in 3 groups"),
+        "{error}"
+    );
+}
+
+/// Ten groups of twenty copies say as much as ten queries, of which two are for the temperature.
+#[test]
+fn copies_of_a_query_count_once() {
+    let mut random = generator(1, "groups", 0);
+    let mut drawn = || CalibratingQuery {
+        first: vec![3.0, 2.0, 1.0, 0.0],
+        gold: Some((3.0 * unit(&mut random)) as f32),
+    };
+    let draws = 1000;
+    let mut within = 0;
+    for seed in 0..draws {
+        let mut queries = Vec::new();
+        let mut groups = Vec::new();
+        for group in 0..10 {
+            queries.extend(std::iter::repeat_n(drawn(), 20));
+            groups.extend(std::iter::repeat_n(group.to_string(), 20));
+        }
+        let all = CalibratingQueries { groups, ..calibrating(queries) };
+        let error = all.sets(0.98, seed).unwrap_err().to_string();
+        assert!(error.contains("at most 0.8889"), "{error}");
+        let sets = all.sets(0.85, seed).unwrap();
+        within += usize::from(drawn().distance(sets.temperature) <= sets.threshold);
+    }
+    let within = within as f64 / draws as f64;
+    // the eighth of nine places
+    let deviation = (8.0 / 81.0 / draws as f64).sqrt();
+    assert!((within - 8.0 / 9.0).abs() < 3.0 * deviation, "{within}, deviation {deviation}");
+}
+
+#[test]
+fn groups_of_one_query_change_nothing() {
+    let mut random = generator(2, "groups", 0);
+    let mut drawn = |_: usize| CalibratingQuery {
+        first: vec![2.0, 1.0, 0.0],
+        gold: Some((2.0 * unit(&mut random)) as f32),
+    };
+    let plain = calibrating((0..57).map(&mut drawn).collect());
+    let groups = (0..57).map(|group: usize| group.to_string()).collect();
+    let grouped = CalibratingQueries { groups, ..plain.clone() };
+    for coverage in [0.1, 0.5, 0.85, 0.97] {
+        assert_eq!(plain.sets(coverage, 3).unwrap(), grouped.sets(coverage, 3).unwrap());
+    }
 }
 
 /// Queries are divided 200 times. Of a random half, a set at the k-th of n distances holds k/(n + 1) of the other half in
@@ -243,4 +313,83 @@ encoder.inputs = { kind = "ngrams", blocks = [{ kind = "characters", min = 1, ma
         (coverage * (1.0 - coverage) * (1.0 / 120.0 + 1.0 / each) / splits as f64).sqrt();
     println!("{held} of {queries}, deviation {deviation}");
     assert!((held - coverage).abs() < 3.0 * deviation, "{held}, deviation {deviation}");
+}
+
+/// 60 groups of four texts, of eight words each, of which a copy changes one. Held-out predictions of a run with a reranker
+/// know the other texts of a group, but not those that calibrate.
+#[test]
+fn sets_are_not_calibrated_on_copies_beside_a_reranker() {
+    let folder = Folder::new();
+    let mut random = generator(5, "texts", 0);
+    let mut word = || below(&mut random, 150);
+    let usual: Vec<Vec<u64>> = (0..10).map(|_| (0..8).map(|_| word()).collect()).collect();
+    let mut rows = String::new();
+    for group in 0..60 {
+        let class = word() as usize % 10;
+        let mut words: Vec<u64> = (0..5).map(|_| word()).collect();
+        words.extend((0..3).map(|_| usual[class][word() as usize % 8]));
+        for copy in 0..4 {
+            let mut words = words.clone();
+            words[word() as usize % 8] = word();
+            let text: Vec<String> = words.iter().map(|word| format!("w{word}")).collect();
+            rows += &format!("{group}-{copy}\t{}\tc{class}\tg{group}\n", text.join(" "));
+        }
+    }
+    std::fs::create_dir(folder.path("pool")).unwrap();
+    std::fs::write(folder.path("pool/pool.tsv"), format!("id\ttext\tkind\tgroup\n{rows}")).unwrap();
+    let config = r#"
+[data]
+source = "pool"
+folder = "./pool"
+file = "pool.tsv"
+inputs = { column = "text" }
+splits = { validation = 0, test = 0.25, group = "group" }
+
+[output]
+label = "kind"
+features = { kind = "classes", column = "kind" }
+kernel = { name = "linear" }
+
+[sketch]
+full = false
+
+[encoder]
+kind = "kernel-machine"
+inputs = { kind = "ngrams", blocks = [{ kind = "words", min = 1, max = 1 }] }
+kernel = { name = "linear" }
+lambda = 1e-3
+
+[decoding]
+held_out = true
+reranker = { folds = 4 }
+
+[evaluation]
+metric = "accuracy"
+split = "test"
+"#;
+    let path = folder.path("pool.toml");
+    std::fs::write(&path, config).unwrap();
+    let coverage = 0.8;
+    let splits = 6;
+    let mut held = 0;
+    let mut queries = 0;
+    for seed in 0..splits {
+        let config = load(&path, &[&format!("data.splits.seed={seed}")]);
+        let run = fit(&config, folder.path(&format!("run{seed}"))).unwrap().run;
+        let sets = run.sets(&Processes::default(), coverage, None, None, None).unwrap();
+        assert_eq!(sets.calibration.on, "held-out predictions");
+        let groups = sets.calibration.groups.unwrap();
+        assert_eq!(sets.calibration.queries, 4 * groups);
+        let test = run
+            .predict(&Processes::default(), |member| member.read_split(SplitName::Test, None), None)
+            .unwrap();
+        let test = run.calibrating(&test).unwrap();
+        queries += test.len();
+        held += test.iter().filter(|query| hold(&sets, query)).count();
+    }
+    let held = held as f64 / queries as f64;
+    // nine groups calibrate, and 15 are tested
+    let deviation = (coverage * (1.0 - coverage) * (1.0 / 9.0 + 1.0 / 15.0) / splits as f64).sqrt();
+    println!("{held} of {queries}, deviation {deviation}");
+    assert!(held > coverage - 3.0 * deviation, "{held}, deviation {deviation}");
 }

@@ -10,6 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
+use crate::groups::connected;
 use crate::input_columns::InputColumns;
 use crate::inputs::Inputs;
 use crate::outputs::Outputs;
@@ -79,6 +80,9 @@ pub struct Split {
     /// The group of each pair, which parts do not divide, and which resamples of queries have whole; empty where they have
     /// not been read, or pairs have none.
     pub groups: Vec<String>,
+    /// The group of each pair among the rows of all files of pairs, where some splits are files of their own: parts of a
+    /// cross-validation divide none of these, and advice compares splits by them. Empty where `groups` says it.
+    pub groups_of_files: Vec<String>,
     /// The value of the column of `data.fold.group` of each pair; empty where it has not been read.
     pub fold_groups: Vec<String>,
     /// The label of each pair's output; none for an output that no table names. The list is empty where labels have not
@@ -122,6 +126,7 @@ impl Split {
             truth: self.truth.as_ref().and_then(|truth| truth.select(&places)),
             weights: self.weights.select(rows),
             groups: of_rows(&self.groups, rows),
+            groups_of_files: of_rows(&self.groups_of_files, rows),
             fold_groups: of_rows(&self.fold_groups, rows),
             labels: of_rows(&self.labels, rows),
             ..pairs
@@ -170,9 +175,25 @@ impl Split {
         Ok(Self { truth: outputs.truth_of(&split.outputs), labels, ..split })
     }
 
+    /// Returns the groups of pairs that the data name: those of a rule of the splits, else the pairs of each query; none where
+    /// no group has several pairs.
+    pub fn named_groups(&self) -> Option<Vec<Vec<usize>>> {
+        let groups = if self.groups.is_empty() {
+            grouped(self.queries.as_deref()?)
+        } else {
+            grouped(&self.groups)
+        };
+        groups.iter().any(|group| group.len() > 1).then_some(groups)
+    }
+
+    /// Returns the group of each pair among the rows of all files of pairs; empty where no rule says which belong together.
+    pub fn groups_among_files(&self) -> &[String] {
+        if self.groups_of_files.is_empty() { &self.groups } else { &self.groups_of_files }
+    }
+
     /// Returns the texts that count when features are fitted to their frequencies, with their weights. Copies of a text in a
-    /// group are one text, of the largest weight among them: predictions that leave the group out must not see features that
-    /// only its own copies have made. Without groups, every text counts.
+    /// group, or in the pairs of one query, are one text, of the largest weight among them: predictions that leave the group
+    /// out must not see features that only its own copies have made. Without groups and queries, every text counts.
     ///
     /// ```
     /// use dsokr_data::Split;
@@ -188,15 +209,16 @@ impl Split {
     /// [`dsokr_core::Error::Value`] where inputs are not texts.
     pub fn counted_texts(&self) -> Result<(Vec<&str>, RowWeights), Error> {
         let texts: Vec<&str> = self.inputs.texts()?.iter().map(String::as_str).collect();
-        if self.groups.is_empty() {
+        let names: &[String] = if self.groups.is_empty() {
+            self.queries.as_deref().unwrap_or_default()
+        } else {
+            &self.groups
+        };
+        if names.is_empty() {
             return Ok((texts, self.weights.clone()));
         }
-        let keys: Vec<(&str, &str)> = self
-            .groups
-            .iter()
-            .map(String::as_str)
-            .zip(texts.iter().map(|text| text.trim()))
-            .collect();
+        let keys: Vec<(&str, &str)> =
+            names.iter().map(String::as_str).zip(texts.iter().map(|text| text.trim())).collect();
         let copies = grouped(&keys);
         let weights = if self.weights.is_equal() {
             RowWeights::equal()
@@ -297,20 +319,24 @@ pub struct Dataset {
 
 impl Dataset {
     /// Returns the groups of training pairs that no split into parts divides. If the splits of the data keep groups
-    /// together, these are the groups. Else, if most validation outputs occur in no training pair, the pairs of one
-    /// output form a group, so that a held-out prediction has seen as little of its output as the prediction of a
-    /// validation pair. Else each pair is its own group.
+    /// together, these are the groups. Else the pairs of one query form a group, and if most validation outputs occur in no
+    /// training pair, so do the pairs of one output, so that a held-out prediction has seen as little of its output as the
+    /// prediction of a validation pair. Else each pair is its own group.
     pub fn training_groups(&self) -> Vec<Vec<usize>> {
         if !self.train.groups.is_empty() {
             return grouped(&self.train.groups);
         }
+        let queries = self.train.queries.as_deref().map(grouped);
         let learned: HashSet<usize> = self.train.outputs.iter().flatten().copied().collect();
         let outputs = &self.validation.outputs;
         let seen = outputs.iter().flatten().filter(|output| learned.contains(output)).count();
-        if 2 * seen < outputs.len() {
-            grouped(&self.train.outputs)
-        } else {
-            (0..self.train.ids.len()).map(|pair| vec![pair]).collect()
+        let are_new = 2 * seen < outputs.len();
+        let pairs = self.train.ids.len();
+        match (queries, are_new) {
+            (Some(queries), true) => connected(pairs, &[&queries, &grouped(&self.train.outputs)]),
+            (Some(queries), false) => queries,
+            (None, true) => grouped(&self.train.outputs),
+            (None, false) => (0..pairs).map(|pair| vec![pair]).collect(),
         }
     }
 

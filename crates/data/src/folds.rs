@@ -8,7 +8,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::dataset::{Dataset, Split};
 use crate::error::{Error, check};
-use crate::groups::{GroupRule, connected, keys_of_molecules, scaffold};
+use crate::groups::{
+    GroupRule, connected, keys_of_molecules, log_cells_without_value, of_cells, scaffold,
+};
 use crate::inputs::InputKind;
 use crate::outputs::{OutputSource, Outputs};
 use crate::pairs::{PairFacts, joined};
@@ -28,9 +30,9 @@ pub struct FoldConfig {
     pub seed: u64,
     /// The groups that parts do not share: the values of a column of the tables of pairs, or `"scaffold"` (also
     /// `"skeleton"`), the Bemis-Murcko scaffolds of the molecules that outputs are, else inputs; molecules without
-    /// rings are one group. The groups of `splits.group` stay together as well: parts divide neither, and groups that are
-    /// connected by the other kind are one. Left out, the groups of `splits.group`, else rows of one query, stay together,
-    /// and other pairs are divided one by one.
+    /// rings are one group. A row without a value in the column is a group of its own. The groups of `splits.group`, over the
+    /// rows of all files, and rows of one query stay together as well: parts divide none of these, and groups that are
+    /// connected by another kind are one. Left out, only these stay together, and other pairs are divided one by one.
     pub group: Option<String>,
     /// Whether the part is the test split. Validation pairs are then drawn from the other parts, as large a share of
     /// them as before and again whole groups, so that nothing is chosen on the part. Else the part is the validation
@@ -75,11 +77,26 @@ impl FoldConfig {
         let Dataset { outputs, train, validation, test, skipped, input_columns } = dataset;
         let validation = validation.into_pairs(&outputs)?;
         let chosen = validation.ids.len() as f64;
-        let Some(pairs) = joined([train, validation])? else { return Err(self.too_few(0)) };
+        let Some(mut pairs) = joined([train, validation])? else {
+            return Err(self.too_few(0, "training and validation pairs"));
+        };
+        if !pairs.groups_of_files.is_empty() {
+            // what parts keep together is left out together in each of them
+            pairs.groups = std::mem::take(&mut pairs.groups_of_files);
+        }
         let share = chosen / pairs.ids.len() as f64;
         let groups = self.groups(&pairs, &outputs, source)?;
         if groups.len() < self.count {
-            return Err(self.too_few(groups.len()));
+            let counted = if self.group.is_some() {
+                "groups of pairs"
+            } else if groups.len() == pairs.ids.len() {
+                "training and validation pairs"
+            } else if pairs.groups.is_empty() {
+                "queries of training and validation pairs"
+            } else {
+                "groups of data.splits.group"
+            };
+            return Err(self.too_few(groups.len(), counted));
         }
         let random = &mut generator(self.seed, "cross-validation", 0);
         let mut parts = divide(groups.clone(), self.count, random);
@@ -120,16 +137,9 @@ impl FoldConfig {
         self.group.as_ref().map_or("absent".into(), |group| format!("{group:?}"))
     }
 
-    fn too_few(&self, groups: usize) -> Error {
-        let what = match self.group {
-            Some(_) => "groups of pairs",
-            None => "training and validation pairs",
-        };
-        Error::value(
-            "data.fold.count",
-            self.count,
-            format!("at most {groups}, the number of {what}"),
-        )
+    fn too_few(&self, groups: usize, counted: &str) -> Error {
+        let allowed = format!("at most {groups}, the number of {counted}");
+        Error::value("data.fold.count", self.count, allowed)
     }
 
     /// Returns the pairs that stay together.
@@ -139,19 +149,21 @@ impl FoldConfig {
         outputs: &Outputs,
         source: &OutputSource,
     ) -> Result<Vec<Vec<usize>>, Error> {
-        let named = match (&self.group, self.column(), &pairs.queries) {
-            (_, Some(_), _) => grouped(&pairs.fold_groups),
-            (Some(_), None, _) => grouped(&scaffolds(pairs, outputs, source)?),
-            (None, None, _) if !pairs.groups.is_empty() => return Ok(grouped(&pairs.groups)),
-            (None, None, Some(queries)) => return Ok(grouped(queries)),
-            (None, None, None) => return Ok((0..pairs.ids.len()).map(|pair| vec![pair]).collect()),
+        let named = match (&self.group, self.column()) {
+            (Some(_), Some(_)) => {
+                log_cells_without_value(&pairs.fold_groups, "data.fold.group");
+                of_cells(&pairs.fold_groups)
+            }
+            (Some(_), None) => grouped(&scaffolds(pairs, outputs, source)?),
+            (None, _) => Vec::new(),
         };
         let together = grouped(&pairs.groups);
-        let groups = connected(pairs.ids.len(), &[&named, &together]);
+        let queries = pairs.queries.as_deref().map(grouped).unwrap_or_default();
+        let groups = connected(pairs.ids.len(), &[&named, &together, &queries]);
         if groups.len() < self.count && named.len() >= self.count {
             let allowed = format!(
-                "absent, or groups that those of data.splits.group do not connect: the {} groups are {} where pairs of \
-                 both kinds stay together, fewer than the {} parts",
+                "absent, or groups that those of data.splits.group and queries do not connect: the {} groups are {} where \
+                 pairs of all kinds stay together, fewer than the {} parts",
                 named.len(),
                 groups.len(),
                 self.count

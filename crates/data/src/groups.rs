@@ -105,7 +105,11 @@ impl<'a> GroupColumns<'a> {
         key: &str,
     ) -> Result<Vec<Vec<usize>>, Error> {
         match rule {
-            GroupRule::Column(name) => Ok(grouped(table.column(name)?)),
+            GroupRule::Column(name) => {
+                let cells = table.column(name)?;
+                log_cells_without_value(cells, key);
+                Ok(of_cells(cells))
+            }
             GroupRule::Repeats => self.repeats(table, vectors),
             GroupRule::Molecule => {
                 let canonical = |molecule: Molecule| molecule.without_stereo().canonical_smiles();
@@ -193,6 +197,26 @@ impl<'a> GroupColumns<'a> {
             return Err(Error::value(key, format!("{rule:?}"), allowed));
         };
         keys_of_molecules(table.column(column)?, key, rule, key_of)
+    }
+}
+
+/// Returns the groups of rows with equal cells, in the order of their first rows. A cell without a value says nothing of its
+/// row, which is a group of its own.
+pub(crate) fn of_cells(cells: &[String]) -> Vec<Vec<usize>> {
+    let key = |(row, cell): (usize, &'_ String)| {
+        if cells::is_missing(cell) { (None, row) } else { (Some(cell.clone()), 0) }
+    };
+    grouped(&cells.iter().enumerate().map(key).collect::<Vec<(Option<String>, usize)>>())
+}
+
+/// Says how many rows have no value in the column of groups that `key` names, if there are some.
+pub(crate) fn log_cells_without_value(cells: &[String], key: &str) {
+    let count = cells.iter().filter(|cell| cells::is_missing(cell)).count();
+    if count > 0 {
+        let all = cells.len();
+        tracing::info!(
+            "{key}: {count} of {all} rows have no value in the column, and each of them is a group of its own"
+        );
     }
 }
 
@@ -305,7 +329,16 @@ impl Joined {
 }
 
 /// Returns the groups of so many rows that are connected by groups of several kinds, in the order of their first rows.
-pub(crate) fn connected(rows: usize, kinds: &[&[Vec<usize>]]) -> Vec<Vec<usize>> {
+///
+/// ```
+/// let colours = vec![vec![0, 1], vec![2], vec![3]];
+/// let sizes = vec![vec![1, 2]];
+/// assert_eq!(dsokr_data::connected(4, &[&colours, &sizes]), [vec![0, 1, 2], vec![3]]);
+/// ```
+///
+/// # Panics
+/// For a row that is not below `rows`.
+pub fn connected(rows: usize, kinds: &[&[Vec<usize>]]) -> Vec<Vec<usize>> {
     let mut joined = Joined::new(rows);
     for group in kinds.iter().copied().flatten() {
         group.windows(2).for_each(|pair| joined.unite(pair[0], pair[1]));

@@ -56,7 +56,7 @@ pub(super) fn shared_between_splits(findings: &Findings) -> Result<Option<String
     let known_outputs: HashSet<u64> = train_outputs.iter().copied().flatten().collect();
     let known_pairs: HashSet<(u64, u64)> =
         train_inputs.iter().zip(train_outputs).filter_map(pair).collect();
-    let known_groups: HashSet<&String> = train.groups.iter().collect();
+    let known_groups: HashSet<&String> = train.groups_among_files().iter().collect();
     let what_inputs = match &train.inputs {
         Inputs::Texts(_) => "texts",
         Inputs::Vectors(_) => "vectors",
@@ -104,7 +104,11 @@ pub(super) fn shared_between_splits(findings: &Findings) -> Result<Option<String
         // splits that are not drawn may divide groups
         let is_connected = |row: usize| {
             let is_new = !has_input(row) && (repeated || !has_output(row));
-            is_new && split.groups.get(row).is_some_and(|group| known_groups.contains(group))
+            is_new
+                && split
+                    .groups_among_files()
+                    .get(row)
+                    .is_some_and(|group| known_groups.contains(group))
         };
         let connected = names(&is_connected);
         if !connected.is_empty() {

@@ -10,7 +10,8 @@ use super::PreparedMachine;
 use super::output::{self, in_space};
 use super::predictor::KernelMachine;
 use super::solver::{
-    LambdaSearch, Scaled, advice_on_convergence, advice_on_unlike, in_places, scaled_inputs,
+    LambdaSearch, Scaled, advice_on_convergence, advice_on_one_group, advice_on_unlike, in_places,
+    scaled_inputs,
 };
 use crate::config::folds::{repeated, rest};
 use crate::decoding::evaluator::Evaluator;
@@ -64,7 +65,10 @@ impl PreparedMachine<'_> {
         let mut choices = Vec::new();
         let mut advice = Vec::new();
         if best.comparison.flat {
-            advice.extend(advice_on_unlike(settings, &inputs)?);
+            advice.extend(match advice_on_one_group(settings, problem) {
+                Some(line) => Some(line),
+                None => advice_on_unlike(settings, &inputs)?,
+            });
         } else {
             let lambda = Choice::new("encoder.lambda", best.lambda, settings.lambda.values());
             choices.push(Choice { errors: best.comparison.errors, ..lambda });

@@ -21,6 +21,7 @@ use crate::decoding::evaluator::Evaluator;
 use crate::error::Error;
 use crate::learners::choice::{EQUAL_ERRORS, tie};
 use crate::run_dir::{EmbeddingCurve, EmbeddingPoint};
+use crate::targets::Problem;
 
 impl KernelMachineConfig {
     /// The cost of a fit, including that of the weights of n-grams.
@@ -172,6 +173,24 @@ pub(super) fn advice_on_unlike(
         "all {values} values of encoder.lambda are equally good, since {unlike} of {n} training inputs have nothing in \
          common with the others under the kernel: {cure}"
     )))
+}
+
+/// Advice where all λ are equally good because the training pairs are one group, without which a fit has no pair.
+pub(super) fn advice_on_one_group(
+    settings: &KernelMachineConfig,
+    problem: &Problem,
+) -> Option<String> {
+    let is_one = problem.len() > 1 && problem.dataset.training_groups().len() == 1;
+    if !is_one || settings.chooses_on_validation() {
+        return None;
+    }
+    let values = settings.lambda.values().len();
+    Some(format!(
+        "all {values} values of encoder.lambda are equally good, since all {} training pairs are one group, which leave-one-out \
+         predictions leave out together: give encoder.lambda one value, set encoder.lambda_by to \"validation\", or name \
+         smaller groups in data.splits.group",
+        problem.len()
+    ))
 }
 
 /// Advice where the solver's iterations ended before they reached what was asked of them.

@@ -69,13 +69,15 @@ const OF_OUTPUTS: [Definition; 21] = [
     )
     .over(Over::HammingLoss)
     .mean()
+    .between(0.0, 1.0)
     .places(5),
     larger(
         "kendall_tau",
         "Kendall's tau",
         Needs::Rankings,
         "Mean Kendall's τ-b of predicted rankings, 0 for rankings without a common pair",
-    ),
+    )
+    .between(-1.0, 1.0),
     larger(
         "exact",
         "share exact",
@@ -106,6 +108,7 @@ const OF_OUTPUTS: [Definition; 21] = [
         "Coefficient of determination of numbers, averaged over targets",
     )
     .over(Over::Numbers(PredictedNumbers::r2))
+    .between(f64::NEG_INFINITY, 1.0)
     .width(8),
     larger(
         "spearman",
@@ -113,7 +116,8 @@ const OF_OUTPUTS: [Definition; 21] = [
         Needs::Numbers,
         "Spearman's rank correlation of numbers, averaged over targets",
     )
-    .over(Over::Numbers(PredictedNumbers::spearman)),
+    .over(Over::Numbers(PredictedNumbers::spearman))
+    .between(-1.0, 1.0),
     smaller(
         "rrmse",
         "RRMSE",
@@ -182,6 +186,8 @@ fn of_ranks(metric: &'static RankMetric) -> Definition {
         over: Over::Ranks(metric),
         is_mean: metric.summary == RankSummary::Mean,
         is_share: metric.is_share,
+        // shares and reciprocals, or ranks
+        range: if metric.larger_is_better { [0.0, 1.0] } else { [1.0, f64::INFINITY] },
         heading: metric.in_tables.then_some(metric.title),
         places: metric.places,
         is_in_units: false,
@@ -189,7 +195,7 @@ fn of_ranks(metric: &'static RankMetric) -> Definition {
     }
 }
 
-/// A metric where smaller is better: the mean of values that the evaluation keeps.
+/// A metric where smaller is better, from 0 on: the mean of values that the evaluation keeps.
 const fn smaller(
     name: &'static str,
     title: &'static str,
@@ -205,6 +211,7 @@ const fn smaller(
         over: Over::Kept,
         is_mean: true,
         is_share: false,
+        range: [0.0, f64::INFINITY],
         heading: Some(title),
         places: 4,
         is_in_units: false,
@@ -212,14 +219,15 @@ const fn smaller(
     }
 }
 
-/// A metric of which larger values are better.
+/// A metric of which larger values are better, from 0 to 1.
 const fn larger(
     name: &'static str,
     title: &'static str,
     needs: Needs,
     meaning: &'static str,
 ) -> Definition {
-    Definition { larger_is_better: true, ..smaller(name, title, needs, meaning) }
+    let range = [0.0, 1.0];
+    Definition { larger_is_better: true, range, ..smaller(name, title, needs, meaning) }
 }
 
 impl Definition {
@@ -236,6 +244,11 @@ impl Definition {
     /// The metric, where it is the mean of these values, which are 0 or 1.
     const fn share(self) -> Self {
         Self { is_mean: true, is_share: true, ..self }
+    }
+
+    /// The metric, whose values lie between others.
+    const fn between(self, least: f64, most: f64) -> Self {
+        Self { range: [least, most], ..self }
     }
 
     /// The metric, with a shorter heading in tables.

@@ -42,6 +42,8 @@ struct Definition {
     is_mean: bool,
     /// Whether these are 0 or 1, but for ties, so that it is a share of the queries.
     is_share: bool,
+    /// The least and the largest value that it may have.
+    range: [f64; 2],
     /// Its heading in tables; none of a metric that they leave out.
     heading: Option<&'static str>,
     /// Decimal places in tables.
@@ -186,6 +188,19 @@ impl Metric {
         interval_of(value, self.0.is_share, units, drawn)
     }
 
+    /// An interval, low and high, without what lies beyond the values that the metric may have.
+    pub(crate) fn within_range(self, ends: [f64; 2]) -> [f64; 2] {
+        let [least, most] = self.0.range;
+        ends.map(|end| end.clamp(least, most))
+    }
+
+    /// An interval of a difference, low and high, without what lies beyond the differences that there are.
+    pub(crate) fn difference_within_range(self, ends: [f64; 2]) -> [f64; 2] {
+        let [least, most] = self.0.range;
+        let largest = most - least;
+        ends.map(|end| end.clamp(-largest, largest))
+    }
+
     /// Whether a larger figure is a better one.
     pub fn larger_is_better(self) -> bool {
         self.0.larger_is_better
@@ -323,6 +338,22 @@ mod tests {
         Evaluation::new(metrics.into(), ranks)
     }
 
+    #[test]
+    fn intervals_end_where_values_do() {
+        for (name, expected) in [
+            ("hits@1", [0.0, 1.0]),
+            ("mean_rank", [1.0, 1.9]),
+            ("mae", [0.0, 1.9]),
+            ("r2", [-1.75, 1.0]),
+            ("spearman", [-1.0, 1.0]),
+        ] {
+            let metric = Metric::find(name).unwrap();
+            assert_eq!(metric.within_range([-1.75, 1.9]), expected, "{name}");
+        }
+        let accuracy = Metric::find("accuracy").unwrap();
+        assert_eq!(accuracy.difference_within_range([-1.75, 0.9]), [-1.0, 0.9]);
+    }
+
     /// Four queries of one text say no more than one of them.
     #[test]
     fn groups_of_queries_are_drawn_whole() {
@@ -339,8 +370,10 @@ mod tests {
         let mut single = one.clone();
         single.groups = (0..30).map(|query| query.to_string()).collect();
         assert_eq!(intervals(&single, 200, 0).unwrap(), expected);
-        single.groups.fill("all".to_owned());
-        assert!(intervals(&single, 200, 0).unwrap().is_empty());
+        for groups in 1..=3 {
+            single.groups = (0..30).map(|query| (query % groups).to_string()).collect();
+            assert_eq!(intervals(&single, 200, 0).unwrap().is_empty(), groups < 3, "{groups}");
+        }
     }
 
     /// Equal rankings tie, so that the first one is right far more often than Hits@1 says.

@@ -9,7 +9,7 @@ use super::{Metric, Over};
 use crate::error::Error;
 use crate::metrics::areas::{DRAWN, ScoredLabels};
 use crate::metrics::classes::PredictedClasses;
-use crate::metrics::evaluation::Evaluation;
+use crate::metrics::evaluation::{Evaluation, LEAST_GROUPS};
 use crate::metrics::labels::{all_labels, label_rows};
 use crate::metrics::regression::PredictedNumbers;
 
@@ -73,8 +73,8 @@ pub const RESAMPLES: usize = 10_000;
 ///
 /// Percentile bootstrap over queries: of the values that a metric takes on `resamples` draws of as many queries, with
 /// replacement, the interval reaches from the 2.5th to the 97.5th percentile. Where queries have groups, whose queries are not
-/// independent of one another, groups are drawn whole, as many as there are ([`resampled`]); a single group of several queries
-/// has no intervals. All metrics are computed on the same draws, which depend only on `seed`, the number of queries and their
+/// independent of one another, groups are drawn whole, as many as there are ([`resampled`]); fewer than three groups have no
+/// intervals, and those of fewer than ten are too short. All metrics are computed on the same draws, which depend only on `seed`, the number of queries and their
 /// groups.
 ///
 /// The macro F1 of a resample leaves out labels that are in none of its sets, and an area under a curve those that all or none
@@ -121,9 +121,10 @@ pub fn intervals(
     Ok(measured.iter().enumerate().filter_map(interval).collect())
 }
 
-/// Whether so many queries of so many independent units have intervals: draws of a single group are all equal.
+/// Whether so many queries of so many independent units have intervals: draws of a single group are all equal, and those of two
+/// say nearly nothing.
 pub(crate) fn have_intervals(queries: usize, units: usize) -> bool {
-    units > 1 || queries == 1
+    units == queries || units >= LEAST_GROUPS
 }
 
 /// The 95 % interval of a metric of this value and of these values on draws of so many independent queries or groups. That of a

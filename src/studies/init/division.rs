@@ -43,6 +43,29 @@ pub(super) fn split_column(choices: &Choices) -> Option<&str> {
     choices.split.as_deref().and_then(|split| split.strip_prefix(NAMED))
 }
 
+/// Returns whether the caller names a column for the division alone, so that nothing is guessed to be learned from it: it names
+/// the split of each row, or its values are the groups of rows, and no molecules, texts or vectors.
+pub(super) fn divides_alone(column: &Column, choices: &Choices) -> bool {
+    let name = column.name.as_str();
+    if split_column(choices) == Some(name) {
+        return true;
+    }
+    let is_learned = choices.input.as_deref() == Some(name)
+        || choices.outputs.iter().any(|output| output == name);
+    let says_what_rows_are = match column.kind {
+        ColumnKind::Smiles | ColumnKind::Inchi | ColumnKind::Vectors(_) | ColumnKind::Texts => true,
+        ColumnKind::Numbers(_)
+        | ColumnKind::Classes(_)
+        | ColumnKind::Labels(_)
+        | ColumnKind::Rankings(_)
+        | ColumnKind::Orders(_)
+        | ColumnKind::Dates
+        | ColumnKind::Ids
+        | ColumnKind::Nothing => false,
+    };
+    choices.split.as_deref() == Some(name) && !is_learned && !says_what_rows_are
+}
+
 /// Returns the name of the first column whose cells, not all the same, each name a split.
 pub(super) fn splits_named(table: &Table, columns: &[Column]) -> Option<String> {
     let names_splits =

@@ -125,10 +125,11 @@ impl Survey {
     pub fn read(path: &Path, choices: &Choices) -> Result<Self, Error> {
         let opened = OpenTable::read(path, choices.header)?;
         let columns = opened.columns(&choices.kinds)?;
-        let names_splits =
-            |column: &&Column| division::split_column(choices) == Some(&*column.name);
-        let learned: Vec<Column> =
-            columns.iter().filter(|column| !names_splits(column)).cloned().collect();
+        let learned: Vec<Column> = columns
+            .iter()
+            .filter(|column| !division::divides_alone(column, choices))
+            .cloned()
+            .collect();
         let Roles { input, output, further, copies, id } = opened.roles(&learned, choices)?;
         let unusable = unusable_rows(&input, [&output].into_iter().chain(&further));
         opened.check_pairs(unusable)?;

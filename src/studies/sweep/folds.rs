@@ -191,7 +191,8 @@ impl Folds {
 /// (Nadeau and Bengio 2003, section 5; Bouckaert and Frank 2004 for repeats). n₂/n₁ is the number of pairs of a part to
 /// those that its run is trained on: 1/(k − 1), or more with `data.limit` or nested parts. The training pairs of parts overlap, so their metrics are correlated,
 /// and the uncorrected test, whose factor is 1/J, finds differences that are not there. Intervals are
-/// `d̄ ± t₀.₉₇₅ √((1/J + n₂/n₁) s²)`; the interval of a metric has the mean and the variance of the metric itself.
+/// `d̄ ± t₀.₉₇₅ √((1/J + n₂/n₁) s²)`; the interval of a metric has the mean and the variance of the metric itself. They end where
+/// the values of a metric, or differences of these, do. p is at least 2^(1 − J), which the signs of J differences do not go below.
 ///
 /// # Errors
 /// [`dsokr_core::Error::Value`] for less than two; a folder without a cross-validation, of other data or parts, or with
@@ -231,9 +232,13 @@ pub fn compare_folds(paths: &[PathBuf], names: &[String]) -> Result<RunCompariso
             let ours = values(at, metric)?;
             let (value, half) = test.interval(&ours);
             let theirs = reference.as_ref().filter(|_| at > 0);
-            let difference = theirs.map(|theirs| test.difference(&ours, theirs));
+            let difference = theirs.map(|theirs| {
+                let difference = test.difference(&ours, theirs);
+                let ci95 = metric.difference_within_range(difference.ci95);
+                PairedDifference { ci95, ..difference }
+            });
             let run = names[at].clone();
-            let ci95 = Some([value - half, value + half]);
+            let ci95 = Some(metric.within_range([value - half, value + half]));
             Some(RunValue { run, value, ci95, difference })
         };
         MetricComparison::from_runs(metric, (0..all.len()).filter_map(value).collect())
@@ -275,12 +280,13 @@ impl TTest {
             ours.iter().zip(theirs).map(|(ours, theirs)| ours - theirs).collect();
         let (difference, half) = self.interval(&differences);
         let t = self.quantile * difference / half;
-        // all parts the same: the difference is sure, or there is none
         let p = match (half == 0.0, difference == 0.0) {
             (true, true) => 1.0,
             (true, false) => 0.0,
             (false, _) => 1.0 - within(t.abs(), self.freedom),
         };
+        // a few differences that are nearly equal by chance prove no more than their signs
+        let p = p.max(0.5_f64.powf(self.freedom as f64));
         PairedDifference { difference, ci95: [difference - half, difference + half], p, p_holm: p }
     }
 }
@@ -300,5 +306,24 @@ fn within(t: f64, freedom: usize) -> f64 {
     match odd {
         1 => std::f64::consts::FRAC_2_PI * (angle + sin * sum),
         _ => sin * sum,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::TTest;
+
+    #[test]
+    fn equal_differences_of_few_parts_are_no_proof() {
+        for (parts, expected) in [(2, 0.5), (5, 0.0625), (10, 1.0 / 512.0)] {
+            let test = TTest::new(parts, 1.0 / (parts - 1) as f64).unwrap();
+            let ours = vec![1.0; parts];
+            let theirs = vec![0.25; parts];
+            let equal = test.difference(&ours, &theirs);
+            assert_eq!((equal.difference, equal.p), (0.75, expected), "{parts} parts");
+            assert_eq!(test.difference(&ours, &ours).p, 1.0);
+            let nearly: Vec<f64> = (0..parts).map(|part| 0.25 + 1e-9 * part as f64).collect();
+            assert_eq!(test.difference(&ours, &nearly).p, expected, "{parts} parts");
+        }
     }
 }

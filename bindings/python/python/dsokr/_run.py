@@ -371,7 +371,7 @@ class _Runs:
 
     def calibration(self, coverage: float, *, candidates: str | None = None) -> dict[str, Any]:
         """What sets of candidates with this coverage are calibrated on: ``on`` the validation split or held-out predictions,
-        the number of ``queries``, and a ``caution`` where λ, checkpoints or the like were chosen on these too."""
+        the number of ``queries``, that of their ``groups`` where each of these counts as one, and a ``caution`` where λ, checkpoints or the like were chosen on these too."""
         return json.loads(self._inner.calibration(real(coverage, "coverage"), candidates))
 
     def evaluate(

@@ -6,6 +6,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use dsokr_basis::RowSource;
+use dsokr_core::grouped;
 use dsokr_core::message::shorten;
 use dsokr_core::random::generator;
 use rand::seq::SliceRandom;
@@ -16,7 +17,7 @@ use super::splits::{RowOrder, SplitSize, SplitsConfig};
 use crate::cells;
 use crate::dataset::{Dataset, Split, SplitName};
 use crate::error::{Error, check};
-use crate::groups::{GroupColumns, GroupRule, in_parts};
+use crate::groups::{GroupColumns, GroupRule, connected, in_parts, of_cells};
 use crate::inputs::Inputs;
 use crate::output_features::{ClassFeatures, OutputFeatures, OutputFiles};
 use crate::outputs::{Known, Outputs};
@@ -55,13 +56,14 @@ impl PairedRows<'_> {
         let files = [Some(&self.table), validation_file.as_ref(), test_file.as_ref()];
         let skipped = skipped_rows(files.into_iter().flatten(), root);
         let mut table = self.table.select(&rows);
+        let has_files = validation_file.is_some() || test_file.is_some();
         for (name, part, file) in [
             (SplitName::Validation, &mut validation, validation_file),
             (SplitName::Test, &mut test, test_file),
         ] {
             if let Some(file) = file {
                 let first = table.len();
-                // no group of one file is one of another
+                // queries of a file have the groups that the file alone says, as where it is read without the others
                 let names = self.groups_of_queries(&file).into_iter();
                 groups.extend(names.map(|group| format!("{name} {group}")));
                 table = table.followed_by(file, self.id)?;
@@ -69,6 +71,10 @@ impl PairedRows<'_> {
             }
         }
         let file = Self { table, ..self };
+        let groups_of_files = match file.splits.rule().filter(|_| has_files) {
+            Some(rule) => file.groups_over_files(rule, &groups),
+            None => Vec::new(),
+        };
         let files = OutputFiles::Configured(root);
         let (table, places) = match wanted.outputs.features.as_classes() {
             Some(classes) => file.classes(classes)?,
@@ -83,9 +89,10 @@ impl PairedRows<'_> {
                 Some(groups) => groups.to_vec(),
                 None if groups.is_empty() => Vec::new(),
                 // rows of a file of their own are in no group of the table
-                None => rows.map(|row| format!("row {row}")).collect(),
+                None => rows.clone().map(|row| format!("row {row}")).collect(),
             };
-            Ok::<_, Error>(Split { outputs, groups, ..split })
+            let groups_of_files = groups_of_files.get(rows).unwrap_or_default().to_vec();
+            Ok::<_, Error>(Split { outputs, groups, groups_of_files, ..split })
         };
         let held_out = |rows: Range<usize>| {
             let split = split(rows)?;
@@ -150,6 +157,24 @@ impl PairedRows<'_> {
             Some(groups) => names_of_groups(&groups, table.len()),
             None => (0..table.len()).map(|row| row.to_string()).collect(),
         }
+    }
+
+    /// Returns a name for the group of each row of the table, which has the rows of all files: rows that the rule connects,
+    /// in whichever files, and rows of one of `groups`, the groups of each file.
+    fn groups_over_files(&self, rule: GroupRule, groups: &[String]) -> Vec<String> {
+        let rows = self.table.len();
+        let found = match rule {
+            // in a file without the column its cells are empty, and each row is a group of its own
+            GroupRule::Column(name) => self.table.column(name).map(of_cells),
+            GroupRule::Repeats | GroupRule::Molecule | GroupRule::Scaffold => {
+                self.groups_of_table(rule)
+            }
+        };
+        let found = found.unwrap_or_else(|reason| {
+            tracing::warn!("rows of one file count as independent of those of others: {reason}");
+            Vec::new()
+        });
+        names_of_groups(&connected(rows, &[&found, &grouped(groups)]), rows)
     }
 
     /// Returns all rows as pairs without outputs. The outputs of a file other than the run's table may be others than the
@@ -218,6 +243,7 @@ impl PairedRows<'_> {
     /// ids of the rows.
     fn pairs(&self, rows: Range<usize>, features: &OutputFeatures) -> Result<Split, Error> {
         let mut table = self.table.select(&rows.collect::<Vec<_>>());
+        let is_empty_part = table.is_empty() && !self.table.is_empty();
         let column = |name| table.column(name).map(<[_]>::to_vec);
         let fold_groups = self.group.map(column).transpose()?.unwrap_or_default();
         let mut ids = column(self.id)?;
@@ -228,7 +254,12 @@ impl PairedRows<'_> {
             queries = Some(std::mem::replace(&mut ids, classes.collect::<Result<_, _>>()?));
         }
         let outputs = vec![None; table.len()];
-        let inputs = (self.inputs)(&mut table)?;
+        let inputs = if is_empty_part {
+            // no vectors are as wide as those of the other rows
+            (self.inputs)(&mut self.table.select(&[0]))?.select(&[])?
+        } else {
+            (self.inputs)(&mut table)?
+        };
         Ok(Split { fold_groups, queries, ..Split::new(ids, inputs, outputs) })
     }
 

@@ -31,11 +31,11 @@ pub struct SplitsConfig {
     /// molecule (whatever SMILES of it), text, vector or id, in the inputs or in outputs that are molecules or texts, and
     /// rows connected by such rows; `"molecule"`, those with the same molecule apart from its configuration, as output, else
     /// as input; `"scaffold"`, those whose molecules have the same Bemis-Murcko scaffold; else the name of a column,
-    /// those with the same value in it. A group that does not fit into what is left of the validation split goes to the
-    /// test split, else to training. Left out, rows are drawn one by one, which is the same where no rows belong
-    /// together. Vectors are compared where the table has at least 20 different ones. Beside `column`, or files of
-    /// validation and test pairs, no row is moved: training rows of one group are left out together where predictions
-    /// are held out. Intervals of metrics draw these groups whole.
+    /// those with the same value in it, and each row without a value by itself. A group that does not fit into what is left
+    /// of the validation split goes to the test split, else to training. Left out, rows are drawn one by one, which is the
+    /// same where no rows belong together. Vectors are compared where the table has at least 20 different ones. Beside
+    /// `column`, or files of validation and test pairs, no row is moved: training rows of one group are left out together
+    /// where predictions are held out. Intervals of metrics and candidate sets with a probability count these groups whole.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
     /// The column that names the split of each row, in the place of sizes and seed: `train` (also `training`),

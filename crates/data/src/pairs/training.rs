@@ -172,6 +172,7 @@ pub(crate) fn joined(parts: impl IntoIterator<Item = Split>) -> Result<Option<Sp
         all.weights = RowWeights::joined((&all.weights, lengths.0), (&part.weights, lengths.1));
         all.ids.extend(part.ids);
         all.groups.extend(part.groups);
+        all.groups_of_files.extend(part.groups_of_files);
         all.fold_groups.extend(part.fold_groups);
         all.outputs.extend(part.outputs);
         all.queries =

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use dsokr_basis::RowSource;
 use dsokr_data::config::{DataConfig, OutputFeatures};
 use dsokr_data::{DataRoot, Dataset, Source, Split, SplitName};
 
@@ -182,10 +183,150 @@ fn parts_of_a_column_keep_the_groups_of_the_splits() {
     // every text is in every site
     let error = fold(", group = 'site'").err().unwrap();
     assert!(error.contains("data.fold.group = \"site\""), "{error}");
-    assert!(
-        error.contains("the 4 groups are 1 where pairs of both kinds stay together"),
-        "{error}"
+    assert!(error.contains("the 4 groups are 1 where pairs of all kinds stay together"), "{error}");
+}
+
+/// Four rows of each of 24 texts, of which the last one is in a file of its own.
+#[test]
+fn parts_divide_no_group_of_rows_of_two_files() {
+    let folder = Folder::new();
+    let table = |is_held: bool, has_group: bool| {
+        let rows = (0..96).filter(|row| (row % 4 == 3) == is_held);
+        let row = |row: usize| {
+            let group = if has_group { format!("\tg{}", row / 4) } else { String::new() };
+            format!("{row}\ttext {}\t{}{group}\n", row / 4, row % 9)
+        };
+        let group = if has_group { "\tgroup" } else { "" };
+        format!("id\tdescription\tnumber{group}\n{}", rows.map(row).collect::<String>())
+    };
+    folder.file("pool.tsv", table(false, true));
+    folder.file("val.tsv", table(true, true));
+    folder.file("plain.tsv", table(true, false));
+    let load = |file: &str, group: &str, keys: &str| {
+        let splits = format!("splits = {{ validation = 0, group = '{group}' }}");
+        load(&folder, &format!("{POOL}validation = '{file}'\n{keys}{splits}")).unwrap().0
+    };
+    let texts = |split: &Split| -> BTreeSet<usize> {
+        split.ids.iter().map(|id| id.parse::<usize>().unwrap() / 4).collect()
+    };
+    for (file, group) in [("val.tsv", "repeats"), ("plain.tsv", "repeats"), ("val.tsv", "group")] {
+        let whole = load(file, group, "");
+        assert_eq!((whole.train.ids.len(), whole.validation.ids.len()), (72, 24));
+        // the groups of the validation file are those that it has by itself
+        let alone: BTreeSet<&String> = whole.validation.groups.iter().collect();
+        assert_eq!(alone.len(), 24, "{file} {group}");
+        for (pair, name) in whole.validation.groups_among_files().iter().enumerate() {
+            let of_training = whole.train.groups_among_files().iter();
+            assert_eq!(of_training.filter(|other| *other == name).count(), 3, "{file} {pair}");
+        }
+        for part in 1..=3 {
+            let fold = format!("fold = {{ count = 3, held = {part} }}\n");
+            let dataset = load(file, group, &fold);
+            let [train, held] = [&dataset.train, &dataset.validation].map(texts);
+            assert!(train.is_disjoint(&held), "{file} {group}: {train:?}, {held:?}");
+            assert_eq!((held.len(), dataset.validation.ids.len()), (8, 32));
+            assert_eq!(dataset.training_groups().len(), 16);
+        }
+    }
+    // rows of a file without the column are in no group
+    let whole = load("plain.tsv", "group", "");
+    let names: BTreeSet<&String> = whole.train.groups_among_files().iter().collect();
+    assert!(whole.validation.groups_among_files().iter().all(|name| !names.contains(name)));
+}
+
+/// Ten groups of four rows, and 40 rows whose cell says nothing.
+#[test]
+fn rows_without_a_group_are_divided_one_by_one() {
+    let folder = Folder::new();
+    let row = |row: usize| {
+        let group = match row % 4 {
+            0 | 1 => format!("s{}", row / 8),
+            2 => String::new(),
+            _ => "N/A".to_owned(),
+        };
+        format!("{row}\ttext {row}\t{}\t{group}\n", row % 9)
+    };
+    let rows: String = (0..80).map(row).collect();
+    folder.file("pool.tsv", format!("id\tdescription\tnumber\tgroup\n{rows}"));
+    for keys in [
+        "fold = { count = 5, held = 1, group = 'group' }\nsplits = { validation = 20 }",
+        "fold = { count = 5, held = 1 }\nsplits = { validation = 20, group = 'group' }",
+    ] {
+        let (dataset, _) = load(&folder, &format!("{POOL}{keys}")).unwrap();
+        assert_eq!((dataset.train.ids.len(), dataset.validation.ids.len()), (64, 16), "{keys}");
+    }
+    let (dataset, _) =
+        load(&folder, &format!("{POOL}splits = {{ validation = 20, group = 'group' }}")).unwrap();
+    let alone = dataset.training_groups().iter().filter(|group| group.len() == 1).count();
+    assert!(alone >= 20, "{alone}");
+}
+
+/// Rows of one query are in one part beside groups of a column too, and are left out together.
+#[test]
+fn queries_stay_whole_beside_groups() {
+    let folder = Folder::new();
+    let rows = |from: usize, to: usize| {
+        let row =
+            |row: usize| format!("{}\ttext {}\tq{}\ts{}\n", row % 9, row / 3, row / 3, row % 20);
+        format!("id\tdescription\tq\tsite\n{}", (from..to).map(row).collect::<String>())
+    };
+    folder.file("train.tsv", rows(0, 60));
+    folder.file("validation.tsv", rows(60, 72));
+    let outputs: String = (0..9).map(|row| format!("{row}\t{row}\n")).collect();
+    folder.file("outputs.tsv", format!("id\tnumber\n{outputs}"));
+    let features: OutputFeatures = toml::from_str("kind = 'numbers'\ncolumn = 'number'").unwrap();
+    let load = |keys: &str| {
+        let data: DataConfig = toml::from_str(&format!("folder = '.'\nquery = 'q'\n{keys}"))
+            .map_err(|error| error.to_string())?;
+        let mut source = source(&data, &features);
+        source.outputs.table = Some("outputs.tsv");
+        source.load(&DataRoot::at(folder.path(""))).map_err(|error| error.to_string())
+    };
+    let whole = load("").unwrap();
+    assert_eq!(whole.training_groups(), dsokr_core::grouped(&whole.train.queries.unwrap()));
+    // every site is in many queries, which connect them
+    let error = load("fold = { count = 3, held = 1, group = 'site' }").err().unwrap();
+    assert!(error.contains("data.fold.group = \"site\""), "{error}");
+    let mut held = 0;
+    for part in 1..=3 {
+        let dataset = load(&format!("fold = {{ count = 3, held = {part}, group = 'q' }}")).unwrap();
+        held += dataset.validation.ids.len();
+        let trained: BTreeSet<String> = dataset.train.queries.unwrap().into_iter().collect();
+        let tested = dataset.validation.queries.unwrap();
+        assert!(tested.iter().all(|query| !trained.contains(query)));
+    }
+    assert_eq!(held, 24);
+}
+
+#[test]
+fn a_split_without_rows_has_vectors_as_wide_as_the_others() {
+    let folder = Folder::new();
+    let row = |row: usize| format!("{row}\t{row}.5\t{}\t{}\n", row % 5, row % 9);
+    let rows: String = (0..30).map(row).collect();
+    folder.file("pool.tsv", format!("id\tx0\tx1\tnumber\n{rows}"));
+    let splits = "splits = { validation = 0, test = 6 }";
+    let inputs = "inputs = { column = 'x0..x1', numbers = true }\n";
+    let (dataset, _) = load(&folder, &format!("{POOL}{inputs}{splits}")).unwrap();
+    let sizes =
+        [&dataset.train, &dataset.validation, dataset.test.as_ref().unwrap()].map(|split| {
+            let vectors = split.inputs.vectors().unwrap();
+            (RowSource::len(&*vectors), RowSource::width(&*vectors))
+        });
+    assert_eq!(sizes, [(24, 2), (0, 2), (6, 2)]);
+}
+
+#[test]
+fn too_few_groups_are_named() {
+    let folder = Folder::new();
+    folder.file("pool.tsv", pool());
+    let error = load(
+        &folder,
+        &format!(
+            "{POOL}fold = {{ count = 21, held = 1 }}\nsplits = {{ validation = 9, group = 'group' }}"
+        ),
     );
+    let error = error.err().unwrap();
+    assert!(error.contains("at most 20, the number of groups of data.splits.group"), "{error}");
 }
 
 #[test]
