@@ -35,6 +35,15 @@ const BRACKETS: [(char, char); 3] = [('[', ']'), ('{', '}'), ('(', ')')];
 /// The most parts that a measure has in the mean; spectra and series of numbers have more.
 const PARTS_OF_A_MEASURE: usize = 4;
 
+/// Names of characters in HTML, each with `&` before it and `;` behind it: of those that say something else there, of blanks, and of
+/// signs and letters that keyboards lack.
+const NAMES_OF_CHARACTERS: [&str; 41] = [
+    "amp", "lt", "gt", "quot", "apos", "nbsp", "ensp", "emsp", "thinsp", "shy", "ndash", "mdash",
+    "lsquo", "rsquo", "sbquo", "ldquo", "rdquo", "bdquo", "laquo", "raquo", "hellip", "bull",
+    "middot", "deg", "micro", "plusmn", "times", "euro", "pound", "copy", "reg", "trade", "auml",
+    "ouml", "uuml", "Auml", "Ouml", "Uuml", "szlig", "eacute", "egrave",
+];
+
 /// The most letters of a unit, which stands beside numbers.
 const LETTERS_OF_A_UNIT: usize = 3;
 
@@ -66,6 +75,7 @@ pub(super) fn separator_of(name: &str, cells: &[&str]) -> Option<char> {
         ' ' => !are_texts && !have_signs_between_words(cells),
         ',' => !is_prose && !has_measures && !are_classes_with_commas(name, cells),
         '/' => !has_measures && stands_apart(cells, '/'),
+        ';' => !ends_names_of_characters(cells, is_prose),
         _ => true,
     };
     let is_usual = |&separator: &char| {
@@ -91,6 +101,28 @@ pub(super) fn separator_of(name: &str, cells: &[&str]) -> Option<char> {
     let space = || Some(' ').filter(is_usual);
     let in_names = || SEPARATORS_IN_NAMES.into_iter().find(is_rare);
     usual.or_else(rare).or_else(space).or_else(in_names)
+}
+
+/// Whether semicolons end the names or numbers of characters, such as `&amp;` and `&#32;`, in most of the cells that have one: each of
+/// them does, or, where cells are prose, some of them do.
+fn ends_names_of_characters(cells: &[&str], is_prose: bool) -> bool {
+    let with: Vec<&str> = cells.iter().copied().filter(|cell| cell.contains(';')).collect();
+    let is_of_html = |cell: &&&str| {
+        let mut ends = cell.match_indices(';').map(|(at, _)| ends_with_character(&cell[..at]));
+        if is_prose { ends.any(|is_end| is_end) } else { ends.all(|is_end| is_end) }
+    };
+    2 * with.iter().filter(is_of_html).count() > with.len()
+}
+
+/// Whether a text ends with `&` and the name or number of a character.
+fn ends_with_character(text: &str) -> bool {
+    let Some((_, name)) = text.rsplit_once('&') else { return false };
+    let Some(number) = name.strip_prefix('#') else { return NAMES_OF_CHARACTERS.contains(&name) };
+    let (digits, radix) = match number.strip_prefix(['x', 'X']) {
+        Some(digits) => (digits, 16),
+        None => (number, 10),
+    };
+    u32::from_str_radix(digits, radix).is_ok()
 }
 
 /// Whether the cells of a column with this separator of labels may be names all the same.

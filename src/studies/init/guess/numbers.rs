@@ -4,7 +4,9 @@ use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::ops::RangeInclusive;
 
-use dsokr_data::cells::{self, Alike, CURRENCIES, CURRENCY_CODES, MixedSigns, NumberNotation};
+use dsokr_data::cells::{
+    self, Alike, CURRENCIES, CURRENCY_CODES, DASHES, MixedSigns, NumberNotation,
+};
 
 use super::super::kind::{ColumnKind, Reading, numbers_in};
 use super::labels::{LABELS_OF_A_CELL, parts_of};
@@ -363,7 +365,8 @@ fn unit_of(cells: &[&str]) -> String {
     common.map(|(unit, _)| unit.into_owned()).unwrap_or_default()
 }
 
-/// The unit before or behind the number of a cell, where an amount below 0 may have its sign or bracket before the currency.
+/// The unit before or behind the number of a cell, where an amount below 0 may have its sign or bracket before the currency, and a
+/// dash may stand for no cents.
 pub(super) fn unit_of_cell(cell: &str) -> &str {
     const SIGNS: [char; 3] = ['-', '+', '\u{2212}'];
     let is_number = |c: char| c.is_ascii_digit() || "(.,".contains(c) || SIGNS.contains(&c);
@@ -381,7 +384,10 @@ pub(super) fn unit_of_cell(cell: &str) -> &str {
         return "";
     }
     let Some(end) = cell.rfind(|c: char| c.is_ascii_digit()) else { return "" };
-    let behind = cell[end + 1..].trim_end_matches(['-', '\u{2212}']);
+    let behind = &cell[end + 1..];
+    let behind_sign = behind.strip_prefix(['.', ',']).filter(|rest| rest.starts_with(DASHES));
+    let behind = behind_sign.map_or(behind, |rest| rest.trim_start_matches(DASHES));
+    let behind = behind.trim_end_matches(['-', '\u{2212}']);
     let is_sign = !behind.starts_with(char::is_alphanumeric) && !behind.starts_with(['.', ',']);
     if is_sign { behind.trim() } else { "" }
 }

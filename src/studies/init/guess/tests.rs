@@ -26,6 +26,9 @@ fn units_are_signs_or_stand_behind_a_space() {
     // of amounts below 0
     let amounts = ["-$85.12", "- € 85.12", "($85.12)", "$(85.12)", "(7.5 €)", "CHF (7.50)"];
     assert_eq!(amounts.map(unit_of_cell), ["$", "€", "$", "$", "€", "CHF"]);
+    // without cents
+    let whole = ["CHF 25.-", "25,- €", "25.\u{2013} €", "€ 25,-", "25.-"];
+    assert_eq!(whole.map(unit_of_cell), ["CHF", "€", "€", "€", ""]);
     for plain in ["85.12-", "(85.12)", "-85.12", "(a)", "(7) kg"] {
         assert_eq!(unit_of_cell(plain), "", "{plain}");
     }

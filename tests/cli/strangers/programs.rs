@@ -1,0 +1,109 @@
+//! Tables as shops, forms, statistics programs and databases export them.
+
+use std::fmt::Write;
+
+use serde_json::Value;
+
+use super::{Bound, Stranger};
+use crate::sandbox::{Sandbox, json};
+
+/// What flats have.
+const THINGS: [&str; 8] =
+    ["pool", "garden", "kitchen", "sauna", "lift", "cellar", "view", "terrace"];
+
+/// Three different things that the flat with this number has, which make its price.
+fn things(at: usize) -> [&'static str; 3] {
+    let first = at % 8;
+    let further = [0, 1 + at / 8 % 3, 4 + at / 24 % 4];
+    further.map(|next| THINGS[(first + next) % 8])
+}
+
+/// What is said of the flat with this number.
+fn note(at: usize) -> String {
+    let [first, second, third] = things(at);
+    format!("This flat has a {first} and a {second} and a {third}.")
+}
+
+/// The price of the flat with this number.
+fn price(at: usize) -> usize {
+    let place = |thing| THINGS.iter().position(|known| *known == thing).unwrap();
+    1000 + 100 * things(at).map(place).iter().sum::<usize>() + at / 7
+}
+
+/// A table of 200 rows below these names.
+fn table(names: &str, row: impl Fn(usize) -> String) -> String {
+    let mut table = names.to_owned() + "\n";
+    (0..200).for_each(|at| writeln!(table, "{}", row(at)).unwrap());
+    table
+}
+
+/// What `init` says of a table, as JSON and as text.
+fn init(sandbox: &Sandbox, file: &str, table: &str) -> (Value, String) {
+    sandbox.write(file, table);
+    let found = json(&sandbox.succeed(&["init", file, "--json", "--force"]));
+    (found, sandbox.succeed(&["init", file, "--force"]))
+}
+
+/// Whether the line of a column in what `init` prints has these words.
+fn has_kind(shown: &str, column: &str, kind: &str) -> bool {
+    let line = shown.lines().find(|line| line.starts_with(&format!("{column} ")));
+    line.is_some_and(|line| line.contains(kind))
+}
+
+/// Names and numbers of characters end with a semicolon, which is between no labels there.
+#[test]
+fn texts_of_html_are_no_sets_of_labels() {
+    let sandbox = Sandbox::new();
+    let shop = table("id,title,body_html,price", |at| {
+        let [first, second, third] = things(at);
+        let body = format!("<p>This flat has a {first}&nbsp;and a {second} &amp; a {third}.</p>");
+        format!("{at},Flat no. {at} near the sea,{body},{}.5", price(at))
+    });
+    let (found, shown) = init(&sandbox, "html.csv", &shop);
+    assert_eq!(found["output"], "price", "{found}");
+    assert!(has_kind(&shown, "body_html", "texts"), "{shown}");
+    // numbers, and cells that are no prose
+    let numbers = shop.replace("&amp;", "&#38;").replace("&nbsp;", "&#xA0;");
+    let (_, shown) = init(&sandbox, "numbers.csv", &numbers);
+    assert!(has_kind(&shown, "body_html", "texts"), "{shown}");
+    // labels may have such characters in their names
+    let sets = table("note,tags", |at| {
+        let [first, second, _] = things(at);
+        format!("{},bed &amp; bath;{first};{second}", note(at))
+    });
+    let (found, _) = init(&sandbox, "sets.csv", &sets);
+    assert_eq!(found["holds"], "labels, with ';' between", "{found}");
+}
+
+/// As shops in Switzerland, Germany and the Netherlands write prices.
+#[test]
+fn a_dash_for_no_cents_makes_no_amount_below_0() {
+    let sandbox = Sandbox::new();
+    for (file, cell, holds) in [
+        ("francs.csv", "CHF {}.-", "numbers, in CHF"),
+        ("dash.csv", "CHF {}.\u{2013}", "numbers, in CHF"),
+        ("euros.csv", "\"{},- €\"", "numbers, in €"),
+    ] {
+        let prices = table("id,note,price", |at| {
+            format!("{at},{},{}", note(at), cell.replace("{}", &price(at).to_string()))
+        });
+        let (found, shown) = init(&sandbox, file, &prices);
+        assert_eq!((&found["holds"], &found["skipped"]), (&holds.into(), &0.into()), "{found}");
+        assert!(!shown.contains("below 0"), "{shown}");
+    }
+    // beside prices with cents
+    let mixed = table("id,note,price", |at| match at % 3 {
+        0 => format!("{at},{},\"{},27\"", note(at), price(at)),
+        _ => format!("{at},{},\"{},-\"", note(at), price(at)),
+    });
+    let stranger = Stranger {
+        file: "mixed.csv",
+        content: mixed.into_bytes(),
+        arguments: &[],
+        columns: ["note", "price"],
+        holds: "numbers, with decimal commas",
+        skipped: 0,
+        floor: ("r2", Bound::AtLeast(0.8)),
+    };
+    stranger.trains(&sandbox);
+}
