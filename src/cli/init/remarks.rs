@@ -9,7 +9,7 @@ use crate::studies::init::{Column, ColumnKind, Survey};
 type Remark = fn(&Survey) -> Option<String>;
 
 /// All remarks, in the order in which they are printed.
-const REMARKS: [Remark; 22] = [
+const REMARKS: [Remark; 23] = [
     comments,
     malformed,
     unusable,
@@ -25,6 +25,7 @@ const REMARKS: [Remark; 22] = [
     further_learned,
     further_texts,
     further_inputs,
+    further_ids,
     header_line,
     alone_in_front,
     names_splits,
@@ -168,6 +169,18 @@ fn further_inputs(survey: &Survey) -> Option<String> {
     };
     let names = list(&survey.further_inputs);
     Some(format!("left out as inputs: {names} (--input COLUMN {remedy})"))
+}
+
+fn further_ids(survey: &Survey) -> Option<String> {
+    if survey.further_ids.is_empty() {
+        return None;
+    }
+    let Survey { input, further_ids, .. } = survey;
+    let names = list(further_ids);
+    Some(format!(
+        "taken for ids, since all cells differ, beside {} different cells of {}: {names} (--input COLUMN learns from one of them)",
+        input.distinct, input.name
+    ))
 }
 
 fn header_line(survey: &Survey) -> Option<String> {

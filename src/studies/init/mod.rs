@@ -95,6 +95,8 @@ pub struct Survey {
     pub further_texts: usize,
     /// The columns of texts and vectors that are no inputs beside molecules or vectors, where nobody has chosen columns.
     pub further_inputs: Vec<String>,
+    /// The columns of words that all differ and are found to be ids, beside inputs that nobody has chosen and that differ far less.
+    pub further_ids: Vec<String>,
     /// The columns whose molecules are those of the input, and which are therefore no outputs that nobody has chosen.
     pub copies: Vec<String>,
     /// The line below the names of the columns that is no row either, but read as one.
@@ -155,6 +157,7 @@ impl Survey {
         let further_learned = others.further_learned();
         let further_texts = others.further_texts();
         let further_inputs = others.further_inputs();
+        let further_ids = others.further_ids();
         let OpenTable {
             table,
             headless,
@@ -181,6 +184,7 @@ impl Survey {
             further_learned,
             further_texts,
             further_inputs,
+            further_ids,
             copies,
             header_line,
             names_splits,

@@ -107,3 +107,67 @@ fn a_dash_for_no_cents_makes_no_amount_below_0() {
     };
     stranger.trains(&sandbox);
 }
+
+/// Each of these differs from all others, as ids do, and something that recurs stands beside it.
+#[test]
+fn reactions_compositions_and_peptides_are_inputs() {
+    let sandbox = Sandbox::new();
+    let reactions = table("ReactionSmiles,PatentNumber,Yield", |at| {
+        let [acid, alcohol] = [at % 20, at / 20].map(|count| "C".repeat(count));
+        let patent = 2_001_000_000 + at / 3;
+        format!("{acid}C(=O)O.OC{alcohol}>>{acid}C(=O)OC{alcohol},US{patent}A1,{}.5", 40 + at % 47)
+    });
+    let compositions = table("composition,reference,gap", |at| {
+        let metal = ["Ga", "In", "Al", "Ti", "Zr"][at % 5];
+        let other = ["As", "N", "P", "O", "S"][at / 5 % 5];
+        let gap = at % 5 + at / 5 % 5;
+        format!("{metal}{other}{},J. Smith et al. Phys. Rev. B {},{gap}.25", 2 + at / 25, at / 6)
+    });
+    let peptides = table("Sequence,Proteins,Retention time", |at| {
+        let ends = ["LVNELTEF", "YLYEIAR", "AEFVEVTK"];
+        let middle = [at % 20, at / 20].map(|place| &"ACDEFGHIKLMNPQRSTVWY"[place..=place]);
+        format!("{}{}K,P{},{}.25", ends[at % 3], middle.concat(), 10_000 + at % 60, 10 + at % 20)
+    });
+    for (file, content, input, output) in [
+        ("reactions.csv", reactions, "ReactionSmiles", "Yield"),
+        ("compositions.csv", compositions, "composition", "gap"),
+        ("peptides.csv", peptides, "Sequence", "Retention time"),
+    ] {
+        let (found, shown) = init(&sandbox, file, &content);
+        assert_eq!([&found["input"], &found["output"]], [input, output], "{found}");
+        assert!(!shown.contains("taken for ids"), "{shown}");
+        let config = sandbox.read(&file.replace(".csv", ".toml"));
+        assert!(config.contains("across-words"), "{config}");
+    }
+    // words that nothing tells from ids are named
+    let words = table("alloy,maker,gap", |at| {
+        format!(
+            "{}-steel{at},{} and sons,{}.25",
+            ["mild", "hard"][at % 2],
+            "x".repeat(at / 3),
+            at % 7
+        )
+    });
+    let (_, shown) = init(&sandbox, "words.csv", &words);
+    let said = "taken for ids, since all cells differ, beside 67 different cells of maker: \"alloy\" (--input COLUMN learns from one";
+    assert!(shown.contains(said), "{shown}");
+    let shown = sandbox.succeed(&["init", "words.csv", "--force", "--input", "alloy"]);
+    assert!(!shown.contains("taken for ids"), "{shown}");
+}
+
+/// As of the passengers of a ship: the few numbers of cabins are no inputs, and names no outputs.
+#[test]
+fn names_are_inputs_beside_texts_with_many_gaps() {
+    let sandbox = Sandbox::new();
+    let passengers = table("PassengerId,Survived,Name,Age,Cabin", |at| {
+        let survived = at * 7 % 10 > 4;
+        let title = if survived { "Mrs." } else { "Mr." };
+        let name = ["Owen", "Karl", "Laina", "James"][at % 4];
+        let age = ["22", "35.5", "54"][at % 3];
+        let cabin = if at % 4 == 0 { format!("C{}", at / 4 % 36) } else { String::new() };
+        let id = at + 1;
+        format!("{id},{},\"Braund{at}, {title} {name}\",{age},{cabin}", usize::from(survived))
+    });
+    let (found, _) = init(&sandbox, "ship.csv", &passengers);
+    assert_eq!([&found["input"], &found["output"]], ["Name", "Survived"], "{found}");
+}

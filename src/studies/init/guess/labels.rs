@@ -134,6 +134,28 @@ pub(super) fn stands_in_names(separator: char, cells: &[&str]) -> bool {
     }
 }
 
+/// Whether labels with spaces between are rather the words of names or phrases. As names of persons, all cells differ, most begin with a
+/// capital, and more than half have a word that no other cell has; or half of the words of cells are in nearly all of them, as in
+/// `J. Smith et al. Phys. Rev. B 7`.
+pub(crate) fn are_phrases(kind: &ColumnKind, cells: &[&str]) -> bool {
+    if *kind != ColumnKind::Labels(' ') {
+        return false;
+    }
+    let words = || cells.iter().map(|cell| labels_of(cell, ' ').collect::<HashSet<_>>());
+    let mut counts: HashMap<&str, usize> = HashMap::new();
+    words().flatten().for_each(|word| *counts.entry(word).or_default() += 1);
+    let all: usize = counts.values().sum();
+    let is_usual = |count: &usize| *count as f64 >= MOST * cells.len() as f64;
+    let usual: Vec<usize> = counts.values().copied().filter(is_usual).collect();
+    // one label may be in nearly all sets
+    if usual.len() > 1 && 2 * usual.iter().sum::<usize>() >= all {
+        return true;
+    }
+    let have_own = words().filter(|words| words.iter().any(|word| counts[word] == 1)).count();
+    let differ = cells.iter().collect::<HashSet<_>>().len() == cells.len();
+    differ && 2 * have_own > cells.len() && most(cells, |cell| cell.starts_with(char::is_uppercase))
+}
+
 /// The separator of the labels of a column of this kind, where these may be divided at another sign, or not at all; a space where
 /// labels are stated.
 pub(crate) fn odd_separator(kind: &ColumnKind, is_stated: bool, cells: &[&str]) -> Option<char> {

@@ -1,5 +1,5 @@
 use super::codes::{first_code, first_number_with_zero};
-use super::labels::{are_measures, have_commas_in_names, odd_separator, unread_list};
+use super::labels::{are_measures, are_phrases, have_commas_in_names, odd_separator, unread_list};
 use super::numbers::{are_times, first_thousand, unit_of_cell};
 use super::*;
 
@@ -206,6 +206,26 @@ fn measures_and_short_texts_are_no_labels() {
     assert_eq!(guessed(1, "Description", &short), ColumnKind::Texts);
     let german = ["eine kleine Säure", "eine Säure", "die kleine Base", "die Base"];
     assert_eq!(guessed(1, "Notiz", &german), ColumnKind::Texts);
+}
+
+#[test]
+fn names_and_phrases_are_no_sets_of_labels_with_spaces_between() {
+    let space = ColumnKind::Labels(' ');
+    let names: Vec<String> = (0..20)
+        .map(|at| {
+            format!("Braund{at}, {} {}", ["Mr.", "Mrs."][at % 2], ["Owen", "Karl"][at / 2 % 2])
+        })
+        .collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    assert!(are_phrases(&space, &names) && !are_phrases(&ColumnKind::Texts, &names));
+    let papers: Vec<String> = (0..20).map(|at| format!("J. Smith et al. {}", at / 2)).collect();
+    let papers: Vec<&str> = papers.iter().map(String::as_str).collect();
+    assert!(are_phrases(&space, &papers));
+    // sets, of which some have a rare label
+    let tags = ["rust regex", "rust", "python regex", "python pandas", "rust pandas serde"];
+    assert!(!are_phrases(&space, &tags));
+    let species = ["Rosa alba", "Rosa nigra", "Acer alba", "Acer nigra"];
+    assert!(!are_phrases(&space, &species));
 }
 
 #[test]
@@ -482,6 +502,29 @@ fn gaps_are_in_sequences_and_hyphens_and_points_in_codes() {
         ["AIBEJE-EACCFA-CFIHDJJ-BIFIAAHBJ", "GCBDI-DJBBIFBB-JEIJA-BJJBBICH"],
     ] {
         assert_eq!(guessed(1, "code", &codes), ColumnKind::Ids, "{codes:?}");
+    }
+}
+
+#[test]
+fn reactions_compositions_and_peptides_that_differ_are_texts_and_codes_of_their_letters_are_ids() {
+    for (name, texts) in [
+        ("rxn", ["CCO>[Cu]>CC=O", "CC(=O)O.CO>>CC(=O)OC", "C=C.[H][H]>>CC"]),
+        ("composition", ["GaAs", "La0.5Sr0.5MnO3", "Ca(OH)2"]),
+        ("formula", ["TiO2", "Fe2O3", "NaCl"]),
+        ("Sequence", ["LVNELTEFAK", "YLYEIAR", "AEFVEVTK"]),
+    ] {
+        assert_eq!(guessed(1, name, &texts), ColumnKind::Texts, "{texts:?}");
+    }
+    for (name, codes) in [
+        ("path", ["a>b>c", "b>c>d", "c>d>e"]),
+        ("well", ["S1C2", "S1C3", "S2C3"]),
+        ("sample", ["P12", "K7", "B3"]),
+        ("element", ["Ti", "Fe", "Na"]),
+        ("code", ["LVNELTEFAK", "YLYEIAR", "AEFVEVTK"]),
+        ("sequence", ["AK", "CK", "DK"]),
+        ("compound_id", ["TiO2", "Fe2O3", "NaCl"]),
+    ] {
+        assert_eq!(guessed(1, name, &codes), ColumnKind::Ids, "{codes:?}");
     }
 }
 
