@@ -171,3 +171,29 @@ fn names_are_inputs_beside_texts_with_many_gaps() {
     let (found, _) = init(&sandbox, "ship.csv", &passengers);
     assert_eq!([&found["input"], &found["output"]], ["Name", "Survived"], "{found}");
 }
+
+/// As forms write the options that somebody has ticked, of which one has a comma in brackets.
+#[test]
+fn options_with_commas_in_brackets_are_one_label() {
+    let answers = table("id,note,uses", |at| {
+        let has = things(at);
+        let mut uses = vec![["Chat", "Reports"][at % 2]];
+        uses.extend(has.contains(&"pool").then_some("Email"));
+        uses.extend(has.contains(&"lift").then_some("Data export (CSV, Excel)"));
+        format!("{at},{},\"{}\"", note(at), uses.join(", "))
+    });
+    let stranger = Stranger {
+        file: "forms.csv",
+        content: answers.into_bytes(),
+        arguments: &[],
+        columns: ["note", "uses"],
+        holds: "labels, with ',' between",
+        skipped: 0,
+        floor: ("f1", Bound::AtLeast(0.6)),
+    };
+    let sandbox = Sandbox::new();
+    stranger.trains(&sandbox);
+    let text = "This flat has a pool and a lift and a view.";
+    let found = sandbox.succeed(&["search", "runs/forms", text, "--top", "20"]);
+    assert!(found.contains("Data export (CSV, Excel)"), "{found}");
+}

@@ -84,7 +84,7 @@ pub(super) fn separator_of(name: &str, cells: &[&str]) -> Option<char> {
             ' ' => (WITH_OTHER_SIGNS, false),
             _ => (WITH_OTHER_SIGNS, true),
         };
-        let with = cells.iter().filter(|cell| cell.contains(separator)).count();
+        let with = cells.iter().filter(|cell| has_separator(cell, separator)).count();
         if share * with < cells.len() || !may_separate(&separator) {
             return false;
         }
@@ -229,6 +229,12 @@ fn have_signs_between_words(cells: &[&str]) -> bool {
     };
     let with = cells.iter().filter(has_sign).count();
     with > 1 && WITH_OTHER_SIGNS * with >= cells.len()
+}
+
+/// Whether a cell has a separator, be it at its end. Commas in round brackets are none.
+fn has_separator(cell: &str, separator: char) -> bool {
+    let may_be_in_brackets = separator == ',' && cell.contains('(');
+    cell.contains(separator) && (!may_be_in_brackets || cells::labels(cell, ',').len() > 1)
 }
 
 /// The labels of a cell.

@@ -333,6 +333,11 @@ fn commas_stand_in_names_of_classes_where_their_parts_are_in_one_of_these_alone(
     for (name, sets) in few {
         assert_eq!(guessed(1, name, &sets.repeat(20)), labels, "{sets:?}");
     }
+    // commas in brackets divide nothing
+    let exports = ["Email", "Chart (PNG, SVG)", "Data (CSV, Excel)"];
+    assert_eq!(guessed(1, "kind", &exports.repeat(10)), ColumnKind::Classes(3));
+    let sets = ["Email, Data (CSV, Excel)", "Data (CSV, Excel), Chat", "Chat, Email", "Chat"];
+    assert_eq!(guessed(1, "uses", &sets.repeat(3)), labels);
     let solvents = ["1,2-dichloroethane", "1,4-dioxane", "1,3-dioxolane"];
     assert_eq!(guessed(1, "solvent", &solvents.repeat(10)), ColumnKind::Classes(3));
     assert_eq!(stated(KindName::Labels, &cities.repeat(5)), ColumnKind::Labels(','));
