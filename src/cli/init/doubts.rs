@@ -9,7 +9,7 @@ use crate::studies::init::{Column, ColumnKind, Exceptions, PointsAndCommas};
 type Doubt = fn(&Column) -> Option<String>;
 
 /// All doubts, in the order in which they are printed.
-const DOUBTS: [Doubt; 14] = [
+const DOUBTS: [Doubt; 15] = [
     others,
     repaired,
     measures,
@@ -18,6 +18,7 @@ const DOUBTS: [Doubt; 14] = [
     commas_in_names,
     thousand,
     unitless,
+    other_unit,
     below,
     mixed,
     code,
@@ -67,7 +68,8 @@ fn measures(column: &Column) -> Option<String> {
     }
     let cell = shorten_to(column.measure.as_ref().unwrap_or(&column.example), 40);
     Some(format!(
-        "{name}: cells such as {cell:?} are measures and read as {kind}; numbers have one number in a cell"
+        "{name}: cells such as {cell:?} are measures and read as {kind}; numbers have one number in a cell, and \
+         most of them the same unit"
     ))
 }
 
@@ -127,6 +129,15 @@ fn unitless(column: &Column) -> Option<String> {
          is {:?}{share}: write all in one unit",
         unitless.count,
         shorten_to(cell, 40),
+    ))
+}
+
+fn other_unit(column: &Column) -> Option<String> {
+    let Column { name, kind, filled, .. } = column;
+    let (unit, count) = column.other_unit.as_ref()?;
+    Some(format!(
+        "{name}: {count} of {filled} cells are skipped, since {unit:?} stands behind their number, beside {kind}: write all numbers in \
+         one way"
     ))
 }
 

@@ -1,6 +1,6 @@
 //! The columns of a table: what they hold, with exceptions.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use dsokr_core::Argument;
 use dsokr_data::cells::{self, Alike, NumberNotation};
@@ -13,7 +13,7 @@ use super::guess::labels::{
     are_measures, are_phrases, have_commas_in_names, odd_separator, reordered, unread_list,
 };
 use super::guess::numbers::{
-    are_times, first_measure, first_thousand, first_with_decimal_commas, mixed_signs,
+    UnitsBehind, are_times, first_measure, first_thousand, first_with_decimal_commas, mixed_signs,
 };
 use super::guess::{
     are_unspaced, case_means_something, guessed, guessed_of_lists, is_class, is_formula, most,
@@ -118,6 +118,9 @@ pub struct Column {
     pub unitless: Exceptions,
     /// Whether cells without the unit, beside percentages, are most likely shares: none is above 1, and some have decimals.
     pub are_shares: bool,
+    /// The unit or flag that stands behind the numbers of most cells that are skipped since they have one, and their number, in a
+    /// column of numbers.
+    pub other_unit: Option<(String, usize)>,
     /// The cells of numbers that are below 0 by brackets or a sign behind, as accounts write them.
     pub below: Exceptions,
     /// The cells with points and the cells with commas, in a column of numbers with both, where both are before decimals, or the ones
@@ -166,7 +169,7 @@ impl Column {
             bad_rows.extend(empty.iter().map(|&(row, _)| row));
         }
         bad_rows.extend(invalid_rows);
-        let NumberRemarks { deviation, unitless, are_shares, below, mixed, thousand } =
+        let NumberRemarks { deviation, unitless, are_shares, other_unit, below, mixed, thousand } =
             cells.numbers();
         let ListRemarks { are_measures, measure, reordered, unread_list } = cells.lists();
         let WordRemarks { are_unspaced, are_single_words, share_no_words, case_means_something } =
@@ -207,6 +210,7 @@ impl Column {
             zero_in_front: zero_in_front.map(str::to_owned),
             unitless,
             are_shares,
+            other_unit,
             below,
             mixed,
             decimal_commas: decimal_commas.map(str::to_owned),
@@ -322,6 +326,7 @@ struct NumberRemarks {
     deviation: f64,
     unitless: Exceptions,
     are_shares: bool,
+    other_unit: Option<(String, usize)>,
     below: Exceptions,
     mixed: Option<PointsAndCommas>,
     thousand: Option<String>,
@@ -407,6 +412,7 @@ impl Cells<'_> {
                 notation.is_some_and(|notation| value_without_unit(notation, cell).is_some())
             }),
             are_shares: notation.is_some_and(|notation| are_shares(notation, texts)),
+            other_unit: other_unit(kind, texts),
             below: self.exceptions(|cell| {
                 notation.is_some_and(|notation| notation.is_below_by_account(cell))
             }),
@@ -508,6 +514,18 @@ fn are_shares(notation: &NumberNotation, cells: &[&str]) -> bool {
     notation.unit == "%"
         && values.iter().all(|value| value.abs() <= 1.0)
         && values.iter().any(|value| value.fract() != 0.0)
+}
+
+/// The unit or flag that stands behind the numbers of most cells that are not read since they have one, and their number.
+fn other_unit(kind: &ColumnKind, cells: &[&str]) -> Option<(String, usize)> {
+    let units = UnitsBehind::of(kind)?;
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    let unread = cells.iter().filter(|cell| kind.read(cell) == Reading::Invalid);
+    for unit in unread.filter_map(|cell| units.unit(cell)) {
+        *counts.entry(unit).or_default() += 1;
+    }
+    let (unit, count) = counts.into_iter().max_by_key(|&(_, count)| count)?;
+    Some((unit.to_owned(), count))
 }
 
 /// Whether the first cell is the only one that no other cell is like.

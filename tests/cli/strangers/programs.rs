@@ -197,3 +197,27 @@ fn options_with_commas_in_brackets_are_one_label() {
     let found = sandbox.succeed(&["search", "runs/forms", text, "--top", "20"]);
     assert!(found.contains("Data export (CSV, Excel)"), "{found}");
 }
+
+/// A fifth of the numbers has a unit that the others lack, and a third is in another unit.
+#[test]
+fn numbers_in_another_unit_are_skipped_and_named() {
+    let sandbox = Sandbox::new();
+    let doses = table("id,note,dose", |at| match at % 5 {
+        0 => format!("{at},{},{}mg", note(at), price(at)),
+        _ => format!("{at},{},{}.5", note(at), price(at)),
+    });
+    let (found, shown) = init(&sandbox, "mg.csv", &doses);
+    let expected = (&"dose".into(), &"numbers".into(), &40.into());
+    assert_eq!((&found["output"], &found["holds"], &found["skipped"]), expected, "{found}");
+    let said = "dose: 40 of 200 cells are skipped, since \"mg\" stands behind their number, beside numbers:";
+    assert!(shown.contains(said), "{shown}");
+    let activities = table("id,note,IC50", |at| match at % 3 {
+        0 => format!("{at},{},{} nM", note(at), price(at)),
+        _ => format!("{at},{},{}.{:03} µM", note(at), price(at) / 1000, price(at) % 1000),
+    });
+    let (found, shown) = init(&sandbox, "units.csv", &activities);
+    let expected = (&"IC50".into(), &"numbers, in µM".into(), &67.into());
+    assert_eq!((&found["output"], &found["holds"], &found["skipped"]), expected, "{found}");
+    let said = "IC50: 67 of 200 cells are skipped, since \"nM\" stands behind their number, beside numbers, in µM:";
+    assert!(shown.contains(said), "{shown}");
+}

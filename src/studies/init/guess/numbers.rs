@@ -51,16 +51,54 @@ fn fill_a_range_from(cells: &[&str], most: u64) -> bool {
 }
 
 /// Whether at least half of the cells are numbers, and the others are remarks rather than sets of numbers or codes: few
-/// different ones, or without digits. Whole numbers that all `differ` are names.
+/// different ones, or without digits or with [another unit](UnitsBehind). Whole numbers that all `differ` are names.
 pub(super) fn is_half_numbers(numbers: &ColumnKind, cells: &[&str], differ: bool) -> bool {
     let (read, others): (Vec<&str>, Vec<&str>) =
         looked_at(cells).into_iter().partition(|cell| numbers.read(cell) != Reading::Invalid);
     let are_whole = read.iter().all(|cell| cell.parse::<i64>().is_ok());
     let sets = others.iter().filter(|cell| is_set_of_numbers(cell)).count();
     let are_few = others.iter().collect::<HashSet<_>>().len() <= REMARKS;
-    let is_plain = |cell: &&str| !cell.contains(|c: char| c.is_ascii_digit());
-    let are_remarks = are_few || others.iter().all(is_plain);
+    let units = UnitsBehind::of(numbers);
+    let is_remark = |cell: &&str| {
+        let has_digits = cell.contains(|c: char| c.is_ascii_digit());
+        !has_digits || units.as_ref().is_some_and(|units| units.unit(cell).is_some())
+    };
+    let are_remarks = are_few || others.iter().all(is_remark);
     read.len() >= others.len() && 2 * sets <= others.len() && are_remarks && !(are_whole && differ)
+}
+
+/// The most characters of a unit or flag behind a number; more are a remark.
+const CHARACTERS_OF_A_UNIT: usize = 8;
+
+/// Looks for units and flags behind the numbers of a column, which are others than the unit that the column has, if any.
+pub(crate) struct UnitsBehind {
+    /// How the numbers are written without a unit.
+    number: NumberNotation,
+}
+
+impl UnitsBehind {
+    /// Those of a column of this kind; none where it is not of numbers.
+    pub(crate) fn of(kind: &ColumnKind) -> Option<Self> {
+        let ColumnKind::Numbers(notation) = kind else { return None };
+        let number = NumberNotation { unit: String::new(), ..notation.clone() };
+        Some(Self { number })
+    }
+
+    /// The unit or flag behind the single number of a cell that is not read, as in `50mg`, `1200 nM` and `2227.2*`. None of codes, in
+    /// which one letter or capitals follow the digits, such as `1002B`.
+    pub(crate) fn unit<'c>(&self, cell: &'c str) -> Option<&'c str> {
+        let end = cell.rfind(|c: char| c.is_ascii_digit())? + 1;
+        let (number, behind) = cell.split_at(end);
+        let unit = behind.trim();
+        let is_code = behind.starts_with(char::is_alphabetic)
+            && (unit.chars().count() == 1 || unit.chars().all(char::is_uppercase));
+        let is_unit = !unit.is_empty()
+            && unit.chars().count() <= CHARACTERS_OF_A_UNIT
+            && !unit.contains(char::is_whitespace)
+            && !unit.starts_with(['.', ',', ';', ':', '-', '\u{2212}']);
+        self.number.normalised(number)?;
+        (is_unit && !is_code).then_some(unit)
+    }
 }
 
 /// Whether a cell holds several parts, as sets of labels do: with a semicolon or a bar between, or numbers only.

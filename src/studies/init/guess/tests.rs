@@ -1,6 +1,6 @@
 use super::codes::{first_code, first_number_with_zero};
 use super::labels::{are_measures, are_phrases, have_commas_in_names, odd_separator, unread_list};
-use super::numbers::{are_times, first_thousand, unit_of_cell};
+use super::numbers::{UnitsBehind, are_times, first_thousand, unit_of_cell};
 use super::*;
 
 #[test]
@@ -145,6 +145,39 @@ fn half_of_the_cells_are_enough_for_numbers_unless_they_name_classes_or_labels()
     assert_eq!(guessed(1, "topics", &topics), ColumnKind::Labels(';'));
     let topics = ["12 7", "7", "12", "7 12 3", "3", "3 7", "12 3"].repeat(3);
     assert_eq!(guessed(1, "topics", &topics), ColumnKind::Labels(' '));
+}
+
+#[test]
+fn numbers_with_another_unit_behind_are_remarks_and_codes_are_none() {
+    let plain = NumberNotation::default();
+    let micro = NumberNotation { unit: "\u{b5}M".into(), ..NumberNotation::default() };
+    for (notation, usual, other) in
+        [(&plain, "", "mg"), (&plain, "", " J"), (&plain, "", "*"), (&micro, " \u{b5}M", " nM")]
+    {
+        let cell = |at: usize| match at % 4 {
+            1 => format!("{}{other}", 1000 + at),
+            _ => format!("{}.{}{usual}", 3 * at, at % 10),
+        };
+        let cells: Vec<String> = (0..60).map(cell).collect();
+        let cells: Vec<&str> = cells.iter().map(String::as_str).collect();
+        let numbers = ColumnKind::Numbers(notation.clone());
+        assert_eq!(guessed(1, "dose", &cells), numbers, "{other}");
+        let units = UnitsBehind::of(&numbers).unwrap();
+        assert_eq!(units.unit(cells[1]), Some(other.trim()));
+    }
+    let units = UnitsBehind::of(&ColumnKind::Numbers(plain.clone())).unwrap();
+    for other in
+        ["1002B", "1002AB", "7-", "12.67 ± 0.47", "3h 13m", "222-227", "12", "mg", "5 of them"]
+    {
+        assert_eq!(units.unit(other), None, "{other}");
+    }
+    assert!(UnitsBehind::of(&ColumnKind::Texts).is_none());
+    // numbers of houses
+    let houses: Vec<String> = (0..60)
+        .map(|at| if at % 3 == 0 { format!("{}a", at / 2) } else { (at / 2).to_string() })
+        .collect();
+    let houses: Vec<&str> = houses.iter().map(String::as_str).collect();
+    assert_ne!(guessed(1, "house", &houses), ColumnKind::Numbers(plain));
 }
 
 #[test]
