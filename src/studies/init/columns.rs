@@ -14,6 +14,7 @@ use super::guess::labels::{
 };
 use super::guess::numbers::{
     UnitsBehind, are_times, first_measure, first_thousand, first_with_decimal_commas, mixed_signs,
+    stand_in,
 };
 use super::guess::{
     are_unspaced, case_means_something, guessed, guessed_of_lists, is_class, is_formula, most,
@@ -45,6 +46,17 @@ pub struct PointsAndCommas {
     pub usual: Exceptions,
     /// The numbers with the other sign; where that is not read as one before decimals too, only those that are read as thousands.
     pub others: Exceptions,
+}
+
+/// A number among those of a column that most likely stands for no value, such as -999.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StandIn {
+    /// The first cell with it.
+    pub cell: String,
+    /// The number of cells with it.
+    pub count: usize,
+    /// Whether it is below all other numbers, and not above them.
+    pub is_below: bool,
 }
 
 /// The most characters of an example that is shown as the text of a search.
@@ -123,6 +135,10 @@ pub struct Column {
     pub other_unit: Option<(String, usize)>,
     /// The cells of numbers that are below 0 by brackets or a sign behind, as accounts write them.
     pub below: Exceptions,
+    /// The number that most likely stands for no value, in a column of numbers.
+    pub stand_in: Option<StandIn>,
+    /// The cells of classes that are a point and a letter or `_` behind it, as Stata and SAS write why there is no value.
+    pub point_marks: Exceptions,
     /// The cells with points and the cells with commas, in a column of numbers with both, where both are before decimals, or the ones
     /// may be wrongly read as thousands.
     pub mixed: Option<PointsAndCommas>,
@@ -212,6 +228,8 @@ impl Column {
             are_shares,
             other_unit,
             below,
+            stand_in,
+            point_marks: cells.point_marks(),
             mixed,
             decimal_commas: decimal_commas.map(str::to_owned),
             are_times: are_times(&kind, name, &texts),
@@ -328,6 +346,7 @@ struct NumberRemarks {
     are_shares: bool,
     other_unit: Option<(String, usize)>,
     below: Exceptions,
+    stand_in: Option<StandIn>,
     mixed: Option<PointsAndCommas>,
     thousand: Option<String>,
 }
@@ -416,6 +435,11 @@ impl Cells<'_> {
             below: self.exceptions(|cell| {
                 notation.is_some_and(|notation| notation.is_below_by_account(cell))
             }),
+            stand_in: stand_in(kind, texts).map(|(cell, count, is_below)| StandIn {
+                cell: cell.to_owned(),
+                count,
+                is_below,
+            }),
             thousand: first_thousand(kind, texts).filter(|_| mixed.is_none()).map(str::to_owned),
             mixed,
         }
@@ -471,6 +495,21 @@ impl Cells<'_> {
         }
         let features = LabelFeatures { column: self.name.to_owned(), separator };
         features.spellings(texts)
+    }
+
+    /// The cells of classes that are a point and a letter or `_`, where a cell is a point alone, or at most half of the other cells begin
+    /// with one, as names of formats of files do.
+    fn point_marks(&self) -> Exceptions {
+        let is_mark = |cell: &str| {
+            let letter = cell.strip_prefix('.').filter(|letter| letter.len() == 1);
+            letter.is_some_and(|letter| {
+                letter.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+            })
+        };
+        let others = || self.texts.iter().filter(|cell| !is_mark(cell));
+        let with_point = others().filter(|cell| cell.starts_with('.')).count();
+        let are_marks = 2 * with_point <= others().count() || self.texts.contains(&".");
+        self.exceptions(|cell| self.are_classes() && are_marks && is_mark(cell))
     }
 
     /// Whether the first row has the only class that no other row has.

@@ -26,7 +26,7 @@ use crate::config::{Config, EncoderTable};
 use crate::error::Error;
 use crate::run_dir::{check_not_read, write_text};
 use crate::targets::constant_kernels;
-pub use columns::{Column, Exceptions, LONGEST_EXAMPLE, PointsAndCommas};
+pub use columns::{Column, Exceptions, LONGEST_EXAMPLE, PointsAndCommas, StandIn};
 pub use division::Division;
 pub(crate) use guess::{CLASSES, ROWS_OF_A_CLASS};
 pub use header::{HeaderContent, HeaderLine};

@@ -167,7 +167,11 @@ fn missing(columns: &[Column], argument: &'static str, what: &str, left_out: &st
             );
         }
     }
-    let numbers = columns.iter().filter(|column| are_numbers(column)).count();
+    // bits are classes
+    let are_bits = |column: &Column| {
+        matches!(column.kind, ColumnKind::Classes(_)) && column.example.parse::<f64>().is_ok()
+    };
+    let numbers = columns.iter().filter(|column| are_numbers(column) || are_bits(column)).count();
     if argument == INPUT && numbers > 2 {
         allowed += "; several columns of numbers are one vector by inputs = { column = \"FIRST..LAST\", numbers = true }, \
                     which book/src/vectors.md describes";

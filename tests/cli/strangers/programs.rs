@@ -221,3 +221,89 @@ fn numbers_in_another_unit_are_skipped_and_named() {
     let said = "IC50: 67 of 200 cells are skipped, since \"nM\" stands behind their number, beside numbers, in µM:";
     assert!(shown.contains(said), "{shown}");
 }
+
+/// As weather stations, surveys and detectors write that there is no value.
+#[test]
+fn nines_that_stand_for_no_value_are_named() {
+    let sandbox = Sandbox::new();
+    let rents = table("id,note,rent", |at| match at % 15 {
+        0 => format!("{at},{},-999", note(at)),
+        _ => format!("{at},{},{}.5", note(at), price(at)),
+    });
+    let (_, shown) = init(&sandbox, "rents.csv", &rents);
+    let said = "rent: 14 of 200 cells are \"-999\", far below the other numbers, and read as a number; where it stands for no value";
+    assert!(shown.contains(said), "{shown}");
+    let grades = table("note,answer", |at| match at % 20 {
+        0 => format!("{},99", note(at)),
+        _ => format!("{},{}", note(at), 1 + at % 5),
+    });
+    let (_, shown) = init(&sandbox, "grades.csv", &grades);
+    assert!(shown.contains("answer: 10 of 200 cells are \"99\", far above"), "{shown}");
+    // one of many numbers of its size, and one that is there once
+    let counts = table("note,count,size", |at| {
+        let size = if at == 7 { 9999 } else { price(at) };
+        format!("{},{},{size}", note(at), 980 + at % 20)
+    });
+    let (_, shown) = init(&sandbox, "counts.csv", &counts);
+    assert!(!shown.contains("far above"), "{shown}");
+}
+
+/// Stata and SAS write a letter behind the point where they know why there is no value.
+#[test]
+fn points_with_a_letter_among_classes_are_named() {
+    let sandbox = Sandbox::new();
+    let bands = table("id,note,band", |at| {
+        let band = ["low", "high"][usize::from(price(at) > 2000)];
+        let cell = if at % 11 == 0 { "." } else { band };
+        let cell = if at % 11 > 0 && at % 13 == 0 { ".a" } else { cell };
+        format!("{at},{},{cell}", note(at))
+    });
+    let (found, shown) = init(&sandbox, "bands.csv", &bands);
+    assert_eq!(found["skipped"], 19, "{found}");
+    let said = "band: 14 cells such as \".a\" on line 15 are read as classes; where they say that there is no value";
+    assert!(shown.contains(said), "{shown}");
+    // names of formats of files
+    let formats =
+        table("note,format", |at| format!("{},{}", note(at), [".c", ".h", ".py", ".txt"][at % 4]));
+    let (_, shown) = init(&sandbox, "formats.csv", &formats);
+    assert!(shown.contains("4 classes") && !shown.contains("are read as classes"), "{shown}");
+}
+
+/// A name that is a mark of a missing value is read as one, whatever kind is stated.
+#[test]
+fn names_that_are_marks_of_missing_values_are_to_be_written_out() {
+    let sandbox = Sandbox::new();
+    let regions = table("note,region", |at| format!("{},{}", note(at), ["EU", "AS", "NA"][at % 3]));
+    let (_, shown) = init(&sandbox, "regions.csv", &regions);
+    let said = "the first other one is \"NA\" on line 4 (such cells say that there is no value; where one is a name, write it out)";
+    assert!(shown.contains(said), "{shown}");
+}
+
+/// As Reddit and databases write when something was made.
+#[test]
+fn seconds_since_1970_are_no_outputs() {
+    let sandbox = Sandbox::new();
+    for name in ["created_utc", "createdAt", "epoch"] {
+        let milliseconds = if name == "createdAt" { 1000 } else { 1 };
+        let posts = table(&format!("id,note,{name},score"), |at| {
+            let time = (1_700_000_000 + 3600 * at) * milliseconds;
+            format!("{at},{},{time},{}", note(at), price(at))
+        });
+        let (found, _) = init(&sandbox, "posts.csv", &posts);
+        let outputs = (&found["output"], &found["further_outputs"]);
+        assert_eq!(outputs, (&"score".into(), &serde_json::json!([])), "{found}");
+    }
+}
+
+/// Columns of 0 and 1 are numbers of one vector, as columns of other numbers are.
+#[test]
+fn bits_in_columns_are_refused_with_the_remedy() {
+    let sandbox = Sandbox::new();
+    let bits = table("Name,fp_0,fp_1,fp_2,fp_3,pIC50", |at| {
+        let bits = [0, 1, 2, 3].map(|bit| (((at * 37) >> bit) & 1).to_string());
+        format!("mol{at},{},{}.25", bits.join(","), 4 + at % 5)
+    });
+    sandbox.write("bits.csv", &bits);
+    let said = ["no column of texts", "inputs = { column = \"FIRST..LAST\", numbers = true }"];
+    sandbox.fail(&["init", "bits.csv"], 2, &said);
+}

@@ -129,19 +129,24 @@ pub(crate) fn are_shuffled_row_numbers(cells: &[&str]) -> bool {
         && (first..first + cells.len()).all(|number| numbers.contains(&number))
 }
 
+/// Words of the names of columns whose numbers are points in time, beside words that end with `time` or `timestamp`.
+const WORDS_OF_TIMES: [&str; 7] = ["created", "updated", "utc", "epoch", "at", "ts", "date"];
+
 /// Whether the cells of a column of this kind and name are points in time: numbers that are seconds or milliseconds since 1970,
 /// or dates that look like sets of labels.
 pub(crate) fn are_times(kind: &ColumnKind, name: &str, cells: &[&str]) -> bool {
-    let is_time = |word: &String| word.ends_with("time") || word.ends_with("timestamp");
-    if !words_of(name).iter().any(is_time) {
-        return false;
-    }
+    let words = words_of(name);
+    let names_time = words.iter().any(|word| word.ends_with("time") || word.ends_with("timestamp"));
+    let may_be_time = |word: &String| WORDS_OF_TIMES.contains(&word.as_str());
     match kind {
         ColumnKind::Numbers(_) => {
-            most(cells, |cell| cell.parse().is_ok_and(|time: f64| SINCE_1970.contains(&time)))
+            let are_since_1970 = || {
+                most(cells, |cell| cell.parse().is_ok_and(|time: f64| SINCE_1970.contains(&time)))
+            };
+            (names_time || words.iter().any(may_be_time)) && are_since_1970()
         }
         ColumnKind::Labels(',' | ' ') => {
-            most(cells, |cell| cell.contains(|c: char| c.is_ascii_digit()))
+            names_time && most(cells, |cell| cell.contains(|c: char| c.is_ascii_digit()))
         }
         ColumnKind::Nothing
         | ColumnKind::Ids
@@ -155,6 +160,34 @@ pub(crate) fn are_times(kind: &ColumnKind, name: &str, cells: &[&str]) -> bool {
         | ColumnKind::Classes(_)
         | ColumnKind::Texts => false,
     }
+}
+
+/// Numbers of nines, which stand for no value in some tables, below 0 or not.
+const NINES: [f64; 5] = [9.0, 99.0, 999.0, 9999.0, 99999.0];
+
+/// The smallest share of the cells of numbers that have the one that stands for no value, as a divisor.
+const WITH_NINES: usize = 100;
+
+/// The first cell with the [number of nines](NINES) that most likely stands for no value, such as `-999`, how many cells have the
+/// number, and whether it is below all others: it is the least or the largest one, in several cells, and the only one below 0 or
+/// further from the others than these are from each other. None of other columns.
+pub(crate) fn stand_in<'c>(kind: &ColumnKind, cells: &[&'c str]) -> Option<(&'c str, usize, bool)> {
+    let ColumnKind::Numbers(notation) = kind else { return None };
+    let number = |cell: &&'c str| Some((*cell, notation.normalised(cell)?.parse::<f64>().ok()?));
+    let numbers: Vec<(&str, f64)> = cells.iter().filter_map(number).collect();
+    let values = || numbers.iter().map(|&(_, value)| value);
+    let extremes = [values().reduce(f64::min)?, values().reduce(f64::max)?];
+    extremes.into_iter().filter(|value| NINES.contains(&value.abs())).find_map(|nines| {
+        let others = || values().filter(|&value| value != nines);
+        let [least, largest] = [others().reduce(f64::min)?, others().reduce(f64::max)?];
+        let count = numbers.len() - others().count();
+        let are_many = count > 1 && WITH_NINES * count >= numbers.len();
+        let is_below = nines < least;
+        let distance = if is_below { least - nines } else { nines - largest };
+        let is_far = distance > largest - least || (nines < 0.0 && least >= 0.0);
+        let (first, _) = numbers.iter().find(|(_, value)| *value == nines)?;
+        (are_many && least < largest && is_far).then_some((*first, count, is_below))
+    })
 }
 
 /// Vectors of as many numbers as the first vector among cells has; none without a vector.

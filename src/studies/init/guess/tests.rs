@@ -765,12 +765,14 @@ fn row_numbers_may_be_shuffled_and_points_in_time_are_known() {
     assert_eq!(guessed(0, "size", &["2", "0", "1", "1"]), numbers);
     assert_eq!(guessed(1, "rank", &["2", "0", "1", "3"]), numbers);
     let seconds = ["1179823612", "1116538629", "1100000000"];
-    for name in ["timestamp", "unixReviewTime"] {
+    for name in ["timestamp", "unixReviewTime", "created_utc", "updatedAt", "epoch"] {
         assert!(are_times(&numbers, name, &seconds), "{name}");
     }
     assert!(!are_times(&numbers, "population", &seconds));
     assert!(!are_times(&numbers, "retention time", &["2.5", "11.25"]));
+    assert!(!are_times(&numbers, "created", &["2.5", "11.25"]));
     let days = ["06 3, 2014", "11 17, 2014"];
+    assert!(!are_times(&ColumnKind::Labels(','), "created by", &days));
     assert!(are_times(&ColumnKind::Labels(','), "reviewTime", &days));
     assert!(!are_times(&ColumnKind::Labels(','), "sentiment", &days));
     assert!(!are_times(&ColumnKind::Labels(';'), "mealtime", &["dish 1;dish 2", "dish 2"]));
