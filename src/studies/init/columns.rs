@@ -21,6 +21,7 @@ use super::guess::{
     share_no_words, stated, without_extension,
 };
 use super::kind::{ColumnKind, KindName, Lists, Reading};
+use super::qualifiers::Qualifier;
 use crate::error::Error;
 
 /// Cells of a column that are different from the others.
@@ -142,6 +143,8 @@ pub struct Column {
     /// The cells with points and the cells with commas, in a column of numbers with both, where both are before decimals, or the ones
     /// may be wrongly read as thousands.
     pub mixed: Option<PointsAndCommas>,
+    /// What the column says of the numbers of another one: their units, or the signs of bounds.
+    pub qualifies: Option<Qualifier>,
     /// The first cell, where cells that are read as texts are several numbers each with decimal commas.
     pub(super) decimal_commas: Option<String>,
     /// Whether cells are points in time, as numbers or in a notation that looks like labels.
@@ -231,6 +234,7 @@ impl Column {
             stand_in,
             point_marks: cells.point_marks(),
             mixed,
+            qualifies: None,
             decimal_commas: decimal_commas.map(str::to_owned),
             are_times: are_times(&kind, name, &texts),
             are_phrases: are_phrases(&kind, &texts),

@@ -10,6 +10,7 @@ mod join;
 mod kind;
 mod opened;
 mod others;
+mod qualifiers;
 mod roles;
 mod spectra;
 mod template;
@@ -34,6 +35,7 @@ pub use join::{Joined, join};
 pub use kind::{ColumnKind, KindName, Lists, StatedKind};
 use opened::OpenTable;
 use others::Others;
+pub use qualifiers::Qualifier;
 use roles::{Roles, is_aside, varies};
 pub use spectra::SpectraSurvey;
 

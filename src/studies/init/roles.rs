@@ -425,9 +425,10 @@ fn numbers_beside<'c>(
     columns.iter().filter(is_further).collect()
 }
 
-/// Whether a column divides rows, or says where or when they are from.
+/// Whether a column divides rows, says where or when they are from, or something of the numbers of another column.
 pub(super) fn is_aside(column: &Column) -> bool {
-    ASIDE.contains(&column.name.to_lowercase().as_str()) || column.are_times
+    let is_named = ASIDE.contains(&column.name.to_lowercase().as_str());
+    is_named || column.are_times || column.qualifies.is_some()
 }
 
 /// Whether the cells of a column differ, so that there is something to learn from them.

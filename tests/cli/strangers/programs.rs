@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use serde_json::Value;
 
-use super::{Bound, Stranger};
+use super::{Bound, Stranger, pairs};
 use crate::sandbox::{Sandbox, json};
 
 /// What flats have.
@@ -306,4 +306,36 @@ fn bits_in_columns_are_refused_with_the_remedy() {
     sandbox.write("bits.csv", &bits);
     let said = ["no column of texts", "inputs = { column = \"FIRST..LAST\", numbers = true }"];
     sandbox.fail(&["init", "bits.csv"], 2, &said);
+}
+
+/// As ChEMBL exports activities, cut to some of its columns.
+#[test]
+fn units_and_signs_in_columns_of_their_own_are_no_outputs_and_named() {
+    let sandbox = Sandbox::new();
+    let mut activities = "Smiles;Standard Relation;Standard Value;Standard Units\n".to_owned();
+    for (at, pair) in pairs(100).iter().enumerate() {
+        let sign = if at % 4 == 0 { "'>'" } else { "'='" };
+        let unit = if at % 5 == 0 { "ug.mL-1" } else { "nM" };
+        writeln!(activities, "{};{sign};{}.5;{unit}", pair.smiles, 10 * pair.atoms + at % 7)
+            .unwrap();
+    }
+    let (found, shown) = init(&sandbox, "activities.csv", &activities);
+    assert_eq!([&found["input"], &found["output"]], ["Smiles", "Standard Value"], "{found}");
+    for said in [
+        "Standard Value: Standard Units has several units, \"nM\" in 80 rows, \"ug.mL-1\" in 20 rows, which are not read",
+        "Standard Value: Standard Relation has the signs of bounds, \">\" in 25 rows, whose numbers are read as exact",
+    ] {
+        assert!(shown.contains(said), "{said}\n{shown}");
+    }
+    // one unit, and no bounds
+    let plain = activities.replace("ug.mL-1", "nM").replace("'>'", "'='");
+    let (found, shown) = init(&sandbox, "plain.csv", &plain);
+    assert_eq!(found["output"], "Standard Value", "{found}");
+    assert!(!shown.contains("Standard Value: Standard"), "{shown}");
+    // a relation is learned where it is no sign
+    let relations = table("text,relation,value", |at| {
+        format!("{},{},{at}.5", note(at), ["capital_of", "born_in"][at % 2])
+    });
+    let (found, _) = init(&sandbox, "relations.csv", &relations);
+    assert_eq!(found["output"], "relation", "{found}");
 }
