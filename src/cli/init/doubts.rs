@@ -3,13 +3,13 @@
 use dsokr_core::message::shorten_to;
 use dsokr_data::cells::{NumberNotation, remarks_on_spellings};
 
-use crate::studies::init::{Column, ColumnKind, Exceptions, PointsAndCommas};
+use crate::studies::init::{Column, ColumnKind, Exceptions, PointsAndCommas, StandIn};
 
 /// A doubt, without a line break behind it; none where there is nothing to say.
 type Doubt = fn(&Column) -> Option<String>;
 
 /// All doubts, in the order in which they are printed.
-const DOUBTS: [Doubt; 14] = [
+const DOUBTS: [Doubt; 17] = [
     others,
     repaired,
     measures,
@@ -18,7 +18,10 @@ const DOUBTS: [Doubt; 14] = [
     commas_in_names,
     thousand,
     unitless,
+    other_unit,
     below,
+    stand_in,
+    point_marks,
     mixed,
     code,
     zero_in_front,
@@ -41,10 +44,14 @@ pub(super) fn lines(texts: impl Iterator<Item = String>) -> Option<String> {
 fn others(column: &Column) -> Option<String> {
     let Column { name, kind, filled, invalid, .. } = column;
     let (line, cell) = invalid.first.as_ref()?;
+    let remedy = if matches!(kind, ColumnKind::Classes(_)) {
+        "such cells say that there is no value; where one is a name, write it out".to_owned()
+    } else {
+        format!("--as {name}=... says what the column holds")
+    };
     let cell = shorten_to(cell, 40);
     Some(format!(
-        "{name}: {kind} in {} of {filled} cells; the first other one is {cell:?} on line {line} (--as {name}=... \
-         says what the column holds)",
+        "{name}: {kind} in {} of {filled} cells; the first other one is {cell:?} on line {line} ({remedy})",
         filled - invalid.count
     ))
 }
@@ -67,7 +74,8 @@ fn measures(column: &Column) -> Option<String> {
     }
     let cell = shorten_to(column.measure.as_ref().unwrap_or(&column.example), 40);
     Some(format!(
-        "{name}: cells such as {cell:?} are measures and read as {kind}; numbers have one number in a cell"
+        "{name}: cells such as {cell:?} are measures and read as {kind}; numbers have one number in a cell, and \
+         most of them the same unit"
     ))
 }
 
@@ -130,6 +138,15 @@ fn unitless(column: &Column) -> Option<String> {
     ))
 }
 
+fn other_unit(column: &Column) -> Option<String> {
+    let Column { name, kind, filled, .. } = column;
+    let (unit, count) = column.other_unit.as_ref()?;
+    Some(format!(
+        "{name}: {count} of {filled} cells are skipped, since {unit:?} stands behind their number, beside {kind}: write all numbers in \
+         one way"
+    ))
+}
+
 fn below(column: &Column) -> Option<String> {
     let Column { name, below, .. } = column;
     let (line, cell) = below.first.as_ref()?;
@@ -138,6 +155,26 @@ fn below(column: &Column) -> Option<String> {
          something else, remove these cells",
         below.count,
         shorten_to(cell, 40),
+    ))
+}
+
+fn stand_in(column: &Column) -> Option<String> {
+    let Column { name, filled, .. } = column;
+    let StandIn { cell, count, is_below } = column.stand_in.as_ref()?;
+    let side = if *is_below { "below" } else { "above" };
+    Some(format!(
+        "{name}: {count} of {filled} cells are {cell:?}, far {side} the other numbers, and read as a number; where it stands for no \
+         value, leave these cells empty"
+    ))
+}
+
+fn point_marks(column: &Column) -> Option<String> {
+    let Column { name, point_marks, .. } = column;
+    let (line, cell) = point_marks.first.as_ref()?;
+    Some(format!(
+        "{name}: {} cells such as {cell:?} on line {line} are read as classes; where they say that there is no value, as Stata and \
+         SAS write it, leave them empty",
+        point_marks.count
     ))
 }
 

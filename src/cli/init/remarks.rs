@@ -1,15 +1,15 @@
 //! Remarks on the rows and columns of a table.
 
-use dsokr_core::message::{list, shell_word, shorten_to};
+use dsokr_core::message::{first_of, list, shell_word, shorten_to};
 
 use super::doubts::{doubts, lines};
-use crate::studies::init::{Column, ColumnKind, Survey};
+use crate::studies::init::{Column, ColumnKind, Qualifier, Survey};
 
 /// A remark, without a line break behind it; none where there is nothing to say.
 type Remark = fn(&Survey) -> Option<String>;
 
 /// All remarks, in the order in which they are printed.
-const REMARKS: [Remark; 22] = [
+const REMARKS: [Remark; 24] = [
     comments,
     malformed,
     unusable,
@@ -25,11 +25,13 @@ const REMARKS: [Remark; 22] = [
     further_learned,
     further_texts,
     further_inputs,
+    further_ids,
     header_line,
     alone_in_front,
     names_splits,
     no_header,
     doubts_of_columns,
+    qualifiers,
     inchi,
     line_numbers,
 ];
@@ -170,6 +172,18 @@ fn further_inputs(survey: &Survey) -> Option<String> {
     Some(format!("left out as inputs: {names} (--input COLUMN {remedy})"))
 }
 
+fn further_ids(survey: &Survey) -> Option<String> {
+    if survey.further_ids.is_empty() {
+        return None;
+    }
+    let Survey { input, further_ids, .. } = survey;
+    let names = list(further_ids);
+    Some(format!(
+        "taken for ids, since all cells differ, beside {} different cells of {}: {names} (--input COLUMN learns from one of them)",
+        input.distinct, input.name
+    ))
+}
+
 fn header_line(survey: &Survey) -> Option<String> {
     survey.header_line.as_ref().map(|line| line.to_string())
 }
@@ -207,6 +221,42 @@ fn no_header(survey: &Survey) -> Option<String> {
 
 fn doubts_of_columns(survey: &Survey) -> Option<String> {
     lines(survey.columns.iter().filter_map(doubts))
+}
+
+/// The units and the signs of bounds of the outputs, which stand in columns of their own and are not read.
+fn qualifiers(survey: &Survey) -> Option<String> {
+    let outputs = || [&survey.output].into_iter().chain(&survey.further);
+    let remarks = survey.columns.iter().filter_map(|column| {
+        let qualifier = column.qualifies.as_ref()?;
+        let is_of_output = outputs().any(|output| output.name == qualifier.of);
+        is_of_output.then(|| remark_on_qualifier(&column.name, qualifier)).flatten()
+    });
+    lines(remarks)
+}
+
+fn remark_on_qualifier(name: &str, qualifier: &Qualifier) -> Option<String> {
+    let Qualifier { of, are_signs, counts } = qualifier;
+    let told: Vec<&(String, usize)> = if *are_signs {
+        counts.iter().filter(|(sign, _)| sign != "=").collect()
+    } else {
+        counts.iter().collect()
+    };
+    let shown = first_of(told.iter().map(|(cell, count)| format!("{cell:?} in {count} rows")));
+    if *are_signs {
+        let remark = || {
+            format!(
+                "{of}: {name} has the signs of bounds, {shown}, whose numbers are read as exact values: remove these rows"
+            )
+        };
+        (!told.is_empty()).then(remark)
+    } else {
+        let remark = || {
+            format!(
+                "{of}: {name} has several units, {shown}, which are not read: keep the rows of one unit, or write all numbers in one"
+            )
+        };
+        (told.len() > 1).then(remark)
+    }
 }
 
 /// The column of InChI, where no output is read as molecules.

@@ -1,6 +1,6 @@
 //! The columns of a table: what they hold, with exceptions.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use dsokr_core::Argument;
 use dsokr_data::cells::{self, Alike, NumberNotation};
@@ -10,16 +10,18 @@ use rayon::prelude::*;
 
 use super::guess::codes::{first_code, first_number_with_zero};
 use super::guess::labels::{
-    are_measures, have_commas_in_names, odd_separator, reordered, unread_list,
+    are_measures, are_phrases, have_commas_in_names, odd_separator, reordered, unread_list,
 };
 use super::guess::numbers::{
-    are_times, first_measure, first_thousand, first_with_decimal_commas, mixed_signs,
+    UnitsBehind, are_times, first_measure, first_thousand, first_with_decimal_commas, mixed_signs,
+    stand_in,
 };
 use super::guess::{
     are_unspaced, case_means_something, guessed, guessed_of_lists, is_class, is_formula, most,
     share_no_words, stated, without_extension,
 };
 use super::kind::{ColumnKind, KindName, Lists, Reading};
+use super::qualifiers::Qualifier;
 use crate::error::Error;
 
 /// Cells of a column that are different from the others.
@@ -45,6 +47,17 @@ pub struct PointsAndCommas {
     pub usual: Exceptions,
     /// The numbers with the other sign; where that is not read as one before decimals too, only those that are read as thousands.
     pub others: Exceptions,
+}
+
+/// A number among those of a column that most likely stands for no value, such as -999.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StandIn {
+    /// The first cell with it.
+    pub cell: String,
+    /// The number of cells with it.
+    pub count: usize,
+    /// Whether it is below all other numbers, and not above them.
+    pub is_below: bool,
 }
 
 /// The most characters of an example that is shown as the text of a search.
@@ -118,15 +131,26 @@ pub struct Column {
     pub unitless: Exceptions,
     /// Whether cells without the unit, beside percentages, are most likely shares: none is above 1, and some have decimals.
     pub are_shares: bool,
+    /// The unit or flag that stands behind the numbers of most cells that are skipped since they have one, and their number, in a
+    /// column of numbers.
+    pub other_unit: Option<(String, usize)>,
     /// The cells of numbers that are below 0 by brackets or a sign behind, as accounts write them.
     pub below: Exceptions,
+    /// The number that most likely stands for no value, in a column of numbers.
+    pub stand_in: Option<StandIn>,
+    /// The cells of classes that are a point and a letter or `_` behind it, as Stata and SAS write why there is no value.
+    pub point_marks: Exceptions,
     /// The cells with points and the cells with commas, in a column of numbers with both, where both are before decimals, or the ones
     /// may be wrongly read as thousands.
     pub mixed: Option<PointsAndCommas>,
+    /// What the column says of the numbers of another one: their units, or the signs of bounds.
+    pub qualifies: Option<Qualifier>,
     /// The first cell, where cells that are read as texts are several numbers each with decimal commas.
     pub(super) decimal_commas: Option<String>,
     /// Whether cells are points in time, as numbers or in a notation that looks like labels.
     pub(super) are_times: bool,
+    /// Whether labels with spaces between are rather the words of names or phrases.
+    pub(super) are_phrases: bool,
     /// Whether most cells have a digit.
     pub(super) have_digits: bool,
     /// Whether most cells are whole numbers by threes, with white space between, as of two atoms and the bond between them.
@@ -164,7 +188,7 @@ impl Column {
             bad_rows.extend(empty.iter().map(|&(row, _)| row));
         }
         bad_rows.extend(invalid_rows);
-        let NumberRemarks { deviation, unitless, are_shares, below, mixed, thousand } =
+        let NumberRemarks { deviation, unitless, are_shares, other_unit, below, mixed, thousand } =
             cells.numbers();
         let ListRemarks { are_measures, measure, reordered, unread_list } = cells.lists();
         let WordRemarks { are_unspaced, are_single_words, share_no_words, case_means_something } =
@@ -205,10 +229,15 @@ impl Column {
             zero_in_front: zero_in_front.map(str::to_owned),
             unitless,
             are_shares,
+            other_unit,
             below,
+            stand_in,
+            point_marks: cells.point_marks(),
             mixed,
+            qualifies: None,
             decimal_commas: decimal_commas.map(str::to_owned),
             are_times: are_times(&kind, name, &texts),
+            are_phrases: are_phrases(&kind, &texts),
             have_digits: most(&texts, |cell| cell.contains(|c: char| c.is_ascii_digit())),
             are_bonds: most(&texts, is_bonds),
             bad_rows,
@@ -319,7 +348,9 @@ struct NumberRemarks {
     deviation: f64,
     unitless: Exceptions,
     are_shares: bool,
+    other_unit: Option<(String, usize)>,
     below: Exceptions,
+    stand_in: Option<StandIn>,
     mixed: Option<PointsAndCommas>,
     thousand: Option<String>,
 }
@@ -404,8 +435,14 @@ impl Cells<'_> {
                 notation.is_some_and(|notation| value_without_unit(notation, cell).is_some())
             }),
             are_shares: notation.is_some_and(|notation| are_shares(notation, texts)),
+            other_unit: other_unit(kind, texts),
             below: self.exceptions(|cell| {
                 notation.is_some_and(|notation| notation.is_below_by_account(cell))
+            }),
+            stand_in: stand_in(kind, texts).map(|(cell, count, is_below)| StandIn {
+                cell: cell.to_owned(),
+                count,
+                is_below,
             }),
             thousand: first_thousand(kind, texts).filter(|_| mixed.is_none()).map(str::to_owned),
             mixed,
@@ -464,6 +501,21 @@ impl Cells<'_> {
         features.spellings(texts)
     }
 
+    /// The cells of classes that are a point and a letter or `_`, where a cell is a point alone, or at most half of the other cells begin
+    /// with one, as names of formats of files do.
+    fn point_marks(&self) -> Exceptions {
+        let is_mark = |cell: &str| {
+            let letter = cell.strip_prefix('.').filter(|letter| letter.len() == 1);
+            letter.is_some_and(|letter| {
+                letter.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+            })
+        };
+        let others = || self.texts.iter().filter(|cell| !is_mark(cell));
+        let with_point = others().filter(|cell| cell.starts_with('.')).count();
+        let are_marks = 2 * with_point <= others().count() || self.texts.contains(&".");
+        self.exceptions(|cell| self.are_classes() && are_marks && is_mark(cell))
+    }
+
     /// Whether the first row has the only class that no other row has.
     fn is_first_alone(&self) -> bool {
         let begin = self.filled.first().is_some_and(|&(row, _)| row == 0);
@@ -505,6 +557,18 @@ fn are_shares(notation: &NumberNotation, cells: &[&str]) -> bool {
     notation.unit == "%"
         && values.iter().all(|value| value.abs() <= 1.0)
         && values.iter().any(|value| value.fract() != 0.0)
+}
+
+/// The unit or flag that stands behind the numbers of most cells that are not read since they have one, and their number.
+fn other_unit(kind: &ColumnKind, cells: &[&str]) -> Option<(String, usize)> {
+    let units = UnitsBehind::of(kind)?;
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    let unread = cells.iter().filter(|cell| kind.read(cell) == Reading::Invalid);
+    for unit in unread.filter_map(|cell| units.unit(cell)) {
+        *counts.entry(unit).or_default() += 1;
+    }
+    let (unit, count) = counts.into_iter().max_by_key(|&(_, count)| count)?;
+    Some((unit.to_owned(), count))
 }
 
 /// Whether the first cell is the only one that no other cell is like.

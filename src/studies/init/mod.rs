@@ -10,6 +10,7 @@ mod join;
 mod kind;
 mod opened;
 mod others;
+mod qualifiers;
 mod roles;
 mod spectra;
 mod template;
@@ -26,7 +27,7 @@ use crate::config::{Config, EncoderTable};
 use crate::error::Error;
 use crate::run_dir::{check_not_read, write_text};
 use crate::targets::constant_kernels;
-pub use columns::{Column, Exceptions, LONGEST_EXAMPLE, PointsAndCommas};
+pub use columns::{Column, Exceptions, LONGEST_EXAMPLE, PointsAndCommas, StandIn};
 pub use division::Division;
 pub(crate) use guess::{CLASSES, ROWS_OF_A_CLASS};
 pub use header::{HeaderContent, HeaderLine};
@@ -34,6 +35,7 @@ pub use join::{Joined, join};
 pub use kind::{ColumnKind, KindName, Lists, StatedKind};
 use opened::OpenTable;
 use others::Others;
+pub use qualifiers::Qualifier;
 use roles::{Roles, is_aside, varies};
 pub use spectra::SpectraSurvey;
 
@@ -95,6 +97,8 @@ pub struct Survey {
     pub further_texts: usize,
     /// The columns of texts and vectors that are no inputs beside molecules or vectors, where nobody has chosen columns.
     pub further_inputs: Vec<String>,
+    /// The columns of words that all differ and are found to be ids, beside inputs that nobody has chosen and that differ far less.
+    pub further_ids: Vec<String>,
     /// The columns whose molecules are those of the input, and which are therefore no outputs that nobody has chosen.
     pub copies: Vec<String>,
     /// The line below the names of the columns that is no row either, but read as one.
@@ -156,6 +160,7 @@ impl Survey {
         let further_learned = others.further_learned();
         let further_texts = others.further_texts();
         let further_inputs = others.further_inputs();
+        let further_ids = others.further_ids();
         let OpenTable {
             table,
             headless,
@@ -182,6 +187,7 @@ impl Survey {
             further_learned,
             further_texts,
             further_inputs,
+            further_ids,
             copies,
             header_line,
             names_splits,

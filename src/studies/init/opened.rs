@@ -11,6 +11,7 @@ use rayon::prelude::*;
 use super::columns::{Column, Exceptions};
 use super::header::{self, HeaderLine};
 use super::kind::{Lists, StatedKind};
+use super::qualifiers::find_qualifiers;
 use super::roles::Roles;
 use super::{Choices, LEAST, Nameless};
 use crate::error::{Error, ensure};
@@ -108,7 +109,9 @@ impl OpenTable {
         };
         let columns: Vec<Result<Column, Error>> =
             self.names.par_iter().enumerate().map(column).collect();
-        columns.into_iter().collect()
+        let mut columns = columns.into_iter().collect::<Result<Vec<Column>, Error>>()?;
+        find_qualifiers(&self.table, &mut columns)?;
+        Ok(columns)
     }
 
     /// Chooses inputs, outputs and ids among columns that can be learned.

@@ -2,6 +2,7 @@
 
 use super::Choices;
 use super::columns::Column;
+use super::guess::names::is_id;
 use super::kind::ColumnKind;
 use super::roles::{are_learned_beside_others, are_numbers, are_vectors};
 
@@ -71,6 +72,24 @@ impl Others<'_> {
         } else {
             Vec::new()
         }
+    }
+
+    /// The columns of words that all differ and are therefore found to be ids, beside inputs that nobody has chosen and of which
+    /// fewer than half as many are different: compositions beside the papers that have them.
+    pub fn further_ids(&self) -> Vec<String> {
+        let Choices { input, kinds, .. } = self.choices;
+        let may_be_better = |column: &Column| {
+            let is_stated = kinds.iter().any(|stated| stated.column == column.name);
+            let letters = column.example.chars().filter(|c| c.is_alphabetic()).count();
+            column.kind == ColumnKind::Ids
+                && column.distinct == column.filled
+                && !is_stated
+                && !is_id(&column.name)
+                && letters > 1
+                && 2 * self.input.distinct < column.distinct
+        };
+        let has_molecules = self.input.kind == ColumnKind::Smiles || are_vectors(self.input);
+        if input.is_some() || has_molecules { Vec::new() } else { self.names_of(may_be_better) }
     }
 
     fn names_of(&self, are_such: impl Fn(&Column) -> bool) -> Vec<String> {

@@ -38,6 +38,9 @@ const LETTERS_OF_A_NAME: f64 = 30.0;
 /// The share of rows that texts beside molecules or vectors must be in, as a divisor: those in fewer are remarks.
 const FILLED: usize = 10;
 
+/// How many times as many cells other texts have beside which texts with gaps say little.
+const FULLER: usize = 2;
+
 /// The arguments that name columns.
 const INPUT: &str = "input";
 const OUTPUT: &str = "output";
@@ -164,7 +167,11 @@ fn missing(columns: &[Column], argument: &'static str, what: &str, left_out: &st
             );
         }
     }
-    let numbers = columns.iter().filter(|column| are_numbers(column)).count();
+    // bits are classes
+    let are_bits = |column: &Column| {
+        matches!(column.kind, ColumnKind::Classes(_)) && column.example.parse::<f64>().is_ok()
+    };
+    let numbers = columns.iter().filter(|column| are_numbers(column) || are_bits(column)).count();
     if argument == INPUT && numbers > 2 {
         allowed += "; several columns of numbers are one vector by inputs = { column = \"FIRST..LAST\", numbers = true }, \
                     which book/src/vectors.md describes";
@@ -222,8 +229,9 @@ fn names_rows(column: &Column, rows: usize) -> bool {
 
 /// The column whose texts are the inputs: of those with the name of one, else of all, the longest texts, unless they are formulas,
 /// names in a script without spaces, a few of another name that recur, remarks on few of the rows or the bonds of atoms, beside
-/// molecules or vectors with something else to learn; else vectors that differ, else SMILES; else the longest texts that
-/// look like labels with spaces between, are single words that recur, lists, many names, or sets of labels.
+/// molecules or vectors with something else to learn, or far less filled than other texts or names; else vectors that differ, else
+/// SMILES; else the longest texts that look like labels with spaces between, are single words that recur, lists, many names, or sets
+/// of labels.
 fn input_of<'c>(columns: &'c [Column], output: Option<&str>) -> Option<&'c Column> {
     let is_a_usual_name = |column: &Column| is_name_of_texts(&column.name);
     let free = || columns.iter().filter(|column| output != Some(column.name.as_str()));
@@ -268,6 +276,29 @@ fn input_of<'c>(columns: &'c [Column], output: Option<&str>) -> Option<&'c Colum
         let is_little_filled = FILLED * column.filled <= column.filled + column.empty;
         is_little_filled && !has_word_of_texts(&column.name) && is_beside_fuller_inputs(column)
     };
+    // a few numbers of cabins say less than the names beside them
+    let are_fuller_texts = |other: &Column| {
+        let are_words = other.kind == ColumnKind::Texts && !are_names(other);
+        (are_words || other.are_phrases) && !other.are_measures && other.reordered.is_none()
+    };
+    let is_beside_fuller_texts = |column: &Column| {
+        let is_fuller = |other: &Column| {
+            let is_learnable = |third: &Column| {
+                let is_third = third.name != column.name && third.name != other.name;
+                is_third
+                    && varies(third)
+                    && !is_aside(third)
+                    && are_learned_beside_others(&third.kind)
+            };
+            let has_output = output.is_some() || columns.iter().any(is_learnable);
+            are_fuller_texts(other)
+                && varies(other)
+                && other.filled >= FULLER * column.filled
+                && has_output
+        };
+        let is_half_empty = column.empty >= column.filled;
+        is_half_empty && !has_word_of_texts(&column.name) && free().any(is_fuller)
+    };
     // numbers of atoms with a bond between, which PubChem writes
     let are_bonds = |column: &Column| {
         column.are_bonds && !has_word_of_spectra(&column.name) && is_beside_fuller_inputs(column)
@@ -296,7 +327,7 @@ fn input_of<'c>(columns: &'c [Column], output: Option<&str>) -> Option<&'c Colum
     let is_usual = |column: &Column| {
         let say_what_a_row_is =
             are_of_many(column) || are_of_molecules(column) || are_unspaced_names(column);
-        let say_little = is_sparse(column) || are_bonds(column);
+        let say_little = is_sparse(column) || are_bonds(column) || is_beside_fuller_texts(column);
         are_texts(column) && !are_names(column) && !say_what_a_row_is && !say_little
     };
     longest(&is_usual)
@@ -394,9 +425,10 @@ fn numbers_beside<'c>(
     columns.iter().filter(is_further).collect()
 }
 
-/// Whether a column divides rows, or says where or when they are from.
+/// Whether a column divides rows, says where or when they are from, or something of the numbers of another column.
 pub(super) fn is_aside(column: &Column) -> bool {
-    ASIDE.contains(&column.name.to_lowercase().as_str()) || column.are_times
+    let is_named = ASIDE.contains(&column.name.to_lowercase().as_str());
+    is_named || column.are_times || column.qualifies.is_some()
 }
 
 /// Whether the cells of a column differ, so that there is something to learn from them.
@@ -417,6 +449,8 @@ fn preference(column: &Column, input: &Column, is_learned: bool) -> Option<usize
     match column.kind {
         ColumnKind::Smiles => Some(0),
         ColumnKind::Rankings(_) | ColumnKind::Orders(_) => Some(1),
+        // names and phrases, unless nothing else is learned
+        ColumnKind::Labels(' ') if column.are_phrases => Some(7),
         ColumnKind::Labels(' ') => Some(4),
         ColumnKind::Labels(_) => Some(2),
         ColumnKind::Classes(_) | ColumnKind::Numbers(_) if is_learned => Some(3),

@@ -90,7 +90,7 @@ fn orders_of_items_are_rankings() {
     sandbox.fail(&stated, 2, &["none is a ranking", "2 1 3", "tea>milk>water"]);
 }
 
-/// Peptides that are all different are found to be ids; as inputs their letters are compared.
+/// Words that are all different are found to be ids, unless they are peptides by the name of their column, whose letters are compared.
 #[test]
 fn single_words_that_are_all_different_are_compared_by_their_letters() {
     let mut table = "peptide,binds\n".to_owned();
@@ -100,13 +100,15 @@ fn single_words_that_are_all_different_are_compared_by_their_letters() {
         writeln!(table, "{head}{rest}{},{binds}", ["VV", "TS", "SV"][row % 3]).unwrap();
     }
     let sandbox = Sandbox::new();
-    sandbox.write("peptides.csv", &table);
-    let said = ["no column of texts", "\"peptide\" (ids), \"binds\" (2 classes)"];
-    sandbox.fail(&["init", "peptides.csv"], 2, &said);
+    sandbox.write("words.csv", &table.replace("peptide", "what"));
+    let said = ["no column of texts", "\"what\" (ids), \"binds\" (2 classes)"];
+    sandbox.fail(&["init", "words.csv"], 2, &said);
+    sandbox.succeed(&["init", "words.csv", "--input", "what"]);
+    assert!(sandbox.read("words.toml").contains("across-words"));
     let stranger = Stranger {
         file: "peptides.csv",
         content: table.into_bytes(),
-        arguments: &["--input", "peptide"],
+        arguments: &[],
         columns: ["peptide", "binds"],
         holds: "2 classes",
         skipped: 0,

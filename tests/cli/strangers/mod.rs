@@ -4,6 +4,7 @@
 
 mod files;
 mod kinds;
+mod programs;
 mod properties;
 mod spectra;
 mod tables;

@@ -1,5 +1,7 @@
 //! Cells that hold several texts: sets of labels, and lists as programs write them.
 
+use std::ops::Range;
+
 use dsokr_molecule::Molecule;
 
 use super::{is_missing, is_no_class};
@@ -11,13 +13,15 @@ pub const TIES: [char; 2] = ['=', '~'];
 const WORDS_OF_A_PART: usize = 3;
 
 /// Returns the labels of a cell: its parts at the separator, or those of a [`list`]; none where the cell
-/// [says that there is no value](is_no_class). A part that stands between quotation marks may hold the separator.
+/// [says that there is no value](is_no_class). A part that stands between quotation marks may hold the separator, and round brackets
+/// may hold commas.
 ///
 /// ```
 /// use dsokr_data::cells::labels;
 ///
 /// assert_eq!(labels("acid, ring", ','), ["acid", "ring"]);
 /// assert_eq!(labels(r#"acid,"carbon, organic""#, ','), ["acid", "carbon, organic"]);
+/// assert_eq!(labels("Email, Data export (CSV, Excel)", ','), ["Email", "Data export (CSV, Excel)"]);
 /// ```
 pub fn labels(cell: &str, separator: char) -> Vec<String> {
     if is_no_class(cell) {
@@ -32,8 +36,13 @@ pub fn labels(cell: &str, separator: char) -> Vec<String> {
 }
 
 /// Returns the parts of a cell at the separator, those between quotation marks without them: as R writes a single text among
-/// vectors, and Airtable an option with a comma.
+/// vectors, and Airtable an option with a comma. Commas in round brackets divide nothing, as in the options of forms.
 fn divided(cell: &str, separator: char) -> Vec<String> {
+    let brackets = if separator == ',' { in_round_brackets(cell) } else { Vec::new() };
+    let is_within = |at: usize| {
+        let next = brackets.partition_point(|bracket| bracket.end < at);
+        brackets.get(next).is_some_and(|bracket| bracket.contains(&at))
+    };
     let is_blank = |c: char| c.is_whitespace() && c != separator;
     let mut parts = Vec::new();
     let mut rest = Some(cell);
@@ -45,14 +54,36 @@ fn divided(cell: &str, separator: char) -> Vec<String> {
             let further = behind.strip_prefix(separator);
             (behind.is_empty() || further.is_some()).then_some((part, further))
         });
-        let (part, further) = in_marks.unwrap_or_else(|| match text.split_once(separator) {
-            Some((part, further)) => (part.to_owned(), Some(further)),
-            None => (text.to_owned(), None),
+        let (part, further) = in_marks.unwrap_or_else(|| {
+            let start = cell.len() - text.len();
+            let mut ends = text.match_indices(separator).map(|(end, _)| end);
+            match ends.find(|end| !is_within(start + end)) {
+                Some(end) => (text[..end].to_owned(), Some(&text[end + separator.len_utf8()..])),
+                None => (text.to_owned(), None),
+            }
         });
         parts.push(part);
         rest = further;
     }
     parts
+}
+
+/// Returns from where to where the round brackets of a cell go that close and stand in no others, in their order.
+fn in_round_brackets(cell: &str) -> Vec<Range<usize>> {
+    let mut open: Vec<usize> = Vec::new();
+    let mut brackets: Vec<Range<usize>> = Vec::new();
+    for (at, sign) in cell.match_indices(['(', ')']) {
+        if sign == "(" {
+            open.push(at);
+            continue;
+        }
+        let Some(start) = open.pop() else { continue };
+        while brackets.last().is_some_and(|bracket| bracket.start > start) {
+            brackets.pop();
+        }
+        brackets.push(start..at);
+    }
+    brackets
 }
 
 /// Returns the cell of labels, which [`labels`] reads: the names with the separator between, or a list of JSON where these would
@@ -268,6 +299,28 @@ mod tests {
             for separator in [';', ' ', ','] {
                 assert_eq!(labels(&of_labels(names, separator), separator), names, "{names:?}");
             }
+        }
+    }
+
+    #[test]
+    fn commas_in_round_brackets_divide_no_label() {
+        let cases: [(&str, char, &[&str]); 8] = [
+            ("Email, Data export (CSV, Excel)", ',', &["Email", "Data export (CSV, Excel)"]),
+            ("a (b, c (d, e), f), g", ',', &["a (b, c (d, e), f)", "g"]),
+            ("a (b, c), d (e, f)", ',', &["a (b, c)", "d (e, f)"]),
+            (r#"a (b, c),"d, e""#, ',', &["a (b, c)", "d, e"]),
+            // brackets that do not close, or are not open
+            ("a (b, c", ',', &["a (b", "c"]),
+            ("a), b (c", ',', &["a)", "b (c"]),
+            ("(a (b, c), d", ',', &["(a (b, c)", "d"]),
+            // other separators
+            ("a (b; c)", ';', &["a (b", "c)"]),
+        ];
+        for (cell, separator, expected) in cases {
+            assert_eq!(labels(cell, separator), expected, "{cell}");
+        }
+        for names in [&["a (b, c)", "d"][..], &["a (b", "c) d"], &["a, b (c)"]] {
+            assert_eq!(labels(&of_labels(names, ','), ','), names, "{names:?}");
         }
     }
 

@@ -28,6 +28,9 @@ pub const CURRENCY_CODES: [&str; 16] = [
     "US$", "R$", "Rs.",
 ];
 
+/// Hyphens and dashes that stand for no cents behind the sign before decimals, as in `25.-` and `25,–`.
+pub const DASHES: [char; 3] = ['-', '\u{2013}', '\u{2014}'];
+
 /// The sign that groups thousands in Switzerland, whatever the sign before decimals.
 const SWISS_GROUP: &str = "'";
 
@@ -145,10 +148,11 @@ impl NumberNotation {
     /// Returns the sign of an amount below 0, as accounts write it, and the number that it stands for: before the currency
     /// (`-$85.12`), behind decimals or groups (`85.12-`; `2-` is a charge or a grade), or as brackets (`($85.12)`). With a unit other
     /// than a currency, neither a sign behind nor brackets say so. Other cells have no such sign, and are returned without the
-    /// unit.
+    /// unit. A dash that stands for no cents (`25.-`) is no sign, and is left out.
     pub(super) fn amount<'c>(&self, cell: &'c str) -> (&'static str, &'c str) {
-        let number = self.without_unit(cell);
         let is_of_accounts = self.unit.is_empty() || self.has_currency();
+        let number = self.without_unit(cell);
+        let number = if is_of_accounts { self.without_dash_of_cents(number) } else { number };
         let in_brackets = number.strip_prefix('(').and_then(|rest| rest.strip_suffix(')'));
         let in_brackets = in_brackets.filter(|_| is_of_accounts);
         let is_long = number.contains(['.', ',']);
@@ -162,6 +166,18 @@ impl NumberNotation {
             Some(amount) if !amount.starts_with(['-', '+', '(']) => ("-", amount),
             Some(_) | None => ("", number),
         }
+    }
+
+    /// Returns a number without the dash that stands for no cents, and the sign before it, which must be the one before decimals where
+    /// the number has others.
+    fn without_dash_of_cents<'c>(&self, number: &'c str) -> &'c str {
+        let before_dash = number.trim_end_matches(DASHES);
+        let signs = [self.decimal, self.other_sign()];
+        let Some(whole) = before_dash.strip_suffix(signs) else { return number };
+        let has_dash = before_dash.len() < number.len();
+        let is_decimal = before_dash.ends_with(self.decimal) || !whole.contains(signs);
+        let is_whole = whole.ends_with(|c: char| c.is_ascii_digit());
+        if has_dash && is_decimal && is_whole { whole } else { number }
     }
 
     /// Returns whether the unit is a currency.
@@ -317,6 +333,7 @@ mod tests {
         let plain = NumberNotation::default();
         assert_eq!(plain.normalised("(7)").as_deref(), Some("-7"));
         assert_eq!(plain.normalised("85.12-").as_deref(), Some("-85.12"));
+        assert_eq!(plain.normalised("1,234-").as_deref(), Some("-1234"));
         // of other units, values that are said to be doubtful or not significant
         let micro = NumberNotation { unit: "\u{b5}M".into(), ..NumberNotation::default() };
         for other in ["(5.8) \u{b5}M", "(5.8 \u{b5}M)", "(5.8)", "5.8- \u{b5}M", "5.8-"] {
@@ -332,6 +349,39 @@ mod tests {
         {
             assert_eq!(plain.normalised(other), None, "{other}");
         }
+    }
+
+    #[test]
+    fn a_dash_behind_a_point_or_comma_stands_for_no_cents() {
+        let plain = NumberNotation::default();
+        let comma = NumberNotation { decimal: ',', ..NumberNotation::default() };
+        let francs = NumberNotation { unit: "CHF".into(), ..NumberNotation::default() };
+        let euros =
+            NumberNotation { decimal: ',', unit: "€".into(), ..NumberNotation::default() };
+        let cases = [
+            (&plain, "25.-", Some("25")),
+            (&plain, "25.\u{2013}", Some("25")),
+            (&plain, "25,\u{2014}", Some("25")),
+            (&plain, "25.--", Some("25")),
+            (&plain, "-25.-", Some("-25")),
+            (&plain, "1'385.-", Some("1385")),
+            (&plain, "1,385.-", Some("1385")),
+            (&plain, "1.385,-", None),
+            (&comma, "1.385,-", Some("1385")),
+            (&comma, "25,-", Some("25")),
+            (&francs, "CHF 25.-", Some("25")),
+            (&francs, "CHF 1'385.\u{2013}", Some("1385")),
+            (&euros, "25,- €", Some("25")),
+            (&euros, "€ 25,-", Some("25")),
+            (&plain, ".-", None),
+            (&plain, "a.-", None),
+        ];
+        for (notation, cell, expected) in cases {
+            assert_eq!(notation.normalised(cell).as_deref(), expected, "{cell}");
+            assert!(!notation.is_below_by_account(cell), "{cell}");
+        }
+        let micro = NumberNotation { unit: "\u{b5}M".into(), ..NumberNotation::default() };
+        assert_eq!(micro.normalised("5.- \u{b5}M"), None);
     }
 
     /// As of a fingerprint with 167 bits.

@@ -25,7 +25,7 @@ pub struct LabelFeatures {
     pub column: String,
     /// The separator of two labels; spaces around labels are ignored. A cell that is a list as JSON, Python, PostgreSQL or
     /// Label Studio writes it, as in `["a", "b"]`, is the set of its parts, and one that says that there is no value, such
-    /// as `NA`, the empty set. A label between quotation marks may hold the separator.
+    /// as `NA`, the empty set. A label between quotation marks may hold the separator, and round brackets may hold commas.
     #[serde(default = "separator")]
     pub separator: char,
 }

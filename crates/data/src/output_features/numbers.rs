@@ -28,7 +28,7 @@ pub struct NumberFeatures {
     pub decimal: char,
     /// The unit or currency that may stand before or behind the number of a cell, as in `"€"` or `"mg/L"`. An amount below 0 has
     /// its sign before the currency (`-€85`) or the digits, or, where there is no unit other than a currency, behind decimals (`85.12-`) or is in brackets
-    /// (`(€85)`).
+    /// (`(€85)`). There a dash behind a point or comma stands for no cents (`25.-`).
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub unit: String,
     /// Whether the other sign is before decimals too, in some cells (`1.5` beside `1,75`), so that neither of both groups

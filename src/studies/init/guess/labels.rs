@@ -35,6 +35,15 @@ const BRACKETS: [(char, char); 3] = [('[', ']'), ('{', '}'), ('(', ')')];
 /// The most parts that a measure has in the mean; spectra and series of numbers have more.
 const PARTS_OF_A_MEASURE: usize = 4;
 
+/// Names of characters in HTML, each with `&` before it and `;` behind it: of those that say something else there, of blanks, and of
+/// signs and letters that keyboards lack.
+const NAMES_OF_CHARACTERS: [&str; 41] = [
+    "amp", "lt", "gt", "quot", "apos", "nbsp", "ensp", "emsp", "thinsp", "shy", "ndash", "mdash",
+    "lsquo", "rsquo", "sbquo", "ldquo", "rdquo", "bdquo", "laquo", "raquo", "hellip", "bull",
+    "middot", "deg", "micro", "plusmn", "times", "euro", "pound", "copy", "reg", "trade", "auml",
+    "ouml", "uuml", "Auml", "Ouml", "Uuml", "szlig", "eacute", "egrave",
+];
+
 /// The most letters of a unit, which stands beside numbers.
 const LETTERS_OF_A_UNIT: usize = 3;
 
@@ -66,6 +75,7 @@ pub(super) fn separator_of(name: &str, cells: &[&str]) -> Option<char> {
         ' ' => !are_texts && !have_signs_between_words(cells),
         ',' => !is_prose && !has_measures && !are_classes_with_commas(name, cells),
         '/' => !has_measures && stands_apart(cells, '/'),
+        ';' => !ends_names_of_characters(cells, is_prose),
         _ => true,
     };
     let is_usual = |&separator: &char| {
@@ -74,7 +84,7 @@ pub(super) fn separator_of(name: &str, cells: &[&str]) -> Option<char> {
             ' ' => (WITH_OTHER_SIGNS, false),
             _ => (WITH_OTHER_SIGNS, true),
         };
-        let with = cells.iter().filter(|cell| cell.contains(separator)).count();
+        let with = cells.iter().filter(|cell| has_separator(cell, separator)).count();
         if share * with < cells.len() || !may_separate(&separator) {
             return false;
         }
@@ -93,6 +103,28 @@ pub(super) fn separator_of(name: &str, cells: &[&str]) -> Option<char> {
     usual.or_else(rare).or_else(space).or_else(in_names)
 }
 
+/// Whether semicolons end the names or numbers of characters, such as `&amp;` and `&#32;`, in most of the cells that have one: each of
+/// them does, or, where cells are prose, some of them do.
+fn ends_names_of_characters(cells: &[&str], is_prose: bool) -> bool {
+    let with: Vec<&str> = cells.iter().copied().filter(|cell| cell.contains(';')).collect();
+    let is_of_html = |cell: &&&str| {
+        let mut ends = cell.match_indices(';').map(|(at, _)| ends_with_character(&cell[..at]));
+        if is_prose { ends.any(|is_end| is_end) } else { ends.all(|is_end| is_end) }
+    };
+    2 * with.iter().filter(is_of_html).count() > with.len()
+}
+
+/// Whether a text ends with `&` and the name or number of a character.
+fn ends_with_character(text: &str) -> bool {
+    let Some((_, name)) = text.rsplit_once('&') else { return false };
+    let Some(number) = name.strip_prefix('#') else { return NAMES_OF_CHARACTERS.contains(&name) };
+    let (digits, radix) = match number.strip_prefix(['x', 'X']) {
+        Some(digits) => (digits, 16),
+        None => (number, 10),
+    };
+    u32::from_str_radix(digits, radix).is_ok()
+}
+
 /// Whether the cells of a column with this separator of labels may be names all the same.
 pub(super) fn stands_in_names(separator: char, cells: &[&str]) -> bool {
     match separator {
@@ -100,6 +132,28 @@ pub(super) fn stands_in_names(separator: char, cells: &[&str]) -> bool {
         '/' => !stands_apart(cells, '/'),
         other => SEPARATORS_IN_NAMES.contains(&other),
     }
+}
+
+/// Whether labels with spaces between are rather the words of names or phrases. As names of persons, all cells differ, most begin with a
+/// capital, and more than half have a word that no other cell has; or half of the words of cells are in nearly all of them, as in
+/// `J. Smith et al. Phys. Rev. B 7`.
+pub(crate) fn are_phrases(kind: &ColumnKind, cells: &[&str]) -> bool {
+    if *kind != ColumnKind::Labels(' ') {
+        return false;
+    }
+    let words = || cells.iter().map(|cell| labels_of(cell, ' ').collect::<HashSet<_>>());
+    let mut counts: HashMap<&str, usize> = HashMap::new();
+    words().flatten().for_each(|word| *counts.entry(word).or_default() += 1);
+    let all: usize = counts.values().sum();
+    let is_usual = |count: &usize| *count as f64 >= MOST * cells.len() as f64;
+    let usual: Vec<usize> = counts.values().copied().filter(is_usual).collect();
+    // one label may be in nearly all sets
+    if usual.len() > 1 && 2 * usual.iter().sum::<usize>() >= all {
+        return true;
+    }
+    let have_own = words().filter(|words| words.iter().any(|word| counts[word] == 1)).count();
+    let differ = cells.iter().collect::<HashSet<_>>().len() == cells.len();
+    differ && 2 * have_own > cells.len() && most(cells, |cell| cell.starts_with(char::is_uppercase))
 }
 
 /// The separator of the labels of a column of this kind, where these may be divided at another sign, or not at all; a space where
@@ -175,6 +229,12 @@ fn have_signs_between_words(cells: &[&str]) -> bool {
     };
     let with = cells.iter().filter(has_sign).count();
     with > 1 && WITH_OTHER_SIGNS * with >= cells.len()
+}
+
+/// Whether a cell has a separator, be it at its end. Commas in round brackets are none.
+fn has_separator(cell: &str, separator: char) -> bool {
+    let may_be_in_brackets = separator == ',' && cell.contains('(');
+    cell.contains(separator) && (!may_be_in_brackets || cells::labels(cell, ',').len() > 1)
 }
 
 /// The labels of a cell.

@@ -9,7 +9,7 @@ use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
 
 use dsokr_data::cells::{self, NumberNotation};
-use dsokr_molecule::{Element, read_formula};
+use dsokr_molecule::{Element, Molecule, read_formula};
 use rayon::prelude::*;
 
 use super::kind::{
@@ -22,8 +22,8 @@ use labels::{
     stated_separator,
 };
 use names::{
-    CLASS_NAMES, is_id, is_name_of_any_texts, is_name_of_texts, is_unnamed, most_classes_named,
-    names_ids,
+    CLASS_NAMES, has_word_of_peptides, is_id, is_name_of_any_texts, is_name_of_texts, is_unnamed,
+    most_classes_named, names_ids,
 };
 use numbers::{
     GROUPS, are_names_in_brackets, are_row_numbers, are_sets_of_numbers, are_shuffled_row_numbers,
@@ -224,7 +224,12 @@ impl<'c> Values<'c> {
         let present = &self.present;
         let are_texts = || {
             let have_words = present.iter().any(|cell| cell.contains(char::is_whitespace));
-            have_words || are_sequences(present) || are_unspaced_texts(present)
+            have_words
+                || are_sequences(present)
+                || are_unspaced_texts(present)
+                || most(present, is_reaction)
+                || are_compositions(present)
+                || (has_word_of_peptides(self.name) && are_peptides(present))
         };
         // several rows may be of one molecule
         let are_keys = most(present, is_inchikey) || are_blocks_of_keys(present);
@@ -369,6 +374,64 @@ fn have_gaps(cells: &[&str]) -> bool {
     };
     let aligned = with.iter().filter(is_aligned).count();
     nucleotides as f64 >= MOST * letters().count() as f64 || 10 * aligned >= with.len()
+}
+
+/// Whether a cell is a reaction as SMILES, with two `>` between molecules: `CCO>[Cu]>CC=O`.
+fn is_reaction(cell: &str) -> bool {
+    let parts: Vec<&str> = cell.split('>').collect();
+    let &[from, _, to] = parts.as_slice() else { return false };
+    [from, to].into_iter().all(|side| !side.is_empty() && Molecule::parse(side).is_ok())
+}
+
+/// The fewest letters of a peptide, in the mean.
+const LETTERS_OF_A_PEPTIDE: usize = 6;
+
+/// Whether most cells are letters of amino acids only, and long for names.
+fn are_peptides(cells: &[&str]) -> bool {
+    let is_amino_acid = |byte: u8| b"ACDEFGHIKLMNPQRSTVWY".contains(&byte);
+    let letters: usize = cells.iter().map(|cell| cell.len()).sum();
+    letters >= LETTERS_OF_A_PEPTIDE * cells.len()
+        && most(cells, |cell| cell.bytes().all(is_amino_acid))
+}
+
+/// The fewest different sets of elements among compositions. Codes of letters that are symbols, such as `S1C2`, have one or two.
+const SETS_OF_ELEMENTS: usize = 3;
+
+/// The smallest share of compositions that have numbers, as a divisor.
+const WITH_NUMBERS: usize = 10;
+
+/// Whether most cells are compositions of two elements or more, of different ones, and some have numbers.
+fn are_compositions(cells: &[&str]) -> bool {
+    let cells = looked_at(cells);
+    let sets: Vec<Vec<&str>> = cells.iter().filter_map(|cell| elements_of(cell)).collect();
+    if (sets.len() as f64) < MOST * cells.len() as f64 {
+        return false;
+    }
+    let has_number = |cell: &&&str| cell.contains(|c: char| c.is_ascii_digit());
+    let with_numbers = cells.iter().filter(has_number).count();
+    let different = sets.iter().collect::<HashSet<_>>().len();
+    different >= SETS_OF_ELEMENTS && WITH_NUMBERS * with_numbers >= cells.len()
+}
+
+/// The different symbols of elements of a composition, such as `La0.5Sr0.5MnO3` and `Ca(OH)2`, in alphabetical order; none of a cell
+/// that holds anything else, or one element only.
+fn elements_of(cell: &str) -> Option<Vec<&str>> {
+    let mut symbols: Vec<&str> = Vec::new();
+    let mut rest = cell;
+    while let Some(first) = rest.chars().next() {
+        if first.is_ascii_digit() || "().".contains(first) {
+            rest = &rest[1..];
+            continue;
+        }
+        let end = rest.char_indices().skip(1).find(|(_, c)| !c.is_ascii_lowercase());
+        let (symbol, behind) = rest.split_at(end.map_or(rest.len(), |(at, _)| at));
+        Element::from_symbol(symbol)?;
+        symbols.push(symbol);
+        rest = behind;
+    }
+    symbols.sort_unstable();
+    symbols.dedup();
+    Some(symbols).filter(|symbols| symbols.len() > 1)
 }
 
 /// Whether a cell is the formula of a molecule with carbon and hydrogen, such as `C8H10N4O2`.

@@ -68,6 +68,9 @@ const WORDS_OF_SPECTRA: [&str; 20] = [
     "tokens",
 ];
 
+/// Words of the names of columns with peptides.
+const WORDS_OF_PEPTIDES: [&str; 4] = ["peptide", "peptides", "sequence", "sequences"];
+
 /// Last words of the names of columns with sets of labels.
 const WORDS_OF_LABELS: [&str; 9] = [
     "labels",
@@ -169,6 +172,11 @@ pub(crate) fn has_word_of_texts(name: &str) -> bool {
 /// Whether the name of a column has a word for peaks, bands and the like, as `peaks_json` and `IR` have.
 pub(crate) fn has_word_of_spectra(name: &str) -> bool {
     words_of(name).iter().any(|word| WORDS_OF_SPECTRA.contains(&word.as_str()))
+}
+
+/// Whether the name of a column has a word for peptides, as `Sequence` and `peptide_seq` have.
+pub(super) fn has_word_of_peptides(name: &str) -> bool {
+    words_of(name).iter().any(|word| WORDS_OF_PEPTIDES.contains(&word.as_str()))
 }
 
 /// Whether a column has the name of one with texts, also of one where they may be short.

@@ -4,7 +4,9 @@ use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::ops::RangeInclusive;
 
-use dsokr_data::cells::{self, Alike, CURRENCIES, CURRENCY_CODES, MixedSigns, NumberNotation};
+use dsokr_data::cells::{
+    self, Alike, CURRENCIES, CURRENCY_CODES, DASHES, MixedSigns, NumberNotation,
+};
 
 use super::super::kind::{ColumnKind, Reading, numbers_in};
 use super::labels::{LABELS_OF_A_CELL, parts_of};
@@ -49,16 +51,54 @@ fn fill_a_range_from(cells: &[&str], most: u64) -> bool {
 }
 
 /// Whether at least half of the cells are numbers, and the others are remarks rather than sets of numbers or codes: few
-/// different ones, or without digits. Whole numbers that all `differ` are names.
+/// different ones, or without digits or with [another unit](UnitsBehind). Whole numbers that all `differ` are names.
 pub(super) fn is_half_numbers(numbers: &ColumnKind, cells: &[&str], differ: bool) -> bool {
     let (read, others): (Vec<&str>, Vec<&str>) =
         looked_at(cells).into_iter().partition(|cell| numbers.read(cell) != Reading::Invalid);
     let are_whole = read.iter().all(|cell| cell.parse::<i64>().is_ok());
     let sets = others.iter().filter(|cell| is_set_of_numbers(cell)).count();
     let are_few = others.iter().collect::<HashSet<_>>().len() <= REMARKS;
-    let is_plain = |cell: &&str| !cell.contains(|c: char| c.is_ascii_digit());
-    let are_remarks = are_few || others.iter().all(is_plain);
+    let units = UnitsBehind::of(numbers);
+    let is_remark = |cell: &&str| {
+        let has_digits = cell.contains(|c: char| c.is_ascii_digit());
+        !has_digits || units.as_ref().is_some_and(|units| units.unit(cell).is_some())
+    };
+    let are_remarks = are_few || others.iter().all(is_remark);
     read.len() >= others.len() && 2 * sets <= others.len() && are_remarks && !(are_whole && differ)
+}
+
+/// The most characters of a unit or flag behind a number; more are a remark.
+const CHARACTERS_OF_A_UNIT: usize = 8;
+
+/// Looks for units and flags behind the numbers of a column, which are others than the unit that the column has, if any.
+pub(crate) struct UnitsBehind {
+    /// How the numbers are written without a unit.
+    number: NumberNotation,
+}
+
+impl UnitsBehind {
+    /// Those of a column of this kind; none where it is not of numbers.
+    pub(crate) fn of(kind: &ColumnKind) -> Option<Self> {
+        let ColumnKind::Numbers(notation) = kind else { return None };
+        let number = NumberNotation { unit: String::new(), ..notation.clone() };
+        Some(Self { number })
+    }
+
+    /// The unit or flag behind the single number of a cell that is not read, as in `50mg`, `1200 nM` and `2227.2*`. None of codes, in
+    /// which one letter or capitals follow the digits, such as `1002B`.
+    pub(crate) fn unit<'c>(&self, cell: &'c str) -> Option<&'c str> {
+        let end = cell.rfind(|c: char| c.is_ascii_digit())? + 1;
+        let (number, behind) = cell.split_at(end);
+        let unit = behind.trim();
+        let is_code = behind.starts_with(char::is_alphabetic)
+            && (unit.chars().count() == 1 || unit.chars().all(char::is_uppercase));
+        let is_unit = !unit.is_empty()
+            && unit.chars().count() <= CHARACTERS_OF_A_UNIT
+            && !unit.contains(char::is_whitespace)
+            && !unit.starts_with(['.', ',', ';', ':', '-', '\u{2212}']);
+        self.number.normalised(number)?;
+        (is_unit && !is_code).then_some(unit)
+    }
 }
 
 /// Whether a cell holds several parts, as sets of labels do: with a semicolon or a bar between, or numbers only.
@@ -89,19 +129,24 @@ pub(crate) fn are_shuffled_row_numbers(cells: &[&str]) -> bool {
         && (first..first + cells.len()).all(|number| numbers.contains(&number))
 }
 
+/// Words of the names of columns whose numbers are points in time, beside words that end with `time` or `timestamp`.
+const WORDS_OF_TIMES: [&str; 7] = ["created", "updated", "utc", "epoch", "at", "ts", "date"];
+
 /// Whether the cells of a column of this kind and name are points in time: numbers that are seconds or milliseconds since 1970,
 /// or dates that look like sets of labels.
 pub(crate) fn are_times(kind: &ColumnKind, name: &str, cells: &[&str]) -> bool {
-    let is_time = |word: &String| word.ends_with("time") || word.ends_with("timestamp");
-    if !words_of(name).iter().any(is_time) {
-        return false;
-    }
+    let words = words_of(name);
+    let names_time = words.iter().any(|word| word.ends_with("time") || word.ends_with("timestamp"));
+    let may_be_time = |word: &String| WORDS_OF_TIMES.contains(&word.as_str());
     match kind {
         ColumnKind::Numbers(_) => {
-            most(cells, |cell| cell.parse().is_ok_and(|time: f64| SINCE_1970.contains(&time)))
+            let are_since_1970 = || {
+                most(cells, |cell| cell.parse().is_ok_and(|time: f64| SINCE_1970.contains(&time)))
+            };
+            (names_time || words.iter().any(may_be_time)) && are_since_1970()
         }
         ColumnKind::Labels(',' | ' ') => {
-            most(cells, |cell| cell.contains(|c: char| c.is_ascii_digit()))
+            names_time && most(cells, |cell| cell.contains(|c: char| c.is_ascii_digit()))
         }
         ColumnKind::Nothing
         | ColumnKind::Ids
@@ -115,6 +160,34 @@ pub(crate) fn are_times(kind: &ColumnKind, name: &str, cells: &[&str]) -> bool {
         | ColumnKind::Classes(_)
         | ColumnKind::Texts => false,
     }
+}
+
+/// Numbers of nines, which stand for no value in some tables, below 0 or not.
+const NINES: [f64; 5] = [9.0, 99.0, 999.0, 9999.0, 99999.0];
+
+/// The smallest share of the cells of numbers that have the one that stands for no value, as a divisor.
+const WITH_NINES: usize = 100;
+
+/// The first cell with the [number of nines](NINES) that most likely stands for no value, such as `-999`, how many cells have the
+/// number, and whether it is below all others: it is the least or the largest one, in several cells, and the only one below 0 or
+/// further from the others than these are from each other. None of other columns.
+pub(crate) fn stand_in<'c>(kind: &ColumnKind, cells: &[&'c str]) -> Option<(&'c str, usize, bool)> {
+    let ColumnKind::Numbers(notation) = kind else { return None };
+    let number = |cell: &&'c str| Some((*cell, notation.normalised(cell)?.parse::<f64>().ok()?));
+    let numbers: Vec<(&str, f64)> = cells.iter().filter_map(number).collect();
+    let values = || numbers.iter().map(|&(_, value)| value);
+    let extremes = [values().reduce(f64::min)?, values().reduce(f64::max)?];
+    extremes.into_iter().filter(|value| NINES.contains(&value.abs())).find_map(|nines| {
+        let others = || values().filter(|&value| value != nines);
+        let [least, largest] = [others().reduce(f64::min)?, others().reduce(f64::max)?];
+        let count = numbers.len() - others().count();
+        let are_many = count > 1 && WITH_NINES * count >= numbers.len();
+        let is_below = nines < least;
+        let distance = if is_below { least - nines } else { nines - largest };
+        let is_far = distance > largest - least || (nines < 0.0 && least >= 0.0);
+        let (first, _) = numbers.iter().find(|(_, value)| *value == nines)?;
+        (are_many && least < largest && is_far).then_some((*first, count, is_below))
+    })
 }
 
 /// Vectors of as many numbers as the first vector among cells has; none without a vector.
@@ -363,7 +436,8 @@ fn unit_of(cells: &[&str]) -> String {
     common.map(|(unit, _)| unit.into_owned()).unwrap_or_default()
 }
 
-/// The unit before or behind the number of a cell, where an amount below 0 may have its sign or bracket before the currency.
+/// The unit before or behind the number of a cell, where an amount below 0 may have its sign or bracket before the currency, and a
+/// dash may stand for no cents.
 pub(super) fn unit_of_cell(cell: &str) -> &str {
     const SIGNS: [char; 3] = ['-', '+', '\u{2212}'];
     let is_number = |c: char| c.is_ascii_digit() || "(.,".contains(c) || SIGNS.contains(&c);
@@ -381,7 +455,10 @@ pub(super) fn unit_of_cell(cell: &str) -> &str {
         return "";
     }
     let Some(end) = cell.rfind(|c: char| c.is_ascii_digit()) else { return "" };
-    let behind = cell[end + 1..].trim_end_matches(['-', '\u{2212}']);
+    let behind = &cell[end + 1..];
+    let behind_sign = behind.strip_prefix(['.', ',']).filter(|rest| rest.starts_with(DASHES));
+    let behind = behind_sign.map_or(behind, |rest| rest.trim_start_matches(DASHES));
+    let behind = behind.trim_end_matches(['-', '\u{2212}']);
     let is_sign = !behind.starts_with(char::is_alphanumeric) && !behind.starts_with(['.', ',']);
     if is_sign { behind.trim() } else { "" }
 }

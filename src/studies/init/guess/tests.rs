@@ -1,6 +1,6 @@
 use super::codes::{first_code, first_number_with_zero};
-use super::labels::{are_measures, have_commas_in_names, odd_separator, unread_list};
-use super::numbers::{are_times, first_thousand, unit_of_cell};
+use super::labels::{are_measures, are_phrases, have_commas_in_names, odd_separator, unread_list};
+use super::numbers::{UnitsBehind, are_times, first_thousand, unit_of_cell};
 use super::*;
 
 #[test]
@@ -26,6 +26,9 @@ fn units_are_signs_or_stand_behind_a_space() {
     // of amounts below 0
     let amounts = ["-$85.12", "- € 85.12", "($85.12)", "$(85.12)", "(7.5 €)", "CHF (7.50)"];
     assert_eq!(amounts.map(unit_of_cell), ["$", "€", "$", "$", "€", "CHF"]);
+    // without cents
+    let whole = ["CHF 25.-", "25,- €", "25.\u{2013} €", "€ 25,-", "25.-"];
+    assert_eq!(whole.map(unit_of_cell), ["CHF", "€", "€", "€", ""]);
     for plain in ["85.12-", "(85.12)", "-85.12", "(a)", "(7) kg"] {
         assert_eq!(unit_of_cell(plain), "", "{plain}");
     }
@@ -151,6 +154,39 @@ fn half_of_the_cells_are_enough_for_numbers_unless_they_name_classes_or_labels()
 }
 
 #[test]
+fn numbers_with_another_unit_behind_are_remarks_and_codes_are_none() {
+    let plain = NumberNotation::default();
+    let micro = NumberNotation { unit: "\u{b5}M".into(), ..NumberNotation::default() };
+    for (notation, usual, other) in
+        [(&plain, "", "mg"), (&plain, "", " J"), (&plain, "", "*"), (&micro, " \u{b5}M", " nM")]
+    {
+        let cell = |at: usize| match at % 4 {
+            1 => format!("{}{other}", 1000 + at),
+            _ => format!("{}.{}{usual}", 3 * at, at % 10),
+        };
+        let cells: Vec<String> = (0..60).map(cell).collect();
+        let cells: Vec<&str> = cells.iter().map(String::as_str).collect();
+        let numbers = ColumnKind::Numbers(notation.clone());
+        assert_eq!(guessed(1, "dose", &cells), numbers, "{other}");
+        let units = UnitsBehind::of(&numbers).unwrap();
+        assert_eq!(units.unit(cells[1]), Some(other.trim()));
+    }
+    let units = UnitsBehind::of(&ColumnKind::Numbers(plain.clone())).unwrap();
+    for other in
+        ["1002B", "1002AB", "7-", "12.67 ± 0.47", "3h 13m", "222-227", "12", "mg", "5 of them"]
+    {
+        assert_eq!(units.unit(other), None, "{other}");
+    }
+    assert!(UnitsBehind::of(&ColumnKind::Texts).is_none());
+    // numbers of houses
+    let houses: Vec<String> = (0..60)
+        .map(|at| if at % 3 == 0 { format!("{}a", at / 2) } else { (at / 2).to_string() })
+        .collect();
+    let houses: Vec<&str> = houses.iter().map(String::as_str).collect();
+    assert_ne!(guessed(1, "house", &houses), ColumnKind::Numbers(plain));
+}
+
+#[test]
 fn numbers_that_are_nearly_the_value_are_bounds() {
     let numbers = ColumnKind::Numbers(NumberNotation::default());
     for near in ["ca. 109", "ca 109", "~109.3", "≈109", "approx. 109", "about 109", "circa 109"] {
@@ -209,6 +245,26 @@ fn measures_and_short_texts_are_no_labels() {
     assert_eq!(guessed(1, "Description", &short), ColumnKind::Texts);
     let german = ["eine kleine Säure", "eine Säure", "die kleine Base", "die Base"];
     assert_eq!(guessed(1, "Notiz", &german), ColumnKind::Texts);
+}
+
+#[test]
+fn names_and_phrases_are_no_sets_of_labels_with_spaces_between() {
+    let space = ColumnKind::Labels(' ');
+    let names: Vec<String> = (0..20)
+        .map(|at| {
+            format!("Braund{at}, {} {}", ["Mr.", "Mrs."][at % 2], ["Owen", "Karl"][at / 2 % 2])
+        })
+        .collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    assert!(are_phrases(&space, &names) && !are_phrases(&ColumnKind::Texts, &names));
+    let papers: Vec<String> = (0..20).map(|at| format!("J. Smith et al. {}", at / 2)).collect();
+    let papers: Vec<&str> = papers.iter().map(String::as_str).collect();
+    assert!(are_phrases(&space, &papers));
+    // sets, of which some have a rare label
+    let tags = ["rust regex", "rust", "python regex", "python pandas", "rust pandas serde"];
+    assert!(!are_phrases(&space, &tags));
+    let species = ["Rosa alba", "Rosa nigra", "Acer alba", "Acer nigra"];
+    assert!(!are_phrases(&space, &species));
 }
 
 #[test]
@@ -316,6 +372,11 @@ fn commas_stand_in_names_of_classes_where_their_parts_are_in_one_of_these_alone(
     for (name, sets) in few {
         assert_eq!(guessed(1, name, &sets.repeat(20)), labels, "{sets:?}");
     }
+    // commas in brackets divide nothing
+    let exports = ["Email", "Chart (PNG, SVG)", "Data (CSV, Excel)"];
+    assert_eq!(guessed(1, "kind", &exports.repeat(10)), ColumnKind::Classes(3));
+    let sets = ["Email, Data (CSV, Excel)", "Data (CSV, Excel), Chat", "Chat, Email", "Chat"];
+    assert_eq!(guessed(1, "uses", &sets.repeat(3)), labels);
     let solvents = ["1,2-dichloroethane", "1,4-dioxane", "1,3-dioxolane"];
     assert_eq!(guessed(1, "solvent", &solvents.repeat(10)), ColumnKind::Classes(3));
     assert_eq!(stated(KindName::Labels, &cities.repeat(5)), ColumnKind::Labels(','));
@@ -485,6 +546,29 @@ fn gaps_are_in_sequences_and_hyphens_and_points_in_codes() {
         ["AIBEJE-EACCFA-CFIHDJJ-BIFIAAHBJ", "GCBDI-DJBBIFBB-JEIJA-BJJBBICH"],
     ] {
         assert_eq!(guessed(1, "code", &codes), ColumnKind::Ids, "{codes:?}");
+    }
+}
+
+#[test]
+fn reactions_compositions_and_peptides_that_differ_are_texts_and_codes_of_their_letters_are_ids() {
+    for (name, texts) in [
+        ("rxn", ["CCO>[Cu]>CC=O", "CC(=O)O.CO>>CC(=O)OC", "C=C.[H][H]>>CC"]),
+        ("composition", ["GaAs", "La0.5Sr0.5MnO3", "Ca(OH)2"]),
+        ("formula", ["TiO2", "Fe2O3", "NaCl"]),
+        ("Sequence", ["LVNELTEFAK", "YLYEIAR", "AEFVEVTK"]),
+    ] {
+        assert_eq!(guessed(1, name, &texts), ColumnKind::Texts, "{texts:?}");
+    }
+    for (name, codes) in [
+        ("path", ["a>b>c", "b>c>d", "c>d>e"]),
+        ("well", ["S1C2", "S1C3", "S2C3"]),
+        ("sample", ["P12", "K7", "B3"]),
+        ("element", ["Ti", "Fe", "Na"]),
+        ("code", ["LVNELTEFAK", "YLYEIAR", "AEFVEVTK"]),
+        ("sequence", ["AK", "CK", "DK"]),
+        ("compound_id", ["TiO2", "Fe2O3", "NaCl"]),
+    ] {
+        assert_eq!(guessed(1, name, &codes), ColumnKind::Ids, "{codes:?}");
     }
 }
 
@@ -687,12 +771,14 @@ fn row_numbers_may_be_shuffled_and_points_in_time_are_known() {
     assert_eq!(guessed(0, "size", &["2", "0", "1", "1"]), numbers);
     assert_eq!(guessed(1, "rank", &["2", "0", "1", "3"]), numbers);
     let seconds = ["1179823612", "1116538629", "1100000000"];
-    for name in ["timestamp", "unixReviewTime"] {
+    for name in ["timestamp", "unixReviewTime", "created_utc", "updatedAt", "epoch"] {
         assert!(are_times(&numbers, name, &seconds), "{name}");
     }
     assert!(!are_times(&numbers, "population", &seconds));
     assert!(!are_times(&numbers, "retention time", &["2.5", "11.25"]));
+    assert!(!are_times(&numbers, "created", &["2.5", "11.25"]));
     let days = ["06 3, 2014", "11 17, 2014"];
+    assert!(!are_times(&ColumnKind::Labels(','), "created by", &days));
     assert!(are_times(&ColumnKind::Labels(','), "reviewTime", &days));
     assert!(!are_times(&ColumnKind::Labels(','), "sentiment", &days));
     assert!(!are_times(&ColumnKind::Labels(';'), "mealtime", &["dish 1;dish 2", "dish 2"]));
