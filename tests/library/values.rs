@@ -1,9 +1,10 @@
 //! Values that need no training: devices, overrides, needs of memory, recommended sizes, files of a preparation.
 
+use dsokr::MeanAndDeviation;
 use dsokr::config::Override;
 use dsokr::device::Processor;
 use dsokr::memory::{Budget, Need, available};
-use dsokr::sketch::{Point, Spread, recommended};
+use dsokr::sketch::{Point, recommended};
 use dsokr::{Config, Error};
 
 #[test]
@@ -57,7 +58,7 @@ fn the_largest_need_is_named_where_there_is_a_limit() {
 
 #[test]
 fn the_smallest_size_within_one_percent_of_the_gain_is_recommended() {
-    let spread = |mean| Spread { mean, deviation: 0.0 };
+    let spread = |mean| MeanAndDeviation { mean, deviation: 0.0 };
     let points = |means: &[f64], fitted: &[f64]| -> Vec<Point> {
         let point = |(at, &mean): (usize, &f64)| Point {
             size: 10 * (at + 1),
