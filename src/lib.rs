@@ -153,6 +153,7 @@ pub use learners::network::Network;
 pub use metrics::classes::ClassScores;
 pub use metrics::evaluation::{EvaluatedPool, Evaluation, SharedCandidates};
 pub use metrics::labels::LabelScores;
+pub use metrics::mean::MeanAndDeviation;
 pub use metrics::metric::{Metric, Needs, RESAMPLES, intervals};
 pub use metrics::molecules::{EXAMPLES, drawing};
 pub use metrics::quantiles::{Coverage, QuantileScores};

@@ -8,8 +8,9 @@ use crate::cli::output::{print, print_json};
 use crate::cli::plot;
 use crate::config::{Checked, Config, Override};
 use crate::error::{Error, ensure};
+use crate::metrics::mean::MeanAndDeviation;
 use crate::metrics::table::Table;
-use crate::studies::sketch::{Curve, Leverage, Point, SIZES, Spread, Study};
+use crate::studies::sketch::{Curve, Leverage, Point, SIZES, Study};
 
 /// Recommends a sketch size.
 ///
@@ -143,7 +144,7 @@ fn study(
             }
             let metric = config.evaluation.metric;
             let tell = |point: &Point| {
-                let Spread { mean, deviation } = point.deciding();
+                let MeanAndDeviation { mean, deviation } = point.deciding();
                 let Point { size, seconds, .. } = point;
                 tracing::info!(
                     "{name}: m = {size}: {metric} {mean:.4} ± {deviation:.4}, {seconds:.1} s"
@@ -168,8 +169,9 @@ fn table(results: &Found) -> String {
         let names = ["m", "rank", "residual"].map(String::from).into_iter().chain([perfect]);
         let mut table = Table::new(names.chain(fitted.then(|| "fitted".to_owned())), 0);
         for Point { size, rank, residual, perfect, fitted: fitted_spread, .. } in points {
-            let spread =
-                |figures: &Spread| format!("{:.4} ± {:.4}", figures.mean, figures.deviation);
+            let spread = |figures: &MeanAndDeviation| {
+                format!("{:.4} ± {:.4}", figures.mean, figures.deviation)
+            };
             let cells = [size.to_string(), format!("{rank:.1}"), format!("{residual:.5}")];
             let fitted_spread =
                 fitted.then(|| fitted_spread.as_ref().map(spread).unwrap_or_default());

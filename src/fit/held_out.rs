@@ -14,7 +14,7 @@ use crate::targets::memory::Need;
 use crate::targets::{OutputTargets, Problem};
 
 /// The pairs that a model learns, and what predicts for pairs without having seen them.
-struct Model {
+struct PlannedFit {
     /// The pairs that it is fitted to, in rising order.
     learned: Vec<usize>,
     held_out: Source,
@@ -64,7 +64,7 @@ struct FurtherFit {
 pub(crate) struct FurtherFits {
     fits: Vec<FurtherFit>,
     /// The model of the run.
-    model: Model,
+    model: PlannedFit,
     /// The folds that a reranker learns from; none where the fit of the model leaves their predictions.
     folds: Vec<Fold>,
     /// The folds of a reranker whose predictions the learner gives by itself; none elsewhere.
@@ -138,7 +138,7 @@ impl FurtherFits {
         let learned: Vec<usize> = (0..problem.len()).collect();
         let mut further = Self {
             fits: Vec::new(),
-            model: Model { learned: learned.clone(), held_out: Source::Fit },
+            model: PlannedFit { learned: learned.clone(), held_out: Source::Fit },
             folds: Vec::new(),
             own_folds: Vec::new(),
             leaves: problem.config.encoder.abilities().held_out,
@@ -160,22 +160,27 @@ impl FurtherFits {
     }
 
     /// A model of these pairs, of which other models or itself predict these parts.
-    fn model_of(&mut self, pairs: Vec<usize>, parts: Vec<Vec<usize>>, problem: &Problem) -> Model {
+    fn model_of(
+        &mut self,
+        pairs: Vec<usize>,
+        parts: Vec<Vec<usize>>,
+        problem: &Problem,
+    ) -> PlannedFit {
         if self.leaves >= HeldOutPredictions::Pairs {
-            return Model { learned: pairs, held_out: Source::Fit };
+            return PlannedFit { learned: pairs, held_out: Source::Fit };
         }
         let hubs = problem.config.decoding.hubs.as_ref();
         if !hubs.is_none_or(HubConfig::refits) {
             // the configuration holds out one part
             let part = parts.concat();
-            return Model { learned: without(&pairs, &part), held_out: Source::Model(part) };
+            return PlannedFit { learned: without(&pairs, &part), held_out: Source::Model(part) };
         }
         let others = parts.into_iter().map(|part| {
             let number = self.add(without(&pairs, &part), &part);
             (number, part)
         });
         let held_out = Source::Others(others.collect());
-        Model { learned: pairs, held_out }
+        PlannedFit { learned: pairs, held_out }
     }
 
     /// Adds the models without each fold that a reranker learns from.
@@ -196,7 +201,7 @@ impl FurtherFits {
             } else {
                 self.drawn(&others, problem)?
             };
-            let Model { learned, held_out } = self.model_of(others, parts, problem);
+            let PlannedFit { learned, held_out } = self.model_of(others, parts, problem);
             let fitted = repeated(&learned);
             let mut predicted = [pairs.as_slice(), &fitted].concat();
             if let Source::Model(part) = &held_out {

@@ -6,6 +6,7 @@ pub mod compare;
 pub(crate) mod constants;
 pub(crate) mod evaluation;
 pub(crate) mod labels;
+pub(crate) mod mean;
 pub(crate) mod metric;
 pub(crate) mod molecules;
 pub(crate) mod quantiles;

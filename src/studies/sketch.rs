@@ -7,7 +7,7 @@ use dsokr_basis::{SketchKind, leverage};
 use dsokr_core::{Argument, Processes};
 use dsokr_data::DataRoot;
 use dsokr_nn::Processor;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::config::Checked;
 use crate::decoding::evaluator::Evaluator;
@@ -16,29 +16,11 @@ use crate::error::{Error, ensure};
 use crate::fit::held_out::FurtherFits;
 use crate::fit::hubs;
 use crate::learners::learner::Fit;
+use crate::metrics::mean::MeanAndDeviation;
 use crate::metrics::metric::{Metric, Needs};
 use crate::metrics::scores::Scores;
 use crate::targets::Problem;
 use crate::targets::memory::Budget;
-
-/// The mean of a figure over draws.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Spread {
-    /// The mean.
-    pub mean: f64,
-    /// The standard deviation; 0 for one draw.
-    pub deviation: f64,
-}
-
-impl Spread {
-    /// The mean and the sample standard deviation of at least one value.
-    pub(crate) fn from_values(figures: &[f64]) -> Self {
-        let n = figures.len() as f64;
-        let mean = figures.iter().sum::<f64>() / n;
-        let squares: f64 = figures.iter().map(|figure| (figure - mean).powi(2)).sum();
-        Self { mean, deviation: (squares / (n - 1.0).max(1.0)).sqrt() }
-    }
-}
 
 /// The figures of sketches of one size, over several draws.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -52,10 +34,10 @@ pub struct Point {
     /// The figure that `evaluation.metric` names, of perfect h; with `decoding.beyond`, where it compares molecules, of what
     /// the search finds for perfect h.
     #[serde(flatten)]
-    pub perfect: Spread,
+    pub perfect: MeanAndDeviation,
     /// The figure of the fitted model, if it is a kernel machine.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub fitted: Option<Spread>,
+    pub fitted: Option<MeanAndDeviation>,
     /// The scores of perfect h of each draw.
     pub draws: Vec<Scores>,
     /// Seconds for fits, projections and evaluations of all draws.
@@ -64,7 +46,7 @@ pub struct Point {
 
 impl Point {
     /// The figure that decides between sizes: the fitted model's, else that of perfect h.
-    pub fn deciding(&self) -> Spread {
+    pub fn deciding(&self) -> MeanAndDeviation {
         self.fitted.unwrap_or(self.perfect)
     }
 }
@@ -171,8 +153,8 @@ impl Sketches {
             size,
             rank: self.rank,
             residual: self.residual,
-            perfect: Spread::from_values(&figures),
-            fitted: (!self.fitted.is_empty()).then(|| Spread::from_values(&self.fitted)),
+            perfect: MeanAndDeviation::from_values(&figures),
+            fitted: (!self.fitted.is_empty()).then(|| MeanAndDeviation::from_values(&self.fitted)),
             draws: self.perfect,
             seconds: started.elapsed().as_secs_f64(),
         }

@@ -12,7 +12,7 @@ fn advice(sandbox: &Sandbox, config: &str, changes: &[&str]) -> String {
     text.lines().filter(|line| line.starts_with("advice: ")).collect::<Vec<_>>().join("\n")
 }
 
-fn says(text: &str, parts: &[&str]) {
+fn assert_says(text: &str, parts: &[&str]) {
     for part in parts {
         assert!(text.contains(part), "no {part:?} in {text:?}");
     }
@@ -37,11 +37,11 @@ fn models_worse_than_chance() {
     sandbox.write("data/small/wrong.tsv", &wrong);
     let changes = ["training.epochs=60", "data.test=wrong.tsv"];
     let text = advice(&sandbox, "small.toml", &changes);
-    says(&text, &["worse than chance (mrr 0.0", "the right outputs, and the learning rate"]);
+    assert_says(&text, &["worse than chance (mrr 0.0", "the right outputs, and the learning rate"]);
     // a network has none
     assert!(!text.contains("λ"), "{text}");
     // the same texts, whose outputs are others
-    says(
+    assert_says(
         &text,
         &["10 of 10 test texts are training texts too (o79, o78, o77, o76, o75 and 5 more)"],
     );
@@ -51,11 +51,14 @@ fn models_worse_than_chance() {
 fn a_low_ceiling_and_the_size_that_raises_it() {
     let sandbox = Sandbox::new();
     let text = advice(&sandbox, "small.toml", &["sketch.size=3"]);
-    says(&text, &["perfect h has only mrr 0.", "sketch.size = 3: a sketch of size 12 reaches 0."]);
+    assert_says(
+        &text,
+        &["perfect h has only mrr 0.", "sketch.size = 3: a sketch of size 12 reaches 0."],
+    );
     // a kernel machine is fitted for each size by the study
     sandbox.write("ridge.toml", &ridge("0.001"));
     let text = advice(&sandbox, "ridge.toml", &["sketch.size=3"]);
-    says(&text, &["perfect h has only mrr 0.", "dsokr sketch"]);
+    assert_says(&text, &["perfect h has only mrr 0.", "dsokr sketch"]);
 }
 
 #[test]
@@ -82,12 +85,12 @@ fn a_sketch_as_large_as_the_data_is_not_compared_with_others() {
     let features = "output.features={kind=\"ngrams\", column=\"first\", min=1, max=2}";
     let changes = |size| ["output.table=coarse.tsv", features, size];
     let text = advice(&sandbox, "small.toml", &changes("sketch.size=60"));
-    says(
+    assert_says(
         &text,
         &["with sketch.size = 60, as large as the training data: try a different kernel or"],
     );
     assert!(!text.contains("dsokr sketch"), "{text}");
-    says(&advice(&sandbox, "small.toml", &changes("sketch.size=8")), &["dsokr sketch"]);
+    assert_says(&advice(&sandbox, "small.toml", &changes("sketch.size=8")), &["dsokr sketch"]);
 }
 
 #[test]
@@ -101,7 +104,7 @@ fn inputs_that_have_nothing_in_common_under_their_kernel() {
         let text = advice(&sandbox, "ridge.toml", &[vec![&far[..]], changes.clone()].concat());
         let expected = "all 3 values of encoder.lambda are equally good, since 60 of 60 training inputs have \
                         nothing in common with the others under the kernel: try an encoder.kernel.gamma below 1000000";
-        says(&text, &[expected]);
+        assert_says(&text, &[expected]);
         assert!(!text.contains("of the 3 values tried"), "{text}");
         let near = kernel("0.5");
         let text = advice(&sandbox, "ridge.toml", &[vec![&near[..]], changes].concat());
@@ -135,7 +138,7 @@ fn solvers_that_have_not_converged() {
         let warns = |line: &str| line.contains("WARN") && line.contains(ends);
         assert!(output.status.success() && log.lines().any(warns), "{log}");
         let expected = format!("{ends}{limit}, or encoder.lambda");
-        says(&advice(&sandbox, "ridge.toml", &[&few]), &[&expected]);
+        assert_says(&advice(&sandbox, "ridge.toml", &[&few]), &[&expected]);
         let text = advice(&sandbox, "ridge.toml", &[&many]);
         assert!(!text.contains("converged"), "{text}");
     }
@@ -155,8 +158,11 @@ fn values_at_the_edge_of_their_grid() {
     let sandbox = Sandbox::new();
     sandbox.write("ridge.toml", &ridge("[10.0, 100.0, 1000.0]"));
     let text = advice(&sandbox, "ridge.toml", &[]);
-    says(&text, &["encoder.lambda = 10 is the smallest of the 3 values tried: try smaller ones"]);
-    says(
+    assert_says(
+        &text,
+        &["encoder.lambda = 10 is the smallest of the 3 values tried: try smaller ones"],
+    );
+    assert_says(
         &text,
         &["[training] has no effect: encoder.kind = \"kernel-machine\" is not trained in steps"],
     );
@@ -176,25 +182,31 @@ fn a_loss_that_still_falls() {
     let sandbox = Sandbox::new();
     let changes = ["training.epochs=12", "evaluation.metric=squared_error"];
     let text = advice(&sandbox, "small.toml", &changes);
-    says(&text, &["the loss still falls at the last epoch", "raise training.epochs above 12"]);
+    assert_says(
+        &text,
+        &["the loss still falls at the last epoch", "raise training.epochs above 12"],
+    );
 }
 
 #[test]
 fn splits_that_share_pairs_or_outputs() {
     let sandbox = Sandbox::new();
     let text = advice(&sandbox, "small.toml", &["data.test=train.tsv"]);
-    says(&text, &["60 of 60 test pairs are training pairs too (o0, o1, o2, o3, o4 and 55 more)"]);
+    assert_says(
+        &text,
+        &["60 of 60 test pairs are training pairs too (o0, o1, o2, o3, o4 and 55 more)"],
+    );
     assert!(!text.contains("validation pairs"), "{text}");
     sandbox
         .write("data/small/outputs-only.tsv", "id\tdescription\no1\tanother text\no79\tone more\n");
     let text = advice(&sandbox, "small.toml", &["data.test=outputs-only.tsv"]);
-    says(&text, &["1 of 2 test outputs are training outputs too (o1)"]);
+    assert_says(&text, &["1 of 2 test outputs are training outputs too (o1)"]);
     // one pair does not hide that the other output is known too
     let train = sandbox.read("data/small/train.tsv");
     let pair = train.lines().find(|line| line.starts_with("o1\t")).unwrap();
     sandbox.write("data/small/both.tsv", &format!("id\tdescription\n{pair}\no2\tanother text\n"));
     let text = advice(&sandbox, "small.toml", &["data.test=both.tsv"]);
-    says(
+    assert_says(
         &text,
         &["1 of 2 test pairs are training pairs too (o1); \
              2 of 2 test outputs are training outputs too (o1, o2)"],
@@ -207,13 +219,13 @@ fn splits_that_share_pairs_or_outputs() {
         String::from_utf8_lossy(&output.stdout).into_owned()
     };
     let caution = "60 of 60 queries have inputs of training pairs";
-    says(&queries("data/small/train.tsv"), &[caution]);
+    assert_says(&queries("data/small/train.tsv"), &[caution]);
     let of_file = ["--queries", "data/small/train.tsv", "--json"];
     let found = json(&sandbox.succeed(&[&["evaluate", "runs/small"][..], &of_file[..]].concat()));
-    says(found["caution"].as_str().unwrap(), &[caution]);
+    assert_says(found["caution"].as_str().unwrap(), &[caution]);
     let runs = ["compare", "runs/small", "runs/small-2"];
     let compared = json(&sandbox.succeed(&[&runs[..], &of_file[..]].concat()));
-    says(compared["caution"].as_str().unwrap(), &["runs/small: ", caution]);
+    assert_says(compared["caution"].as_str().unwrap(), &["runs/small: ", caution]);
     let others = queries("data/small/outputs-only.tsv");
     assert!(!others.contains("inputs of training pairs"), "{others}");
 }
@@ -245,7 +257,7 @@ fn splits_that_share_molecules_in_other_spellings() {
     sandbox.write("data/small/pool.tsv", &format!("id\tdescription\tsmiles\n{pool}"));
     sandbox.write("pool.toml", POOL);
     let text = advice(&sandbox, "pool.toml", &[]);
-    says(&text, &[" of 10 test outputs are training outputs too ("]);
+    assert_says(&text, &[" of 10 test outputs are training outputs too ("]);
     assert!(!text.contains("test texts"), "{text}");
 }
 
@@ -282,7 +294,10 @@ fn splits_that_share_vectors() {
     sandbox.write("data/small/vectors.csv", &format!("id,x0,x1,y\n{rows}"));
     sandbox.write("vectors.toml", VECTORS);
     let text = advice(&sandbox, "vectors.toml", &[]);
-    says(&text, &[" of 16 test vectors are training vectors too (", " of 16 validation vectors"]);
+    assert_says(
+        &text,
+        &[" of 16 test vectors are training vectors too (", " of 16 validation vectors"],
+    );
     let text = advice(&sandbox, "vectors.toml", &["data.splits.group=repeats"]);
     assert!(!text.contains("training vectors"), "{text}");
 }
@@ -299,7 +314,10 @@ fn splits_that_divide_a_group() {
     sandbox.write("data/small/vectors.csv", &format!("id,x0,x1,y,set,batch\n{rows}"));
     sandbox.write("vectors.toml", VECTORS);
     let text = advice(&sandbox, "vectors.toml", &["data.splits={column=\"set\", group=\"batch\"}"]);
-    says(&text, &["5 of 20 validation pairs are new, but in groups of training pairs (40, 41, 42"]);
+    assert_says(
+        &text,
+        &["5 of 20 validation pairs are new, but in groups of training pairs (40, 41, 42"],
+    );
     assert!(!text.contains("test pairs are new"), "{text}");
 }
 
@@ -444,7 +462,7 @@ fn empty_texts_are_named() {
     let line = train.lines().find(|line| line.starts_with("o7\t")).unwrap();
     sandbox.write("data/small/gaps.tsv", &train.replace(line, "o7\t "));
     let text = advice(&sandbox, "small.toml", &["data.train=gaps.tsv"]);
-    says(&text, &["1 training texts are empty (o7)"]);
+    assert_says(&text, &["1 training texts are empty (o7)"]);
 }
 
 #[test]
@@ -492,13 +510,19 @@ fn candidates_that_are_one_point_under_the_kernel() {
     let features = "output.features={kind=\"ngrams\", column=\"first\", min=1, max=2}";
     let changes = ["output.table=coarse.tsv", features, "sketch.size=8"];
     let text = advice(&sandbox, "small.toml", &changes);
-    says(&text, &["of 80 different candidates share their point with others under this kernel"]);
+    assert_says(
+        &text,
+        &["of 80 different candidates share their point with others under this kernel"],
+    );
     // points of all candidates count, also where queries are ranked among some
     let text = advice(&sandbox, "small.toml", &["evaluation.candidates=queries"]);
     assert!(!text.contains("share their point"), "{text}");
     let among_some = [&changes[..], &["evaluation.candidates=queries"]].concat();
     let text = advice(&sandbox, "small.toml", &among_some);
-    says(&text, &["of 80 different candidates share their point with others under this kernel"]);
+    assert_says(
+        &text,
+        &["of 80 different candidates share their point with others under this kernel"],
+    );
 }
 
 /// Three labels in 15 orders are seven sets.
@@ -540,7 +564,7 @@ fn advice_on_ensembles_is_not_repeated_for_each_member() {
     let text = advice(&sandbox, "small.toml", &["ensemble={seeds=3}"]);
     let lines: Vec<&str> = text.lines().collect();
     assert!(lines.len() <= 5, "{text}");
-    says(&text, &["advice: the ensemble is worse than chance", "; similarly "]);
+    assert_says(&text, &["advice: the ensemble is worse than chance", "; similarly "]);
     for part in ["the loss still falls", "the model is worse than chance"] {
         assert!(lines.iter().filter(|line| line.contains(part)).count() <= 1, "{text}");
     }
@@ -548,6 +572,6 @@ fn advice_on_ensembles_is_not_repeated_for_each_member() {
     let train = sandbox.read("data/small/train.tsv");
     sandbox.write("data/small/same.tsv", &train.lines().take(11).collect::<Vec<_>>().join("\n"));
     let text = advice(&sandbox, "small.toml", &["ensemble={seeds=2}", "data.test=same.tsv"]);
-    says(&text, &["advice: 10 of 10 test pairs are training pairs too (o0, "]);
+    assert_says(&text, &["advice: 10 of 10 test pairs are training pairs too (o0, "]);
     assert_eq!(text.matches("test pairs").count(), 1, "{text}");
 }

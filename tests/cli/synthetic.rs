@@ -132,11 +132,13 @@ fn leading_coordinates_are_kernel_dependency_estimation() {
 #[test]
 fn losses_with_a_temperature_find_outputs_and_their_runs_go_on() {
     for name in ["contrastive", "softmax"] {
-        finds_outputs_and_goes_on(&format!("training.loss={{name={name:?}, temperature=0.2}}"));
+        assert_finds_outputs_and_goes_on(&format!(
+            "training.loss={{name={name:?}, temperature=0.2}}"
+        ));
     }
 }
 
-fn finds_outputs_and_goes_on(loss: &str) {
+fn assert_finds_outputs_and_goes_on(loss: &str) {
     let sandbox = sandbox();
     let changes = [loss, "evaluation.metric=mrr", "output.kernel.name=cosine"];
     let report = sandbox.train("drawn.toml", &changes);

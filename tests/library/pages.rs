@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+use regex::Regex;
+
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
@@ -228,6 +230,49 @@ fn every_row_of_the_parts_names_what_there_is() {
             assert!(!word.is_empty() && texts.contains(word), "no {name} in the files of: {row}");
         }
     }
+}
+
+/// A name that is said to be in a file is defined there, or a type has methods there; a macro makes a list there.
+#[test]
+fn a_name_in_a_file_is_defined_there() {
+    let named = Regex::new(r"`([^`]+)`\s+in\s+`([^`]+\.rs)`").expect("a pattern");
+    let mut count = 0;
+    for page in ["CONTRIBUTING.md", "DESIGN.md"] {
+        let text = read(page);
+        for found in named.captures_iter(&text) {
+            let (_, [name, file]) = found.extract();
+            let code = read(file);
+            let last = name.rsplit("::").next().unwrap_or(name);
+            let word = last.split(|c: char| !c.is_alphanumeric() && c != '_').next();
+            let word = word.unwrap_or_default();
+            let pattern = if last.ends_with('!') {
+                format!(r"\b{word}!")
+            } else {
+                format!(r"\b(fn|struct|enum|trait|const|static|type|mod|impl(<[^>]*>)?) {word}\b")
+            };
+            let definition = Regex::new(&pattern).expect("a pattern");
+            assert!(definition.is_match(&code), "{page}: no {name} in {file}");
+            count += 1;
+        }
+    }
+    assert!(count > 30, "{count} names");
+}
+
+/// The crates of the manifest, which all manifests share, are in the table that says what each is for.
+#[test]
+fn every_dependency_has_a_reason() {
+    let manifest: toml::Table = read("Cargo.toml").parse().expect("a manifest");
+    let page = read("DESIGN.md");
+    let table = page.split("\n| crate | for |\n").nth(1).expect("the table");
+    let rows = table.lines().take_while(|line| line.starts_with('|'));
+    let first: Vec<&str> = rows.filter_map(|row| row.split('|').nth(1)).collect();
+    let words: BTreeSet<&str> = first.iter().flat_map(|cell| cell.split([' ', ',', ';'])).collect();
+    let dependencies = manifest["workspace"]["dependencies"].as_table().expect("a table");
+    let missing: Vec<&String> = dependencies
+        .keys()
+        .filter(|name| !name.starts_with("dsokr-") && !words.contains(name.as_str()))
+        .collect();
+    assert!(missing.is_empty(), "DESIGN.md does not say what these are for: {missing:?}");
 }
 
 fn is_commit(text: &str) -> bool {

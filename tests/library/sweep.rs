@@ -1,8 +1,8 @@
 //! Settings of sweeps and their tables.
 
+use dsokr::MeanAndDeviation;
 use dsokr::Metric;
 use dsokr::data::SplitName;
-use dsokr::sketch::Spread;
 use dsokr::sweep::{Axis, AxisValues, Best, SeedSpread, Setting, Sweep, SweepRun, grid, random};
 
 fn axis(text: &str) -> Axis {
@@ -95,7 +95,7 @@ fn tables_have_every_run() {
     let seeds = vec!["1".into(), "2".into()];
     let values = vec![0.25, 0.5];
     let setting = vec!["3".into()];
-    let spread = Spread { mean: 0.375, deviation: 0.1768 };
+    let spread = MeanAndDeviation { mean: 0.375, deviation: 0.1768 };
     sweep.seeds = vec![SeedSpread { setting, metric: Metric::default(), spread, seeds, values }];
     let table = "\n| a.b | validation metric | mean ± deviation | seeds |\n|---|---|---|---|\n\
                  | 3 | mrr | 0.3750 ± 0.1768 | 1, 2 |\n";

@@ -2,11 +2,12 @@
 
 use std::io::ErrorKind;
 
+use dsokr::MeanAndDeviation;
 use dsokr::config::Override;
 use dsokr::data::DataRoot;
 use dsokr::device::Processor;
 use dsokr::memory::{Budget, Need, available};
-use dsokr::sketch::{Point, Spread, recommended};
+use dsokr::sketch::{Point, recommended};
 use dsokr::{Config, Error, Request, Run};
 
 use crate::Folder;
@@ -67,7 +68,7 @@ fn overrides_are_values_of_toml_or_else_texts() {
 
 #[test]
 fn the_largest_need_is_named_where_there_is_a_limit() {
-    let needs = [Need::memory("a", "one", 1.0), Need::memory("b", "other", 1e24)];
+    let needs = [Need::memory("a", "one", 1.0), Need::memory("b", "other", 1e16)];
     let budget = Budget::default();
     assert!(budget.afford(&needs[..1]).is_ok());
     assert!(Budget { force: true }.afford(&needs).is_ok());
@@ -76,11 +77,15 @@ fn the_largest_need_is_named_where_there_is_a_limit() {
         assert!(matches!(&error, Error::Memory { keys, .. } if keys == "b"), "{error}");
         assert!(error.to_string().contains("the argument force"), "{error}");
     }
+    // no process can address so much
+    let error = Budget { force: true }.afford(&[Need::memory("c", "third", 1e24)]).unwrap_err();
+    let message = "c = a size that needs 1000000 EB: expected a size that needs at most 72.1 PB";
+    assert!(error.to_string().starts_with(message), "{error}");
 }
 
 #[test]
 fn the_smallest_size_within_one_percent_of_the_gain_is_recommended() {
-    let spread = |mean| Spread { mean, deviation: 0.0 };
+    let spread = |mean| MeanAndDeviation { mean, deviation: 0.0 };
     let points = |means: &[f64], fitted: &[f64]| -> Vec<Point> {
         let point = |(at, &mean): (usize, &f64)| Point {
             size: 10 * (at + 1),

@@ -301,7 +301,8 @@ impl Network {
         let disk = Error::io(&part.file);
         let mut file =
             OpenOptions::new().append(true).create(true).open(&part.file).map_err(&disk)?;
-        // the time-out is one between bytes, which the reader of the body does not have
+        // The time-out is one between bytes, which the reader of the body does not have. Where it has passed, the thread waits on
+        // with its socket until the server sends something or ends the connection: at most one thread for each try.
         let (send, received) = sync_channel::<std::io::Result<Vec<u8>>>(4);
         let mut body = answer.into_body().into_reader();
         thread::spawn(move || {

@@ -14,11 +14,12 @@ use self::axis::Axis;
 use self::panel::{Panel, Series, Style, Value, save};
 use crate::error::{Error, ensure};
 use crate::metrics::compare::RunComparison;
+use crate::metrics::mean::MeanAndDeviation;
 use crate::metrics::metric::Metric;
 use crate::metrics::quantiles::Coverage;
 use crate::run::{EmbeddingCurve, LearningCurve, LearningPoint, check_output};
 use crate::run_dir::parent;
-use crate::studies::sketch::{Curve, Leverage, Point, Spread};
+use crate::studies::sketch::{Curve, Leverage, Point};
 use crate::studies::sweep::{Best, Sweep, SweepRun};
 
 /// How axes name the metric of this name.
@@ -159,7 +160,7 @@ pub fn sketch_sizes(path: &Path, curves: &[Curve], leverage: &[Leverage]) -> Res
     };
     let sizes = curves.iter().map(|curve| {
         let at = |point: &Point| {
-            let Spread { mean, deviation } = point.deciding();
+            let MeanAndDeviation { mean, deviation } = point.deciding();
             let ends = (deviation > 0.0).then_some([mean - deviation, mean + deviation]);
             (point.size as f64, mean, ends)
         };

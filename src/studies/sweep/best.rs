@@ -7,8 +7,8 @@ use dsokr_core::Argument;
 
 use super::seeds::{Repeat, name, repeat_of, setting_of};
 use super::{Setting, Sweep, SweepRun, chooses, repeats, title};
+use crate::metrics::mean::MeanAndDeviation;
 use crate::metrics::table::places;
-use crate::studies::sketch::Spread;
 
 /// What a sweep chooses by its metric.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,7 +27,7 @@ pub struct BestSetting {
     /// The keys that do not only repeat it, with their values.
     pub setting: Setting,
     /// Mean and standard deviation of the metric that chooses.
-    pub spread: Spread,
+    pub spread: MeanAndDeviation,
     /// The seeds that both are over, which all settings have, ascending; of parts `SEED:PART`.
     pub seeds: Vec<String>,
     /// The number of settings with this mean, of which this one is the first in the table.
@@ -37,7 +37,7 @@ pub struct BestSetting {
 /// Writes the setting, its mean, and the seeds of this.
 impl Display for BestSetting {
     fn fmt(&self, out: &mut Formatter) -> fmt::Result {
-        let Self { setting, spread: Spread { mean, .. }, seeds, .. } = self;
+        let Self { setting, spread: MeanAndDeviation { mean, .. }, seeds, .. } = self;
         let places = places(*mean);
         let title = title(setting);
         write!(out, "{title}, mean {mean:.places$} of {} runs ({})", seeds.len(), seeds.join(", "))
@@ -84,9 +84,9 @@ impl Sweep {
         }
         let spread = |values: &BTreeMap<Repeat, f64>| {
             let common = values.iter().filter(|(repeat, _)| common.contains(repeat));
-            Spread::from_values(&common.map(|(_, &value)| value).collect::<Vec<_>>())
+            MeanAndDeviation::from_values(&common.map(|(_, &value)| value).collect::<Vec<_>>())
         };
-        let spreads: Vec<(&Vec<String>, Spread)> =
+        let spreads: Vec<(&Vec<String>, MeanAndDeviation)> =
             settings.iter().map(|(setting, values)| (setting, spread(values))).collect();
         let sign = if self.larger_is_better { 1.0 } else { -1.0 };
         let place = |setting: &[String]| {

@@ -14,9 +14,9 @@ use crate::error::{Error, ensure};
 use crate::metrics::compare::{
     Compared, MetricComparison, PairedDifference, RunComparison, RunValue,
 };
+use crate::metrics::mean::MeanAndDeviation;
 use crate::metrics::metric::Metric;
 use crate::run_dir::RunDir;
-use crate::studies::sketch::Spread;
 
 /// Repeated k-fold cross-validation of a configuration: a run for each part of each division of the pairs.
 #[derive(Clone, Debug)]
@@ -271,7 +271,7 @@ impl TTest {
 
     /// The mean and half the length of its 95 % interval.
     fn interval(&self, values: &[f64]) -> (f64, f64) {
-        let Spread { mean, deviation } = Spread::from_values(values);
+        let MeanAndDeviation { mean, deviation } = MeanAndDeviation::from_values(values);
         (mean, self.quantile * self.factor.sqrt() * deviation)
     }
 

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::{SweepRun, repeats};
+use crate::metrics::mean::MeanAndDeviation;
 use crate::metrics::metric::Metric;
-use crate::studies::sketch::Spread;
 
 /// A metric of the runs that differ in their seeds, or in the parts that are held out, only. Those that failed are left out.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -15,7 +15,7 @@ pub struct SeedSpread {
     pub metric: Metric,
     /// Mean and standard deviation over these runs.
     #[serde(flatten)]
-    pub spread: Spread,
+    pub spread: MeanAndDeviation,
     /// The seeds, ascending; of parts `SEED:PART`.
     pub seeds: Vec<String>,
     /// The value of each run.
@@ -63,7 +63,7 @@ pub(super) fn over_seeds(keys: &[String], runs: &[SweepRun]) -> Vec<SeedSpread> 
             let values = values.collect::<Option<Vec<f64>>>()?;
             let seeds = runs.iter().map(|run| name(&repeat_of(keys, run))).collect();
             let setting = setting.clone();
-            let spread = Spread::from_values(&values);
+            let spread = MeanAndDeviation::from_values(&values);
             Some(SeedSpread { setting, metric, spread, seeds, values })
         })
     });

@@ -9,10 +9,10 @@ use super::seeds::SeedSpread;
 use super::{SEED, Setting, Sweep, SweepRequest, SweepRun, chooses, folder, repeats, with_keys};
 use crate::config::Checked;
 use crate::error::Error;
+use crate::metrics::mean::MeanAndDeviation;
 use crate::metrics::metric::Metric;
 use crate::metrics::table::{Table, interval, places};
 use crate::run_dir::{RunDir, read_json, write_text};
-use crate::studies::sketch::Spread;
 
 /// The file of a sweep's table.
 pub(super) const TABLE: &str = "sweep.json";
@@ -48,7 +48,7 @@ impl Sweep {
     pub fn spreads(&self) -> Table {
         let seeds = self.keys.iter().filter(|key| repeats(key)).all(|key| key == SEED);
         let row = |SeedSpread { setting, metric, spread, seeds: runs, .. }: &SeedSpread| {
-            let Spread { mean, deviation } = spread;
+            let MeanAndDeviation { mean, deviation } = spread;
             let places = places(*mean);
             let spread = format!("{mean:.places$} ± {deviation:.places$}");
             let runs = if seeds { runs.join(", ") } else { runs.len().to_string() };
