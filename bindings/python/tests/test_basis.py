@@ -188,6 +188,30 @@ def test_wrong_arguments(y, arguments, message):
         dsokr.Basis.fit(y, **arguments)
 
 
+def test_parameters_may_be_numbers_of_numpy(y):
+    """In tables of kernels, sketches, rules and features, as elsewhere."""
+    for kind in (np.float32, np.float64, np.array):
+        kernel = {"name": "gaussian", "gamma": kind(0.25)}
+        assert np.array_equal(dsokr.kernel_matrix(y, kernel=kernel), dsokr.kernel_matrix(y, kernel={"name": "gaussian", "gamma": 0.25}))
+    for plain, other in [
+        (dsokr.Leverage(10, pilot=30), dsokr.Leverage(10, pilot=np.int64(30))),
+        (dsokr.SparsifiedGaussian(10, density=0.5), dsokr.SparsifiedGaussian(10, density=np.float32(0.5))),
+    ]:
+        bases = [dsokr.Basis.fit(y, sketch=sketch, seed=0) for sketch in (plain, other)]
+        assert np.array_equal(*(basis.project(y) for basis in bases))
+    smiles = ["CCO", "c1ccccc1O"]
+    expected = dsokr.molecules.features(smiles, radius=2).toarray()
+    assert np.array_equal(dsokr.molecules.features(smiles, radius=np.int64(2)).toarray(), expected)
+    pool = dsokr.Candidates.from_points(y)
+    found = []
+    for weights in ([0.25, 0.75], np.array([0.25, 0.75])):
+        rule = {"name": "mean", "weights": weights, "standardise": True}
+        found.append(dsokr.rank_ensemble([(pool, y[:9]), (pool, y[1:10])], range(9), rule=rule).ranks)
+    assert np.array_equal(*found)
+    with pytest.raises(dsokr.ConfigError, match=r"kernel: .*object.*, allowed: numbers, texts"):
+        dsokr.kernel_matrix(y, kernel={"name": "gaussian", "gamma": object()})
+
+
 def test_wrong_rows(y):
     basis = dsokr.Basis.fit(y, "linear", dsokr.Gaussian(5))
     with pytest.raises(dsokr.ConfigError, match="Y: rows of width 5 where width 6 is needed"):

@@ -83,6 +83,19 @@ def test_frames(tmp_path):
     assert written(model)[7] == {"input": X[7].tolist(), "output": SMILES[7]}
 
 
+@pytest.mark.parametrize("kind", [str, object])
+def test_a_column_of_texts_is_its_texts(tmp_path, kind):
+    """As an array of one column, a frame of one column, or a list; also as queries."""
+    colours = [text.split()[0] for text in TEXTS]
+    given = [(TEXTS, colours), *(tuple(np.array(column, kind)[:, None] for column in (TEXTS, colours)),)]
+    given += [tuple(columns) for columns in zip(*(frames({"a": column}) for column in (TEXTS, colours)), strict=True)]
+    models = [dsokr.fit(*pair, tmp_path / str(at), seed=0, progress=False) for at, pair in enumerate(given)]
+    for model in models:
+        assert written(model) == written(models[0]) and "accuracy" in model.metrics
+    queries = np.array(TEXTS[:3], kind)[:, None]
+    assert np.array_equal(models[1].encode(queries), models[1].encode(TEXTS[:3]))
+
+
 def test_tensors(tmp_path):
     torch = pytest.importorskip("torch")
     model = dsokr.fit(torch.tensor(X), torch.tensor([len(smiles) for smiles in SMILES]), tmp_path / "run")
@@ -283,13 +296,13 @@ def test_numbers_of_queries_are_found_by_the_names_of_their_columns(tmp_path):
     rows = frame.to_dict("records")
     for queries in [frame[["mass", "logP"]], X[:, :2], rows, *frames({"mass": X[:, 1], "logP": X[:, 0]})]:
         assert np.array_equal(model.encode(queries), expected), type(queries)
-    # a name that a dictionary lacks is 0 there, as in a fit
-    assert np.array_equal(model.encode([{"mass": 0.5}]), model.encode([[0.0, 0.5]]))
     for queries, message in [
         (frame.rename(columns={"mass": "a"}), "queries: no column 'mass', expected the columns that the model was fitted on: logP, mass"),
         (frame.assign(extra=1.0), "queries: 'extra' is none of the columns that the model was fitted on: logP, mass"),
         (pandas.DataFrame(X[:, :2], columns=["a", "a"]), "two columns 'a'"),
         ([{"mass": 1.0, "charge": 2.0}], "queries: 'charge' is none of the columns"),
+        ([rows[0], {"mass": 1.0}], "queries: no column 'logP' at 1, expected the columns that the model was fitted on: logP, mass"),
+        ([{"logP": 1.0, "mass": None}], "queries: row 0, column 1"),
     ]:
         with pytest.raises(dsokr.ConfigError, match=message):
             model.encode(queries)
@@ -298,6 +311,10 @@ def test_numbers_of_queries_are_found_by_the_names_of_their_columns(tmp_path):
     assert np.array_equal(again.encode(frame[["mass", "logP"]]), again.encode(frame))
     by_name = dsokr.fit(rows, y, tmp_path / "rows", seed=0, progress=False)
     assert np.array_equal(by_name.encode(frame[["mass", "logP"]]), expected)
+    # what a dictionary lacks is 0, as in a fit on dictionaries
+    assert np.array_equal(by_name.encode([{"mass": 0.5}]), by_name.encode([[0.0, 0.5]]))
+    with pytest.raises(dsokr.ConfigError, match="queries: no column 'logP' at 0"):
+        dsokr.Ensemble.load([by_name.path, model.path]).search([{"mass": 0.5}])
     turned = dsokr.fit(frame[["mass", "logP"]], y, tmp_path / "turned", seed=0, progress=False)
     both = dsokr.Ensemble.load([model.path, turned.path])
     with pytest.raises(dsokr.ConfigError, match="members were fitted on different columns"):

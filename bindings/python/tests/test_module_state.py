@@ -1,5 +1,6 @@
 """Parameters, groups, frozen parameters and buffers of modules of PyTorch within the trainer, beside loops of PyTorch."""
 
+import logging
 import re
 
 import numpy as np
@@ -287,3 +288,178 @@ def test_a_module_learns_twice_from_its_first_values(problem):
     encoder = dsokr.Encoder(net())
     first = train(problem, "first", encoder).encode(texts)
     assert np.array_equal(train(problem, "second", encoder).encode(texts), first)
+
+
+class Centred(torch.nn.Module):
+    """Subtracts a running mean, which is changed in place, or put in the place of the one before."""
+
+    def __init__(self, in_place):
+        super().__init__()
+        self.in_place = in_place
+        self.head = torch.nn.Linear(3, 1)
+        self.register_buffer("mean", torch.zeros(3))
+        # within the memory of a parameter, after a first pass
+        self.register_buffer("bias_before", torch.zeros(1))
+
+    def forward(self, texts):
+        x = torch.tensor([[float(x) for x in text.split()] for text in texts]) + 5
+        if self.training and self.in_place:
+            self.mean.mul_(0.5).add_(0.5 * x.mean(0))
+            self.bias_before.copy_(self.head.bias.detach())
+        elif self.training:
+            self.mean = 0.5 * self.mean + 0.5 * x.mean(0)
+            self.bias_before = self.head.bias.detach()
+        return self.head(x - self.mean)
+
+
+def centred(in_place, seed=3):
+    torch.manual_seed(seed)
+    return Centred(in_place)
+
+
+def test_a_buffer_may_be_assigned(problem):
+    """As PyTorch's own state has it: by its name, in the log, the run, a loaded model and a resumed training."""
+    _, texts, _ = problem
+    expected = train(problem, "changed-in-place", centred(True))
+    found = train(problem, "assigned", centred(False))
+    assert [line["metrics"] for line in found.log] == [line["metrics"] for line in expected.log]
+
+    def end(event):
+        if event.step == 5:
+            raise Enough
+
+    with pytest.raises(Enough):
+        train(problem, "assigned-parts", centred(False), on_step=end)
+    resumed = train(problem, "assigned-parts", centred(False, seed=9), resume=True)
+    for model in (found, dsokr.Model.load(found.path, encoder=centred(False, seed=4)), resumed):
+        assert np.array_equal(model.encode(texts), expected.encode(texts))
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [(None, "extra is no longer a tensor of the module, expected 3 numbers"), (torch.zeros(4), "extra has 4 numbers now, expected 3")],
+)
+def test_a_buffer_that_is_gone_or_has_another_size_is_refused(problem, value, message):
+    class Changing(Net):
+        def forward(self, texts):
+            self.extra = value
+            return super().forward(texts)
+
+    module = Changing()
+    module.register_buffer("extra", torch.zeros(3))
+    with pytest.raises(dsokr.ConfigError, match=message):
+        train(problem, f"gone-{value is None}", module)
+
+
+def test_a_module_may_change_between_passes(problem):
+    """Another type puts new buffers in the place of the ones before, and parameters may be assigned."""
+    _, texts, _ = problem
+    module = net()
+    model = train(problem, "moved", module)
+    expected = model.encode(texts)
+    module.double()
+    np.testing.assert_allclose(model.encode(texts), expected, atol=1e-5)
+    module.load_state_dict(net(seed=5).state_dict(), assign=True)
+    assert np.array_equal(model.encode(texts), expected)
+
+
+class Checkpointed(torch.nn.Module):
+    """A part whose activations are computed again for its gradient, and a part that nothing uses."""
+
+    def __init__(self, reentrant):
+        super().__init__()
+        self.reentrant = reentrant
+        self.start = torch.nn.Linear(3, 4)
+        self.unused = torch.nn.Linear(2, 2)
+        self.head = torch.nn.Linear(4, 1)
+
+    def forward(self, texts):
+        x = torch.tensor([[float(x) for x in text.split()] for text in texts]).requires_grad_(self.training)
+        return self.head(torch.utils.checkpoint.checkpoint(self.start, x, use_reentrant=self.reentrant))
+
+
+def test_reentrant_checkpointing_trains_what_it_computes_again(problem):
+    _, texts, _ = problem
+    found = []
+    for reentrant in (False, True):
+        torch.manual_seed(3)
+        module = Checkpointed(reentrant)
+        module.head.bias.grad = torch.ones(1)
+        seen = []
+        model = train(problem, f"reentrant-{reentrant}", module, on_step=last_parameters(seen))
+        assert not np.array_equal(seen[0]["encoder.module.start.weight"], seen[-1]["encoder.module.start.weight"])
+        # gradients of the caller are as they were
+        assert module.head.bias.grad == 1 and module.start.weight.grad is None
+        found.append(model.encode(texts))
+    assert np.array_equal(*found)
+
+
+def test_a_parameter_that_no_gradient_reaches_is_named_once(problem, caplog):
+    with caplog.at_level(logging.WARNING, "dsokr"):
+        train(problem, "unused", Checkpointed(False))
+    (message,) = [record.getMessage() for record in caplog.records if "no gradient" in record.getMessage()]
+    assert message.startswith("encoder: no gradient has reached unused.weight, unused.bias so far")
+    caplog.clear()
+    with caplog.at_level(logging.WARNING, "dsokr"):
+        train(problem, "used", net(), {"groups": [{"parameters": "norm", "learning_rate": 0.0}]})
+    assert not [record for record in caplog.records if "no gradient" in record.getMessage()]
+
+
+class Table(torch.nn.Module):
+    """Vectors of the first digits of texts."""
+
+    def __init__(self, sparse):
+        super().__init__()
+        self.table = torch.nn.Embedding(10, 4, sparse=sparse)
+        self.head = torch.nn.Linear(4, 1)
+
+    def forward(self, texts):
+        return self.head(self.table(torch.tensor([int(re.search(r"\d", text)[0]) for text in texts])))
+
+
+def test_sparse_gradients_are_read(problem):
+    _, texts, _ = problem
+    found = []
+    for sparse in (False, True):
+        torch.manual_seed(3)
+        found.append(train(problem, f"sparse-{sparse}", Table(sparse)).encode(texts))
+    assert np.array_equal(*found)
+
+
+def test_random_numbers_of_the_caller_go_on(problem, monkeypatch):
+    """Those of GPUs too, which torch.manual_seed would seed."""
+    seeds = []
+    monkeypatch.setattr(torch.cuda, "manual_seed_all", seeds.append)
+
+    def count(event):
+        counts.append(len(seeds))
+
+    for name, encoder in (("instance", net()), ("function", lambda p: Net())):
+        torch.manual_seed(7)
+        expected = torch.rand(3)
+        torch.manual_seed(7)
+        seeds.clear()
+        counts = []
+        train(problem, f"drawn-{name}", encoder, on_step=count)
+        assert torch.equal(torch.rand(3), expected)
+        # no step seeds them; behind a function that makes a module they have the caller's seed again
+        assert len({*counts}) == 1 and (not seeds or seeds[-1] == 7), name
+        assert bool(seeds) == (name == "function")
+
+
+def test_a_compiled_module_has_the_names_of_the_module(problem):
+    """A run of either is read with the other."""
+    _, texts, _ = problem
+    compiled = train(problem, "compiled", torch.compile(net(), backend="eager"))
+    plain = train(problem, "not-compiled", net())
+    for model, encoder in ((compiled, net(seed=4)), (plain, torch.compile(net(seed=4), backend="eager"))):
+        again = dsokr.Model.load(model.path, encoder=encoder)
+        np.testing.assert_allclose(again.encode(texts), model.encode(texts), atol=1e-6)
+
+
+def test_two_parameters_of_one_name_without_compilation_are_refused(problem):
+    module = net()
+    module.add_module("_orig_mod", torch.nn.Module())
+    module._orig_mod.scale = torch.nn.Parameter(torch.zeros(1))
+    with pytest.raises(dsokr.ConfigError, match="two tensors with the name scale"):
+        dsokr.Encoder(module)

@@ -1,6 +1,8 @@
 """Everything that a worker may be sent or may send back."""
 
 import concurrent.futures
+import copy
+import functools
 import multiprocessing
 import pickle
 
@@ -22,20 +24,20 @@ def test_candidates():
     z = basis.project(y)[::2]
     gold = [f"c{at}" for at in range(0, 60, 2)]
     for own in (pool, pool.with_hubs(z)):
-        copy = pickle.loads(pickle.dumps(own))
-        assert (copy.ids, copy.labels, copy.duplicates) == (own.ids, own.labels, 1)
-        assert np.array_equal(copy.constants, own.constants)
-        assert np.array_equal(copy.rank(z, gold).ranks, own.rank(z, gold).ranks)
+        again = pickle.loads(pickle.dumps(own))
+        assert (again.ids, again.labels, again.duplicates) == (own.ids, own.labels, 1)
+        assert np.array_equal(again.constants, own.constants)
+        assert np.array_equal(again.rank(z, gold).ranks, own.rank(z, gold).ranks)
         # whether kernels are normalised is kept: scores of others are not combined
         with pytest.raises(dsokr.ConfigError):
-            dsokr.rank_ensemble([(copy, z), (copy, z)], gold, rule={"name": "mean", "standardise": False})
+            dsokr.rank_ensemble([(again, z), (again, z)], gold, rule={"name": "mean", "standardise": False})
 
 
 def test_ranks():
     scores = np.random.default_rng(0).standard_normal((30, 9)).round(1)
     ranks = dsokr.metrics.rank_scores(scores, np.zeros(30, int))
-    copy = pickle.loads(pickle.dumps(ranks))
-    assert copy.metrics(ci=0.95) == ranks.metrics(ci=0.95) and np.array_equal(copy.tied, ranks.tied)
+    again = pickle.loads(pickle.dumps(ranks))
+    assert again.metrics(ci=0.95) == ranks.metrics(ci=0.95) and np.array_equal(again.tied, ranks.tied)
     pool = dsokr.Candidates.from_points(outputs())
     missing = pool.rank(outputs()[:2], [3, "none"], missing="rank-infinity")
     assert np.array_equal(pickle.loads(pickle.dumps(missing)).ranks, missing.ranks)
@@ -46,12 +48,12 @@ def test_graphs():
     graphs = [dsokr.graphs.from_networkx(networkx.gnm_random_graph(8, 12, seed=seed)) for seed in range(6)]
     named = dsokr.graphs.Graph(["C", "O"], [(0, 1, "double")])
     for graph in [*graphs, named]:
-        copy = pickle.loads(pickle.dumps(graph))
-        assert (copy.labels, copy.edges) == (graph.labels, graph.edges)
+        again = pickle.loads(pickle.dumps(graph))
+        assert (again.labels, again.edges) == (graph.labels, graph.edges)
     kernel = dsokr.graphs.GraphKernel("weisfeiler-lehman")
     assert pickle.loads(pickle.dumps(kernel)).fit_transform(graphs).shape == kernel.fit_transform(graphs).shape
-    copy = pickle.loads(pickle.dumps(kernel))
-    assert np.array_equal(copy.transform([named]).toarray(), kernel.transform([named]).toarray())
+    again = pickle.loads(pickle.dumps(kernel))
+    assert np.array_equal(again.transform([named]).toarray(), kernel.transform([named]).toarray())
 
 
 def test_rows_and_bases():
@@ -113,3 +115,17 @@ def test_files_that_do_not_exist(tmp_path):
     y = outputs()
     with pytest.raises(FileNotFoundError):
         dsokr.Basis.fit(y, "cosine", dsokr.Gaussian(6)).save(tmp_path / "none" / "basis")
+
+
+@pytest.mark.skipif(not hasattr(dsokr, "fit"), reason="built without the feature run")
+def test_a_model_with_a_module(tmp_path):
+    """The module goes with the model, as an instance or as what makes it."""
+    torch = pytest.importorskip("torch")
+    y = outputs()
+    for name, encoder in (("instance", torch.nn.Linear(8, 8)), ("function", functools.partial(torch.nn.Linear, 8))):
+        model = dsokr.fit(y, y, tmp_path / name, encoder=encoder, set={"training.epochs": 1}, progress=False)
+        for again in (pickle.loads(pickle.dumps(model)), copy.deepcopy(model)):
+            assert np.array_equal(again.encode(y), model.encode(y))
+    encoder = dsokr.Encoder(torch.nn.Linear(8, 8))
+    again = pickle.loads(pickle.dumps(encoder))
+    assert np.array_equal(again.open(8, 0).parameters[0][2], encoder.open(8, 0).parameters[0][2])

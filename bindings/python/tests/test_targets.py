@@ -97,6 +97,21 @@ def test_targets_of_no_index(problem):
     assert len(targets[[]]) == 0 and targets[[]].coordinates.shape == targets.coordinates[[]].shape
 
 
+def test_one_target_is_a_batch(problem):
+    """As the items of a dataset are asked for; an index of more dimensions chooses no batch."""
+    psi, targets, _ = problem
+    z = torch.from_numpy(np.random.default_rng(1).standard_normal((1, psi.rank)))
+    for index in (5, np.int64(5), torch.tensor(5), -25):
+        assert len(targets[index]) == 1 and "1 of dimension 8" in repr(targets[index])
+        for loss in LOSSES:
+            assert psi.loss(z, targets[index], loss) == psi.loss(z, targets[5:6], loss)
+    assert [len(target) for target in targets] == [1] * 30
+    with pytest.raises(dsokr.ConfigError, match=r"index: shape \(2, 2\), expected a number, a slice, or a vector"):
+        targets[np.zeros((2, 2), int)]
+    with pytest.raises(IndexError):
+        targets[30]
+
+
 def test_wrong_losses(problem):
     psi, targets, _ = problem
     z = torch.zeros(2, psi.rank)

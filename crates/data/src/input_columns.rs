@@ -37,6 +37,10 @@ pub struct NamedColumns {
     /// The attributes that are numbers to predict, or the columns that `FIRST..LAST` names as outputs.
     #[serde(default)]
     pub outputs: Vec<String>,
+    /// Whether each input has a number in each column, as in a table or a frame of Python. A query by names that lacks one is
+    /// refused there, while a row of an .arff file, or a dictionary of Python, may be sparse.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub dense: bool,
 }
 
 impl NamedColumns {
@@ -52,7 +56,8 @@ impl NamedColumns {
         let header = Table::header(path, options)?;
         let names = |column| header.range(column).map(<[String]>::to_vec).unwrap_or_default();
         let [inputs, outputs] = [inputs, outputs].map(|column| column.map_or_else(Vec::new, names));
-        Ok(Self { inputs, outputs })
+        let dense = !inputs.is_empty();
+        Ok(Self { inputs, outputs, dense })
     }
 
     /// Returns the columns as a run keeps them; none where there are none.

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import math
 import threading
 import weakref
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from ._errors import ConfigError
+from ._progress import LOGGER
+
+_Described: TypeAlias = tuple[str, list[int], np.ndarray, bool]
+"""Name, shape and values of a tensor, and whether gradients reach it."""
 
 # Each pass fills its module with the values of its run, so that passes of one module exclude each other, also those of two
 # models that were given the same module.
@@ -35,8 +40,13 @@ class Encoder:
     Its parameters are parameters of the trainer with their names behind ``encoder.module.``, which the patterns of
     ``training.groups`` find: ``{"parameters": "embedding", "learning_rate": 1e-4}``. Vectors are not decayed, and
     ``training.layer_decay`` counts layers that are numbered in names such as ``layers.0.weight``. Parameters without
-    ``requires_grad`` stay as they are. They and the buffers of the module's ``state_dict``, such as the running statistics of
-    batch normalisation, are kept in checkpoints and in the run. Numbers of the run are 32-bit floats.
+    ``requires_grad`` stay as they are; a warning names those that no gradient has reached. They and the buffers of the module's
+    ``state_dict``, such as the running statistics of batch normalisation, are kept in checkpoints and in the run, also where
+    ``forward`` assigns a buffer. Numbers of the run are 32-bit floats. ``torch.compile`` changes no name, and a run of a compiled module
+    is read with the module itself.
+
+    A module starts from the values that it holds when its ``Encoder`` is made, which are those of the last pass of a training or
+    model that had it before; all trainings with one ``Encoder`` start from the same values.
 
     It computes on the device of its first parameter, to which vectors are moved, in the type of its first floating one; texts come
     as a list. Dropout is drawn from the seed and the step. ``Model.load(path, encoder=…)`` takes the same module; the command does not read such runs.
@@ -46,7 +56,7 @@ class Encoder:
         self.vectors = None if vectors is None else bool(vectors)
         self._module = module
         # later trainings start from these values too
-        self._start = None if _is_factory(module) else _Opened(module, None)
+        self._start = None if _is_factory(module) else _start_of(module)
 
     def reading(self, vectors: bool) -> Encoder:
         """The encoder for inputs that are vectors, or texts, unless it says itself which it reads."""
@@ -62,9 +72,18 @@ class Encoder:
 
         if self._start is not None:
             return _Opened(self._module, p, self._start)
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed)
-            return _Opened(self._module(p), p)
+        is_gpu_used = torch.cuda.is_initialized()
+        gpus = list(range(torch.cuda.device_count())) if is_gpu_used else []
+        try:
+            with torch.random.fork_rng(devices=gpus):
+                # also for what the function makes on a GPU
+                torch.manual_seed(seed)
+                module = self._module(p)
+        finally:
+            if not is_gpu_used:
+                # GPUs have no state to restore before their first use, but the seed of the caller
+                torch.cuda.manual_seed_all(torch.initial_seed())
+        return _Opened(module, p, _start_of(module))
 
 
 def _is_factory(module: Any) -> bool:
@@ -75,6 +94,34 @@ def _is_factory(module: Any) -> bool:
     return True
 
 
+class _Start(NamedTuple):
+    """The parameters and buffers of a module as it is at first."""
+
+    parameters: list[_Described]
+    buffers: list[_Described]
+
+
+def _start_of(module: Any) -> _Start:
+    parameters, buffers = dict(module.named_parameters()), _kept_buffers(module)
+    if not any(each.requires_grad for each in parameters.values()):
+        raise ConfigError("encoder: a module without parameters that are trained")
+    with _lock_of(module):
+        return _Start(_described(parameters), _described(buffers))
+
+
+def _kept_buffers(module: Any) -> dict[str, Any]:
+    """The buffers that the ``state_dict`` has."""
+    kept = module.state_dict()
+    return {name: each for name, each in module.named_buffers() if name in kept}
+
+
+class _Pass(NamedTuple):
+    """What ``backward`` needs of a pass of training: its coordinates, and the parameters that it read."""
+
+    z: Any
+    parameters: list[Any]
+
+
 class _Opened:
     """A module with what the trainer asks of it.
 
@@ -82,21 +129,14 @@ class _Opened:
     dimensions has the shape of its first one by all others.
     """
 
-    def __init__(self, module: Any, p: int | None, start: _Opened | None = None) -> None:
+    def __init__(self, module: Any, p: int, start: _Start) -> None:
         self._module, self._p = module, p
-        kept = module.state_dict()
-        self._lock = _lock_of(module)
-        parameters = dict(module.named_parameters())
-        buffers = {name: each for name, each in module.named_buffers() if name in kept}
-        self._parameters, self._buffers = list(parameters.values()), list(buffers.values())
-        if not any(each.requires_grad for each in self._parameters):
-            raise ConfigError("encoder: a module without parameters that are trained")
-        self._device = self._parameters[0].device
-        with self._lock:
-            self.parameters = _described(parameters) if start is None else start.parameters
-            self.buffers = _described(buffers) if start is None else start.buffers
-        # one is trained, and complex ones are refused above
-        self._dtype = next(each.dtype for each in self._parameters if each.is_floating_point())
+        self.parameters, self.buffers = start
+        # a module may put another tensor in the place of one, as `self.mean = 0.9 * self.mean + …` does: names stay
+        self._parameter_names = [name for name, _ in module.named_parameters()]
+        self._buffers = _kept_buffers(module)
+        # the parameters that no gradient has reached so far; none before the first step, and no longer any behind the warning
+        self._unreached: set[str] | None = None
 
     def forward(
         self,
@@ -106,48 +146,142 @@ class _Opened:
         values: np.ndarray,
         others: list[tuple[int, np.ndarray]],
         buffers: list[np.ndarray],
-    ) -> tuple[np.ndarray, Any, list[np.ndarray]]:
+    ) -> tuple[np.ndarray, _Pass, list[np.ndarray]]:
         """Coordinates (n, p), what ``backward`` needs, and the buffers behind the pass; one with a ``key`` is of training.
 
         ``values`` has the parameters at the places ``joined``, one after the other; ``others`` has those at other places.
         """
         import torch
 
-        with self._lock:
+        with _lock_of(self._module):
             training = key is not None
-            chosen = [self._parameters[at] for at in joined]
+            if not training:
+                self._warn_of_unreached()
+            parameters = _tensors(self._parameter_names, self._module.named_parameters(remove_duplicate=False), self.parameters)
+            chosen = [parameters[at] for at in joined]
             parts = torch.from_numpy(values).split([each.numel() for each in chosen])
             with torch.no_grad():
                 for parameter, part in zip(chosen, parts, strict=True):
                     _fill(parameter, part)
                 for at, array in others:
-                    _fill(self._parameters[at], torch.from_numpy(array))
-                for buffer, array in zip(self._buffers, buffers, strict=True):
+                    _fill(parameters[at], torch.from_numpy(array))
+                for buffer, array in zip(self._own_buffers(), buffers, strict=True):
                     _fill(buffer, torch.from_numpy(array))
             self._module.train(training)
-            inputs = torch.from_numpy(inputs).to(self._device, self._dtype) if isinstance(inputs, np.ndarray) else inputs
-            drawn = [self._device] if self._device.type == "cuda" else []
-            with torch.random.fork_rng(devices=drawn), torch.set_grad_enabled(training):
-                if training:
-                    torch.manual_seed(key)
+            device = parameters[0].device
+            # one is trained, and complex ones are refused before
+            dtype = next(each.dtype for each in parameters if each.is_floating_point())
+            inputs = torch.from_numpy(inputs).to(device, dtype) if isinstance(inputs, np.ndarray) else inputs
+            with _drawn_from(key, device), _tracked(parameters, joined), torch.set_grad_enabled(training):
                 z = self._module(inputs)
             if not isinstance(z, torch.Tensor):
                 raise ConfigError(f"encoder: the module returns {type(z).__name__}, expected a tensor ({len(inputs)}, {self._p})")
             if tuple(z.shape) != (len(inputs), self._p):
                 raise ConfigError(f"encoder: coordinates of shape {tuple(z.shape)}, expected ({len(inputs)}, {self._p})")
             # copies, since a later pass fills the buffers
-            changed = [_array(each).ravel().copy() for each in self._buffers] if training else []
-            return _array(z).copy(), z, changed
+            changed = [_array(each).ravel().copy() for each in self._present_buffers()] if training else []
+            return _array(z).copy(), _Pass(z, parameters), changed
 
-    def backward(self, z: Any, gradient: np.ndarray, joined: list[int]) -> np.ndarray:
+    def backward(self, graph: _Pass, gradient: np.ndarray, joined: list[int]) -> np.ndarray:
         """The gradient of the parameters at some places, one after the other, for that of the coordinates."""
         import torch
 
-        chosen = [self._parameters[at] for at in joined]
+        z, parameters = graph
         dz = torch.from_numpy(gradient).to(z.device, z.dtype)
-        found = torch.autograd.grad(z, chosen, dz, allow_unused=True)
-        pairs = zip(found, chosen, strict=True)
-        return np.concatenate([_array(torch.zeros_like(own) if part is None else part).ravel() for part, own in pairs])
+        with _lock_of(self._module):
+            before = [each.grad for each in parameters]
+            try:
+                for each in parameters:
+                    each.grad = None
+                # not torch.autograd.grad: it reaches no parameter of a block that reentrant checkpointing computes again
+                torch.autograd.backward(z, dz)
+                found = [parameters[at].grad for at in joined]
+            finally:
+                for each, grad in zip(parameters, before, strict=True):
+                    each.grad = grad
+            self._note_unreached(joined, found)
+        parts = [torch.zeros_like(parameters[at]) if grad is None else grad for grad, at in zip(found, joined, strict=True)]
+        # an nn.Embedding with sparse=True has a sparse one
+        dense = [part if part.layout == torch.strided else part.to_dense() for part in parts]
+        return np.concatenate([_array(part).ravel() for part in dense])
+
+    def _present_buffers(self) -> list[Any]:
+        """The buffers that the module has now."""
+        return _tensors(list(self._buffers), self._module.named_buffers(remove_duplicate=False), self.buffers)
+
+    def _own_buffers(self) -> list[Any]:
+        """The buffers that the module has now, each in memory that may be filled: one that the module has assigned may be a
+        view of a parameter."""
+        import torch
+
+        for (name, known), present in zip(self._buffers.items(), self._present_buffers(), strict=True):
+            if present is not known:
+                owner, _, attribute = name.rpartition(".")
+                self._buffers[name] = torch.empty_like(present, requires_grad=False, memory_format=torch.contiguous_format)
+                setattr(self._module.get_submodule(owner), attribute, self._buffers[name])
+        return list(self._buffers.values())
+
+    def _note_unreached(self, joined: list[int], gradients: list[Any]) -> None:
+        """Notes the parameters that no gradient has reached so far."""
+        without = {self.parameters[at][0] for at, gradient in zip(joined, gradients, strict=True) if gradient is None}
+        self._unreached = without if self._unreached is None else self._unreached & without
+
+    def _warn_of_unreached(self) -> None:
+        """Warns once, at the first evaluation behind a step, of parameters that are not trained."""
+        if not self._unreached:
+            return
+        names = [name for name, *_ in self.parameters if name in self._unreached]
+        more = f" and {len(names) - 10} more" if len(names) > 10 else ""
+        message = "encoder: no gradient has reached %s%s so far; set requires_grad = False where that is meant"
+        LOGGER.warning(message, ", ".join(names[:10]), more)
+        self._unreached = set()
+
+
+def _tensors(names: list[str], tensors: Iterable[tuple[str, Any]], described: list[_Described]) -> list[Any]:
+    """The tensors that a module has now by these names, of the numbers of values that they had."""
+    present = dict(tensors)
+    found = []
+    for name, (shown, _, values, _) in zip(names, described, strict=True):
+        tensor = present.get(name)
+        if tensor is None:
+            raise ConfigError(f"encoder: {shown} is no longer a tensor of the module, expected {values.size} numbers")
+        if tensor.numel() != values.size:
+            raise ConfigError(f"encoder: {shown} has {tensor.numel()} numbers now, expected {values.size} as before")
+        found.append(tensor)
+    return found
+
+
+@contextlib.contextmanager
+def _drawn_from(key: int | None, device: Any) -> Iterator[None]:
+    """Keeps the caller's random numbers, of the CPU and of all GPUs, as they are; with a key, the CPU and ``device`` draw from
+    it meanwhile."""
+    import torch
+
+    with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
+        if key is not None:
+            # torch.manual_seed would seed all GPUs
+            torch.default_generator.manual_seed(key)
+            if device.type == "cuda":
+                with torch.cuda.device(device):
+                    torch.cuda.manual_seed(key)
+            elif device.type != "cpu":
+                torch.get_device_module(device).manual_seed(key)
+        yield
+
+
+@contextlib.contextmanager
+def _tracked(parameters: list[Any], places: list[int]) -> Iterator[None]:
+    """Has gradients reach the parameters at some places alone meanwhile: a rate of 0 takes others out of the backward pass.
+    Without places there is no backward pass."""
+    chosen = set(places or range(len(parameters)))
+    others = [each for at, each in enumerate(parameters) if each.requires_grad and at not in chosen]
+    try:
+        for each in others:
+            each.requires_grad_(False)
+        yield
+    finally:
+        for each in others:
+            each.requires_grad_(True)
 
 
 def _array(tensor: Any) -> np.ndarray:
@@ -163,12 +297,18 @@ def _fill(tensor: Any, values: Any) -> None:
     tensor.copy_(values.view(tensor.shape))
 
 
-def _described(tensors: dict[str, Any]) -> list[tuple[str, list[int], np.ndarray, bool]]:
-    """Name, shape, values, and whether gradients reach it, of each tensor."""
+def _described(tensors: dict[str, Any]) -> list[_Described]:
+    """Describes each tensor, under the name that it has in a module that is not compiled."""
     import torch
 
-    found = []
+    found: list[_Described] = []
+    known: set[str] = set()
     for name, tensor in tensors.items():
+        # torch.compile puts the module behind this name
+        name = ".".join(part for part in name.split(".") if part != "_orig_mod")
+        if name in known:
+            raise ConfigError(f"encoder: two tensors with the name {name}, apart from _orig_mod of torch.compile: give one a different name")
+        known.add(name)
         if torch.nn.parameter.is_lazy(tensor):
             raise ConfigError(f"encoder: {name} has no values yet: call the module once before")
         if tensor.is_complex():

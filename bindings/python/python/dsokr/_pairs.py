@@ -9,8 +9,8 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,9 +21,17 @@ from ._rows import as_array, is_missing, listed, texts
 Cell = str | bool | int | float | list[str] | list[int] | list[float] | None
 
 
-def paired(inputs: Any, outputs: Any) -> tuple[list[Cell], list[Cell], list[str] | None]:
-    """The cells of both columns, as many in each; where both are dictionaries, by their keys. The last are the names of the
-    numbers of each input, where a frame or dictionaries name them."""
+class Columns(NamedTuple):
+    """The columns of inputs that are numbers by name."""
+
+    names: list[str]
+    is_dense: bool
+    """Whether each input has all of them, as a row of a frame has. What a dictionary lacks is 0."""
+
+
+def paired(inputs: Any, outputs: Any) -> tuple[list[Cell], list[Cell], Columns | None]:
+    """The cells of both columns, as many in each; where both are dictionaries, by their keys. The last are the columns of
+    the numbers of each input, where a frame or dictionaries name them."""
     mappings = [isinstance(values, Mapping) for values in (inputs, outputs)]
     if all(mappings):
         unpaired = [key for key in outputs if key not in inputs] + [key for key in inputs if key not in outputs]
@@ -33,10 +41,12 @@ def paired(inputs: Any, outputs: Any) -> tuple[list[Cell], list[Cell], list[str]
     elif any(mappings):
         name = "inputs" if mappings[0] else "outputs"
         raise ConfigError(f"{name}: a dictionary, expected a list, or dictionaries for both with the same keys")
-    (read, names), wanted = _input_cells(inputs), _output_cells(outputs)
+    (read, columns), wanted = _input_cells(inputs), _output_cells(outputs)
     if len(read) != len(wanted):
         raise ConfigError(f"outputs: {len(wanted)}, expected {len(read)}, one for each input")
-    return read, wanted, None if names is None else listed(names, "inputs: names")
+    if columns is not None:
+        columns = Columns(listed(columns.names, "inputs: names"), columns.is_dense)
+    return read, wanted, columns
 
 
 def lines(read: list[Cell], wanted: list[Cell]) -> Iterable[str]:
@@ -46,20 +56,23 @@ def lines(read: list[Cell], wanted: list[Cell]) -> Iterable[str]:
             yield json.dumps({"input": text, "output": output}, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def _input_cells(values: Any) -> tuple[list[Cell], list[str] | None]:
-    """Texts as they are, and numbers as vectors; and the names of the numbers of each vector, where they have some."""
+def _input_cells(values: Any) -> tuple[list[Cell], Columns | None]:
+    """Texts as they are, and numbers as vectors; and the columns of the numbers, where they have names."""
     columns = frame_columns(values)
     if columns is not None:
         if len(columns) == 1:
             return _input_cells(only_column(columns))
-        return _matrix_cells(_numeric(columns, "inputs"), "inputs"), list(columns)
+        return _matrix_cells(_numeric(columns, "inputs"), "inputs"), Columns(list(columns), True)
+    column = text_column(values)
+    if column is not None:
+        return _input_cells(column)
     matrix = _matrix(values, "inputs")
     if matrix is not None:
         return _matrix_cells(matrix, "inputs"), None
     cells = [_plain(cell) for cell in listed(values, "inputs")]
     if any(isinstance(cell, Mapping) for cell in cells):
         numbers, names = _of_dictionaries(cells, "inputs")
-        return _matrix_cells(numbers, "inputs"), names
+        return _matrix_cells(numbers, "inputs"), Columns(names, False)
     read = [_input_cell(cell, at) for at, cell in enumerate(cells)]
     are_rows = {isinstance(cell, list) for cell in read if cell is not None}
     if len(are_rows) > 1:
@@ -69,30 +82,37 @@ def _input_cells(values: Any) -> tuple[list[Cell], list[str] | None]:
     return read, None
 
 
-def query_frame(columns: dict[str, list[Any]], fitted: list[str] | None) -> np.ndarray:
+def query_frame(columns: dict[str, list[Any]], fitted: Columns | None) -> np.ndarray:
     """The numbers of a frame of queries, in the order of the columns that the model was fitted on, where it knows these."""
     numbers = _numeric(columns, "queries")
     if fitted is None:
         return numbers
-    lacking = next((name for name in fitted if name not in columns), None)
-    if lacking is not None:
-        raise ConfigError(f"queries: no column {lacking!r}, expected the columns that the model was fitted on: {_list(fitted)}")
-    _refuse_unknown(columns, fitted)
+    _refuse_lacking(columns, fitted.names)
+    _refuse_unknown(columns, fitted.names)
     places = {name: at for at, name in enumerate(columns)}
-    return numbers[:, [places[name] for name in fitted]]
+    return numbers[:, [places[name] for name in fitted.names]]
 
 
-def query_dictionaries(cells: list[Any], fitted: list[str] | None) -> np.ndarray:
+def query_dictionaries(cells: list[Any], fitted: Columns | None) -> np.ndarray:
     """The numbers of dictionaries as queries, in the order of the names that the model was fitted on. A name that a row lacks is
-    0 there."""
+    0 there, or refused where the model was fitted on a frame."""
     if fitted is None:
         raise ConfigError("queries: dictionaries, and the model was fitted on inputs without names: expected what it was fitted on")
     numbers, names = _of_dictionaries(cells, "queries")
-    _refuse_unknown(names, fitted)
-    ordered = np.zeros((len(cells), len(fitted)))
-    places = {name: at for at, name in enumerate(fitted)}
+    _refuse_unknown(names, fitted.names)
+    if fitted.is_dense:
+        for at, cell in enumerate(cells):
+            _refuse_lacking({str(key) for key in cell}, fitted.names, f" at {at}")
+    ordered = np.zeros((len(cells), len(fitted.names)))
+    places = {name: at for at, name in enumerate(fitted.names)}
     ordered[:, [places[name] for name in names]] = numbers
     return ordered
+
+
+def _refuse_lacking(names: Collection[str], fitted: list[str], where: str = "") -> None:
+    lacking = next((name for name in fitted if name not in names), None)
+    if lacking is not None:
+        raise ConfigError(f"queries: no column {lacking!r}{where}, expected the columns that the model was fitted on: {_list(fitted)}")
 
 
 def _refuse_unknown(names: Iterable[str], fitted: list[str]) -> None:
@@ -132,6 +152,9 @@ def _output_cells(values: Any) -> list[Cell]:
         if len(columns) == 1:
             return _output_cells(only_column(columns))
         return _several(_numeric(columns, "outputs"), list(columns))
+    column = text_column(values)
+    if column is not None:
+        return _output_cells(column)
     if hasattr(values, "tocsr"):
         values = values.toarray()
     matrix = _matrix(values, "outputs")
@@ -272,6 +295,15 @@ def only_column(columns: dict[str, list[Any]]) -> list[Any]:
     """The values of the single column of a frame."""
     (column,) = columns.values()
     return column
+
+
+def text_column(values: Any) -> Any:
+    """The only column of an array of texts with two dimensions, as a frame with one column is its values; none of anything else."""
+    kind = getattr(getattr(values, "dtype", None), "kind", None)
+    if kind not in ("U", "T", "O") or values.ndim != 2 or values.shape[1] != 1:
+        return None
+    column = values[:, 0]
+    return column if any(isinstance(cell, str) for cell in column) else None
 
 
 def _numeric(columns: dict[str, list[Any]], name: str) -> np.ndarray:

@@ -23,7 +23,7 @@ from ._evaluation import Evaluation
 from ._event import Event
 from ._hits import Hit, Hits
 from ._module import Encoder, as_encoder
-from ._pairs import Cell, frame_columns, lines, only_column, paired, query_dictionaries, query_frame
+from ._pairs import Cell, Columns, frame_columns, lines, only_column, paired, query_dictionaries, query_frame, text_column
 from ._progress import LOGGER, shown
 from ._dsokr import Rows
 from ._rows import as_matrix, as_rows, is_missing, listed, real, texts, whole
@@ -63,7 +63,8 @@ def train(
     "cuda:1". A run whose estimated memory exceeds what is available is refused, unless ``force`` is set.
 
     ``encoder`` is a ``torch.nn.Module``, a function that makes one, or a ``dsokr.Encoder``, in the place of the
-    configuration's own.
+    configuration's own. A module starts from the values that it holds, which behind a training are those of its last pass; a
+    function that makes the module, or one ``dsokr.Encoder`` for several trainings, starts anew.
 
     ``callback`` is called on the caller's thread with each line of the log, log.jsonl: an ``Event``, which is a dict with
     "step", "epoch", "loss", "learning_rate", "best", "seconds" and the validation "metrics"; ``dsokr.log_to`` makes one for
@@ -140,7 +141,8 @@ def fit(
     a warning. A tenth of the pairs is for validation, and a tenth for the test.
 
     The names of a frame's columns, or of dictionaries, are kept: queries of the model that have names are read by these, in any
-    order, and other names are refused.
+    order, and other names are refused. A name that a query lacks is refused for a model that was fitted on a frame, and 0 for one
+    that was fitted on dictionaries.
 
     ``folder`` gets pairs.jsonl, the configuration pairs.toml, names of columns as input-columns.json, and the run directory run;
     default: the first free one of runs/fit, runs/fit-2, …. Where the training ends before it has a state to go on from, nothing
@@ -151,7 +153,7 @@ def fit(
     a rate of 1e-3 for at most 40 epochs, and the parameters that are best on the validation pairs are kept; ``set`` changes
     that: ``set={"training.learning_rate": 2e-5}``. It reads texts, or vectors where the inputs are.
     """
-    read, wanted, names = paired(inputs, outputs)
+    read, wanted, input_columns = paired(inputs, outputs)
     if not any(None not in pair for pair in zip(read, wanted, strict=True)):
         found = f"{len(read)} pairs, of which none has an input and an output" if read else "no pairs"
         raise ConfigError(f"inputs and outputs: {found}, expected at least 10 to have training, validation and test pairs")
@@ -172,11 +174,12 @@ def fit(
         with shown(progress):
             _warn_of_lacking(read, wanted)
             written = _dsokr.write_pairs(folder, list(lines(read, wanted)), encoder)
-            if names is None:
+            if input_columns is None:
                 # those of a fit before, whose pairs were deleted
                 columns.unlink(missing_ok=True)
             else:
-                columns.write_text(json.dumps({"named": {"inputs": names}}) + "\n", encoding="utf-8")
+                named = {"inputs": input_columns.names, "dense": input_columns.is_dense}
+                columns.write_text(json.dumps({"named": named}) + "\n", encoding="utf-8")
             return train(
                 written,
                 out=run,
@@ -218,16 +221,17 @@ def _members(run: Path) -> list[Path]:
     return sorted(path for path in members.iterdir() if path.is_dir()) if members.is_dir() else [run]
 
 
-def _fitted_columns(runs: Iterable[Path]) -> list[list[str]]:
-    """The names of the input columns that models were fitted on, each list of names once."""
-    found: list[list[str]] = []
+def _fitted_columns(runs: Iterable[Path]) -> list[Columns]:
+    """The input columns that models were fitted on, each list of names once; dense where one of its models says so."""
+    found: dict[tuple[str, ...], bool] = {}
     for path in (member for run in runs for member in _members(run)):
         file = path / _INPUT_COLUMNS
         # numbered columns have no names
-        names = _json(file).get("named", {}).get("inputs") if file.exists() else None
-        if names and names not in found:
-            found.append(names)
-    return found
+        named = _json(file).get("named", {}) if file.exists() else {}
+        names = tuple(named.get("inputs", []))
+        if names:
+            found[names] = found.get(names, False) or named.get("dense", False)
+    return [Columns(list(names), is_dense) for names, is_dense in found.items()]
 
 
 def _warn_of_lacking(inputs: list[Cell], outputs: list[Cell]) -> None:
@@ -285,13 +289,13 @@ class _Runs:
     """What a model and an ensemble share."""
 
     _inner: _dsokr.Runs
-    _columns: list[list[str]]
-    """The names of the input columns that the models were fitted on, where they keep them; of members several that differ."""
+    _columns: list[Columns]
+    """The input columns that the models were fitted on, where they keep them; of members several that differ."""
 
-    def _fitted(self) -> list[str] | None:
-        """The names of the columns of queries, where the models know them."""
+    def _fitted(self) -> Columns | None:
+        """The columns of queries, where the models know them."""
         if len(self._columns) > 1:
-            one, other, *_ = self._columns
+            one, other = (columns.names for columns in self._columns[:2])
             raise ConfigError(f"queries: members were fitted on different columns, {one} and {other}: ask each of them by itself")
         return self._columns[0] if self._columns else None
 
@@ -328,7 +332,8 @@ class _Runs:
     ) -> Hits | list[Hits]:
         """The ``k`` best candidates for a text, or for each of several texts; for a model that reads vectors, of rows. Columns
         and frames are those of ``fit``: where a model was fitted on a frame, or on dictionaries, numbers are found by the names
-        that it had, in any order, and other names are refused.
+        that it had, in any order, and other names are refused. A name that a dictionary lacks is refused where it was fitted on
+        a frame, else 0.
 
         With ``coverage``, such as 0.9, in their place the smallest set that holds a right output with this probability;
         ``calibration`` says what it is calibrated on. The ``candidates`` of each spectrum are those with the precursor's
@@ -636,9 +641,9 @@ def _refuse_dictionary(values: Any, name: str, of: str) -> None:
         raise ConfigError(f"{name}: {type(values).__name__}, expected a list of {of}")
 
 
-def _queries(queries: Any, fitted: list[str] | None) -> Any:
-    """Texts as a list, anything else as rows; a single column of a frame is a list of its values. ``fitted`` are the names of
-    the columns that the model was fitted on."""
+def _queries(queries: Any, fitted: Columns | None) -> Any:
+    """Texts as a list, anything else as rows; a single column of a frame is a list of its values. ``fitted`` are the columns
+    that the model was fitted on."""
     if isinstance(queries, str):
         return listed([queries], "queries")
     _refuse_dictionary(queries, "queries", "texts, or rows of numbers")
@@ -647,6 +652,9 @@ def _queries(queries: Any, fitted: list[str] | None) -> Any:
         if len(columns) == 1:
             return _queries(only_column(columns), fitted)
         return as_rows(query_frame(columns, fitted), "queries")
+    column = text_column(queries)
+    if column is not None:
+        return _queries(column, fitted)
     if isinstance(queries, Rows) or hasattr(queries, "tocsr") or getattr(queries, "ndim", 1) != 1:
         return as_rows(queries, "queries")
     found = listed(queries, "queries", "texts, or rows of numbers")

@@ -24,15 +24,21 @@ def to_json(value: Table, name: str, tag: str = "name") -> str:
     if not isinstance(table, Mapping):
         raise ConfigError(f"{name}: {type(value).__name__}, expected a name or a dict with the key {tag!r}")
     try:
-        return json.dumps(dict(table), allow_nan=False)
+        return json.dumps(dict(table), allow_nan=False, default=_plain)
     except (TypeError, ValueError) as error:
         raise ConfigError(f"{name}: {error}") from error
 
 
+def _plain(value: Any) -> Any:
+    """A number or an array of NumPy or PyTorch as Python has it."""
+    if not hasattr(value, "tolist"):
+        raise TypeError(f"{value!r}, allowed: numbers, texts, bools, None, and lists and dicts of them")
+    return value.tolist()
+
+
 def to_toml(value: Any, name: str) -> str:
     """A value of a configuration as TOML."""
-    # numbers and arrays of NumPy and PyTorch
-    value = value.tolist() if hasattr(value, "tolist") else value
+    value = _plain(value) if hasattr(value, "tolist") else value
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, (int, float)):

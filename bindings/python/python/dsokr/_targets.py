@@ -22,7 +22,8 @@ _PARAMETERS = {
 
 
 class Targets:
-    """What a model learns to predict for n outputs; ``targets[index]`` are those of some of them, such as a batch."""
+    """What a model learns to predict for n outputs; ``targets[index]`` are those of some of them, such as a batch, and
+    ``targets[5]`` a batch of one."""
 
     coordinates: np.ndarray
     """ψ̃(y), (n, p) float32."""
@@ -46,6 +47,11 @@ class Targets:
         chosen = np.asarray(index) if not isinstance(index, slice) else index
         # an empty list is no index of floats
         chosen = chosen.astype(np.int64) if isinstance(chosen, np.ndarray) and not chosen.size else chosen
+        if isinstance(chosen, np.ndarray):
+            if chosen.ndim > 1:
+                raise ConfigError(f"index: shape {chosen.shape}, expected a number, a slice, or a vector of places or bools")
+            # a number is a batch of one
+            chosen = np.atleast_1d(chosen)
         found = Targets(self.coordinates[chosen], self.residuals[chosen], self.outputs[chosen], self.distinct)
         # the distinct outputs are sent to a device once
         found._tensors = self._tensors

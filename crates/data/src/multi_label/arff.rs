@@ -73,7 +73,7 @@ pub(crate) fn arff_labels(
     training: Option<&NamedColumns>,
 ) -> Result<Labels, Error> {
     let mut sets: Vec<Vec<u32>> = Vec::new();
-    let (mut rows, NamedColumns { inputs, outputs }) =
+    let (mut rows, NamedColumns { inputs, outputs, dense }) =
         arff(path, labels, columns, spelling, training, |_, outputs| {
             let set = outputs.iter().filter_map(|&(label, name, value, text)| match value {
                 1.0 => Some(Ok(label as u32)),
@@ -85,7 +85,7 @@ pub(crate) fn arff_labels(
         })?;
     let bad = std::mem::take(&mut rows.bad);
     let read = rows.named(path, sets, outputs.into_iter())?;
-    Ok((read, bad, NamedColumns { inputs, outputs: Vec::new() }))
+    Ok((read, bad, NamedColumns { inputs, outputs: Vec::new(), dense }))
 }
 
 /// Returns the names of inputs and outputs in a file.
@@ -103,7 +103,7 @@ pub(crate) fn arff_names(path: &Path, labels: Option<usize>) -> Result<NamedColu
             let places = OutputAttributes::new(&header.relation, labels, header.attributes.len())?;
             let inputs = header.inputs(&places).map(str::to_owned).collect();
             let outputs = header.outputs(&places).map(str::to_owned).collect();
-            return Ok(NamedColumns { inputs, outputs });
+            return Ok(NamedColumns { inputs, outputs, dense: false });
         }
     }
     Err(without_data(path))
@@ -421,7 +421,7 @@ fn arff(
             header.attributes.drain(places.outputs).map(|output| output.written).collect()
         }
     };
-    Ok((rows, NamedColumns { inputs, outputs }))
+    Ok((rows, NamedColumns { inputs, outputs, dense: false }))
 }
 
 impl Attribute {

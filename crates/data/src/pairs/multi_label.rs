@@ -149,10 +149,10 @@ impl MultiLabelConfig {
             return Ok(None);
         };
         Ok(Some(if is_arff {
-            let NamedColumns { inputs, outputs } = arff_names(&file, self.labels)?;
+            let NamedColumns { inputs, outputs, dense } = arff_names(&file, self.labels)?;
             let are_numbers = wanted.outputs.features.are_numbers();
             let outputs = if are_numbers { outputs } else { Vec::new() };
-            InputColumns::Named(NamedColumns { inputs, outputs })
+            InputColumns::Named(NamedColumns { inputs, outputs, dense })
         } else {
             InputColumns::Numbered(Numbering::of_file(&file, self.zero_based)?)
         }))
