@@ -60,7 +60,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
         let column = arguments.texts.column.as_deref();
         let mut all = Some(run.embed_outputs(file, column, arguments.data.as_deref())?);
         let rows = all.iter().flatten().count() / width;
-        write_matrix::<Error>(out, (rows, width), || Ok(all.take()))?;
+        write_matrix::<Error>(out, rows, width, || Ok(all.take()))?;
         rows
     } else {
         let allowed = "a file, which is read twice, first for the number of its texts";

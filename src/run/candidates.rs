@@ -46,9 +46,14 @@ pub struct AddedCandidates {
 /// The new candidates of a run.
 #[derive(Clone, Copy, Debug)]
 pub enum NewCandidates<'a> {
-    /// The rows of a table. `files` are those that hold what a table does not: rows of features, or graphs, a file for
-    /// each kernel that needs one, in the order of the configuration.
-    Table { table: &'a Path, files: &'a [PathBuf] },
+    /// The rows of a table.
+    Table {
+        /// The table, in any of the formats.
+        table: &'a Path,
+        /// The files that hold what a table does not: rows of features, or graphs, a file for each kernel that needs one, in
+        /// the order of the configuration.
+        files: &'a [PathBuf],
+    },
     /// The molecules among these that are not candidates yet, neither by a search nor by an id that was made of them.
     Found(&'a [FoundCandidate]),
 }

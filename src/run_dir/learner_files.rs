@@ -7,7 +7,7 @@ use dsokr_train::check_basis;
 use serde::Serialize;
 
 use super::dir::check_name;
-use super::{LEARNER_CHECKPOINT, RunDir, named};
+use super::{LEARNER_CHECKPOINT, RunDir};
 use crate::error::{Error, ensure_run};
 
 const CHECKPOINT_KIND: &str = "learner-checkpoint";
