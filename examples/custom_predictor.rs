@@ -82,6 +82,7 @@ impl Predictor for Neighbours {
     }
 }
 
+/// Runs the command with the kind `neighbours`.
 pub fn main() -> std::process::ExitCode {
     main_with(&[kind::<NeighboursConfig>("neighbours")])
 }

@@ -188,9 +188,10 @@ rate = 0.5
 metric = "squared_error"
 "#;
 
+/// Trains by [`CONFIG`], and prints the report.
 pub fn main() -> Result<(), Error> {
     register::<GradientDescent>("gradient-descent")?;
-    let config = Config::parse(CONFIG, &[])?.validate()?;
+    let config = Config::parse(CONFIG, &[])?;
     let folder = std::env::temp_dir().join(format!("learner-in-steps-{}", std::process::id()));
     let trained = fit(&config, &folder)?;
     println!("{}", trained.report);

@@ -47,7 +47,7 @@ pub struct AddedCandidates {
 pub enum NewCandidates<'a> {
     /// The rows of a table.
     Table {
-        /// The table.
+        /// The table, in any of the formats.
         table: &'a Path,
         /// The files that hold what a table does not: rows of features, or graphs, a file for each kernel that needs one, in
         /// the order of the configuration.

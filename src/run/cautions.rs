@@ -54,7 +54,7 @@ impl Run {
     ///
     /// # Errors
     /// A text that is not a spectrum.
-    pub(crate) fn spectrum(&self, text: &str) -> Result<Spectrum, Error> {
+    pub fn spectrum(&self, text: &str) -> Result<Spectrum, Error> {
         let assumed = self.members[0].polarities.assumed().protons(1);
         let spectrum: Spectrum = text.parse()?;
         Ok(spectrum.or_adduct(&assumed)?)
@@ -64,7 +64,7 @@ impl Run {
     ///
     /// # Errors
     /// Candidates that the rule does not read.
-    pub(crate) fn read_rule(&self) -> Result<(), Error> {
+    pub fn read_rule(&self) -> Result<(), Error> {
         match self.rule_of_search(None)? {
             Some(CandidateRule::Mass(_) | CandidateRule::Formula) => {
                 self.masses.read(&self.members[0].candidates)?;

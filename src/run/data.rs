@@ -87,7 +87,7 @@ impl Member {
     ///
     /// # Errors
     /// A file that is missing or wrong.
-    pub(crate) fn read_rows(&self, file: &Path) -> Result<Split, Error> {
+    pub fn read_rows(&self, file: &Path) -> Result<Split, Error> {
         self.read_file(None, None, |source, root| source.read_inputs(file, root))
     }
 

@@ -184,7 +184,7 @@ impl QueryRequest {
     ///
     /// # Errors
     /// As [`Member::candidate_rule`].
-    pub(crate) fn with_candidates_of(&self, run: &Run) -> Result<Self, Error> {
+    pub fn with_candidates_of(&self, run: &Run) -> Result<Self, Error> {
         if self.candidates.is_some() || self.file.is_some() {
             return Ok(self.clone());
         }

@@ -78,8 +78,10 @@ pub(crate) use held_out::{UnseenPairs, drawn_pairs};
 pub use learning_curve::{LearningCurve, LearningPoint};
 pub use log::SolvedLine;
 pub use metrics_table::metrics_table;
+#[cfg(feature = "command")]
+pub(crate) use place::parent;
 pub use place::{OutputFolder, check_not_read, check_output};
-pub(crate) use place::{RunLock, check_link, create_whole, inner, name, parent, place_of, run_of};
+pub(crate) use place::{RunLock, check_link, create_whole, inner, name, place_of, run_of};
 pub use report::{MeasuredOn, Record, Report, counts_line};
 pub(crate) use report::{changed_tables, learned_tables};
 

@@ -39,7 +39,7 @@ fn train(
     cancel_at: Option<u64>,
 ) -> Vec<(Result<Trained, Error>, Option<u64>)> {
     register::<GradientDescent>("gradient-descent").unwrap();
-    let config = Config::parse(CONFIG, &[]).unwrap().validate().unwrap();
+    let config = Config::parse(CONFIG, &[]).unwrap();
     let ended = threads(size, |processes| {
         let cancellation = Cancellation::default();
         let request = Request { out: Some(out.into()), resume, ..Request::new(&config)? };

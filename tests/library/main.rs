@@ -38,6 +38,7 @@ mod values;
 use std::path::PathBuf;
 
 /// A folder for one test's files; removed at its end.
+#[derive(Debug)]
 pub struct Folder(tempfile::TempDir);
 
 impl Folder {

@@ -39,7 +39,7 @@ fn errors_say_whether_a_file_was_not_found() {
     assert!(Config::load(folder.path("none.toml")).unwrap_err().is_not_found());
     assert!(Run::open(folder.path("none")).unwrap_err().is_not_found());
     let text = std::fs::read_to_string("configs/quickstart.toml").unwrap();
-    let config = Config::parse(&text, &[]).unwrap().validate().unwrap();
+    let config = Config::parse(&text, &[]).unwrap();
     let root = DataRoot::at(folder.path("no-data"));
     let out = Some(folder.path("run"));
     let missing = Request { root, out, ..Request::new(&config).unwrap() }.run(&mut ()).unwrap_err();

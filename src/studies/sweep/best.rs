@@ -46,7 +46,7 @@ impl Display for BestSetting {
 
 impl BestSetting {
     /// Whether a run of the sweep is of this setting.
-    pub(crate) fn has(&self, sweep: &Sweep, run: &SweepRun) -> bool {
+    pub fn has(&self, sweep: &Sweep, run: &SweepRun) -> bool {
         let values = self.setting.iter().map(|(_, value)| value);
         values.eq(&setting_of(&sweep.keys, run))
     }

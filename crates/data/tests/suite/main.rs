@@ -21,6 +21,7 @@ use std::path::{Path, PathBuf};
 use dsokr_data::config::{OutputFeatures, OutputSource};
 
 /// A folder for one test's files; removed at its end.
+#[derive(Debug)]
 pub struct Folder(tempfile::TempDir);
 
 impl Folder {

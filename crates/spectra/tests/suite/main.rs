@@ -9,6 +9,7 @@ mod trees;
 use std::path::{Path, PathBuf};
 
 /// A folder for one test's files; removed at its end.
+#[derive(Debug)]
 pub struct Folder(tempfile::TempDir);
 
 impl Folder {
