@@ -339,3 +339,24 @@ fn units_and_signs_in_columns_of_their_own_are_no_outputs_and_named() {
     let (found, _) = init(&sandbox, "relations.csv", &relations);
     assert_eq!(found["output"], "relation", "{found}");
 }
+
+/// Two parts of a set, and rows that end with a separator.
+#[test]
+fn parts_of_a_table_and_separators_at_the_end_are_refused_with_the_remedy() {
+    let sandbox = Sandbox::new();
+    for (file, first) in [("part-0.csv", 0), ("part-1.csv", 1000)] {
+        let part = table("id,note,price", |at| {
+            format!("{},{},{}.5", first + at, note(first + at), price(first + at))
+        });
+        sandbox.write(file, &part);
+    }
+    let said =
+        ["ids that join the tables = 0 rows", "both have the same columns", "into one table"];
+    sandbox.fail(&["init", "part-0.csv", "part-1.csv"], 2, &said);
+    let ends = table("id,note,price", |at| format!("{at},{},{}.5,", note(at), price(at)));
+    sandbox.write("ends.csv", &ends);
+    let said = ["4 fields; expected 3", "remove the separators at the ends of lines"];
+    sandbox.fail(&["init", "ends.csv"], 2, &said);
+    sandbox.write("ends.csv", &ends.replacen("price", "price,", 1));
+    sandbox.succeed(&["init", "ends.csv"]);
+}
