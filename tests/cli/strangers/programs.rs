@@ -360,3 +360,26 @@ fn parts_of_a_table_and_separators_at_the_end_are_refused_with_the_remedy() {
     sandbox.write("ends.csv", &ends.replacen("price", "price,", 1));
     sandbox.succeed(&["init", "ends.csv"]);
 }
+
+/// As files have them that language models are trained on.
+#[test]
+fn conversations_are_refused_with_the_remedy() {
+    let sandbox = Sandbox::new();
+    let mut chats = String::new();
+    for at in 0..40 {
+        let answer = ["sold", "free"][at % 2];
+        let messages = serde_json::json!([
+            { "role": "user", "content": note(at) },
+            { "role": "assistant", "content": answer },
+        ]);
+        writeln!(chats, "{}", serde_json::json!({ "messages": messages })).unwrap();
+    }
+    sandbox.write("chat.jsonl", &chats);
+    let said = [
+        "no column of texts",
+        "\"messages\" has conversations",
+        "python3 -c \"import json, sys;",
+        "pairs-chat.jsonl messages content",
+    ];
+    sandbox.fail(&["init", "chat.jsonl"], 2, &said);
+}
