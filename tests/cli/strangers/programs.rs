@@ -383,3 +383,32 @@ fn conversations_are_refused_with_the_remedy() {
     ];
     sandbox.fail(&["init", "chat.jsonl"], 2, &said);
 }
+
+/// The order of tags says nothing, so that pairs of them are no features.
+#[test]
+fn tags_in_any_order_are_compared_one_by_one() {
+    let sandbox = Sandbox::new();
+    let place = |tag: &&str| THINGS.iter().position(|thing| thing == tag).unwrap();
+    let flats = table("tags,rent", |at| {
+        let mut tags = THINGS;
+        tags.sort_by_key(|tag| (31 * at + (17 + 13 * (at % 7)) * place(tag)) % 97);
+        let tags = &tags[..3 + at % 3];
+        let rent = 1000 + 100 * tags.iter().map(place).sum::<usize>() + at % 7;
+        format!("{},{rent}.5", tags.join(" "))
+    });
+    sandbox.write("tags.csv", &flats);
+    let shown = sandbox.succeed(&["init", "tags.csv"]);
+    assert!(has_kind(&shown, "tags", "labels, with spaces between  input"), "{shown}");
+    let config = sandbox.read("tags.toml");
+    assert!(config.contains("kind = \"words\", min = 1, max = 1,"), "{config}");
+    // the same words in the order of phrases
+    let phrases = table("tags,rent", |at| {
+        let [size, age] = [["small", "large"][at % 2], ["old", "new", "used"][at / 2 % 3]];
+        let thing = THINGS[at / 6 % 8];
+        format!("{size} {age} {thing} {},{}.5", ["tile", "wood"][at / 48 % 2], 1000 + at % 96)
+    });
+    sandbox.write("phrases.csv", &phrases);
+    sandbox.succeed(&["init", "phrases.csv"]);
+    let config = sandbox.read("phrases.toml");
+    assert!(config.contains("kind = \"words\", min = 1, max = 2,"), "{config}");
+}
