@@ -191,8 +191,16 @@ impl Column {
             bad_rows.extend(empty.iter().map(|&(row, _)| row));
         }
         bad_rows.extend(invalid_rows);
-        let NumberRemarks { deviation, unitless, are_shares, other_unit, below, mixed, thousand } =
-            cells.numbers();
+        let NumberRemarks {
+            deviation,
+            unitless,
+            are_shares,
+            other_unit,
+            below,
+            stand_in,
+            mixed,
+            thousand,
+        } = cells.numbers();
         let ListRemarks { are_measures, measure, reordered, unread_list } = cells.lists();
         let WordRemarks { are_unspaced, are_single_words, share_no_words, case_means_something } =
             cells.words();
