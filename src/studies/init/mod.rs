@@ -2,6 +2,7 @@
 
 mod columns;
 mod configuration;
+mod conversations;
 mod copies;
 mod division;
 mod guess;

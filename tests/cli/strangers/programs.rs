@@ -339,3 +339,76 @@ fn units_and_signs_in_columns_of_their_own_are_no_outputs_and_named() {
     let (found, _) = init(&sandbox, "relations.csv", &relations);
     assert_eq!(found["output"], "relation", "{found}");
 }
+
+/// Two parts of a set, and rows that end with a separator.
+#[test]
+fn parts_of_a_table_and_separators_at_the_end_are_refused_with_the_remedy() {
+    let sandbox = Sandbox::new();
+    for (file, first) in [("part-0.csv", 0), ("part-1.csv", 1000)] {
+        let part = table("id,note,price", |at| {
+            format!("{},{},{}.5", first + at, note(first + at), price(first + at))
+        });
+        sandbox.write(file, &part);
+    }
+    let said =
+        ["ids that join the tables = 0 rows", "both have the same columns", "into one table"];
+    sandbox.fail(&["init", "part-0.csv", "part-1.csv"], 2, &said);
+    let ends = table("id,note,price", |at| format!("{at},{},{}.5,", note(at), price(at)));
+    sandbox.write("ends.csv", &ends);
+    let said = ["4 fields; expected 3", "remove the separators at the ends of lines"];
+    sandbox.fail(&["init", "ends.csv"], 2, &said);
+    sandbox.write("ends.csv", &ends.replacen("price", "price,", 1));
+    sandbox.succeed(&["init", "ends.csv"]);
+}
+
+/// As files have them that language models are trained on.
+#[test]
+fn conversations_are_refused_with_the_remedy() {
+    let sandbox = Sandbox::new();
+    let mut chats = String::new();
+    for at in 0..40 {
+        let answer = ["sold", "free"][at % 2];
+        let messages = serde_json::json!([
+            { "role": "user", "content": note(at) },
+            { "role": "assistant", "content": answer },
+        ]);
+        writeln!(chats, "{}", serde_json::json!({ "messages": messages })).unwrap();
+    }
+    sandbox.write("chat.jsonl", &chats);
+    let said = [
+        "no column of texts",
+        "\"messages\" has conversations",
+        "python3 -c \"import json, sys;",
+        "pairs-chat.jsonl messages content",
+    ];
+    sandbox.fail(&["init", "chat.jsonl"], 2, &said);
+}
+
+/// The order of tags says nothing, so that pairs of them are no features.
+#[test]
+fn tags_in_any_order_are_compared_one_by_one() {
+    let sandbox = Sandbox::new();
+    let place = |tag: &&str| THINGS.iter().position(|thing| thing == tag).unwrap();
+    let flats = table("tags,rent", |at| {
+        let mut tags = THINGS;
+        tags.sort_by_key(|tag| (31 * at + (17 + 13 * (at % 7)) * place(tag)) % 97);
+        let tags = &tags[..3 + at % 3];
+        let rent = 1000 + 100 * tags.iter().map(place).sum::<usize>() + at % 7;
+        format!("{},{rent}.5", tags.join(" "))
+    });
+    sandbox.write("tags.csv", &flats);
+    let shown = sandbox.succeed(&["init", "tags.csv"]);
+    assert!(has_kind(&shown, "tags", "labels, with spaces between  input"), "{shown}");
+    let config = sandbox.read("tags.toml");
+    assert!(config.contains("kind = \"words\", min = 1, max = 1,"), "{config}");
+    // the same words in the order of phrases
+    let phrases = table("tags,rent", |at| {
+        let [size, age] = [["small", "large"][at % 2], ["old", "new", "used"][at / 2 % 3]];
+        let thing = THINGS[at / 6 % 8];
+        format!("{size} {age} {thing} {},{}.5", ["tile", "wood"][at / 48 % 2], 1000 + at % 96)
+    });
+    sandbox.write("phrases.csv", &phrases);
+    sandbox.succeed(&["init", "phrases.csv"]);
+    let config = sandbox.read("phrases.toml");
+    assert!(config.contains("kind = \"words\", min = 1, max = 2,"), "{config}");
+}

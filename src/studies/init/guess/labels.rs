@@ -156,6 +156,36 @@ pub(crate) fn are_phrases(kind: &ColumnKind, cells: &[&str]) -> bool {
     differ && 2 * have_own > cells.len() && most(cells, |cell| cell.starts_with(char::is_uppercase))
 }
 
+/// The smallest share of pairs of neighbours that stand both ways round, if the order of labels says nothing, as a divisor.
+const BOTH_WAYS: usize = 3;
+
+/// The largest share of labels of several words, if labels are words, as a divisor.
+const WITH_BLANKS: usize = 10;
+
+/// Whether labels of one word each stand in any order, as tags do, and words of phrases and sorted labels do not: of the pairs that are
+/// neighbours in several cells, a third or more are there both ways round.
+pub(crate) fn are_unordered(kind: &ColumnKind, cells: &[&str]) -> bool {
+    let &ColumnKind::Labels(separator) = kind else { return false };
+    // how many times the labels of a pair, in alphabetical order, stand in this order and in the other one
+    let mut counts: HashMap<[&str; 2], [usize; 2]> = HashMap::new();
+    let [mut all, mut with_blanks] = [0; 2];
+    for cell in looked_at(cells) {
+        let labels: Vec<&str> = labels_of(cell, separator).collect();
+        all += labels.len();
+        with_blanks += labels.iter().filter(|label| label.contains(char::is_whitespace)).count();
+        for pair in labels.windows(2) {
+            let &[first, second] = pair else { continue };
+            let pair = [first.min(second), first.max(second)];
+            counts.entry(pair).or_default()[usize::from(first > second)] += 1;
+        }
+    }
+    let several: Vec<[usize; 2]> =
+        counts.into_values().filter(|[one, other]| one + other > 1).collect();
+    let both_ways = several.iter().filter(|[one, other]| *one > 0 && *other > 0).count();
+    let are_words = WITH_BLANKS * with_blanks <= all;
+    are_words && both_ways > 0 && BOTH_WAYS * both_ways >= several.len()
+}
+
 /// The separator of the labels of a column of this kind, where these may be divided at another sign, or not at all; a space where
 /// labels are stated.
 pub(crate) fn odd_separator(kind: &ColumnKind, is_stated: bool, cells: &[&str]) -> Option<char> {

@@ -1,5 +1,7 @@
 use super::codes::{first_code, first_number_with_zero};
-use super::labels::{are_measures, are_phrases, have_commas_in_names, odd_separator, unread_list};
+use super::labels::{
+    are_measures, are_phrases, are_unordered, have_commas_in_names, odd_separator, unread_list,
+};
 use super::numbers::{UnitsBehind, are_times, first_thousand, unit_of_cell};
 use super::*;
 
@@ -260,6 +262,16 @@ fn names_and_phrases_are_no_sets_of_labels_with_spaces_between() {
     let papers: Vec<String> = (0..20).map(|at| format!("J. Smith et al. {}", at / 2)).collect();
     let papers: Vec<&str> = papers.iter().map(String::as_str).collect();
     assert!(are_phrases(&space, &papers));
+    // sets in any order, and words of phrases
+    let space_sets = ["pool lift", "lift pool sauna", "sauna lift", "pool sauna"];
+    assert!(are_unordered(&space, &space_sets) && !are_unordered(&ColumnKind::Texts, &space_sets));
+    let bars = ["war|drama", "drama|war|crime", "crime|war", "drama"];
+    assert!(are_unordered(&ColumnKind::Labels('|'), &bars));
+    let dishes = ["red wine;soy sauce", "soy sauce;red wine"];
+    assert!(!are_unordered(&ColumnKind::Labels(';'), &dishes));
+    for phrases in [&["small acid", "small base", "large acid"].repeat(2), &papers, &names] {
+        assert!(!are_unordered(&space, phrases), "{phrases:?}");
+    }
     // sets, of which some have a rare label
     let tags = ["rust regex", "rust", "python regex", "python pandas", "rust pandas serde"];
     assert!(!are_phrases(&space, &tags));
