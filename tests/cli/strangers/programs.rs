@@ -21,7 +21,7 @@ fn things(at: usize) -> [&'static str; 3] {
 /// What is said of the flat with this number.
 fn note(at: usize) -> String {
     let [first, second, third] = things(at);
-    format!("This flat has a {first} and a {second} and a {third}.")
+    format!("Flat {at} has a {first} and a {second} and a {third}.")
 }
 
 /// The price of the flat with this number.
