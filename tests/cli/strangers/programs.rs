@@ -126,7 +126,9 @@ fn reactions_compositions_and_peptides_are_inputs() {
     let peptides = table("Sequence,Proteins,Retention time", |at| {
         let ends = ["LVNELTEF", "YLYEIAR", "AEFVEVTK"];
         let middle = [at % 20, at / 20].map(|place| &"ACDEFGHIKLMNPQRSTVWY"[place..=place]);
-        format!("{}{}K,P{},{}.25", ends[at % 3], middle.concat(), 10_000 + at % 60, 10 + at % 20)
+        let sequence = format!("{}{}K", ends[at % 3], middle.concat());
+        let protein = at % 60;
+        format!("{sequence},sp|P{}|ALB{protein}_HUMAN,{}.25", 10_000 + protein, 10 + at % 20)
     });
     for (file, content, input, output) in [
         ("reactions.csv", reactions, "ReactionSmiles", "Yield"),

@@ -150,6 +150,21 @@ fn half_of_the_cells_are_enough_for_numbers_unless_they_name_classes_or_labels()
 }
 
 #[test]
+fn records_with_bars_between_their_fields_are_no_labels() {
+    let proteins: Vec<String> =
+        (0..20).map(|at| format!("sp|P{}|ALB{at}_HUMAN", 10_000 + at)).collect();
+    let proteins: Vec<&str> = proteins.iter().map(String::as_str).collect();
+    assert_eq!(guessed(1, "Proteins", &proteins.repeat(3)), ColumnKind::Texts);
+    // sets of as many labels each
+    let labels = ["war", "drama", "crime", "music", "sport"];
+    let sets: Vec<String> = (0..20)
+        .map(|at| [0, 1, 2].map(|next| labels[(at + next * (1 + at / 5 % 2)) % 5]).join("|"))
+        .collect();
+    let sets: Vec<&str> = sets.iter().map(String::as_str).collect();
+    assert_eq!(guessed(1, "genres", &sets), ColumnKind::Labels('|'));
+}
+
+#[test]
 fn numbers_with_another_unit_behind_are_remarks_and_codes_are_none() {
     let plain = NumberNotation::default();
     let micro = NumberNotation { unit: "\u{b5}M".into(), ..NumberNotation::default() };
