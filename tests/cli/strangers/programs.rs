@@ -26,7 +26,7 @@ fn note(at: usize) -> String {
 
 /// The price of the flat with this number.
 fn price(at: usize) -> usize {
-    let place = |thing| THINGS.iter().position(|known| *known == thing).unwrap();
+    let place = |thing: &str| THINGS.iter().position(|&known| known == thing).unwrap();
     1000 + 100 * things(at).map(place).iter().sum::<usize>() + at / 7
 }
 
@@ -88,7 +88,8 @@ fn a_dash_for_no_cents_makes_no_amount_below_0() {
             format!("{at},{},{}", note(at), cell.replace("{}", &price(at).to_string()))
         });
         let (found, shown) = init(&sandbox, file, &prices);
-        assert_eq!((&found["holds"], &found["skipped"]), (&holds.into(), &0.into()), "{found}");
+        assert_eq!(found["holds"], holds, "{found}");
+        assert_eq!(found["skipped"], 0, "{found}");
         assert!(!shown.contains("below 0"), "{shown}");
     }
     // beside prices with cents
@@ -209,8 +210,8 @@ fn numbers_in_another_unit_are_skipped_and_named() {
         _ => format!("{at},{},{}.5", note(at), price(at)),
     });
     let (found, shown) = init(&sandbox, "mg.csv", &doses);
-    let expected = (&"dose".into(), &"numbers".into(), &40.into());
-    assert_eq!((&found["output"], &found["holds"], &found["skipped"]), expected, "{found}");
+    assert_eq!([&found["output"], &found["holds"]], ["dose", "numbers"], "{found}");
+    assert_eq!(found["skipped"], 40, "{found}");
     let said = "dose: 40 of 200 cells are skipped, since \"mg\" stands behind their number, beside numbers:";
     assert!(shown.contains(said), "{shown}");
     let activities = table("id,note,IC50", |at| match at % 3 {
@@ -218,8 +219,8 @@ fn numbers_in_another_unit_are_skipped_and_named() {
         _ => format!("{at},{},{}.{:03} µM", note(at), price(at) / 1000, price(at) % 1000),
     });
     let (found, shown) = init(&sandbox, "units.csv", &activities);
-    let expected = (&"IC50".into(), &"numbers, in µM".into(), &67.into());
-    assert_eq!((&found["output"], &found["holds"], &found["skipped"]), expected, "{found}");
+    assert_eq!([&found["output"], &found["holds"]], ["IC50", "numbers, in µM"], "{found}");
+    assert_eq!(found["skipped"], 67, "{found}");
     let said = "IC50: 67 of 200 cells are skipped, since \"nM\" stands behind their number, beside numbers, in µM:";
     assert!(shown.contains(said), "{shown}");
 }
@@ -292,8 +293,8 @@ fn seconds_since_1970_are_no_outputs() {
             format!("{at},{},{time},{}", note(at), price(at))
         });
         let (found, _) = init(&sandbox, "posts.csv", &posts);
-        let outputs = (&found["output"], &found["further_outputs"]);
-        assert_eq!(outputs, (&"score".into(), &serde_json::json!([])), "{found}");
+        assert_eq!(found["output"], "score", "{found}");
+        assert_eq!(found["further_outputs"], serde_json::json!([]), "{found}");
     }
 }
 
