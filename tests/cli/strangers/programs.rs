@@ -284,7 +284,7 @@ fn names_that_are_marks_of_missing_values_are_to_be_written_out() {
 
 /// As Reddit and databases write when something was made.
 #[test]
-fn seconds_since_1970_are_no_outputs() {
+fn points_in_time_as_numbers_are_no_outputs() {
     let sandbox = Sandbox::new();
     for name in ["created_utc", "createdAt", "epoch"] {
         let milliseconds = if name == "createdAt" { 1000 } else { 1 };
@@ -296,6 +296,13 @@ fn seconds_since_1970_are_no_outputs() {
         assert_eq!(found["output"], "score", "{found}");
         assert_eq!(found["further_outputs"], serde_json::json!([]), "{found}");
     }
+    let days = table("id,note,listed,score", |at| {
+        let day = 20_240_000 + 100 * (1 + at % 12) + 1 + at % 28;
+        format!("{at},{},{day},{}", note(at), price(at))
+    });
+    let (found, _) = init(&sandbox, "days.csv", &days);
+    assert_eq!(found["output"], "score", "{found}");
+    assert_eq!(found["further_outputs"], serde_json::json!([]), "{found}");
 }
 
 /// Columns of 0 and 1 are numbers of one vector, as columns of other numbers are.

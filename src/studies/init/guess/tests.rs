@@ -798,6 +798,8 @@ fn row_numbers_may_be_shuffled_and_points_in_time_are_known() {
     assert!(!are_times(&numbers, "population", &seconds));
     assert!(!are_times(&numbers, "retention time", &["2.5", "11.25"]));
     assert!(!are_times(&numbers, "created", &["2.5", "11.25"]));
+    assert!(are_times(&numbers, "listed", &["20240131", "19991201", "20000229"]));
+    assert!(!are_times(&numbers, "listed", &["20241301", "20240132", "31122024", "2024013"]));
     let days = ["06 3, 2014", "11 17, 2014"];
     assert!(!are_times(&ColumnKind::Labels(','), "created by", &days));
     assert!(are_times(&ColumnKind::Labels(','), "reviewTime", &days));
