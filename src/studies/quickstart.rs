@@ -21,7 +21,8 @@ const FILES: [(&str, &str); 5] = [
     ("datasets/quickstart/molecules.tsv", include_str!("../../datasets/quickstart/molecules.tsv")),
 ];
 
-const CONFIG: &str = "configs/quickstart.toml";
+/// The path of the configuration in the folder that it is written into.
+pub(crate) const CONFIG: &str = "configs/quickstart.toml";
 
 /// The learner of the demonstration: a kernel machine is fitted in a fraction of a second.
 const MACHINE: &str = "encoder = {kind = 'kernel-machine', kernel = {name = 'cosine'}, lambda = 3e-4, \
