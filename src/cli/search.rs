@@ -31,8 +31,8 @@ pub struct Arguments {
     /// Number of candidates to show.
     #[arg(long, default_value_t = 10)]
     top: usize,
-    /// The folder with the shards of the run's candidates; default: shards in the run directory, for several
-    /// processes.
+    /// The folder with the shards of the run's candidates; default: for several processes, shards in the run directory; for
+    /// one process, none.
     #[arg(long, value_name = "FOLDER")]
     shards: Option<PathBuf>,
     /// The device: cpu, wgpu, cuda or cuda:NUMBER.
