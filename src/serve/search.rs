@@ -14,8 +14,8 @@ use super::answer::{Answer, DrawnOutput, explained};
 use super::description::About;
 use super::filter::FilterRequest;
 use super::model::{Model, ReadPart};
-use super::problem::Problem;
 use super::queries::{Endpoint, RequestQueries};
+use super::refusal::Refusal;
 use crate::config::candidate_rule::CandidateRule;
 use crate::error::{Error, ensure};
 use crate::run;
@@ -146,7 +146,7 @@ impl Endpoint for SearchRequest {
         processes: &Processes,
         model: &Model,
         limits: &Limits,
-    ) -> Result<SearchResponse, Problem> {
+    ) -> Result<SearchResponse, Refusal> {
         self.check(limits)?;
         let queries = self.queries().check(limits)?;
         limits.check_all("top", queries.len().saturating_mul(self.top))?;
@@ -179,7 +179,7 @@ impl Endpoint for SearchRequest {
                 Pool::PerQuery(lists) => Some(lists.list(query).len()),
             };
             let whole = hits.whole.get(query).copied();
-            Ok::<_, Problem>(Answer { whole, beyond, competing, ..answer })
+            Ok::<_, Refusal>(Answer { whole, beyond, competing, ..answer })
         };
         let answers =
             hits.answers.into_iter().enumerate().map(explain).collect::<Result<_, _>>()?;
@@ -229,7 +229,7 @@ impl SearchRequest {
         model: &Model,
         queries: &PredictedQueries,
         wanted: Option<&Wanted>,
-    ) -> Result<UnexplainedAnswers, Problem> {
+    ) -> Result<UnexplainedAnswers, Refusal> {
         let places = self.skip..self.skip.saturating_add(self.top);
         let search = model.search(self.beyond)?;
         let answers = model.run.distinct_by(search, queries, places, wanted)?;
@@ -246,7 +246,7 @@ impl SearchRequest {
         rule: Option<&CandidateRule>,
         coverage: f64,
         most: usize,
-    ) -> Result<UnexplainedAnswers, Problem> {
+    ) -> Result<UnexplainedAnswers, Refusal> {
         let data = model.data.as_deref();
         let sets = model.run.sets(processes, coverage, None, rule, data)?;
         let candidate_sets = model.run.candidate_sets(queries, &sets, most)?;

@@ -30,7 +30,7 @@ use self::beam::{Beam, ScoredMolecule};
 use self::keep::Keep;
 pub(crate) use self::keep::Restrictions;
 use self::nearest::ByDistance;
-use self::pool::{Evaluation, MoleculePool, as_searched};
+use self::pool::{MoleculeEvaluator, MoleculePool, as_searched};
 use crate::config::{BeyondConfig, Checked};
 use crate::decoding::filter::FoundFilter;
 use crate::error::{Error, ensure, ensure_run};
@@ -412,8 +412,8 @@ impl Climb<'_> {
         let BeyondSearch { settings, keep, placers, palette, .. } = search;
         let cancellation = Cancellation::current();
         let weight = settings.unknown;
-        let evaluation = Evaluation { models, placers, keep, palette, weight };
-        let read = evaluation.read(self.pool, starts)?;
+        let evaluator = MoleculeEvaluator { models, placers, keep, palette, weight };
+        let read = evaluator.read(self.pool, starts)?;
         let queries = first..first + starts.len();
         let beam = |query| Beam::new(query, further, settings, restrictions, count);
         let mut beams: Vec<Beam> = queries.map(beam).collect();
@@ -425,7 +425,7 @@ impl Climb<'_> {
             if moved.iter().all(Vec::is_empty) {
                 break;
             }
-            evaluation.expand(self.pool, &moved)?;
+            evaluator.expand(self.pool, &moved)?;
             Beam::offer_neighbours(&mut beams, self.pool, &moved);
             if self.said.elapsed() > SILENCE {
                 let scored: usize = beams.iter().map(Beam::evaluated).sum();
