@@ -164,7 +164,7 @@ impl Endpoint for SearchRequest {
             None => self.best(model, &predicted, wanted.as_ref())?,
             Some(coverage) => {
                 let most = limits.hits.min(limits.all_hits / queries.len());
-                self.sets(processes, model, &predicted, rule, coverage, most)?
+                CoveringSets { coverage, most, rule }.answers(processes, model, &predicted)?
             }
         };
 
@@ -235,21 +235,29 @@ impl SearchRequest {
         let answers = model.run.distinct_by(search, queries, places, wanted)?;
         Ok(UnexplainedAnswers { answers, whole: Vec::new(), calibration: None })
     }
+}
 
-    /// The smallest set of candidates of each query that holds a right output with the probability `coverage`, at most
-    /// `most` of them.
-    fn sets(
+/// The request for the smallest set of candidates of each query that holds a right output with some probability.
+struct CoveringSets<'a> {
+    /// The probability.
+    coverage: f64,
+    /// The most candidates of a set.
+    most: usize,
+    /// The rule of the candidates of each query, on which sets are calibrated too.
+    rule: Option<&'a CandidateRule>,
+}
+
+impl CoveringSets<'_> {
+    /// The sets of the queries, as answers.
+    fn answers(
         &self,
         processes: &Processes,
         model: &Model,
         queries: &PredictedQueries,
-        rule: Option<&CandidateRule>,
-        coverage: f64,
-        most: usize,
     ) -> Result<UnexplainedAnswers, Refusal> {
         let data = model.data.as_deref();
-        let sets = model.run.sets(processes, coverage, None, rule, data)?;
-        let candidate_sets = model.run.candidate_sets(queries, &sets, most)?;
+        let sets = model.run.sets(processes, self.coverage, None, self.rule, data)?;
+        let candidate_sets = model.run.candidate_sets(queries, &sets, self.most)?;
         let whole = candidate_sets.iter().map(|set| set.whole).collect();
         let answers = candidate_sets.into_iter().map(|set| set.answer).collect();
         Ok(UnexplainedAnswers { answers, whole, calibration: Some(sets.calibration) })
