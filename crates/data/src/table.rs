@@ -29,12 +29,15 @@
 //! single `\r` is an error in CSV, unless it is quoted, and a character elsewhere.
 
 mod bad_rows;
+mod compression;
 mod fields;
 mod formats;
 mod ids;
 mod json;
 mod lines;
+mod record;
 mod rows;
+mod separators;
 mod structures;
 
 use std::borrow::Borrow;

@@ -12,10 +12,9 @@ use super::bad_rows::{BadRows, OnBadRow};
 use super::fields::{Cell, positions, values};
 use super::formats::{DOUBLE_COLON, TextFormat, remedy_of_double_colons};
 use super::json::{ValueKind, json_names, json_row};
-use super::lines::{
-    Dialect, Lines, Pieces, Record, blanks_follow, have_names_of_rows, separator,
-    separator_divides_all,
-};
+use super::lines::{Lines, Pieces};
+use super::record::{Dialect, Record};
+use super::separators::{blanks_follow, have_names_of_rows, separator, separator_divides_all};
 use super::structures::{self, StructureRecord};
 use super::{TableHeader, TableOptions};
 use crate::error::Error;
