@@ -39,6 +39,7 @@ mod record;
 mod rows;
 mod separators;
 mod structures;
+mod text_reader;
 
 use std::borrow::Borrow;
 use std::collections::{HashMap, HashSet};
@@ -60,7 +61,7 @@ pub use ids::unique_ids;
 pub(crate) use ids::{bad_ids, index_ids, row_id};
 pub(crate) use lines::{Lines, Pieces};
 pub(crate) use rows::{Header, RowOptions, Rows};
-pub use rows::{TextReader, TextRow};
+pub use text_reader::{TextReader, TextRow};
 
 /// How a table is read.
 #[derive(Clone, Copy, Debug, Default)]
