@@ -360,13 +360,13 @@ impl BeyondSearch {
             let molecule = molecule.map(|molecule| as_searched(molecule, &self.palette));
             molecule.is_some_and(|molecule| self.keep.holds(&molecule, &molecule.formula()))
         };
-        let mut found: Vec<u32> = Vec::new();
+        let mut holders: Vec<u32> = Vec::new();
         for first in (0..candidates.len()).step_by(READ_TOGETHER) {
             cancellation.check()?;
             let end = candidates.len().min(first + READ_TOGETHER);
-            found.par_extend((first as u32..end as u32).into_par_iter().filter(has_it));
+            holders.par_extend((first as u32..end as u32).into_par_iter().filter(has_it));
         }
-        Ok(self.holders.get_or_init(|| found))
+        Ok(self.holders.get_or_init(|| holders))
     }
 
     /// The labels of the candidates that the search for a query starts with, of its best candidates and the best of those
@@ -452,8 +452,8 @@ impl Climb<'_> {
         let mut near = Vec::new();
         if !points.is_empty() {
             let count = COMPARED.min(candidates.distinct());
-            let found = Queries::new(candidates.dim(), &points)?;
-            near = top_rows(&found, &ByDistance(candidates), count)?;
+            let placed = Queries::new(candidates.dim(), &points)?;
+            near = top_rows(&placed, &ByDistance(candidates), count)?;
         }
         let mut near = near.into_iter();
         let named = |(best, beam): (Vec<ScoredMolecule>, &Beam)| {

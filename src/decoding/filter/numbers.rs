@@ -123,13 +123,13 @@ impl ColumnDecimals {
         column: usize,
         count: impl FnOnce() -> Result<NumberCounts, Error>,
     ) -> Result<Result<Decimals, NotNumbers>, Error> {
-        let known = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(decimals) = known().get(&column) {
+        let locked = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(decimals) = locked().get(&column) {
             return Ok(decimals.clone());
         }
         // not locked meanwhile: a thread that counts may take up another request, which would wait for itself
         let decimals = count()?.decimals();
-        known().insert(column, decimals.clone());
+        locked().insert(column, decimals.clone());
         Ok(decimals)
     }
 }

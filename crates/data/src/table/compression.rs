@@ -56,8 +56,8 @@ fn begins_as_bzip2(start: &[u8]) -> bool {
 
 /// Refuses a file that begins as compressed ones do.
 pub(super) fn check_not_compressed(path: &Path, start: &[u8]) -> Result<(), Error> {
-    let found = COMPRESSIONS.iter().find(|compression| (compression.begins)(start));
-    let Some(Compression { name, remedy, command, is_read, .. }) = found else {
+    let compression = COMPRESSIONS.iter().find(|compression| (compression.begins)(start));
+    let Some(Compression { name, remedy, command, is_read, .. }) = compression else {
         return Ok(());
     };
     let command = into_new(path, command, path.file_name());

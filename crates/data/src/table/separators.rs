@@ -80,8 +80,10 @@ pub(super) fn have_names_of_rows(start: &[u8], dialect: Dialect) -> bool {
     let Some((names, rows)) = records.split_first() else { return false };
     let columns = names.fields.len();
     let have_one_more = rows.iter().all(|row| row.fields.len() == columns + 1);
-    let own: HashSet<&Vec<u8>> = rows.iter().filter_map(|row| row.fields.first()).collect();
-    let are_names = own.len() == rows.len() && own.iter().all(|name| !name.is_empty());
+    let names_of_rows: HashSet<&Vec<u8>> =
+        rows.iter().filter_map(|row| row.fields.first()).collect();
+    let are_names =
+        names_of_rows.len() == rows.len() && names_of_rows.iter().all(|name| !name.is_empty());
     let ends_filled = rows.iter().filter_map(|row| row.fields.last()).any(|end| !end.is_empty());
     columns > 1 && rows.len() > 1 && have_one_more && are_names && ends_filled
 }
