@@ -386,7 +386,7 @@ fn asked_by_the_page(cases: &[(&str, [&str; 3])]) -> Option<Vec<String>> {
     let cases = serde_json::to_string(cases).unwrap();
     let script = format!(
         "let fields = []; const at = (id) => ({{ value: fields[['precursor', 'adduct', 'ion-formula'].indexOf(id)] }});\n\
-         {code}\nconsole.log(JSON.stringify({cases}.map(([text, own]) => {{ fields = own; return spectrumQuery(text); }})));"
+         {code}\nconsole.log(JSON.stringify({cases}.map(([text, own]) => {{ fields = own; return spectrumQuery(text, PRECURSOR); }})));"
     );
     let node = Command::new("node").arg("-e").arg(script).output();
     let node =
