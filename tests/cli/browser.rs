@@ -295,6 +295,33 @@ fn the_page_searches_filters_copies_and_turns_pages() {
 }
 
 #[test]
+fn reports_show_figures_in_their_size_and_fit_a_phone() {
+    let name = "reports_show_figures_in_their_size_and_fit_a_phone";
+    let Some(browser) = Browser::start(name) else { return };
+    let sandbox = molecules();
+    sandbox.succeed(&["evaluate", "molecules", "--report", "report"]);
+    let page = format!("file://{}", sandbox.path("report/report.html").display());
+    for scheme in ["light", "dark"] {
+        let feature = json!({"name": "prefers-color-scheme", "value": scheme});
+        let emulate =
+            json!({"cmd": "Emulation.setEmulatedMedia", "params": {"features": [feature]}});
+        browser.call("goog/cdp/execute", &emulate);
+        browser.open(&page);
+        let widths = browser.value(
+            "[...document.querySelectorAll('figure svg')].map((figure) => figure.getBoundingClientRect().width)",
+        );
+        let widths = widths.as_array().unwrap();
+        assert!(widths.len() >= 3, "{widths:?}");
+        assert!(widths.iter().all(|width| width.as_f64().unwrap() >= 250.0), "{widths:?}");
+        assert_eq!(browser.broken_rules(), Vec::<String>::new(), "{scheme}");
+    }
+    // a table that is wider than the screen moves by itself
+    browser.narrow();
+    browser.wait("document.querySelector('.wide').scrollWidth > 400");
+    browser.wait("document.querySelector('figure svg').getBoundingClientRect().width >= 250");
+}
+
+#[test]
 fn the_page_answers_tables_of_queries() {
     let Some(browser) = Browser::start("the_page_answers_tables_of_queries") else { return };
     let sandbox = molecules();

@@ -126,7 +126,8 @@ fn row(query: &Query, drawn: bool) -> String {
     let result = if query.is_right() { "right" } else { "wrong" };
     let rank = rank.map_or_else(|| "no candidate".to_owned(), |rank| rank.to_string());
     format!(
-        "<tr data-result=\"{result}\"><td>{}</td><td>{}</td><td>{}</td><td>{}</td>\
+        "<tr data-result=\"{result}\"><td>{}</td><td class=\"input\">{}</td>\
+         <td class=\"output\">{}</td><td class=\"output\">{}</td>\
          <td class=\"number\" data-value=\"{}\">{rank}<br><span class=\"{result}\">{result}</span></td>\
          <td class=\"number\" data-value=\"{first_score}\">{first_score:.4}</td></tr>",
         xml(id),
