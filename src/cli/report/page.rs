@@ -138,12 +138,12 @@ fn row(query: &Query, drawn: bool) -> String {
     )
 }
 
-/// An output: its drawing if its label is a SMILES, its label and its id.
+/// An output: its drawing if its label is a SMILES, its label and its id. Readers of screens say the label alone.
 fn output(id: &str, label: &str, drawn: bool) -> String {
     let molecule = if drawn { Molecule::parse(label).ok() } else { None };
-    let drawing = molecule
-        .filter(|_| !label.is_empty())
-        .map(|molecule| format!("<div class=\"drawing\">{}</div>", molecule.svg()));
+    let drawing = molecule.filter(|_| !label.is_empty()).map(|molecule| {
+        format!("<div class=\"drawing\" aria-hidden=\"true\">{}</div>", molecule.svg())
+    });
     format!(
         "{}<div class=\"label\">{}</div><div class=\"soft\">{}</div>",
         drawing.unwrap_or_default(),
