@@ -225,6 +225,11 @@ fn the_page_searches_filters_copies_and_turns_pages() {
     assert!(filtered.contains("formula=Br*"), "{filtered}");
     browser.keys("#formula", &format!("?{ENTER}"));
     browser.wait("/element symbols/.test(document.getElementById('error').textContent)");
+    // the error names the field as its label does
+    browser.wait(
+        "document.getElementById('error').textContent.startsWith('Formula = \"Br*?\": expected')",
+    );
+    assert_eq!(browser.value("document.activeElement.id"), json!("formula"));
     browser.keys("#max-mass", &format!("1,000{ENTER}"));
     browser.wait("/^Highest mass, g.mol: 1,000 may have a comma for thousands/.test(document.getElementById('error').textContent)");
     // the address holds the search; going back undoes the filter
@@ -242,6 +247,7 @@ fn the_page_searches_filters_copies_and_turns_pages() {
     browser.keys("#condition", &format!(" 2{ENTER}"));
     browser.wait("/at position/.test(document.getElementById('error').textContent)");
     browser.wait("document.activeElement.id === 'condition'");
+    browser.wait("document.getElementById('error').textContent.startsWith('Condition = ')");
     browser.click("#clear");
     browser.wait("document.querySelectorAll('.card').length === 0 && location.search === ''");
     browser.click("#examples button");
