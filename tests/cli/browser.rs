@@ -163,6 +163,14 @@ fn the_page_searches_filters_copies_and_turns_pages() {
     let address = browser.value("location.search");
     assert!(address.as_str().unwrap().contains("q=A+carboxylic+acid"), "{address}");
     assert_eq!(browser.broken_rules(), Vec::<String>::new());
+    // bars have a scale
+    browser.wait(
+        "/^Bars show scores from 0 to that of the first candidate, [0-9.]+[.]$/.test(document.getElementById('scale').textContent)",
+    );
+    browser.wait("document.getElementById('scale').textContent.includes(document.querySelector('.card .score').textContent)");
+    // what the server doubts is a sentence
+    let doubt = "sure({ hits: [], cautions: ['the order means nothing'] }, false)[0].textContent";
+    assert_eq!(browser.value(doubt), json!("The order means nothing."));
     // groups are one line of words, whatever the height of the card is
     browser.wait(
         "[...document.querySelectorAll('.card .groups')].every(groups => groups.offsetHeight < 60)",
