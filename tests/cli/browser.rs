@@ -580,9 +580,24 @@ fn the_page_draws_spectra_and_marks_explained_peaks() {
     browser.click("#zoom-in");
     browser.wait("!document.getElementById('zoom-out').disabled");
     assert_eq!(browser.broken_rules(), Vec::<String>::new());
+    // labels of the precursor, of a peak beside it and of peaks that point down to the axis do not meet
+    browser.value(
+        "(drawn.query = readSpectrum('428.2279 428.2277:100 94.0651:50 82.1:100'), \
+         drawn.nearest = readSpectrum('352.1 324.1805:100 300.1:1 82.1:100'), \
+         drawn.hit = null, drawn.whole = [80, 440], zoom(80, 440), null)",
+    );
+    let meeting = "(() => { \
+        const boxes = [...document.querySelectorAll('#spectrum-drawing text')].map((text) => text.getBoundingClientRect()); \
+        const meet = (a, b) => Math.min(a.right, b.right) - Math.max(a.left, b.left) > 0.5 \
+            && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 0.5; \
+        return boxes.flatMap((a, place) => boxes.slice(0, place).filter((b) => meet(a, b))).length; })()";
+    assert_eq!(browser.value(meeting), json!(0));
     // the text below may have a long SMILES
     browser.value("(document.getElementById('spectrum-says').textContent = 'C'.repeat(200), null)");
     browser.narrow();
+    // and on a phone they are as large
+    browser.wait("12 * document.getElementById('spectrum-drawing').getScreenCTM().a >= 10");
+    assert_eq!(browser.value(meeting), json!(0));
 }
 
 #[test]
