@@ -31,7 +31,7 @@ fn reports_say_what_happened_to_each_query() {
         assert!(svg.starts_with("<svg") && svg.contains(">b<") && svg.contains(">a<"), "{svg}");
     }
     let histogram = sandbox.read("report/ranks.svg");
-    // readers of screens say the title, which stands above the axes too
+    // screen readers say the title, which stands above the axes too
     assert_eq!(histogram.matches(">Ranks of the right outputs<").count(), 2, "{histogram}");
     let named = histogram.contains(" role=\"img\"");
     assert!(named && histogram.contains("rank of the right output<"), "{histogram}");

@@ -247,7 +247,7 @@ const BOLD: &str = " font-weight=\"bold\"";
 pub struct Drawing(String);
 
 impl Drawing {
-    /// An empty figure; `title` is what readers of screens say of it.
+    /// An empty figure; screen readers say its title.
     pub fn new(width: f64, height: f64, title: &str) -> Self {
         let title = xml(title);
         Self(format!(

@@ -138,7 +138,7 @@ fn row(query: &Query, drawn: bool) -> String {
     )
 }
 
-/// An output: its drawing if its label is a SMILES, its label and its id. Readers of screens say the label alone.
+/// An output: its drawing if its label is a SMILES, its label and its id. Screen readers say the label alone.
 fn output(id: &str, label: &str, drawn: bool) -> String {
     let molecule = if drawn { Molecule::parse(label).ok() } else { None };
     let drawing = molecule.filter(|_| !label.is_empty()).map(|molecule| {

@@ -151,8 +151,8 @@ pub fn svg_column(documents: &[String]) -> String {
     svg + "</svg>\n"
 }
 
-/// Returns SVG documents on one sheet with a title, two side by side: each has the width of the widest, and a row is as
-/// high as the higher one of its documents.
+/// Returns SVG documents on one sheet, two in a row: columns are as wide as the widest document, and a row is as high as
+/// the higher one of its documents. Screen readers say the title.
 pub fn svg_sheet(title: &str, documents: &[String]) -> String {
     let widest = documents.iter().map(|svg| length(svg, "width")).fold(0.0, f64::max);
     let step = widest + BETWEEN;
