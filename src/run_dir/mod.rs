@@ -30,7 +30,7 @@
 //! | `log.jsonl` | a line an evaluation: [`LogLine`](dsokr_train::LogLine), of a kernel machine one [`SolvedLine`] |
 //! | `tensorboard/` | event files of TensorBoard, if `logging.tensorboard` is true |
 //! | `changes.jsonl` | a line for each setting that a resumed training changed |
-//! | `examples.svg` | some true molecules next to the predicted ones, if outputs are molecules |
+//! | `examples.svg` | some true outputs next to the predicted ones, if output features are of kind `molecules` or `graphs` |
 //! | `metrics.json` | the final metrics with their 95 % intervals, seed, version, date and the configuration's fingerprint; a run that has this file is complete |
 //!
 //! An ensemble's directory holds `config.toml`, the run directories of its members under `members/`,
