@@ -340,10 +340,17 @@ fn summary(config: &Checked, report: Option<&Report>) -> String {
 
 fn data(config: &Checked) -> String {
     let source = config.data.source.name();
-    let folder = config.data.facts().folder;
-    let place = match folder {
-        "" => "no files: they are drawn by the seed".to_string(),
-        folder => format!("files in the folder {} of the data root", code(folder)),
+    let facts = config.data.facts();
+    let trained_on = code(&facts.trained_on());
+    let place = match facts.folder {
+        "" => "no files: they are drawn by the seed".to_owned(),
+        folder if folder.starts_with("./") => {
+            format!("{trained_on}, next to the configuration that the training was given")
+        }
+        folder if folder == facts.trained_on() => {
+            format!("files in the folder {trained_on} of the data root")
+        }
+        folder => format!("{trained_on} in the folder {} of the data root", code(folder)),
     };
     let licence = match &config.data.licence {
         Some(licence) => code(licence),
@@ -356,13 +363,17 @@ fn data(config: &Checked) -> String {
 const COORDINATES: &str = "let model = &run.members()[0];\nlet z = model.coordinates(&model.read_queries(\"FILE\".as_ref(), None, None)?)?;\n";
 
 fn usage(config: &Checked) -> String {
-    let folder = config.data.facts().folder;
-    let (root, place) = match folder {
+    let facts = config.data.facts();
+    let data = code("DATA");
+    let (root, place) = match facts.folder {
         "" => ("", String::new()),
-        _ => (
+        folder if folder.starts_with("./") => (
             " --data DATA",
-            format!(" {} is the data root, which holds {}.", code("DATA"), code(folder)),
+            format!(" {data} is the folder that holds {}.", code(&facts.trained_on())),
         ),
+        folder => {
+            (" --data DATA", format!(" {data} is the data root, which holds {}.", code(folder)))
+        }
     };
     let rust = "let run = dsokr::Run::open(\".\")?;\n";
     let python = match config.ensemble {
