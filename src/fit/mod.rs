@@ -6,6 +6,7 @@ mod ensemble;
 pub(crate) mod held_out;
 pub(crate) mod hubs;
 mod job;
+mod pace;
 mod plan;
 mod predictions;
 mod report;
@@ -169,6 +170,7 @@ fn fit_one(
     // 4. model: where the fit starts from
     let needs = plan::needs_of_fit(&problem, &corrections, &*learner, targets.space.width());
     job.afford(&needs)?;
+    let _pace = job.pace(&[needs.as_slice(), &problem.needs(1.0)].concat());
     let part_of_targets = corrections.further.targets(&targets, problem.len())?;
     let learned_targets = part_of_targets.as_ref().unwrap_or(&targets);
     learner.start(learned_targets)?;
