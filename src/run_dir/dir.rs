@@ -17,10 +17,10 @@ use super::log::{LoggedLine, SolvedLine, validation_scalars};
 use super::place::create_whole;
 use super::tensorboard::Events;
 use super::{
-    ALL, CANDIDATES, CARD, CHANGES, CHECKPOINTS, CONFIG, ENCODER, INPUT_COLUMNS, LOG, MEMBERS,
-    METRICS, MeasuredOn, RERANKER, Record, Report, RunLock, candidates, check_fingerprints,
-    fingerprint_of, initial_weights, load_data_folder, named, read_json, read_optional, replace,
-    replace_json, report, save_candidates, save_fingerprints, write_text,
+    ALL, CANDIDATES, CARD, CHANGES, CHECKPOINTS, CONFIG, CardExample, ENCODER, INPUT_COLUMNS, LOG,
+    MEMBERS, METRICS, MeasuredOn, RERANKER, Record, Report, RunLock, candidates,
+    check_fingerprints, fingerprint_of, initial_weights, load_data_folder, named, read_json,
+    read_optional, replace, replace_json, report, save_candidates, save_fingerprints, write_text,
 };
 use crate::config::{Checked, Config, DecodingConfig, FORMAT};
 use crate::error::{Error, ensure_run};
@@ -402,6 +402,17 @@ impl RunDir {
         self.forget_fits()
     }
 
+    /// Writes the card of a complete run again, with what its model answers to an example.
+    pub(crate) fn show_example(
+        &self,
+        config: &Checked,
+        report: &Report,
+        example: &CardExample,
+    ) -> Result<(), Error> {
+        let card = report::card(config, Some(report), Some(example))?;
+        write_text(&self.path.join(CARD), &card)
+    }
+
     /// Writes the log of a model without steps, which is one line.
     pub(crate) fn log_solved(&mut self, line: &SolvedLine) -> Result<(), Error> {
         write_text(&self.path.join(LOG), &(serde_json::to_string(line)? + "\n"))?;
@@ -508,7 +519,7 @@ fn write_head(folder: &Path, config: &Checked) -> Result<(), Error> {
 }
 
 fn write_card(folder: &Path, config: &Checked, report: Option<&Report>) -> Result<(), Error> {
-    write_text(&folder.join(CARD), &report::card(config, report)?)
+    write_text(&folder.join(CARD), &report::card(config, report, None)?)
 }
 
 /// Checks the names of the files of a preparation.

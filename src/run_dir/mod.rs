@@ -3,7 +3,7 @@
 //! | file | holds |
 //! |---|---|
 //! | `config.toml` | the configuration, with all defaults |
-//! | `README.md` | the card: data and licence, metrics with intervals, how to train it again and use it |
+//! | `README.md` | the card: what it predicts, metrics with intervals, an example with its first answers, data and licence, how to train it again and use it |
 //! | `data.json` | the folder of the data that it was trained on |
 //! | `fingerprints.safetensors` | the fingerprints of the text files, and the names of the other files; of a pretrained encoder also the checksum of the weights that its training started from |
 //! | `basis.safetensors` | the eigenbasis of the sketched output kernel |
@@ -82,8 +82,8 @@ pub use metrics_table::metrics_table;
 pub(crate) use place::parent;
 pub use place::{OutputFolder, check_not_read, check_output};
 pub(crate) use place::{RunLock, check_link, create_whole, inner, name, place_of, run_of};
+pub(crate) use report::{CardExample, CardQuery, changed_tables, learned_tables};
 pub use report::{MeasuredOn, Record, Report, counts_line};
-pub(crate) use report::{changed_tables, learned_tables};
 
 /// A file of [`CHECKPOINTS`].
 pub(crate) const CHECKPOINT: &str = "checkpoint/last.safetensors";

@@ -41,7 +41,8 @@ const choosesCandidates = ({ inputs, outputs }) => inputs === "spectra" && outpu
 /** What the spectrum's candidates have in common, in words; empty where all candidates compete, as they do whatever the form says where the adduct is not known. */
 function amongWords({ competing }, candidates) {
   if (!choosesCandidates(state.model) || !(competing < candidates)) return "";
-  return { mass: "match the precursor mass", formula: "have the formula" }[at("among").value] ?? "";
+  const words = { mass: "match the precursor mass", formula: "have the formula" }[at("among").value] ?? "";
+  return competing > 1 ? words : words.replace("match", "matches").replace("have", "has");
 }
 
 /** How many candidates the answer is drawn from, in words. */
@@ -54,7 +55,8 @@ function summary(response, answer) {
   if (!answer.hits.length) {
     if (state.skip) return "No more candidates";
     if (!among) return `None of ${all} ${names} passes the filters`;
-    return `None of ${all} ${names} ${among.replace("match", "matches").replace("have", "has")}${filtered ? " and passes the filters" : ""}`;
+    const one = answer.competing > 1 ? among.replace("match", "matches").replace("have", "has") : among;
+    return `None of ${all} ${names} ${one}${filtered ? " and passes the filters" : ""}`;
   }
   if (among) {
     return `${answer.competing.toLocaleString("en")} of ${all} ${names} ${among}${filtered ? "; shown are those of them that pass the filters" : ""}`;
