@@ -23,7 +23,7 @@ use dsokr_machines::LastSystem;
 use dsokr_nn::Processor;
 use dsokr_train::Observer;
 
-use self::decoding::Corrections;
+use self::decoding::{Corrections, FittedModel};
 use self::job::{Begun, Job, check_shared};
 use self::predictions::Predictions;
 use crate::config::Checked;
@@ -132,8 +132,8 @@ impl<'a> Request<'a> {
     }
 }
 
-/// Fits one model. Everything that can be refused is refused before stage 5 writes anything. `shared` keeps the factored
-/// system for the next member of an ensemble.
+/// Fits one model. Everything that can be refused is refused before stage 5 writes anything; stage 4 may read
+/// pretrained weights. `shared` keeps the factored system for the next member of an ensemble.
 fn fit_one(
     request: &Request,
     ranks: &Processes,
@@ -198,8 +198,14 @@ fn fit_one(
         let further = &corrections.further;
         let predicted = further.predict(&targets, &evaluator, &mut fitted, Some(&run), observer)?;
         let predictions = Predictions::new(&evaluator, &fitted)?;
-        let decoding =
-            corrections.fit(&*learner, &targets, &evaluator, &predicted, &predictions, &run)?;
+        let decoding = corrections.fit(&FittedModel {
+            learner: &*learner,
+            targets: &targets,
+            evaluator: &evaluator,
+            predicted: &predicted,
+            predictions: &predictions,
+            run: &run,
+        })?;
         let evaluator = decoding.evaluator(&evaluator)?;
         report::tell_validation(&fitted, &predictions, &evaluator, took, &mut run, observer)?;
         let held_out = predicted.held_out.as_ref();

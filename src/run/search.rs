@@ -306,10 +306,10 @@ impl Models<'_> {
             let hits = hits.collect::<Result<_, Error>>()?;
             let quantiles = quantiles.next().unwrap_or_default();
             let exact = exact.next();
-            let found = beyond.next();
-            let is_empty = found.as_ref().is_some_and(Vec::is_empty);
+            let molecules = beyond.next();
+            let is_empty = molecules.as_ref().is_some_and(Vec::is_empty);
             let cautions = Vec::from_iter(is_empty.then(|| self.nothing_found()));
-            let beyond = found.into_iter().flatten().skip(places.start).collect();
+            let beyond = molecules.into_iter().flatten().skip(places.start).collect();
             let competing = competing.next().flatten();
             Ok(Answer { hits, cautions, exact, beyond, quantiles, competing, gap })
         };

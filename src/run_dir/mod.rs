@@ -53,8 +53,10 @@ mod learning_curve;
 mod log;
 mod metrics_table;
 mod place;
+mod preparation;
 mod report;
 mod tensorboard;
+mod training;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -71,8 +73,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, ensure_run};
 
 pub(crate) use constants::{load_constants, save_constants};
-pub(crate) use dir::save_files;
-pub use dir::{PreparationFile, RunDir};
+pub use dir::RunDir;
 pub use held_out::HeldOut;
 pub(crate) use held_out::{UnseenPairs, drawn_pairs};
 pub use learning_curve::{LearningCurve, LearningPoint};
@@ -82,6 +83,8 @@ pub use metrics_table::metrics_table;
 pub(crate) use place::parent;
 pub use place::{OutputFolder, check_not_read, check_output};
 pub(crate) use place::{RunLock, check_link, create_whole, inner, name, place_of, run_of};
+pub use preparation::PreparationFile;
+pub(crate) use preparation::save_files;
 pub(crate) use report::{CardExample, CardQuery, changed_tables, learned_tables};
 pub use report::{MeasuredOn, Record, Report, counts_line};
 

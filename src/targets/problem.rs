@@ -218,9 +218,9 @@ impl Problem {
     /// Outputs that the basis does not accept.
     pub fn validation_targets(&self, basis: &Basis) -> Result<(Vec<usize>, Projection), Error> {
         let outputs = &self.dataset.validation.outputs;
-        let known =
+        let with_output =
             outputs.iter().enumerate().filter_map(|(pair, output)| Some((pair, (*output)?)));
-        let (pairs, rows): (Vec<usize>, Vec<usize>) = known.unzip();
+        let (pairs, rows): (Vec<usize>, Vec<usize>) = with_output.unzip();
         Ok((pairs, basis.project_shared(&self.ranks, &self.selected(&rows))?))
     }
 
