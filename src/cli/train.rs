@@ -33,9 +33,10 @@ pub struct Arguments {
     /// Change a value of the configuration, or remove a table (=none); can be repeated.
     #[arg(long = "set", value_name = "SECTION.KEY=VALUE")]
     pub overrides: Vec<Override>,
-    /// Stop at rows of tables that cannot be read, or skip them: skip lists and counts them and
-    /// goes on without them; the same as --set data.on_bad_row=….
-    #[arg(long, value_parser = on_bad_row)]
+    /// What becomes of rows that cannot be read: stop ends the command at the first one; skip lists and counts them and goes on
+    /// without them; skip-spectra skips mass spectra alone. The same as --set data.on_bad_row=…;
+    /// default: what the configuration says, else skip-spectra.
+    #[arg(long, value_name = "stop|skip|skip-spectra", value_parser = on_bad_row)]
     pub on_bad_row: Option<Override>,
     /// The data root; default: the environment variable DSOKR_DATA, else data/.
     #[arg(long)]

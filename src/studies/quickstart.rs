@@ -21,7 +21,8 @@ const FILES: [(&str, &str); 5] = [
     (MOLECULES, MOLECULE_TABLE),
 ];
 
-const CONFIG: &str = "configs/quickstart.toml";
+/// The path of the configuration in the folder that it is written into.
+pub(crate) const CONFIG: &str = "configs/quickstart.toml";
 const MOLECULES: &str = "datasets/quickstart/molecules.tsv";
 const MOLECULE_TABLE: &str = include_str!("../../datasets/quickstart/molecules.tsv");
 
