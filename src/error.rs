@@ -115,7 +115,11 @@ pub enum Error {
     },
     /// Only a pretrained encoder can be exported.
     #[error(
-        "this run's encoder was not read from a pretrained folder (encoder.kind = \"pretrained\")"
+        "this run's encoder was not read from a pretrained folder (encoder.kind = \"pretrained\"): {} writes any run as one \
+         file, {} the candidates of any run, and {} a neural encoder",
+        Argument::new("archive").with("FILE"),
+        Argument::switch("candidates"),
+        Argument::switch("onnx")
     )]
     NotPretrained,
 }

@@ -381,14 +381,14 @@ pub fn is_standard_input(file: &Path) -> bool {
     file.as_os_str() == "-"
 }
 
-/// How answers are written, line by line.
+/// How scores and answers are written, line by line; as an argument of scores of pairs.
 #[derive(Clone, Copy, clap::ValueEnum)]
 pub enum LineFormat {
-    /// A JSON object a text.
+    /// A JSON object for each pair.
     Jsonl,
-    /// A row a candidate, with the names of the columns in the first line; fields are separated by tabs.
+    /// A row for each pair, below the names of the columns; fields are separated by tabs.
     Tsv,
-    /// A row a hit for spreadsheets, separated by commas and quoted where they must be.
+    /// The same rows for spreadsheets: fields are separated by commas, and quoted where they must be.
     Csv,
 }
 
@@ -413,7 +413,8 @@ pub struct Combine {
     /// Combine scores without standardising them for each query: for runs with the same kernel.
     #[arg(long, requires = "combine")]
     plain: bool,
-    /// Weights of the runs, separated by commas; they sum to 1.
+    /// Weights of the runs, separated by commas; they sum to 1. Default: those stored in an ensemble's directory, else equal
+    /// ones.
     #[arg(long, value_delimiter = ',')]
     weights: Option<Vec<f64>>,
 }

@@ -43,7 +43,7 @@ struct Add {
     #[arg(help = format!("The table: {}", all_extensions()))]
     file: PathBuf,
     /// FILE is what search --json, or predict, has written with --beyond: of the molecules that were found, those are
-    /// added that are not candidates. Their ids are new: and the SMILES.
+    /// added that are not candidates. The id of each is its SMILES behind "new:".
     #[arg(long, conflicts_with = "features")]
     found: bool,
     /// A file that holds what the table does not, a row a row of the table: the features of a run that

@@ -44,8 +44,8 @@ pub struct Arguments {
     pools: Option<u32>,
     #[command(flatten)]
     shown: Shown,
-    /// The folder with the shards of the run's candidates; default: shards in the run directory, for several
-    /// processes.
+    /// The folder with the shards of the run's candidates; default: for several processes, shards in the run directory; for
+    /// one process, none.
     #[arg(long, value_name = "FOLDER")]
     shards: Option<PathBuf>,
 }

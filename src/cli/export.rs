@@ -8,21 +8,21 @@ use crate::run::{Member, archive, check_output};
 
 use crate::cli::output::{PROGRAM, print, shell_path};
 
-/// Writes a fine-tuned encoder and its candidates as a folder that the Python libraries transformers
-/// and sentence-transformers load.
+/// Writes a run for other programs: as one file, its candidates, an ONNX file, or a folder for sentence-transformers.
 ///
-/// For runs with encoder.kind = "pretrained". SentenceTransformer(FOLDER).encode(texts) returns the
-/// run's coordinates; candidates.npy, constants.npy and candidates.tsv hold the candidates. The score
-/// of a candidate is the inner product plus its constant. With --onnx, an encoder of any kind but a kernel
-/// machine as one ONNX file; with --candidates, only the candidates, of a run of any encoder. With --archive, the run
-/// itself as one file, of any encoder and of ensembles.
+/// With --archive, the run itself as one file, of any encoder and of ensembles. With --candidates, only the candidates,
+/// of a run of any encoder. With --onnx, an encoder of any kind but a kernel machine as one ONNX file. Without these, for runs
+/// with encoder.kind = "pretrained", a fine-tuned encoder as a folder that the Python libraries transformers and
+/// sentence-transformers load: SentenceTransformer(FOLDER).encode(texts) returns the run's coordinates. Next to it,
+/// candidates.npy, constants.npy and candidates.tsv hold the candidates; the score of a candidate is the inner product plus
+/// its constant.
 #[derive(clap::Args)]
 pub struct Arguments {
     /// The run directory.
     run: PathBuf,
     /// The folder, which appears as a whole. An earlier export that it holds is replaced; a folder with anything else
     /// is refused.
-    #[arg(long, value_name = "FOLDER", required_unless_present = "archive")]
+    #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
     /// Write the complete run as this file, model.tar.zst by convention, which dsokr serve opens and dsokr fetch model
     /// unpacks. Checkpoints, shards and the folder of the data are left out.
@@ -45,7 +45,11 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
     if let Some(archive) = archive {
         return write_archive(run, archive);
     }
-    let Some(out) = out else { return Err(Error::value(Argument::new("out"), "none", "a folder")) };
+    let Some(out) = out else {
+        let one_file = Argument::new("archive").with("FILE");
+        let allowed = format_args!("a folder, or {one_file}, which writes the run as one file");
+        return Err(Error::value(Argument::new("out"), "none", allowed));
+    };
     let run: Member = Member::open(run)?;
     let what = match (onnx, candidates) {
         (true, _) => {

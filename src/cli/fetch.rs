@@ -7,6 +7,7 @@ use std::time::Duration;
 use dsokr_core::Argument;
 use dsokr_core::random::hash;
 use dsokr_core::store::create_folder;
+use dsokr_data::InputKind;
 use dsokr_fetch::{DataSet, Fetch, FetchedFile, Network, Progress, RemoteFile, Table};
 use indicatif::ProgressBar;
 use serde_json::json;
@@ -16,7 +17,7 @@ use crate::cli::output::{self, PROGRAM, print, print_json};
 use crate::cli::signals;
 use crate::error::{Error, ensure};
 use crate::run::{archive, check_output};
-use crate::run_dir::{RunLock, check_link, parent, place_of};
+use crate::run_dir::{RunDir, RunLock, check_link, parent, place_of};
 
 /// Downloads a data set to the data root, where the published configurations find it, or a trained model.
 ///
@@ -170,8 +171,17 @@ fn fetch_model(arguments: &Arguments, archive: &str) -> Result<(), Error> {
     let shown = run.display();
     let program = &*PROGRAM;
     let path = output::shell_path(&run);
+    let config = RunDir::at(&run).config()?;
+    let abilities = config.encoder.abilities();
+    let ask = match abilities.reads {
+        InputKind::Texts if abilities.spectra => format!("predict {path} FILE.mgf"),
+        // without a text, a terminal gets a prompt
+        InputKind::Texts => format!("search {path}"),
+        InputKind::Vectors => format!("predict {path} FILE"),
+        InputKind::Kernels => format!("evaluate {path} --queries FILE"),
+    };
     print(&format!(
-        "{shown}: {verified}SHA-256 {sha256}\n\nnext:\n  {program} search {path} \"…\"\n  {program} serve {path}\n"
+        "{shown}: {verified}SHA-256 {sha256}\n\nnext:\n  {program} {ask}\n  {program} serve {path}\n"
     ))
 }
 

@@ -70,7 +70,8 @@ struct Cli {
     #[command(subcommand)]
     command: Command,
     /// Only print warnings on standard error.
-    #[arg(long, short, global = true)]
+    // behind the arguments of the subcommand, before --help
+    #[arg(long, short, global = true, display_order = 998)]
     quiet: bool,
 }
 

@@ -42,7 +42,8 @@ pub struct Arguments {
     /// A table of queries with their right outputs that nothing was chosen on, to calibrate on in the place of these.
     #[arg(long, value_name = "FILE", requires = "coverage")]
     calibration: Option<PathBuf>,
-    /// The data root of the queries that calibrate; default: the folder of the data that the run was trained on.
+    /// The data root of the queries that calibrate; default: the folder of the data that the run was trained on, else the
+    /// environment variable DSOKR_DATA, else data/.
     #[arg(long, requires = "coverage")]
     data: Option<PathBuf>,
     #[command(flatten)]
@@ -53,9 +54,10 @@ pub struct Arguments {
     /// that calibrate too.
     #[arg(long, value_name = "FILE|mass:PPM|formula|all")]
     candidates: Option<CandidateRule>,
-    /// Stop at rows that cannot be read, or skip them: skip lists and counts them and answers the
-    /// others; default: what the first run's configuration says.
-    #[arg(long)]
+    /// What becomes of rows that cannot be read: stop ends the command at the first one; skip lists and counts them and answers
+    /// the others; skip-spectra skips mass spectra alone. Default: what the
+    /// first run's configuration says.
+    #[arg(long, value_name = "stop|skip|skip-spectra")]
     on_bad_row: Option<OnBadRow>,
     #[command(flatten)]
     combine: Combine,
@@ -96,11 +98,11 @@ impl ListedAnswer {
 /// How answers are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum AnswerFormat {
-    /// A JSON object a text.
+    /// A JSON object for each text.
     Jsonl,
-    /// A row a candidate, with the names of the columns in the first line; fields are separated by tabs.
+    /// A row for each candidate, below the names of the columns; fields are separated by tabs.
     Tsv,
-    /// A row a hit for spreadsheets, separated by commas and quoted where they must be.
+    /// The same rows for spreadsheets: fields are separated by commas, and quoted where they must be.
     Csv,
     /// The spectrum with each candidate that is a molecule, in NIST's format MSP: peaks are annotated with the formulas of the
     /// molecule's fragments that explain them within 10 ppm.
@@ -135,7 +137,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
     let among = run.rule_of_search(arguments.candidates.as_ref())?;
     let among = among.as_ref();
     let mut queries = arguments.texts.open(file, first, among)?;
-    let table = AnswerTable::new(&run, arguments.coverage.is_some());
+    let table = AnswerTable::new(&run, arguments.coverage.is_some(), among.is_some());
     let table_format = arguments.format.table();
     let mut header = table_format.map_or_else(String::new, |format| format.line(&table.names()));
     check_annotated(arguments.format, &run)?;

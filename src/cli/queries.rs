@@ -42,8 +42,9 @@ pub struct Queries {
     #[arg(long, value_name = "N")]
     least_candidates: Option<usize>,
     /// How to rank a query whose right output is no candidate: error, or rank-infinity, which counts it as not found.
-    /// Default: evaluation.missing_gold of the configuration; for a new table's molecules that are compared, and its classes,
-    /// rank-infinity. Label sets, rankings, graphs and numbers of a new table are compared only, and refuse error.
+    /// Default: evaluation.missing_gold of the configuration, which is error where it is not given; for a new table of classes, or
+    /// of molecules with output.features.kind = "molecules", rank-infinity. Label sets, rankings, graphs and numbers of a new
+    /// table are compared only, and refuse error.
     #[arg(long, value_name = "RULE", value_parser = missing_gold_rules())]
     missing_gold: Option<MissingGold>,
     /// Measure MCES at 1: the myopic MCES distance, with the threshold 15, of each query's first molecule from the right
@@ -54,9 +55,10 @@ pub struct Queries {
     /// environment variable DSOKR_DATA, else data/.
     #[arg(long)]
     data: Option<PathBuf>,
-    /// Stop at rows of tables that cannot be read, or skip them; default: what each run's
+    /// What becomes of rows that cannot be read: stop ends the command at the first one; skip lists and counts them and goes on
+    /// without them; skip-spectra skips mass spectra alone. Default: what each run's
     /// configuration says.
-    #[arg(long)]
+    #[arg(long, value_name = "stop|skip|skip-spectra")]
     on_bad_row: Option<OnBadRow>,
     /// The device: cpu, wgpu, cuda or cuda:NUMBER.
     #[arg(long, default_value_t)]

@@ -1,10 +1,11 @@
 use std::path::{Path, PathBuf};
 
-use dsokr_core::Processes;
+use dsokr_core::{Argument, Processes};
 
-use crate::error::Error;
+use crate::error::{Error, ensure};
 use crate::studies::quickstart;
 
+use crate::cli::output::{PROGRAM, shell_path};
 use crate::cli::train;
 
 /// Writes the quickstart data and configuration into the current folder, and trains on them.
@@ -22,6 +23,16 @@ pub struct Arguments {
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Error> {
+    if let Some(out) = &arguments.out {
+        let program = &*PROGRAM;
+        let config = shell_path(Path::new(quickstart::CONFIG));
+        let run = shell_path(out);
+        let found = format_args!("{}, which exists", out.display());
+        let allowed = format_args!(
+            "a new path; `{program} train {config} --out {run} --resume` continues the run that is there"
+        );
+        ensure(!out.exists(), Argument::new("out"), found, allowed)?;
+    }
     let config = quickstart::write(Path::new("."))?;
     let out = arguments.out.clone();
     let json = arguments.json;

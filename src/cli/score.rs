@@ -36,9 +36,10 @@ pub struct Arguments {
     molecules: Option<String>,
     #[command(flatten)]
     input: InputFormat,
-    /// Stop at rows that cannot be read, or skip them: a molecule that cannot be read then has a line without a score,
-    /// and other rows have none; default: what the first run's configuration says.
-    #[arg(long)]
+    /// What becomes of rows that cannot be read: stop ends the command at the first one; with skip a molecule that cannot be
+    /// read has a line without a score, and other rows have none; skip-spectra skips mass spectra alone. Default: what the first
+    /// run's configuration says.
+    #[arg(long, value_name = "stop|skip|skip-spectra")]
     on_bad_row: Option<OnBadRow>,
     #[command(flatten)]
     combine: Combine,

@@ -2,6 +2,7 @@ use std::io::{ErrorKind, IsTerminal};
 use std::path::{Path, PathBuf};
 
 use dsokr_core::Processes;
+use dsokr_data::InputKind;
 use dsokr_data::table::{TextFormat, TextReader};
 use dsokr_nn::Processor;
 
@@ -9,7 +10,7 @@ use crate::cli::answers;
 use crate::cli::answers::Printed;
 use crate::cli::arguments::{Beyond, Wants, checked, on_bad_text};
 use crate::cli::meant::{check_order, check_runs};
-use crate::cli::output::{json_line, print, print_error, print_part};
+use crate::cli::output::{PROGRAM, json_line, print, print_error, print_part, shell_path};
 use crate::config::candidate_rule::CandidateRule;
 use crate::error::Error;
 use crate::run::{Member, Run, Wanted};
@@ -30,8 +31,8 @@ pub struct Arguments {
     /// Number of candidates to show.
     #[arg(long, default_value_t = 10)]
     top: usize,
-    /// The folder with the shards of the run's candidates; default: shards in the run directory, for several
-    /// processes.
+    /// The folder with the shards of the run's candidates; default: for several processes, shards in the run directory; for
+    /// one process, none.
     #[arg(long, value_name = "FOLDER")]
     shards: Option<PathBuf>,
     /// The device: cpu, wgpu, cuda or cuda:NUMBER.
@@ -66,14 +67,29 @@ pub fn run(processes: &Processes, arguments: &Arguments) -> Result<(), Error> {
     let device = arguments.device.open_for(processes)?;
     let runs = std::slice::from_ref(&arguments.run);
     let run = Run::open_shared(processes, runs, arguments.shards.as_deref(), None, &device)?;
-    let run = run.with_beyond(arguments.beyond.beyond.as_ref())?;
+    // the answers have them
+    let run = run.with_beyond(arguments.beyond.beyond.as_ref())?.without_cautions_in_log();
     let wanted = arguments.wants.of(processes, &run)?;
     let search = Search { processes, arguments, run: &run, wanted: wanted.as_ref() };
+    check_reads_texts(&run, &arguments.run)?;
     match &arguments.text {
         Some(text) => print(&search.answer(text)?),
         None if std::io::stdin().is_terminal() && processes.size() == 1 => prompt(&search),
         None => lines(&search),
     }
+}
+
+/// Refuses a run that reads no texts, with the command that asks it.
+fn check_reads_texts(run: &Run, path: &Path) -> Result<(), Error> {
+    let path = shell_path(path);
+    let (read, command) = match run.members()[0].config.encoder.abilities().reads {
+        InputKind::Texts => return Ok(()),
+        InputKind::Vectors => ("feature vectors", format!("predict {path} FILE.npy")),
+        InputKind::Kernels => ("values of kernels", format!("evaluate {path} --queries FILE")),
+    };
+    let program = &*PROGRAM;
+    let allowed = format_args!("{read}, which this model reads: `{program} {command}` asks it");
+    Err(Error::value("the inputs", "texts", allowed))
 }
 
 /// What each text is asked of.
@@ -98,7 +114,7 @@ impl Search<'_> {
             let coverage = None;
             json_line(&Printed { id, query, coverage, set_size: None, answer: &answer })
         } else {
-            Ok(answers::text(&answer))
+            Ok(answers::text(&answer, among, run.candidates()))
         }
     }
 }

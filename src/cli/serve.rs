@@ -41,8 +41,8 @@ pub struct Arguments {
     /// to every name.
     #[arg(long, value_name = "NAME")]
     allow_host: Vec<String>,
-    /// The folder with the shards of the run's candidates, of one run; default: shards in each run directory, for
-    /// several processes.
+    /// The folder with the shards of the run's candidates, of one run; default: for several processes, shards in each run
+    /// directory; for one process, none.
     #[arg(long, value_name = "FOLDER")]
     shards: Option<PathBuf>,
     /// The data root of the texts that explain answers and of the queries that calibrate lists; default: the folder of the

@@ -144,11 +144,9 @@ fn study(
             }
             let metric = config.evaluation.metric;
             let tell = |point: &Point| {
-                let MeanAndDeviation { mean, deviation } = point.deciding();
-                let Point { size, seconds, .. } = point;
-                tracing::info!(
-                    "{name}: m = {size}: {metric} {mean:.4} ± {deviation:.4}, {seconds:.1} s"
-                );
+                let Point { size, seconds, draws, .. } = point;
+                let figure = shown(&point.deciding(), draws.len());
+                tracing::info!("{name}: m = {size}: {metric} {figure}, {seconds:.1} s");
             };
             let draws = arguments.draws;
             let curve = study.curve(method, *power, &sizes, draws, tell)?;
@@ -160,6 +158,12 @@ fn study(
     Ok(())
 }
 
+/// A figure over a number of draws: the mean and, of several, the deviation.
+fn shown(figure: &MeanAndDeviation, draws: usize) -> String {
+    let MeanAndDeviation { mean, deviation } = figure;
+    if draws > 1 { format!("{mean:.4} ± {deviation:.4}") } else { format!("{mean:.4}") }
+}
+
 fn table(results: &Found) -> String {
     let mut text = String::new();
     for curve in &results.curves {
@@ -168,17 +172,16 @@ fn table(results: &Found) -> String {
         let perfect = if fitted { format!("{metric}, perfect h") } else { metric.clone() };
         let names = ["m", "rank", "residual"].map(String::from).into_iter().chain([perfect]);
         let mut table = Table::new(names.chain(fitted.then(|| "fitted".to_owned())), 0);
-        for Point { size, rank, residual, perfect, fitted: fitted_spread, .. } in points {
-            let spread = |figures: &MeanAndDeviation| {
-                format!("{:.4} ± {:.4}", figures.mean, figures.deviation)
-            };
+        for Point { size, rank, residual, perfect, fitted: fitted_spread, draws, .. } in points {
+            let spread = |figures: &MeanAndDeviation| shown(figures, draws.len());
             let cells = [size.to_string(), format!("{rank:.1}"), format!("{residual:.5}")];
             let fitted_spread =
                 fitted.then(|| fitted_spread.as_ref().map(spread).unwrap_or_default());
             table.push(cells.into_iter().chain([spread(perfect)]).chain(fitted_spread));
         }
         text += &format!("{name}\n{}", table.text());
-        text += &format!("recommended: m = {recommended}\n\n");
+        let alone = if points.len() == 1 { ", the only size that was tried" } else { "" };
+        text += &format!("recommended: m = {recommended}{alone}\n\n");
     }
     for Leverage { name, lambda, dimension, lower_bound, scores, pilot } in &results.leverage {
         let at = |place: usize| scores.get(place - 1).map_or("-".into(), |s| format!("{s:.4}"));

@@ -48,7 +48,7 @@ pub struct Arguments {
 pub struct Trainings {
     /// The configuration (TOML); see the book's page on the configuration.
     config: PathBuf,
-    /// The folder of the runs; default: runs/NAME-sweep, or runs/NAME-cv.
+    /// The folder of the runs; default: runs/NAME-sweep for dsokr sweep, runs/NAME-cv for dsokr cv.
     #[arg(long)]
     out: Option<PathBuf>,
     /// Change a value of the configuration for all runs, or remove a table (=none); can be repeated.

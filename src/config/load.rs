@@ -36,7 +36,7 @@ impl Config {
     /// As [`load`](Self::load); an override that names no key of a table.
     pub fn load_with(path: &Path, overrides: &[Override]) -> Result<Checked, Error> {
         let text = read_text(path).map_err(Error::reading(path))?;
-        parse(&text, path, overrides)
+        parse(&text, path, overrides, "set")
     }
 
     /// Overrides and checks a configuration whose TOML is in memory. Its name is `configuration` if it has none.
@@ -44,12 +44,18 @@ impl Config {
     /// # Errors
     /// As [`load_with`](Self::load_with).
     pub fn parse(text: &str, overrides: &[Override]) -> Result<Checked, Error> {
-        let checked = parse(text, Path::new("configuration"), overrides)?;
+        let checked = parse(text, Path::new("configuration"), overrides, "set")?;
         Ok(Checked { file: None, ..checked })
     }
 }
 
-fn parse(text: &str, path: &Path, overrides: &[Override]) -> Result<Checked, Error> {
+/// Reads a configuration with overrides, which an argument of this name gives.
+fn parse(
+    text: &str,
+    path: &Path,
+    overrides: &[Override],
+    argument: &'static str,
+) -> Result<Checked, Error> {
     let fail = |message: String| Error::Config { path: path.to_path_buf(), message };
     let mut table: toml::Table = text.parse().map_err(|e: toml::de::Error| fail(e.to_string()))?;
     // once as it stands, since only then does an error know its line
@@ -64,7 +70,7 @@ fn parse(text: &str, path: &Path, overrides: &[Override]) -> Result<Checked, Err
             read = from_table(table);
         }
         config =
-            read.map_err(|message| fail(format!("with {}: {message}", Argument::new("set"))))?;
+            read.map_err(|message| fail(format!("with {}: {message}", Argument::new(argument))))?;
     }
     if config.name.is_empty() {
         config.name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
@@ -86,12 +92,21 @@ impl Checked {
     /// # Errors
     /// As [`Config::load_with`]; [`Error::Serialise`].
     pub fn with(&self, overrides: &[Override]) -> Result<Self, Error> {
+        self.with_values_of("set", overrides)
+    }
+
+    /// Applies further overrides, which an argument of this name gives.
+    pub(crate) fn with_values_of(
+        &self,
+        argument: &'static str,
+        overrides: &[Override],
+    ) -> Result<Self, Error> {
         let text = match &self.text {
             Some(text) => text.clone(),
             None => toml::to_string(&self.to_changeable()?)?,
         };
         let path = self.file.as_deref().unwrap_or(Path::new(&self.name));
-        let changed = parse(&text, path, &[&self.overrides, overrides].concat())?;
+        let changed = parse(&text, path, &[&self.overrides, overrides].concat(), argument)?;
         Ok(Self { file: self.file.clone(), ..changed })
     }
 
@@ -240,13 +255,15 @@ impl Config {
         let dataset = self.source().load(root).map_err(|error| match error {
             Column { path, column, available, .. } => {
                 let hint = self.naming(&column, &COLUMN_KEYS);
+                let hint = hint.map(|names| format!(", which {names}")).unwrap_or_default();
                 Error::Data(Column { path, column, hint, available })
             }
             Io { path, source } if source.kind() == std::io::ErrorKind::NotFound => {
                 let file = root.folder().and_then(|folder| path.strip_prefix(folder).ok());
                 let file = file.and_then(|file| file.to_str());
-                let hint = file.map(|file| self.naming(file, &FILE_KEYS));
-                Error::NotFound { path, hint: hint.unwrap_or_default() }
+                let hint = file.and_then(|file| self.naming(file, &FILE_KEYS));
+                let hint = hint.map(|names| format!("; {names} it")).unwrap_or_default();
+                Error::NotFound { path, hint }
             }
             other => Error::from(other),
         })?;
@@ -254,10 +271,10 @@ impl Config {
         Ok(dataset)
     }
 
-    /// Which keys of `[data]` and `[output]` that end with one of `ends` have this value, as the end of a sentence about it;
-    /// empty if none has.
-    fn naming(&self, value: &str, ends: &[&str]) -> String {
-        let Ok(config) = toml::Value::try_from(self) else { return String::new() };
+    /// Which keys of `[data]` and `[output]` that end with one of `ends` have this value, as subject and verb: "data.test names";
+    /// none if none has.
+    fn naming(&self, value: &str, ends: &[&str]) -> Option<String> {
+        let config = toml::Value::try_from(self).ok()?;
         let names = |(key, held): &(String, &toml::Value)| {
             // `output.columns[0]` is an entry of the list `columns`
             let last = key.rsplit('.').next().and_then(|last| last.split('[').next());
@@ -268,9 +285,9 @@ impl Config {
         let keys = nodes(String::new(), &config).into_iter().filter(names);
         let keys: Vec<String> = keys.map(|(key, _)| key).collect();
         match keys.split_last() {
-            None => String::new(),
-            Some((key, [])) => format!(", which {key} names"),
-            Some((last, others)) => format!(", which {} and {last} name", others.join(", ")),
+            None => None,
+            Some((key, [])) => Some(format!("{key} names")),
+            Some((last, others)) => Some(format!("{} and {last} name", others.join(", "))),
         }
     }
 }

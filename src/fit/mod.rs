@@ -6,6 +6,7 @@ mod ensemble;
 pub(crate) mod held_out;
 pub(crate) mod hubs;
 mod job;
+mod pace;
 mod plan;
 mod predictions;
 mod report;
@@ -60,8 +61,8 @@ pub struct Trained {
     /// Advice on the configuration and the data, a line each, where some applies; none for a run that
     /// was complete before.
     pub advice: Vec<String>,
-    /// A short validation text, of one line where there is one, for a first search; none where there is none, or inputs are
-    /// not plain texts, and for a run that was complete before.
+    /// A short text of the data for a first search, or the beginning of a long one; none where inputs are not plain texts, and
+    /// for a run that was complete before.
     pub example: Option<String>,
 }
 
@@ -169,6 +170,7 @@ fn fit_one(
     // 4. model: where the fit starts from
     let needs = plan::needs_of_fit(&problem, &corrections, &*learner, targets.space.width());
     job.afford(&needs)?;
+    let _pace = job.pace(&[needs.as_slice(), &problem.needs(1.0)].concat());
     let part_of_targets = corrections.further.targets(&targets, problem.len())?;
     let learned_targets = part_of_targets.as_ref().unwrap_or(&targets);
     learner.start(learned_targets)?;
@@ -214,8 +216,12 @@ fn fit_one(
         Ok((reported.report, advice))
     })?;
     let Some(decoding) = chosen else { return Trained::open(&run, &problem.device, advice) };
-    let run = decoding.into_run(&problem, &run, targets, candidates, fitted)?;
-    Ok(Trained { run, report, advice, example })
+    let model = decoding.into_run(&problem, &run, targets, candidates, fitted)?;
+    let validation = Some(&problem.dataset.validation);
+    if let Some(shown) = report::card_example(&model, example.as_deref(), validation) {
+        run.show_example(&problem.config, &report, &shown)?;
+    }
+    Ok(Trained { run: model, report, advice, example })
 }
 
 impl Trained {

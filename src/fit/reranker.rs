@@ -208,7 +208,7 @@ fn read_lexicon(
     let file = settings.lexicon.as_ref().map(|file| root.file(file));
     let lexicon = MoleculeLexicon::read(file.as_deref()).map_err(|error| match error {
         Error::NotFound { path, .. } => {
-            let hint = ", which decoding.reranker.words.lexicon names";
+            let hint = "; decoding.reranker.words.lexicon names it";
             Error::NotFound { path, hint: hint.into() }
         }
         other => other,

@@ -145,7 +145,7 @@ fn changes(run: &RunDir, config: &Checked) -> Result<Vec<Change>, Error> {
                 let set = Argument::new("set").with(format_args!("{key}=VALUE"));
                 format!("; {set} with {} changes it", Argument::switch("resume"))
             }
-            (false, ..) => String::new(),
+            (false, ..) => hint_of_fixed(key, before.as_ref()),
         };
         let show =
             |v: &Option<toml::Value>| v.as_ref().map_or("absent".to_string(), ToString::to_string);
@@ -158,6 +158,20 @@ fn changes(run: &RunDir, config: &Checked) -> Result<Vec<Change>, Error> {
         });
     }
     Ok(changes)
+}
+
+/// What to do about a value that a run keeps. A list or a table is in the configuration rather than in an argument.
+fn hint_of_fixed(key: &str, before: Option<&toml::Value>) -> String {
+    match before {
+        Some(value) if !value.is_array() && !value.is_table() => {
+            let set = Argument::new("set").with(format_args!("{key}={value}"));
+            format!("; a run keeps this key: go on with {set}, or start a new run")
+        }
+        Some(_) | None => {
+            "; a run keeps this key: go on with the configuration of the run, or start a new run"
+                .into()
+        }
+    }
 }
 
 /// Whether a run differs from the configuration, in nothing but values that may change and that

@@ -14,10 +14,10 @@ use super::place::create_whole;
 use super::preparation::{PreparationFile, check_name, check_names, save_files};
 use super::tensorboard::Events;
 use super::{
-    CANDIDATES, CARD, CHANGES, CHECKPOINTS, CONFIG, INPUT_COLUMNS, LOG, MEMBERS, METRICS,
-    MeasuredOn, RERANKER, Record, Report, RunLock, candidates, check_fingerprints, fingerprint_of,
-    initial_weights, load_data_folder, named, read_json, read_optional, replace, replace_json,
-    report, save_candidates, save_fingerprints, write_text,
+    CANDIDATES, CARD, CHANGES, CHECKPOINTS, CONFIG, CardExample, INPUT_COLUMNS, LOG, MEMBERS,
+    METRICS, MeasuredOn, RERANKER, Record, Report, RunLock, candidates, check_fingerprints,
+    fingerprint_of, initial_weights, load_data_folder, named, read_json, read_optional, replace,
+    replace_json, report, save_candidates, save_fingerprints, write_text,
 };
 use crate::config::{Checked, Config, DecodingConfig, FORMAT};
 use crate::error::{Error, ensure_run};
@@ -341,6 +341,17 @@ impl RunDir {
         replace_json(&self.path, METRICS, &Record::now(config, report, measured_on)?)?;
         self.forget_fits()
     }
+
+    /// Writes the card of a complete run again, with what its model answers to an example.
+    pub(crate) fn show_example(
+        &self,
+        config: &Checked,
+        report: &Report,
+        example: &CardExample,
+    ) -> Result<(), Error> {
+        let card = report::card(config, Some(report), Some(example))?;
+        write_text(&self.path.join(CARD), &card)
+    }
 }
 
 fn write_head(folder: &Path, config: &Checked) -> Result<(), Error> {
@@ -349,5 +360,5 @@ fn write_head(folder: &Path, config: &Checked) -> Result<(), Error> {
 }
 
 fn write_card(folder: &Path, config: &Checked, report: Option<&Report>) -> Result<(), Error> {
-    write_text(&folder.join(CARD), &report::card(config, report)?)
+    write_text(&folder.join(CARD), &report::card(config, report, None)?)
 }

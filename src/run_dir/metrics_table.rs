@@ -114,11 +114,11 @@ fn targets_text(metrics: &[Metric], rows: &[(&str, &Scores)]) -> String {
     table.text()
 }
 
-/// A metric with its standard error, where that is known.
+/// A metric with its standard error, where that is known: of one query it is not.
 fn shown(metric: Metric, scores: &Scores) -> String {
     let value = scores.number(metric.name()).filter(|value| value.is_finite());
     let places = metric.places(value.unwrap_or_default());
-    let error = scores.number(&format!("{}_se", metric.name()));
+    let error = scores.number(&format!("{}_se", metric.name())).filter(|_| scores.queries > 1);
     let error = error.map(|error| format!(" ± {error:.places$}")).unwrap_or_default();
     match value {
         Some(value) => format!("{value:.places$}{error}"),

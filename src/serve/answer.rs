@@ -230,7 +230,7 @@ pub(super) fn explained(
         let ion = ion.and_then(|(spectrum, mass)| CandidateIon::new(spectrum, mass));
         Ok::<_, Error>(ExplainedHit { hit, properties, shared, explained, fragments, ion })
     };
-    let run::Answer { hits, exact, quantiles, gap, cautions, .. } = answer;
+    let run::Answer { hits, exact, quantiles, gap, cautions, competing, .. } = answer;
     let hits = hits.into_iter().map(explained).collect::<Result<_, _>>()?;
     // where candidates have one score, none is the first
     let gap = gap.filter(|&gap| !listed && gap > 0.0);
@@ -252,7 +252,7 @@ pub(super) fn explained(
         pending,
         nearest,
         words,
-        competing: None,
+        competing,
         spectrum,
     })
 }

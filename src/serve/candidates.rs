@@ -172,16 +172,21 @@ impl Properties {
             monoisotopic: molecule.neutral_mass(),
             groups: groups(&molecule),
         });
-        Self { link: link(&model.run.config().output.id, id), molecule }
+        let config = model.run.config();
+        let facts = config.data.facts();
+        let column = facts.id.unwrap_or(&config.output.id);
+        let column = Some(column).filter(|_| !facts.numbered);
+        Self { link: link(column, id), molecule }
     }
 }
 
-/// The page of a public database about an id: of PubChem for the ids of a column `cid` and for InChIKeys, whole or the
-/// first block, and of ChEBI for ids such as CHEBI:15377.
-fn link(column: &str, id: &str) -> Option<String> {
+/// The page of a public database about an id of a column, or of no column where ids are the numbers of rows: of PubChem for
+/// the ids of a column `cid` and for InChIKeys, whole or the first block, and of ChEBI for ids such as CHEBI:15377.
+fn link(column: Option<&str>, id: &str) -> Option<String> {
     let is_number =
         |text: &str| (1..=10).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_digit());
-    if column.eq_ignore_ascii_case("cid") && is_number(id) {
+    let is_cid = column.is_some_and(|column| column.eq_ignore_ascii_case("cid"));
+    if is_cid && is_number(id) {
         return Some(format!("https://pubchem.ncbi.nlm.nih.gov/compound/{id}"));
     }
     let chebi = id.strip_prefix("CHEBI:").or_else(|| id.strip_prefix("ChEBI:"));

@@ -307,7 +307,7 @@ impl Model {
                 Some(_) => Some(true),
                 None => self.is_searchable().then_some(false),
             },
-            data: config.data.facts().folder.to_owned(),
+            data: config.data.facts().trained_on(),
             split: report.map(|report| report.split.to_string()),
             queries: report.map(|report| report.metrics.ranks.queries),
             pool: report.map(Report::candidates_text),

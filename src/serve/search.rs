@@ -3,7 +3,6 @@
 use std::fmt::{self, Formatter};
 
 use dsokr_core::{Cancellation, Processes};
-use dsokr_decode::Pool;
 use serde::de::{self, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::json;
@@ -174,12 +173,8 @@ impl Endpoint for SearchRequest {
             let beyond = answer.beyond.iter().cloned();
             let beyond = beyond.map(|output| DrawnOutput::new(output, self.explain)).collect();
             let answer = explained(processes, model, text, self.tolerance, answer, rule.is_some())?;
-            let competing = match predicted.pool() {
-                Pool::Shared => None,
-                Pool::PerQuery(lists) => Some(lists.list(query).len()),
-            };
             let whole = hits.whole.get(query).copied();
-            Ok::<_, Refusal>(Answer { whole, beyond, competing, ..answer })
+            Ok::<_, Refusal>(Answer { whole, beyond, ..answer })
         };
         let answers =
             hits.answers.into_iter().enumerate().map(explain).collect::<Result<_, _>>()?;

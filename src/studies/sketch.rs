@@ -169,7 +169,8 @@ impl Study {
     pub fn load(config: &Checked, root: &DataRoot) -> Result<Self, Error> {
         let allowed = "false: there is no sketch to study";
         ensure(!config.sketch.full, "sketch.full", true, allowed)?;
-        let allowed = "absent: a study is of one kernel; study each of several by itself";
+        let allowed = "absent: a study is of one kernel; in a copy of the configuration, move features and kernel of one of \
+                       them to [output]";
         ensure(config.output.kernels.is_empty(), "output.kernels", "given", allowed)?;
         let learns_targets = config.encoder.abilities().learns_targets;
         let allowed = "absent: a training run chooses embeddings";

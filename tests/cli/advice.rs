@@ -335,7 +335,7 @@ fn training_pairs_of_one_group_choose_nothing() {
     let lambda = "encoder.lambda=[1e-3,1e-2,1e-1]";
     let splits = "data.splits={column=\"set\", group=\"batch\"}";
     let text = advice(&sandbox, "vectors.toml", &[splits, lambda]);
-    says(
+    assert_says(
         &text,
         &[
             "all 3 values of encoder.lambda are equally good, since all 40 training pairs are one group",
@@ -361,7 +361,7 @@ fn files_that_share_groups() {
     let splits = "data.splits={validation=0, test=12, group=\"batch\"}";
     let text = advice(&sandbox, "vectors.toml", &[file, splits]);
     // twelve test rows are four of the twenty groups
-    says(&text, &["16 of 20 validation pairs are new, but in groups of training pairs ("]);
+    assert_says(&text, &["16 of 20 validation pairs are new, but in groups of training pairs ("]);
 }
 
 /// Intervals of a single group are not known, and a warning says so.

@@ -177,7 +177,7 @@ const CASES: &[Case] = &[
         "no table",
         |s| fs::remove_file(s.path("data/small/train.tsv")).unwrap(),
         &[],
-        &["train.tsv: not found, which data.train names"],
+        &["train.tsv: not found; data.train names it"],
     ),
     case("empty table", |s| s.write("data/small/train.tsv", ""), &[], &["train.tsv"]),
     case("no rows", |s| s.write("data/small/train.tsv", "id\tdescription\n"), &[], &["train.tsv"]),
@@ -216,7 +216,7 @@ const CASES: &[Case] = &[
         "no table with the name of a licence",
         nothing,
         &["data.test=absent.tsv", "data.licence=absent.tsv"],
-        &["absent.tsv: not found, which data.test names"],
+        &["absent.tsv: not found; data.test names it"],
     ),
     case(
         "duplicate id",

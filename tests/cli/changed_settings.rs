@@ -17,7 +17,8 @@ fn a_training_that_diverged_goes_on_with_a_lower_rate() {
     // other keys are refused, and so is a rate that the command does not name
     let calm = "training.learning_rate=0.01";
     let seed = rate(calm, &["--resume", "--set", "seed=7"]);
-    sandbox.fail(&seed, 2, &["seed", "the run was started with"]);
+    let remedy = "a run keeps this key: go on with --set seed=0, or start a new run";
+    sandbox.fail(&seed, 2, &["seed", "the run was started with", remedy]);
     let plain = ["train", "small.toml", "--quiet", "--out", "run", "--resume"];
     sandbox.fail(&plain, 2, &["the run was started with"]);
     assert!(!sandbox.path("run/changes.jsonl").exists());

@@ -168,7 +168,7 @@ fn filters_compare_columns() {
         (
             "pric < 10",
             "--filter = \"pric < 10\", at position 1 \"pric\": expected a column of the candidates: id, label, \
-                       price, sold by",
+                       price, sold by (a training adds those that output.columns names)",
         ),
         ("price < 10 & price > 5", "at position 12 \"&\": expected \"and\", \"or\" or the end"),
         ("price <", "at position 8 the end: expected a number or a text"),

@@ -258,6 +258,8 @@ fn a_sweep_over_seeds_has_means_and_deviations() {
 
     let chosen = ["sweep", "small.toml", "--grid", "sketch.size=10"];
     sandbox.fail(&chosen, 2, &["evaluated on the test split", "on the validation split", "--out"]);
+    let unknown = ["sweep", "small.toml", "--grid", "foo=1,2", "--out", "unknown"];
+    sandbox.fail(&unknown, 2, &["with --grid", "foo"]);
 
     let sizes = ["--grid", "encoder.hidden=[8, 2],[8]", "--out", "sizes"];
     let text = sweep("1,2", &sizes);

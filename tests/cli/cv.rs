@@ -66,7 +66,7 @@ fn parts_are_runs_and_the_command_goes_on() {
         2,
         &["a sweep of a different configuration"],
     );
-    sandbox.fail(&["cv", "ridge.toml", "--folds", "1"], 2, &["data.fold.count = 1"]);
+    sandbox.fail(&["cv", "ridge.toml", "--folds", "1"], 2, &["--folds = 1", "at least 2"]);
     sandbox.fail(
         &["cv", "ridge.toml", "--out", "f", "--folds", "71"],
         2,

@@ -235,3 +235,12 @@ fn usearch_finds_the_candidates_of_the_exact_search() {
     let recall = says.rsplit(' ').next().unwrap().trim().parse::<f64>().unwrap();
     assert!(says.contains("recall@10") && recall > 0.95, "{says}");
 }
+
+#[test]
+fn a_refused_export_names_the_others() {
+    let sandbox = Sandbox::new();
+    sandbox.succeed(&["train", "small.toml", "--quiet", "--out", "run"]);
+    let others = ["not read from a pretrained folder", "--archive FILE", "--candidates", "--onnx"];
+    sandbox.fail(&["export", "run", "--out", "new"], 2, &others);
+    sandbox.fail(&["export", "run"], 2, &["--out = none", "--archive FILE"]);
+}

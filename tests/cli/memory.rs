@@ -208,7 +208,7 @@ fn a_plan_counts_further_fits() {
     assert_eq!(more, (200 * (lexicon - 2)) as f64);
     let none = "decoding.reranker={neighbours=7, folds=4, words={lexicon=\"none.tsv\"}}";
     let plan = ["train", "ridge.toml", "--plan", "--set", none];
-    sandbox.fail(&plan, 2, &["none.tsv: not found, which decoding.reranker.words.lexicon names"]);
+    sandbox.fail(&plan, 2, &["none.tsv: not found; decoding.reranker.words.lexicon names it"]);
 }
 
 /// Without a sketch predictions are weights of the training outputs, of which equal ones are one.

@@ -79,7 +79,7 @@ fn molecules_are_predicted_and_judged_by_edit_distance() {
     // one caption in twelve pairs names the distance
     let svg = sandbox.read("runs/molecules/examples.svg");
     assert_eq!(svg.matches(" edit").count(), 12);
-    assert_eq!((svg.matches(">true: ").count(), svg.matches(">predicted: ").count()), (12, 12));
+    assert_eq!((svg.matches(">true: ").count(), svg.matches(">predicted, ").count()), (12, 12));
     let drawn = ["evaluate", "runs/molecules", "--draw", "three.svg", "--examples", "3"];
     sandbox.succeed(&drawn);
     assert_eq!(sandbox.read("three.svg").matches(" edit").count(), 3);
@@ -96,6 +96,12 @@ fn molecules_are_predicted_and_judged_by_edit_distance() {
     let any = json(&sandbox.succeed(&["evaluate", "moved", "--queries", "any.smi", "--json"]));
     assert_eq!(number(&any, "queries"), 2.0);
     assert!(number(&any, "ged") < chance);
+    let evaluate = ["evaluate", "moved", "--queries", "any.smi"];
+    assert!(sandbox.succeed(&evaluate).contains(" ± "));
+    // of one query no standard error is known
+    sandbox.write("any.smi", "CCCO\n");
+    let one = sandbox.succeed(&evaluate);
+    assert!(one.contains("edit distance") && !one.contains(" ± "), "{one}");
     sandbox.write("any.smi", "CCCO\nCC(CN\n");
     let bad = ["evaluate", "moved", "--queries", "any.smi"];
     sandbox.fail(&bad, 2, &["any.smi:2", "CC(CN", "position 2"]);

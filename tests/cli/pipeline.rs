@@ -138,7 +138,7 @@ fn vectors_are_inputs_too() {
     sandbox.fail(
         &["search", "runs/vectors", "text"],
         2,
-        &["texts", "feature vectors, which this model reads"],
+        &["texts", "feature vectors, which this model reads", "predict runs/vectors FILE.npy"],
     );
     sandbox.succeed(&["evaluate", "runs/vectors", "--json"]);
     // predictions of the rows of a matrix, and of a table that names vectors
@@ -209,6 +209,9 @@ fn the_quickstart_is_in_the_program() {
     assert_eq!((number(&report, "queries"), number(&report, "candidates")), (200.0, 2000.0));
     assert!(number(&report, "mrr") > 0.7, "{report}");
     sandbox.succeed(&["search", "runs/quickstart", "a methyl ester"]);
+    let again = ["quickstart", "--out", "runs/quickstart"];
+    let goes_on = "train configs/quickstart.toml --out runs/quickstart --resume";
+    sandbox.fail(&again, 2, &["--out = runs/quickstart, which exists", goes_on]);
     // what a user has changed is not written over
     let test = sandbox.read("datasets/quickstart/test.tsv") + "1\tmore\n";
     sandbox.write("datasets/quickstart/test.tsv", &test);

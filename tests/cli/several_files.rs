@@ -81,5 +81,5 @@ fn repeated_pairs_are_reported_and_errors_name_the_file() {
     sandbox.fail(&train, 2, &["more.tsv:22: id \"o99\" is not among the outputs"]);
     let absent = "data.train=[\"first.tsv\", \"absent.tsv\"]";
     let train = ["train", "small.toml", "--out", "bad", "--set", absent];
-    sandbox.fail(&train, 2, &["absent.tsv: not found, which data.train[1] names"]);
+    sandbox.fail(&train, 2, &["absent.tsv: not found; data.train[1] names it"]);
 }

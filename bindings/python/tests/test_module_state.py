@@ -351,6 +351,14 @@ def test_a_buffer_that_is_gone_or_has_another_size_is_refused(problem, value, me
         train(problem, f"gone-{value is None}", module)
 
 
+def test_a_module_that_has_grown_needs_a_new_encoder(problem):
+    module = net()
+    encoder = dsokr.Encoder(module)
+    module.more = torch.nn.Linear(2, 2)
+    with pytest.raises(dsokr.ConfigError, match="more or fewer tensors than when its dsokr.Encoder was made"):
+        train(problem, "grown", encoder)
+
+
 def test_a_module_may_change_between_passes(problem):
     """Another type puts new buffers in the place of the ones before, and parameters may be assigned."""
     _, texts, _ = problem
@@ -392,6 +400,16 @@ def test_reentrant_checkpointing_trains_what_it_computes_again(problem):
         assert module.head.bias.grad == 1 and module.start.weight.grad is None
         found.append(model.encode(texts))
     assert np.array_equal(*found)
+
+
+@pytest.mark.parametrize("reentrant", [False, True])
+def test_a_block_that_is_computed_again_may_be_frozen(problem, reentrant):
+    seen = []
+    groups = [{"parameters": "start.weight", "learning_rate": 0.0}]
+    module = Checkpointed(reentrant)
+    train(problem, f"frozen-{reentrant}", module, {"groups": groups}, on_step=last_parameters(seen))
+    changed = [not np.array_equal(seen[0][name], seen[-1][name]) for name in ("encoder.module.start.weight", "encoder.module.start.bias")]
+    assert changed == [False, True] and module.start.weight.requires_grad
 
 
 def test_a_parameter_that_no_gradient_reaches_is_named_once(problem, caplog):

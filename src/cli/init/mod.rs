@@ -30,7 +30,7 @@ use crate::studies::init::{
 pub struct Arguments {
     #[arg(required = true, help = tables_help())]
     tables: Vec<PathBuf>,
-    /// The column of the texts; default: found out.
+    /// The column of the inputs, of texts, SMILES, vectors or numbers; default: found out.
     #[arg(long, value_name = "COLUMN")]
     input: Option<String>,
     /// The column of the outputs; default: found out. Can be given several times, for columns of numbers.

@@ -242,7 +242,9 @@ impl Test {
             return Err(places[0].error(&comparison.shown_name(), allowed));
         }
         let names = columns.names().collect::<Vec<_>>().join(", ");
-        let mut allowed = format!("a column of the candidates: {names}");
+        let mut allowed = format!(
+            "a column of the candidates: {names} (a training adds those that output.columns names)"
+        );
         if molecules {
             let examples = PROPERTIES.map(|(_, example)| example).join("; ");
             allowed += &format!("; or a property of molecules: {examples}");

@@ -10,7 +10,8 @@ use rayon::prelude::*;
 
 use super::guess::codes::{first_code, first_number_with_zero};
 use super::guess::labels::{
-    are_measures, are_phrases, have_commas_in_names, odd_separator, reordered, unread_list,
+    are_measures, are_phrases, are_unordered, have_commas_in_names, odd_separator, reordered,
+    unread_list,
 };
 use super::guess::numbers::{
     UnitsBehind, are_times, first_measure, first_thousand, first_with_decimal_commas, mixed_signs,
@@ -21,7 +22,6 @@ use super::guess::{
     share_no_words, stated, without_extension,
 };
 use super::kind::{ColumnKind, KindName, Lists, Reading};
-use super::qualifiers::Qualifier;
 use crate::error::Error;
 
 /// Cells of a column that are different from the others.
@@ -58,6 +58,17 @@ pub struct StandIn {
     pub count: usize,
     /// Whether it is below all other numbers, and not above them.
     pub is_below: bool,
+}
+
+/// What a column says of the numbers of another one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Qualifier {
+    /// The name of the column of numbers.
+    pub of: String,
+    /// Whether its cells are signs of bounds, and not units.
+    pub are_signs: bool,
+    /// Its different cells, with the number of rows of each that have a number, the most frequent one first.
+    pub counts: Vec<(String, usize)>,
 }
 
 /// The most characters of an example that is shown as the text of a search.
@@ -151,6 +162,8 @@ pub struct Column {
     pub(super) are_times: bool,
     /// Whether labels with spaces between are rather the words of names or phrases.
     pub(super) are_phrases: bool,
+    /// Whether labels of one word each stand in any order, which therefore says nothing.
+    pub(super) are_unordered: bool,
     /// Whether most cells have a digit.
     pub(super) have_digits: bool,
     /// Whether most cells are whole numbers by threes, with white space between, as of two atoms and the bond between them.
@@ -194,9 +207,9 @@ impl Column {
             are_shares,
             other_unit,
             below,
+            stand_in,
             mixed,
             thousand,
-            stand_in,
         } = cells.numbers();
         let ListRemarks { are_measures, measure, reordered, unread_list } = cells.lists();
         let WordRemarks { are_unspaced, are_single_words, share_no_words, case_means_something } =
@@ -246,6 +259,7 @@ impl Column {
             decimal_commas: decimal_commas.map(str::to_owned),
             are_times: are_times(&kind, name, &texts),
             are_phrases: are_phrases(&kind, &texts),
+            are_unordered: are_unordered(&kind, &texts),
             have_digits: most(&texts, |cell| cell.contains(|c: char| c.is_ascii_digit())),
             are_bonds: most(&texts, is_bonds),
             bad_rows,

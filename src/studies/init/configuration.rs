@@ -5,9 +5,9 @@ use toml_edit::{Array, DocumentMut, InlineTable, Item, Value, value};
 
 use super::kind::ColumnKind;
 use super::template::{
-    add_lambdas_between, add_larger_lambdas, compare_characters, compare_vectors, keep_case,
-    lower_sizes, number_tables, parsed, put, remove_reranker, scale_lambdas, sketch_inputs,
-    train_encoder, weigh_equally,
+    add_lambdas_between, add_larger_lambdas, compare_characters, compare_single_words,
+    compare_vectors, keep_case, lower_sizes, number_tables, parsed, put, remove_reranker,
+    scale_lambdas, sketch_inputs, train_encoder, weigh_equally,
 };
 use super::{Column, Division, Survey};
 use crate::error::Error;
@@ -228,6 +228,9 @@ impl Survey {
         }
         if self.input.case_means_something {
             keep_case(document);
+        }
+        if self.input.are_unordered {
+            compare_single_words(document);
         }
         // where outputs are numbers, nothing is learned from a word that only one text has
         let least_texts = match self.output.kind {

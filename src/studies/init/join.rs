@@ -337,6 +337,15 @@ fn key<'t>(first: &Whole, other: &'t Whole) -> Result<Key<'t>, Error> {
         );
         return Err(Error::value("ids that join the tables", found, allowed));
     }
+    // as files of a set that is divided among several have
+    let are_parts = first.names == other.names;
+    let allowed = if are_parts {
+        format!(
+            "{allowed}; both have the same columns: where each has a part of the rows, put these into one table"
+        )
+    } else {
+        allowed
+    };
     ensure(shared as f64 >= least, "ids that join the tables", format!("{shared} rows"), &allowed)?;
     best.ok_or_else(|| Error::value("ids that join the tables", "none", allowed))
 }

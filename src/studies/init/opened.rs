@@ -9,6 +9,7 @@ use dsokr_data::table::{OnBadRow, Table, TableHeader, TableOptions, TextFormat};
 use rayon::prelude::*;
 
 use super::columns::{Column, Exceptions};
+use super::conversations::remedy_of_conversations;
 use super::header::{self, HeaderLine};
 use super::kind::{Lists, StatedKind};
 use super::qualifiers::find_qualifiers;
@@ -119,7 +120,8 @@ impl OpenTable {
     /// # Errors
     /// The errors of [`Roles::choose`], in whose place is that of a repeated name where there is one.
     pub fn roles(&self, learned: &[Column], choices: &Choices) -> Result<Roles, Error> {
-        let left_out = left_out(&self.nested, self.nameless.as_ref());
+        let mut left_out = left_out(&self.nested, self.nameless.as_ref());
+        left_out += &remedy_of_conversations(&self.path, &self.nested).unwrap_or_default();
         let input = choices.input.as_deref();
         let roles = Roles::choose(learned, &self.table, input, &choices.outputs, &left_out);
         let (Err(_), Some(name)) = (&roles, self.repeated.first()) else { return roles };

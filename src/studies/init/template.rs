@@ -41,6 +41,16 @@ pub(super) fn compare_characters(document: &mut DocumentMut) {
     }
 }
 
+/// Has a template for texts of words compare single words, since inputs are labels whose order says nothing.
+pub(super) fn compare_single_words(document: &mut DocumentMut) {
+    for block in blocks(document) {
+        if block.get("kind").and_then(Value::as_str) == Some("words") {
+            block.insert("max", 1_i64.into());
+            block.fmt();
+        }
+    }
+}
+
 /// Has n-grams of inputs tell capitals from small letters, as those of reactions and compositions do.
 pub(super) fn keep_case(document: &mut DocumentMut) {
     for block in blocks(document) {

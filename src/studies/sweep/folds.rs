@@ -38,9 +38,10 @@ impl CrossValidation {
     /// The changes that all runs share, and the keys in which they differ, for a [`SweepRequest`](super::SweepRequest).
     ///
     /// # Errors
-    /// [`dsokr_core::Error::Value`] for no repeats.
+    /// [`dsokr_core::Error::Value`] for less than two parts, and for no repeats.
     pub fn sweep(&self, base: &Checked) -> Result<(Vec<Override>, Vec<Axis>), Error> {
         let Self { folds, repeats, nested, group, seed } = self;
+        ensure(*folds > 1, Argument::new("folds"), folds, "at least 2")?;
         let seeds = seed.checked_add(*repeats as u64).filter(|_| (1..=10_000).contains(repeats));
         let seeds = *seed..seeds.ok_or_else(|| {
             Error::value(Argument::new("repeats"), repeats, "1 to 10000, with seeds below 2⁶⁴")

@@ -298,7 +298,7 @@ impl SweepRequest<'_> {
         let given = setting.iter().filter(|(_, value)| !value.is_empty());
         let setting = given.map(|(key, value)| Override::new(key, value));
         let changes = setting.chain([Override::new("evaluation.split", split)]);
-        self.config.with(&changes.collect::<Vec<_>>())
+        self.config.with_values_of("grid", &changes.collect::<Vec<_>>())
     }
 }
 

@@ -39,7 +39,9 @@ pub(super) fn setting_of(keys: &[String], run: &SweepRun) -> Vec<String> {
 
 /// The seed of a run, of parts `SEED:PART`.
 pub(super) fn name(repeat: &[(u64, String)]) -> String {
-    repeat.iter().map(|(_, value)| value.as_str()).collect::<Vec<_>>().join(":")
+    // a run that did not set one of the keys has no value of it
+    let given = repeat.iter().map(|(_, value)| value.as_str()).filter(|value| !value.is_empty());
+    given.collect::<Vec<_>>().join(":")
 }
 
 /// Every metric that all runs of a setting have, the keys that only repeat it left out.

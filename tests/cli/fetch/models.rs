@@ -58,6 +58,8 @@ fn an_archive_holds_the_run_and_not_where_it_was_made() {
     // without --out the run has its own name, and a number where that is taken
     let shown = sandbox.succeed(&["fetch", "model", "model.tar.zst"]);
     assert!(shown.starts_with("runs/small-2: SHA-256"), "{shown}");
+    // a text that is no query would be answered all the same
+    assert!(shown.contains("dsokr search runs/small-2\n") && !shown.contains('…'), "{shown}");
     let evaluated = sandbox.succeed(&["evaluate", "runs/small-2", "--data", "data", "--json"]);
     assert!(evaluated.contains("\"mrr\""), "{evaluated}");
     // other programs read it too

@@ -21,12 +21,12 @@ fn things(at: usize) -> [&'static str; 3] {
 /// What is said of the flat with this number.
 fn note(at: usize) -> String {
     let [first, second, third] = things(at);
-    format!("This flat has a {first} and a {second} and a {third}.")
+    format!("Flat {at} has a {first} and a {second} and a {third}.")
 }
 
 /// The price of the flat with this number.
 fn price(at: usize) -> usize {
-    let place = |thing| THINGS.iter().position(|known| *known == thing).unwrap();
+    let place = |thing: &str| THINGS.iter().position(|&known| known == thing).unwrap();
     1000 + 100 * things(at).map(place).iter().sum::<usize>() + at / 7
 }
 
@@ -88,7 +88,8 @@ fn a_dash_for_no_cents_makes_no_amount_below_0() {
             format!("{at},{},{}", note(at), cell.replace("{}", &price(at).to_string()))
         });
         let (found, shown) = init(&sandbox, file, &prices);
-        assert_eq!((&found["holds"], &found["skipped"]), (&holds.into(), &0.into()), "{found}");
+        assert_eq!(found["holds"], holds, "{found}");
+        assert_eq!(found["skipped"], 0, "{found}");
         assert!(!shown.contains("below 0"), "{shown}");
     }
     // beside prices with cents
@@ -126,7 +127,9 @@ fn reactions_compositions_and_peptides_are_inputs() {
     let peptides = table("Sequence,Proteins,Retention time", |at| {
         let ends = ["LVNELTEF", "YLYEIAR", "AEFVEVTK"];
         let middle = [at % 20, at / 20].map(|place| &"ACDEFGHIKLMNPQRSTVWY"[place..=place]);
-        format!("{}{}K,P{},{}.25", ends[at % 3], middle.concat(), 10_000 + at % 60, 10 + at % 20)
+        let sequence = format!("{}{}K", ends[at % 3], middle.concat());
+        let protein = at % 60;
+        format!("{sequence},sp|P{}|ALB{protein}_HUMAN,{}.25", 10_000 + protein, 10 + at % 20)
     });
     for (file, content, input, output) in [
         ("reactions.csv", reactions, "ReactionSmiles", "Yield"),
@@ -207,8 +210,8 @@ fn numbers_in_another_unit_are_skipped_and_named() {
         _ => format!("{at},{},{}.5", note(at), price(at)),
     });
     let (found, shown) = init(&sandbox, "mg.csv", &doses);
-    let expected = (&"dose".into(), &"numbers".into(), &40.into());
-    assert_eq!((&found["output"], &found["holds"], &found["skipped"]), expected, "{found}");
+    assert_eq!([&found["output"], &found["holds"]], ["dose", "numbers"], "{found}");
+    assert_eq!(found["skipped"], 40, "{found}");
     let said = "dose: 40 of 200 cells are skipped, since \"mg\" stands behind their number, beside numbers:";
     assert!(shown.contains(said), "{shown}");
     let activities = table("id,note,IC50", |at| match at % 3 {
@@ -216,8 +219,8 @@ fn numbers_in_another_unit_are_skipped_and_named() {
         _ => format!("{at},{},{}.{:03} µM", note(at), price(at) / 1000, price(at) % 1000),
     });
     let (found, shown) = init(&sandbox, "units.csv", &activities);
-    let expected = (&"IC50".into(), &"numbers, in µM".into(), &67.into());
-    assert_eq!((&found["output"], &found["holds"], &found["skipped"]), expected, "{found}");
+    assert_eq!([&found["output"], &found["holds"]], ["IC50", "numbers, in µM"], "{found}");
+    assert_eq!(found["skipped"], 67, "{found}");
     let said = "IC50: 67 of 200 cells are skipped, since \"nM\" stands behind their number, beside numbers, in µM:";
     assert!(shown.contains(said), "{shown}");
 }
@@ -281,7 +284,7 @@ fn names_that_are_marks_of_missing_values_are_to_be_written_out() {
 
 /// As Reddit and databases write when something was made.
 #[test]
-fn seconds_since_1970_are_no_outputs() {
+fn points_in_time_as_numbers_are_no_outputs() {
     let sandbox = Sandbox::new();
     for name in ["created_utc", "createdAt", "epoch"] {
         let milliseconds = if name == "createdAt" { 1000 } else { 1 };
@@ -290,9 +293,16 @@ fn seconds_since_1970_are_no_outputs() {
             format!("{at},{},{time},{}", note(at), price(at))
         });
         let (found, _) = init(&sandbox, "posts.csv", &posts);
-        let outputs = (&found["output"], &found["further_outputs"]);
-        assert_eq!(outputs, (&"score".into(), &serde_json::json!([])), "{found}");
+        assert_eq!(found["output"], "score", "{found}");
+        assert_eq!(found["further_outputs"], serde_json::json!([]), "{found}");
     }
+    let days = table("id,note,listed,score", |at| {
+        let day = 20_240_000 + 100 * (1 + at % 12) + 1 + at % 28;
+        format!("{at},{},{day},{}", note(at), price(at))
+    });
+    let (found, _) = init(&sandbox, "days.csv", &days);
+    assert_eq!(found["output"], "score", "{found}");
+    assert_eq!(found["further_outputs"], serde_json::json!([]), "{found}");
 }
 
 /// Columns of 0 and 1 are numbers of one vector, as columns of other numbers are.
@@ -338,4 +348,77 @@ fn units_and_signs_in_columns_of_their_own_are_no_outputs_and_named() {
     });
     let (found, _) = init(&sandbox, "relations.csv", &relations);
     assert_eq!(found["output"], "relation", "{found}");
+}
+
+/// Two parts of a set, and rows that end with a separator.
+#[test]
+fn parts_of_a_table_and_separators_at_the_end_are_refused_with_the_remedy() {
+    let sandbox = Sandbox::new();
+    for (file, first) in [("part-0.csv", 0), ("part-1.csv", 1000)] {
+        let part = table("id,note,price", |at| {
+            format!("{},{},{}.5", first + at, note(first + at), price(first + at))
+        });
+        sandbox.write(file, &part);
+    }
+    let said =
+        ["ids that join the tables = 0 rows", "both have the same columns", "into one table"];
+    sandbox.fail(&["init", "part-0.csv", "part-1.csv"], 2, &said);
+    let ends = table("id,note,price", |at| format!("{at},{},{}.5,", note(at), price(at)));
+    sandbox.write("ends.csv", &ends);
+    let said = ["4 fields; expected 3", "remove the separators at the ends of lines"];
+    sandbox.fail(&["init", "ends.csv"], 2, &said);
+    sandbox.write("ends.csv", &ends.replacen("price", "price,", 1));
+    sandbox.succeed(&["init", "ends.csv"]);
+}
+
+/// As files have them that language models are trained on.
+#[test]
+fn conversations_are_refused_with_the_remedy() {
+    let sandbox = Sandbox::new();
+    let mut chats = String::new();
+    for at in 0..40 {
+        let answer = ["sold", "free"][at % 2];
+        let messages = serde_json::json!([
+            { "role": "user", "content": note(at) },
+            { "role": "assistant", "content": answer },
+        ]);
+        writeln!(chats, "{}", serde_json::json!({ "messages": messages })).unwrap();
+    }
+    sandbox.write("chat.jsonl", &chats);
+    let said = [
+        "no column of texts",
+        "\"messages\" has conversations",
+        "python3 -c \"import json, sys;",
+        "pairs-chat.jsonl messages content",
+    ];
+    sandbox.fail(&["init", "chat.jsonl"], 2, &said);
+}
+
+/// The order of tags says nothing, so that pairs of them are no features.
+#[test]
+fn tags_in_any_order_are_compared_one_by_one() {
+    let sandbox = Sandbox::new();
+    let place = |tag: &&str| THINGS.iter().position(|thing| thing == tag).unwrap();
+    let flats = table("tags,rent", |at| {
+        let mut tags = THINGS;
+        tags.sort_by_key(|tag| (31 * at + (17 + 13 * (at % 7)) * place(tag)) % 97);
+        let tags = &tags[..3 + at % 3];
+        let rent = 1000 + 100 * tags.iter().map(place).sum::<usize>() + at % 7;
+        format!("{},{rent}.5", tags.join(" "))
+    });
+    sandbox.write("tags.csv", &flats);
+    let shown = sandbox.succeed(&["init", "tags.csv"]);
+    assert!(has_kind(&shown, "tags", "labels, with spaces between  input"), "{shown}");
+    let config = sandbox.read("tags.toml");
+    assert!(config.contains("kind = \"words\", min = 1, max = 1,"), "{config}");
+    // the same words in the order of phrases
+    let phrases = table("tags,rent", |at| {
+        let [size, age] = [["small", "large"][at % 2], ["old", "new", "used"][at / 2 % 3]];
+        let thing = THINGS[at / 6 % 8];
+        format!("{size} {age} {thing} {},{}.5", ["tile", "wood"][at / 48 % 2], 1000 + at % 96)
+    });
+    sandbox.write("phrases.csv", &phrases);
+    sandbox.succeed(&["init", "phrases.csv"]);
+    let config = sandbox.read("phrases.toml");
+    assert!(config.contains("kind = \"words\", min = 1, max = 2,"), "{config}");
 }

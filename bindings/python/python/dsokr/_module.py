@@ -135,6 +135,8 @@ class _Opened:
         # a module may put another tensor in the place of one, as `self.mean = 0.9 * self.mean + …` does: names stay
         self._parameter_names = [name for name, _ in module.named_parameters()]
         self._buffers = _kept_buffers(module)
+        if (len(self._parameter_names), len(self._buffers)) != (len(self.parameters), len(self.buffers)):
+            raise ConfigError("encoder: the module has more or fewer tensors than when its dsokr.Encoder was made: make a new one")
         # the parameters that no gradient has reached so far; none before the first step, and no longer any behind the warning
         self._unreached: set[str] | None = None
 
@@ -194,7 +196,8 @@ class _Opened:
                 for each in parameters:
                     each.grad = None
                 # not torch.autograd.grad: it reaches no parameter of a block that reentrant checkpointing computes again
-                torch.autograd.backward(z, dz)
+                with _tracked(parameters, joined):
+                    torch.autograd.backward(z, dz)
                 found = [parameters[at].grad for at in joined]
             finally:
                 for each, grad in zip(parameters, before, strict=True):
@@ -271,8 +274,8 @@ def _drawn_from(key: int | None, device: Any) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _tracked(parameters: list[Any], places: list[int]) -> Iterator[None]:
-    """Has gradients reach the parameters at some places alone meanwhile: a rate of 0 takes others out of the backward pass.
-    Without places there is no backward pass."""
+    """Has gradients reach the parameters at some places alone meanwhile: a rate of 0 takes others out of the backward pass, which
+    computes checkpointed blocks again. Without places there is no backward pass."""
     chosen = set(places or range(len(parameters)))
     others = [each for at, each in enumerate(parameters) if each.requires_grad and at not in chosen]
     try:

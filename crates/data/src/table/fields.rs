@@ -22,7 +22,13 @@ pub(super) fn values(
     let expected = header.len();
     if count != expected {
         let columns = list(header);
-        let message = format!("{count} fields; expected {expected} ({columns})");
+        let are_empty = count > expected && fields[expected..].iter().all(|field| field.is_empty());
+        let remedy = if are_empty {
+            "; those behind are empty: remove the separators at the ends of lines, or put as many behind the names"
+        } else {
+            ""
+        };
+        let message = format!("{count} fields; expected {expected} ({columns}){remedy}");
         return Err(Error::line(path, line, message));
     }
     let value = |cell: &Cell| match cell {

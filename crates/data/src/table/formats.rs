@@ -202,15 +202,20 @@ fn name_of_json_lines(path: &Path) -> Option<PathBuf> {
     (is_first && is_second).then(|| name.with_extension(extension))
 }
 
-/// Returns the program of Python that makes JSON lines of a .json file: of a list of rows, or of an object of columns as pandas writes
-/// it. It changes no value, as pandas does with codes, small numbers, dates and whole numbers beside null.
+/// Returns the program of Python that makes JSON lines of a .json file: of a list of rows, of an object of columns as pandas writes it,
+/// or of the longest list of rows in an object of several things, such as the annotations of images. It changes no value, as pandas does
+/// with codes, small numbers, dates and whole numbers beside null.
 fn program_of_json(path: &Path) -> &'static str {
     let start = first_bytes(path);
     if filled_lines(&start).next().is_some_and(|line| line.starts_with(b"{")) {
-        "import json, sys; columns = json.load(open(sys.argv[1], 'rb')); columns = {name: cells if isinstance(cells, dict) \
-         else dict(enumerate(list.copy(cells))) for name, cells in columns.items()}; rows = dict.fromkeys(row for cells in \
-         columns.values() for row in cells); open(sys.argv[2], 'w').writelines(json.dumps({name: cells.get(row) for name, \
-         cells in columns.items()}) + '\\n' for row in rows)"
+        "import json, sys; columns = json.load(open(sys.argv[1], 'rb')); lists = [cells for cells in columns.values() if \
+         isinstance(cells, list) and cells and all(isinstance(row, dict) for row in cells)]; sizes = {len(cells) if \
+         isinstance(cells, list) else None for cells in columns.values()}; whole = max(lists, key=len) if lists and \
+         (len(sizes) > 1 or len(lists) == len(columns)) else []; columns = {} if whole else {name: cells if \
+         isinstance(cells, dict) else dict(enumerate(list.copy(cells))) for name, cells in columns.items()}; \
+         rows = dict.fromkeys(row for cells in columns.values() for row in cells); open(sys.argv[2], \
+         'w').writelines(json.dumps(row) + '\\n' for row in whole or ({name: cells.get(row) for name, cells in \
+         columns.items()} for row in rows))"
     } else {
         "import json, sys; rows = json.load(open(sys.argv[1], 'rb')); open(sys.argv[2], 'w').writelines(json.dumps(row) + \
          '\\n' for row in rows)"

@@ -310,9 +310,14 @@ fn the_command_that_converts_json_changes_no_value() -> Outcome {
         "n": {"0": 7, "1": 12345678901234567890}, "code": {"0": null, "1": 4019}}"#;
     let lists = r#"{"icd": ["0389", "4019"], "ref": ["0704.0010", "00000"], "created_at": ["2024-05-11", "2024-07-13"],
         "kd": [1.491e-11, 2e-300], "n": [7, 12345678901234567890], "code": [null, 4019]}"#;
-    for (name, content) in
-        [("Anna's rows.json", rows), ("columns.json", columns), ("lists.json", lists)]
-    {
+    let several =
+        format!(r#"{{"info": {{"n": 1}}, "images": [{{"icd": "7"}}], "annotations": {rows}}}"#);
+    for (name, content) in [
+        ("Anna's rows.json", rows),
+        ("columns.json", columns),
+        ("lists.json", lists),
+        ("several.json", several.as_str()),
+    ] {
         let path = folder.file(name, content);
         let error = Table::read(&path, &["icd"]).expect_err(name).to_string();
         let (_, remedy) = error.split_once("convert it: ").expect("a command");

@@ -76,6 +76,7 @@ pub(super) fn separator_of(name: &str, cells: &[&str]) -> Option<char> {
         ',' => !is_prose && !has_measures && !are_classes_with_commas(name, cells),
         '/' => !has_measures && stands_apart(cells, '/'),
         ';' => !ends_names_of_characters(cells, is_prose),
+        '|' => !are_records(cells, '|'),
         _ => true,
     };
     let is_usual = |&separator: &char| {
@@ -101,6 +102,27 @@ pub(super) fn separator_of(name: &str, cells: &[&str]) -> Option<char> {
     let space = || Some(' ').filter(is_usual);
     let in_names = || SEPARATORS_IN_NAMES.into_iter().find(is_rare);
     usual.or_else(rare).or_else(space).or_else(in_names)
+}
+
+/// The fewest different cells, and the fewest parts of each, that are records.
+const RECORDS: usize = 10;
+const PARTS_OF_A_RECORD: usize = 3;
+
+/// Whether cells are records with a sign between their fields, such as `sp|P02768|ALBU_HUMAN`, rather than sets of labels: all have as many
+/// parts, and the parts at one place differ wherever cells do.
+fn are_records(cells: &[&str], separator: char) -> bool {
+    let different: HashSet<&str> = cells.iter().copied().collect();
+    let records: Vec<Vec<&str>> =
+        different.iter().map(|cell| cell.split(separator).collect()).collect();
+    let count = records.first().map_or(0, Vec::len);
+    let are_as_long = records.iter().all(|parts| parts.len() == count);
+    if records.len() < RECORDS || count < PARTS_OF_A_RECORD || !are_as_long {
+        return false;
+    }
+    (0..count).any(|place| {
+        let parts: HashSet<&str> = records.iter().map(|parts| parts[place]).collect();
+        parts.len() == records.len()
+    })
 }
 
 /// Whether semicolons end the names or numbers of characters, such as `&amp;` and `&#32;`, in most of the cells that have one: each of
@@ -154,6 +176,36 @@ pub(crate) fn are_phrases(kind: &ColumnKind, cells: &[&str]) -> bool {
     let have_own = words().filter(|words| words.iter().any(|word| counts[word] == 1)).count();
     let differ = cells.iter().collect::<HashSet<_>>().len() == cells.len();
     differ && 2 * have_own > cells.len() && most(cells, |cell| cell.starts_with(char::is_uppercase))
+}
+
+/// The smallest share of pairs of neighbours that stand both ways round, if the order of labels says nothing, as a divisor.
+const BOTH_WAYS: usize = 3;
+
+/// The largest share of labels of several words, if labels are words, as a divisor.
+const WITH_BLANKS: usize = 10;
+
+/// Whether labels of one word each stand in any order, as tags do, and words of phrases and sorted labels do not: of the pairs that are
+/// neighbours in several cells, a third or more are there both ways round.
+pub(crate) fn are_unordered(kind: &ColumnKind, cells: &[&str]) -> bool {
+    let &ColumnKind::Labels(separator) = kind else { return false };
+    // how many times the labels of a pair, in alphabetical order, stand in this order and in the other one
+    let mut counts: HashMap<[&str; 2], [usize; 2]> = HashMap::new();
+    let [mut all, mut with_blanks] = [0; 2];
+    for cell in looked_at(cells) {
+        let labels: Vec<&str> = labels_of(cell, separator).collect();
+        all += labels.len();
+        with_blanks += labels.iter().filter(|label| label.contains(char::is_whitespace)).count();
+        for pair in labels.windows(2) {
+            let &[first, second] = pair else { continue };
+            let pair = [first.min(second), first.max(second)];
+            counts.entry(pair).or_default()[usize::from(first > second)] += 1;
+        }
+    }
+    let several: Vec<[usize; 2]> =
+        counts.into_values().filter(|[one, other]| one + other > 1).collect();
+    let both_ways = several.iter().filter(|[one, other]| *one > 0 && *other > 0).count();
+    let are_words = WITH_BLANKS * with_blanks <= all;
+    are_words && both_ways > 0 && BOTH_WAYS * both_ways >= several.len()
 }
 
 /// The separator of the labels of a column of this kind, where these may be divided at another sign, or not at all; a space where

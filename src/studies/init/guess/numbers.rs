@@ -132,8 +132,16 @@ pub(crate) fn are_shuffled_row_numbers(cells: &[&str]) -> bool {
 /// Words of the names of columns whose numbers are points in time, beside words that end with `time` or `timestamp`.
 const WORDS_OF_TIMES: [&str; 7] = ["created", "updated", "utc", "epoch", "at", "ts", "date"];
 
-/// Whether the cells of a column of this kind and name are points in time: numbers that are seconds or milliseconds since 1970,
-/// or dates that look like sets of labels.
+/// Whether a cell is the digits of year, month and day, such as `20240131`.
+fn is_day(cell: &str) -> bool {
+    let is_digits = cell.len() == 8 && cell.bytes().all(|byte| byte.is_ascii_digit());
+    let Some(number) = cell.parse::<u32>().ok().filter(|_| is_digits) else { return false };
+    let [year, month, day] = [number / 10_000, number / 100 % 100, number % 100];
+    (1900..=2100).contains(&year) && (1..=12).contains(&month) && (1..=31).contains(&day)
+}
+
+/// Whether the cells of a column of this kind and name are points in time: numbers that are seconds or milliseconds since 1970, or year,
+/// month and day, or dates that look like sets of labels.
 pub(crate) fn are_times(kind: &ColumnKind, name: &str, cells: &[&str]) -> bool {
     let words = words_of(name);
     let names_time = words.iter().any(|word| word.ends_with("time") || word.ends_with("timestamp"));
@@ -143,7 +151,8 @@ pub(crate) fn are_times(kind: &ColumnKind, name: &str, cells: &[&str]) -> bool {
             let are_since_1970 = || {
                 most(cells, |cell| cell.parse().is_ok_and(|time: f64| SINCE_1970.contains(&time)))
             };
-            (names_time || words.iter().any(may_be_time)) && are_since_1970()
+            most(cells, is_day)
+                || ((names_time || words.iter().any(may_be_time)) && are_since_1970())
         }
         ColumnKind::Labels(',' | ' ') => {
             names_time && most(cells, |cell| cell.contains(|c: char| c.is_ascii_digit()))

@@ -1,5 +1,7 @@
 use super::codes::{first_code, first_number_with_zero};
-use super::labels::{are_measures, are_phrases, have_commas_in_names, odd_separator, unread_list};
+use super::labels::{
+    are_measures, are_phrases, are_unordered, have_commas_in_names, odd_separator, unread_list,
+};
 use super::numbers::{UnitsBehind, are_times, first_thousand, unit_of_cell};
 use super::*;
 
@@ -154,6 +156,21 @@ fn half_of_the_cells_are_enough_for_numbers_unless_they_name_classes_or_labels()
 }
 
 #[test]
+fn records_with_bars_between_their_fields_are_no_labels() {
+    let proteins: Vec<String> =
+        (0..20).map(|at| format!("sp|P{}|ALB{at}_HUMAN", 10_000 + at)).collect();
+    let proteins: Vec<&str> = proteins.iter().map(String::as_str).collect();
+    assert_eq!(guessed(1, "Proteins", &proteins.repeat(3)), ColumnKind::Texts);
+    // sets of as many labels each
+    let labels = ["war", "drama", "crime", "music", "sport"];
+    let sets: Vec<String> = (0..20)
+        .map(|at| [0, 1, 2].map(|next| labels[(at + next * (1 + at / 5 % 2)) % 5]).join("|"))
+        .collect();
+    let sets: Vec<&str> = sets.iter().map(String::as_str).collect();
+    assert_eq!(guessed(1, "genres", &sets), ColumnKind::Labels('|'));
+}
+
+#[test]
 fn numbers_with_another_unit_behind_are_remarks_and_codes_are_none() {
     let plain = NumberNotation::default();
     let micro = NumberNotation { unit: "\u{b5}M".into(), ..NumberNotation::default() };
@@ -260,6 +277,16 @@ fn names_and_phrases_are_no_sets_of_labels_with_spaces_between() {
     let papers: Vec<String> = (0..20).map(|at| format!("J. Smith et al. {}", at / 2)).collect();
     let papers: Vec<&str> = papers.iter().map(String::as_str).collect();
     assert!(are_phrases(&space, &papers));
+    // sets in any order, and words of phrases
+    let space_sets = ["pool lift", "lift pool sauna", "sauna lift", "pool sauna"];
+    assert!(are_unordered(&space, &space_sets) && !are_unordered(&ColumnKind::Texts, &space_sets));
+    let bars = ["war|drama", "drama|war|crime", "crime|war", "drama"];
+    assert!(are_unordered(&ColumnKind::Labels('|'), &bars));
+    let dishes = ["red wine;soy sauce", "soy sauce;red wine"];
+    assert!(!are_unordered(&ColumnKind::Labels(';'), &dishes));
+    for phrases in [&["small acid", "small base", "large acid"].repeat(2), &papers, &names] {
+        assert!(!are_unordered(&space, phrases), "{phrases:?}");
+    }
     // sets, of which some have a rare label
     let tags = ["rust regex", "rust", "python regex", "python pandas", "rust pandas serde"];
     assert!(!are_phrases(&space, &tags));
@@ -777,6 +804,8 @@ fn row_numbers_may_be_shuffled_and_points_in_time_are_known() {
     assert!(!are_times(&numbers, "population", &seconds));
     assert!(!are_times(&numbers, "retention time", &["2.5", "11.25"]));
     assert!(!are_times(&numbers, "created", &["2.5", "11.25"]));
+    assert!(are_times(&numbers, "listed", &["20240131", "19991201", "20000229"]));
+    assert!(!are_times(&numbers, "listed", &["20241301", "20240132", "31122024", "2024013"]));
     let days = ["06 3, 2014", "11 17, 2014"];
     assert!(!are_times(&ColumnKind::Labels(','), "created by", &days));
     assert!(are_times(&ColumnKind::Labels(','), "reviewTime", &days));
