@@ -34,7 +34,9 @@ mod fields;
 mod formats;
 mod ids;
 mod json;
+mod layout;
 mod lines;
+mod names;
 mod record;
 mod rows;
 mod separators;
@@ -59,8 +61,9 @@ use formats::named_format;
 pub use formats::{TABLE_FORMATS, TableFormat, TextFormat, all_extensions, extensions, open_text};
 pub use ids::unique_ids;
 pub(crate) use ids::{bad_ids, index_ids, row_id};
+pub(crate) use layout::Header;
 pub(crate) use lines::{Lines, Pieces};
-pub(crate) use rows::{Header, RowOptions, Rows};
+pub(crate) use rows::{RowOptions, Rows};
 pub use text_reader::{TextReader, TextRow};
 
 /// How a table is read.

@@ -179,7 +179,7 @@ impl CentredProducts {
     /// Computes the products of kernels and of the outputs' kernel, of pairs with these weights.
     ///
     /// # Errors
-    /// Those of [`alignf`] for constant kernels, for constant outputs, and for outputs that cannot be read.
+    /// The errors of [`alignf`] for constant kernels, for constant outputs, and for outputs that cannot be read.
     fn of(
         kernels: &[MatRef<f64>],
         target_gram: &TargetGram,
