@@ -79,6 +79,26 @@ fn every_file_of_a_benchmark_is_there() {
 }
 
 #[test]
+fn the_lines_of_installation_name_what_a_release_has() {
+    let lines = read(".github/install.md");
+    let workflow = read(".github/workflows/release.yml");
+    let targets = ["linux-gnu", "apple-darwin", "windows-msvc"];
+    let words = lines.split(|c: char| !(c.is_ascii_alphanumeric() || "_-./".contains(c)));
+    let mut found = 0;
+    for word in words.map(|word| word.trim_end_matches('.')) {
+        let file = word.rsplit('/').next().unwrap_or_default();
+        let name = file.trim_end_matches(".tar.gz").trim_end_matches(".tar.zst");
+        let name = name.trim_start_matches("dsokr-");
+        if targets.iter().any(|end| name.ends_with(end)) || file.ends_with(".tar.zst") {
+            assert!(workflow.contains(name), "no {name} in the release");
+            found += 1;
+        }
+    }
+    assert!(found >= 7, "{found} names in {lines}");
+    assert!(workflow.contains("s/@VERSION@/${TAG#v}/g") && !lines.contains("0.1"), "{lines}");
+}
+
+#[test]
 fn every_link_leads_to_a_page_and_a_heading() {
     let mut all = pages("book/src");
     all.extend(pages("."));
