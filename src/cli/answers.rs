@@ -5,6 +5,7 @@ use dsokr_data::config::{NumberFeatures, OutputFeatures};
 use dsokr_spectra::Spectrum;
 use serde::Serialize;
 
+use crate::config::candidate_rule::CandidateRule;
 use crate::config::{Abilities, Search};
 use crate::decoding::beyond::SearchEnd;
 use crate::decoding::decoder::PredictedOutput;
@@ -76,10 +77,31 @@ impl QueryColumn {
     }
 }
 
-/// A table for people, behind what is doubtful about the query.
-pub fn text(answer: &Answer) -> String {
+/// How many of the candidates a rule leaves to the query, where it leaves out others; that it leaves none is a caution.
+fn competing_line(
+    answer: &Answer,
+    rule: Option<&CandidateRule>,
+    candidates: usize,
+) -> Option<String> {
+    let count = answer.competing.filter(|&count| 0 < count && count < candidates)?;
+    let property = match rule? {
+        CandidateRule::Mass(ppm) => format!("the precursor's mass ({ppm} ppm)"),
+        CandidateRule::Formula => "the formula of the spectrum".to_owned(),
+        CandidateRule::Lists(_)
+        | CandidateRule::Queries
+        | CandidateRule::Sample { .. }
+        | CandidateRule::All => return None,
+    };
+    let has = if count == 1 { "has" } else { "have" };
+    let all = "--candidates all ranks every one";
+    Some(format!("{count} of {candidates} candidates {has} {property}; {all}\n"))
+}
+
+/// A table for people, behind what is doubtful about the query and how many of the candidates a rule leaves to it.
+pub fn text(answer: &Answer, rule: Option<&CandidateRule>, candidates: usize) -> String {
     let cautions: String =
         answer.cautions.iter().map(|line| format!("caution: {line}\n")).collect();
+    let competing = competing_line(answer, rule, candidates).unwrap_or_default();
     let quantile = |Quantile { level, value }: &Quantile| {
         format!("{:>14}  {value}\n", format!("quantile {level}"))
     };
@@ -112,7 +134,10 @@ pub fn text(answer: &Answer) -> String {
     let count = names.len();
     let texts = Table::new(names, count).with(texts).text();
     let line = |(numbers, texts)| format!("{numbers}  {texts}").trim_end().to_owned() + "\n";
-    cautions + &quantiles + &numbers.lines().zip(texts.lines()).map(line).collect::<String>()
+    cautions
+        + &competing
+        + &quantiles
+        + &numbers.lines().zip(texts.lines()).map(line).collect::<String>()
 }
 
 /// The names of the further columns of a hit.
@@ -152,11 +177,14 @@ pub struct AnswerTable {
     levels: Vec<f64>,
     /// Whether candidates are sets of a coverage, whose sizes are a column.
     are_sets: bool,
+    /// Whether a rule gives each query its candidates, whose number is a column.
+    has_rule: bool,
 }
 
 impl AnswerTable {
-    /// The table of the answers of runs; with `are_sets` the candidates are sets of a coverage.
-    pub fn new(runs: &Run, are_sets: bool) -> Self {
+    /// The table of the answers of runs; with `are_sets` the candidates are sets of a coverage, with `has_rule` each query has
+    /// candidates of its own.
+    pub fn new(runs: &Run, are_sets: bool, has_rule: bool) -> Self {
         let levels = match runs.members() {
             [_] => runs.config().encoder.abilities().levels.unwrap_or_default(),
             _ => &[],
@@ -180,7 +208,7 @@ impl AnswerTable {
             | OutputFeatures::Graphs(_)
             | OutputFeatures::Source(_) => None,
         };
-        Self { query, cells, numbers, levels: levels.to_vec(), are_sets }
+        Self { query, cells, numbers, levels: levels.to_vec(), are_sets, has_rule }
     }
 
     /// The names of its columns. The id of a candidate is called `candidate`, since `id` is that of the query.
@@ -194,13 +222,15 @@ impl AnswerTable {
         let numbers = targets.map(|target| format!("predicted {target}"));
         let quantiles = self.levels.iter().map(|level| format!("quantile {level}"));
         let set_size = self.are_sets.then(|| "set_size".to_owned());
-        of_query.chain(cells).chain(numbers).chain(quantiles).chain(set_size).collect()
+        let competing = self.has_rule.then(|| "competing".to_owned());
+        let behind = numbers.chain(quantiles).chain(set_size).chain(competing);
+        of_query.chain(cells).chain(behind).collect()
     }
 
     /// The rows of the answer to a query with this id and text, one without a candidate where there is none. The best
     /// of all outputs has the rank `all` and no id; the molecules that a search found, best first, have the rank `new` and,
-    /// where they are candidates, their ids. Predicted numbers and quantiles stand in every row, and so does the size of a
-    /// set, of which the answer may have the first candidates alone.
+    /// where they are candidates, their ids. Predicted numbers and quantiles stand in every row, and so do the size of a
+    /// set, of which the answer may have the first candidates alone, and the number of candidates that a rule leaves to the query.
     pub fn rows(
         &self,
         id: &str,
@@ -238,14 +268,17 @@ impl AnswerTable {
         let numbers = self.numbers_of(answer);
         let set_size =
             self.are_sets.then(|| set_size.map_or_else(String::new, |size| size.to_string()));
+        let competing = self
+            .has_rule
+            .then(|| answer.competing.map_or_else(String::new, |competing| competing.to_string()));
         let row = |named: Vec<(&str, String)>| {
             let cell = |name: &String| {
                 let cell = named.iter().find(|(other, _)| other == name);
                 cell.map_or_else(String::new, |(_, cell)| cell.clone())
             };
             let cells = self.cells.iter().map(cell);
-            let behind = numbers.iter().chain(&quantiles).chain(&set_size).cloned();
-            query.iter().cloned().chain(cells).chain(behind).collect()
+            let behind = numbers.iter().chain(&quantiles).chain(&set_size).chain(&competing);
+            query.iter().cloned().chain(cells).chain(behind.cloned()).collect()
         };
         lines.into_iter().map(row).collect()
     }

@@ -78,14 +78,14 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
     let mut caution = None;
     for ((run, answers), name) in runs.iter().zip(&answers).zip(names) {
         if caution.is_none() {
-            let found = match request.split {
+            let caution_of_run = match request.split {
                 Some(split) => {
                     let mut members = run.members().iter();
                     members.find_map(|member| member.config.caution_about(split))
                 }
                 None => run.caution_of_learned(answers)?,
             };
-            caution = found.map(|caution| format!("{name}: {caution}"));
+            caution = caution_of_run.map(|caution| format!("{name}: {caution}"));
         }
         let (evaluation, _) = run.evaluate(answers)?;
         evaluated.push(EvaluatedRun { name, queries: answers.split().names(), evaluation });

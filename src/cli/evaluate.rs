@@ -8,7 +8,7 @@ use dsokr_core::{Argument, Processes};
 use dsokr_data::SplitName;
 
 use crate::cli::arguments::{Beyond, Combine};
-use crate::cli::evaluation::Shown;
+use crate::cli::evaluation::{QueriedRuns, Shown};
 use crate::cli::queries::Queries;
 
 /// Ranks queries with trained runs and prints the metrics. Several runs are combined as an ensemble.
@@ -81,7 +81,15 @@ pub fn run(processes: &Processes, arguments: &Arguments) -> Result<(), Error> {
         return shown.show_pools(&pools);
     }
     let caution = learned.or_else(|| caution(&runs, request.split, arguments.fit_weights));
-    shown.show(processes, (&runs, &arguments.runs), &predicted, &request, queries, caution)
+    let queried = QueriedRuns {
+        processes,
+        runs: &runs,
+        folders: &arguments.runs,
+        queries: &predicted,
+        request: &request,
+        arguments: queries,
+    };
+    shown.show(&queried, caution)
 }
 
 /// The warning about the metrics of a split of the data on which weights are fitted, or on which a run chooses something;

@@ -64,7 +64,7 @@ pub struct Shown {
 
 /// The output of `--json`.
 #[derive(Serialize)]
-struct Found {
+struct Results {
     /// The split of the run's data, if queries are one.
     #[serde(skip_serializing_if = "Option::is_none")]
     split: Option<SplitName>,
@@ -105,81 +105,151 @@ type NamedRanks = (String, Vec<Option<Rank>>);
 /// The most members that plots show together with their ensemble.
 const DRAWN: usize = 5;
 
+/// Runs with the queries that they are asked.
+pub struct QueriedRuns<'a> {
+    pub processes: &'a Processes,
+    pub runs: &'a Run,
+    /// The run directories.
+    pub folders: &'a [PathBuf],
+    /// The queries and the predictions for them.
+    pub queries: &'a PredictedQueries,
+    pub request: &'a QueryRequest,
+    /// The arguments that `request` was made of.
+    pub arguments: &'a Queries,
+}
+
+/// The names of runs in tables and figures.
+struct Names {
+    /// One for each run.
+    members: Vec<String>,
+    /// The name of the run of `--against`.
+    against: Option<String>,
+}
+
+/// The evaluation of the runs, and what is shown of it.
+struct Measured<'a> {
+    evaluated: EvaluatedRun<'a>,
+    /// The decoded predictions.
+    decoded: Vec<Decoded>,
+    /// The ranks under each run that figures show, those of the evaluation first.
+    ranks: Vec<NamedRanks>,
+    results: Results,
+}
+
 impl Shown {
-    /// Ranks the queries, prints the metrics and writes what was asked for. `folders` are the run
-    /// directories, `arguments` those that `request` was made of, and `caution` says why the metrics are too good, or
+    /// Ranks the queries, prints the metrics and writes what was asked for. `caution` says why the metrics are too good, or
     /// say less about new queries, if they do.
-    pub fn show(
-        &self,
-        processes: &Processes,
-        (runs, folders): (&Run, &[PathBuf]),
-        queries: &PredictedQueries,
-        request: &QueryRequest,
-        arguments: &Queries,
-        caution: Option<String>,
-    ) -> Result<(), Error> {
+    pub fn show(&self, queried: &QueriedRuns, caution: Option<String>) -> Result<(), Error> {
+        self.check_places(queried.processes)?;
+        let names = self.names(queried.runs)?;
+        let mut measured = self.measure(queried, &names, caution)?;
+        self.compare_with_other(queried, &names, &mut measured)?;
+        self.write_report(queried, &names, &measured)?;
+        let Measured { evaluated, results, .. } = measured;
+        if self.json {
+            return print_json(&results);
+        }
+        self.text(queried.runs, &results, &evaluated.evaluation.chance()?, &names)
+    }
+
+    /// Refuses a report and a drawing that cannot be written, before anything is computed.
+    fn check_places(&self, processes: &Processes) -> Result<(), Error> {
         if let Some(folder) = &self.report {
             report::FOLDER.check(folder)?;
         }
-        processes.of_first(|| self.draw.as_ref().map_or(Ok(()), |file| check_svg("draw", file)))?;
-        let names = self.names(runs)?;
+        processes.of_first(|| self.draw.as_ref().map_or(Ok(()), |file| check_svg("draw", file)))
+    }
+
+    /// Ranks the queries, by all runs and, where there are several, by each of them, and draws and compares molecules.
+    fn measure<'a>(
+        &self,
+        queried: &QueriedRuns<'a>,
+        names: &Names,
+        caution: Option<String>,
+    ) -> Result<Measured<'a>, Error> {
+        let QueriedRuns { runs, queries, request, .. } = *queried;
         let (mut evaluation, decoded) = runs.evaluate(queries)?;
-        let first = processes.is_first();
+        let first = queried.processes.is_first();
         self.compare_molecules(runs, queries, &mut evaluation, &decoded, first)?;
-        let seed = runs.config().seed;
         let mut metrics = evaluation.scores.clone();
         let intervals = if self.ci || self.report.is_some() {
-            intervals(&evaluation, RESAMPLES, seed)?
+            intervals(&evaluation, RESAMPLES, runs.config().seed)?
         } else {
             BTreeMap::new()
         };
         metrics.ranks.mrr_ci95 = intervals.get("mrr").copied();
         let several = runs.members().len() > 1;
-        let name = if several { "ensemble".to_owned() } else { names[0].clone() };
+        let name = if several { "ensemble".to_owned() } else { names.members[0].clone() };
         let mut ranks = vec![(name.clone(), evaluation.ranks.clone())];
         let members =
-            if several { members(runs, queries, &names, &mut ranks)? } else { Vec::new() };
-        let ours = EvaluatedRun { name, queries: queries.split().names(), evaluation };
-        let mut against = None;
-        if let Some(folder) = &self.against {
-            check_ranks(folder, &ours)?;
-            let other = arguments.open(processes, std::slice::from_ref(folder), None)?;
-            let request = request.with_candidates_of(runs)?;
-            let predicted = request.predict(processes, &other, Member::coordinates)?;
-            let (evaluation, _) = other.evaluate(&predicted)?;
-            let name = names[runs.members().len()].clone();
-            let theirs = EvaluatedRun { name, queries: predicted.split().names(), evaluation };
-            check_ranks(folder, &theirs)?;
-            check_compared(Argument::new("against"), &ours, &theirs)?;
-            let EvaluatedRun { name, evaluation, .. } = theirs;
-            let groups = &connected_groups([&ours.evaluation, &evaluation].into_iter());
-            let first = &ours.evaluation.ranks;
-            against = Some(compare(first, &evaluation.ranks, groups, RESAMPLES, seed)?);
-            ranks.push((name, evaluation.ranks));
+            if several { members(runs, queries, &names.members, &mut ranks)? } else { Vec::new() };
+        let results = Results {
+            split: request.split,
+            file: request.file.clone(),
+            metrics,
+            groups: evaluation.group_count(),
+            intervals,
+            caution,
+            members,
+            against: None,
+        };
+        let evaluated = EvaluatedRun { name, queries: queries.split().names(), evaluation };
+        Ok(Measured { evaluated, decoded, ranks, results })
+    }
+
+    /// Compares the ranks with those of the run of `--against`, if there is one.
+    fn compare_with_other(
+        &self,
+        queried: &QueriedRuns,
+        names: &Names,
+        measured: &mut Measured,
+    ) -> Result<(), Error> {
+        let (Some(folder), Some(name)) = (&self.against, &names.against) else { return Ok(()) };
+        let QueriedRuns { processes, runs, request, arguments, .. } = *queried;
+        let ours = &measured.evaluated;
+        check_ranks(folder, ours)?;
+        let other = arguments.open(processes, std::slice::from_ref(folder), None)?;
+        let request = request.with_candidates_of(runs)?;
+        let predicted = request.predict(processes, &other, Member::coordinates)?;
+        let (evaluation, _) = other.evaluate(&predicted)?;
+        let queries = predicted.split().names();
+        let theirs = EvaluatedRun { name: name.clone(), queries, evaluation };
+        check_ranks(folder, &theirs)?;
+        check_compared(Argument::new("against"), ours, &theirs)?;
+        let EvaluatedRun { name, evaluation, .. } = theirs;
+        let groups = connected_groups([&ours.evaluation, &evaluation].into_iter());
+        let seed = runs.config().seed;
+        let compared =
+            compare(&ours.evaluation.ranks, &evaluation.ranks, &groups, RESAMPLES, seed)?;
+        measured.results.against = Some(compared);
+        measured.ranks.push((name, evaluation.ranks));
+        Ok(())
+    }
+
+    /// Writes the report, if it is asked for. All processes compute it, and the first one writes it.
+    fn write_report(
+        &self,
+        queried: &QueriedRuns,
+        names: &Names,
+        measured: &Measured,
+    ) -> Result<(), Error> {
+        let Some(folder) = &self.report else { return Ok(()) };
+        let QueriedRuns { runs, queries, folders, .. } = *queried;
+        let Measured { evaluated, decoded, ranks, results } = measured;
+        let contents = Evaluated {
+            runs,
+            queries,
+            evaluation: &evaluated.evaluation,
+            decoded,
+            ranks,
+            gaps: &gaps(runs, queries, &results.metrics)?,
+            learning: &self.learning(folders, &names.members)?,
+            intervals: &results.intervals,
+        };
+        if queried.processes.is_first() {
+            report::FOLDER.write(folder, |here| report::fill(here, &contents, results))?;
         }
-        let split = request.split;
-        let file = request.file.clone();
-        let groups = ours.evaluation.group_count();
-        let results = Found { split, file, metrics, groups, intervals, caution, members, against };
-        if let Some(folder) = &self.report {
-            let evaluated = Evaluated {
-                runs,
-                queries,
-                evaluation: &ours.evaluation,
-                decoded: &decoded,
-                ranks: &ranks,
-                gaps: &gaps(runs, queries, &results.metrics)?,
-                learning: &self.learning(folders, &names[..runs.members().len()])?,
-                intervals: &results.intervals,
-            };
-            if first {
-                report::FOLDER.write(folder, |here| report::fill(here, &evaluated, &results))?;
-            }
-        }
-        if self.json {
-            return print_json(&results);
-        }
-        self.text(runs, &results, &ours.evaluation.chance()?, &names)
+        Ok(())
     }
 
     /// Prints the metrics in several pools of candidates.
@@ -259,28 +329,32 @@ impl Shown {
         Ok(learning)
     }
 
-    /// The names of the runs, and behind them that of the run they are compared with.
-    fn names(&self, runs: &Run) -> Result<Vec<String>, Error> {
-        let other = self.against.iter().map(|other| other.display().to_string());
-        let names: Vec<String> = runs.names().into_iter().chain(other).collect();
-        let all = names.len();
+    /// The names of the runs, and of the run that they are compared with: the labels that are given, else their own.
+    fn names(&self, runs: &Run) -> Result<Names, Error> {
         let members = runs.members().len();
+        let others = usize::from(self.against.is_some());
+        let all = members + others;
         let count = self.labels.len();
-        let allowed =
-            format_args!("{all} names: {members} of runs, {} of --against", all - members);
+        let allowed = format_args!("{all} names: {members} of runs, {others} of --against");
         ensure([0, all].contains(&count), Argument::new("labels"), self.labels.join(","), allowed)?;
-        Ok(if count == 0 { names } else { self.labels.clone() })
+        if count == 0 {
+            let against = self.against.as_ref().map(|other| other.display().to_string());
+            return Ok(Names { members: runs.names(), against });
+        }
+        let (of_members, of_other) = self.labels.split_at(members);
+        Ok(Names { members: of_members.to_vec(), against: of_other.first().cloned() })
     }
 
     /// Prints the metrics for people.
     fn text(
         &self,
         runs: &Run,
-        results: &Found,
+        results: &Results,
         chance: &Scores,
-        names: &[String],
+        names: &Names,
     ) -> Result<(), Error> {
-        let Found { split, file, metrics, groups, intervals, caution, members, against } = results;
+        let Results { split, file, metrics, groups, intervals, caution, members, against } =
+            results;
         let name = file.as_ref().map(|file| file.display().to_string());
         let name = name.or(split.map(|split| split.to_string())).unwrap_or_default();
         let mut rows: Vec<(&str, &Scores)> =
@@ -310,9 +384,7 @@ impl Shown {
                 text += &format!("{title} {value:.4}, 95 % interval [{low:.4}, {high:.4}]\n");
             }
         }
-        if let [.., other] = names
-            && let Some(differences) = against
-        {
+        if let (Some(other), Some(differences)) = (&names.against, against) {
             text += &format!("\ndifference from {other}, 95 % intervals of a paired bootstrap:\n");
             for metric in &RANK_METRICS {
                 let name = metric.title;

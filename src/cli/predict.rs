@@ -137,7 +137,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
     let among = run.rule_of_search(arguments.candidates.as_ref())?;
     let among = among.as_ref();
     let mut queries = arguments.texts.open(file, first, among)?;
-    let table = AnswerTable::new(&run, arguments.coverage.is_some());
+    let table = AnswerTable::new(&run, arguments.coverage.is_some(), among.is_some());
     let table_format = arguments.format.table();
     let mut header = table_format.map_or_else(String::new, |format| format.line(&table.names()));
     check_annotated(arguments.format, &run)?;

@@ -100,7 +100,7 @@ fn say_that_work_goes_on() {
 /// What is done now: the names of the stages, each with its share that is done, and the time that the last one has taken.
 fn at_work(stages: &[StageReport]) -> String {
     let Some(innermost) = stages.last() else {
-        return "at work".into();
+        return "between two stages".into();
     };
     let names: Vec<String> = stages.iter().map(stage_and_share).collect();
     format!("{}, {:.0} s", names.join(": "), innermost.elapsed.as_secs_f64())
@@ -131,6 +131,6 @@ mod tests {
         assert_eq!(at_work(&[fit, equations]), "fit: normal equations 43 %, 12 s");
         // several threads may count a part before it is done
         assert_eq!(at_work(&[stage("projection", 11, 10, 1)]), "projection 100 %, 1 s");
-        assert_eq!(at_work(&[]), "at work");
+        assert_eq!(at_work(&[]), "between two stages");
     }
 }

@@ -3,7 +3,7 @@ use std::path::PathBuf;
 use dsokr_core::{Argument, Processes};
 use dsokr_data::Split;
 
-use crate::cli::evaluation::Shown;
+use crate::cli::evaluation::{QueriedRuns, Shown};
 use crate::cli::queries::Queries;
 use crate::error::{Error, ensure};
 use crate::run::Member;
@@ -36,6 +36,13 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
     let predict =
         |member: &Member, split: &Split| member.read_coordinates(file, split.inputs.len());
     let predicted = request.predict(processes, &runs, predict)?;
-    let queries = &arguments.queries;
-    arguments.shown.show(processes, (&runs, folders), &predicted, &request, queries, None)
+    let queried = QueriedRuns {
+        processes,
+        runs: &runs,
+        folders,
+        queries: &predicted,
+        request: &request,
+        arguments: &arguments.queries,
+    };
+    arguments.shown.show(&queried, None)
 }

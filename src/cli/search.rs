@@ -67,7 +67,8 @@ pub fn run(processes: &Processes, arguments: &Arguments) -> Result<(), Error> {
     let device = arguments.device.open_for(processes)?;
     let runs = std::slice::from_ref(&arguments.run);
     let run = Run::open_shared(processes, runs, arguments.shards.as_deref(), None, &device)?;
-    let run = run.with_beyond(arguments.beyond.beyond.as_ref())?;
+    // the answers have them
+    let run = run.with_beyond(arguments.beyond.beyond.as_ref())?.without_cautions_in_log();
     let wanted = arguments.wants.of(processes, &run)?;
     let search = Search { processes, arguments, run: &run, wanted: wanted.as_ref() };
     check_reads_texts(&run, &arguments.run)?;
@@ -113,7 +114,7 @@ impl Search<'_> {
             let coverage = None;
             json_line(&Printed { id, query, coverage, set_size: None, answer: &answer })
         } else {
-            Ok(answers::text(&answer))
+            Ok(answers::text(&answer, among, run.candidates()))
         }
     }
 }

@@ -142,8 +142,8 @@ fn unpacked(runs: &[PathBuf], scratch: &Path) -> Result<Vec<PathBuf>, Error> {
     let is_shared =
         |names: &[String], name: &str| names.iter().filter(|other| *other == name).count() > 1;
     for (folder, run) in folders.iter_mut().zip(runs).filter(|(_, run)| archive::is_archive(run)) {
-        let own = name(folder);
-        if !is_shared(&names, &own) {
+        let run_name = name(folder);
+        if !is_shared(&names, &run_name) {
             continue;
         }
         let file_name = file_name_of_archive(run);
@@ -153,7 +153,7 @@ fn unpacked(runs: &[PathBuf], scratch: &Path) -> Result<Vec<PathBuf>, Error> {
         } else {
             file_name
         };
-        if !new_name.is_empty() && new_name != own {
+        if !new_name.is_empty() && new_name != run_name {
             let renamed = folder.with_file_name(new_name);
             fs::rename(&*folder, &renamed).map_err(Error::io(&renamed))?;
             *folder = renamed;

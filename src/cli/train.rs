@@ -1,8 +1,8 @@
 use std::path::{Path, PathBuf};
 
 use dsokr_core::Processes;
-use dsokr_data::InputKind;
 use dsokr_data::config::OnBadRow;
+use dsokr_data::{DataRoot, InputKind, SplitName};
 use dsokr_nn::Processor;
 
 use crate::cli::meant::check_configuration;
@@ -11,7 +11,7 @@ use crate::cli::progress::Progress;
 use crate::cli::{keep_pages, output, plot, signals};
 use crate::config::{Checked, Config, Override};
 use crate::error::Error;
-use crate::fit::Request;
+use crate::fit::{Request, Trained};
 use crate::run::EmbeddingCurve;
 
 /// Trains the model of a configuration, writes a run directory, and evaluates the best checkpoint.
@@ -117,17 +117,29 @@ pub fn run(processes: &Processes, arguments: &Arguments) -> Result<(), Error> {
     let path = trained.path().display();
     let advice: String = trained.advice.iter().map(|line| format!("advice: {line}\n")).collect();
     let advice = if advice.is_empty() { advice } else { format!("\n{advice}") };
-    let abilities = config.encoder.abilities();
-    let program = &*PROGRAM;
-    let argument = output::shell_path(trained.path());
-    let next = match (abilities.reads, &trained.example) {
-        (InputKind::Texts, Some(text)) => format!("{program} search {argument} {}", quoted(text)),
-        (InputKind::Texts, None) if abilities.spectra => {
-            format!("{program} predict {argument} FILE.mgf")
-        }
-        (InputKind::Texts, None) => format!("{program} search {argument} \"…\""),
-        (InputKind::Vectors, _) => format!("{program} predict {argument} FILE"),
-        (InputKind::Kernels, _) => format!("{program} evaluate {argument} --queries FILE"),
-    };
+    let next = next_command(&config, &request.root, &trained);
     print(&format!("\n{report}\nrun directory: {path}\ntry: {next}\n{advice}"))
+}
+
+/// The command that asks a trained run first: by a text of its data, else by a file that the training has read.
+fn next_command(config: &Checked, root: &DataRoot, trained: &Trained) -> String {
+    let program = &*PROGRAM;
+    let run = output::shell_path(trained.path());
+    if let Some(text) = &trained.example {
+        return format!("{program} search {run} {}", quoted(text));
+    }
+    let abilities = config.encoder.abilities();
+    let splits = [SplitName::Test, SplitName::Validation];
+    let files = splits.map(|split| config.data.files_of_split(split));
+    let file = files.concat().first().map(|name| output::shell_path(&root.file(name)));
+    match (abilities.reads, file) {
+        (InputKind::Texts, Some(file)) if abilities.spectra => {
+            format!("{program} predict {run} {file}")
+        }
+        (InputKind::Vectors, Some(file)) => format!("{program} predict {run} {file}"),
+        (InputKind::Kernels, Some(file)) => format!("{program} evaluate {run} --queries {file}"),
+        (InputKind::Texts | InputKind::Vectors | InputKind::Kernels, _) => {
+            format!("{program} evaluate {run}")
+        }
+    }
 }

@@ -35,6 +35,10 @@ pub struct Answer {
     /// was not trained on; and that a search beyond the candidates found nothing that passes a filter.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub cautions: Vec<String>,
+    /// Number of candidates that a rule, such as `mass:10`, leaves to the query, duplicates counted and before any filter; absent
+    /// where all queries share the candidates.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub competing: Option<usize>,
     /// The gap of the best candidate of all, wanted or not; absent of a query of which the model knows no part.
     #[serde(skip)]
     pub gap: Option<f32>,

@@ -9,7 +9,7 @@ use tracing::info;
 use super::held_out::{FurtherFits, Predicted};
 use super::hubs;
 use super::predictions::Predictions;
-use super::reranker::{self, PairTexts};
+use super::reranker::{self, FittedReranker, PairTexts, RerankerTraining};
 use crate::decoding::evaluator::Evaluator;
 use crate::error::Error;
 use crate::learners::choice::Choice;
@@ -25,6 +25,19 @@ pub(super) struct Corrections<'a> {
     pub further: FurtherFits,
     /// What the reranker compares of texts.
     texts: Option<PairTexts<'a>>,
+}
+
+/// A fitted model, with what its corrections are fitted to and written into.
+pub(super) struct FittedModel<'a> {
+    pub learner: &'a dyn Fit,
+    pub targets: &'a OutputTargets,
+    /// Evaluates the model among candidates that are not corrected.
+    pub evaluator: &'a Evaluator<'a>,
+    /// Its held-out predictions.
+    pub predicted: &'a Predicted,
+    /// Its predictions for the validation split.
+    pub predictions: &'a Predictions,
+    pub run: &'a RunDir,
 }
 
 /// The parts that predictions are decoded with.
@@ -89,17 +102,9 @@ impl<'a> Corrections<'a> {
     ///
     /// # Errors
     /// Errors of the learner and of the file system.
-    pub fn fit(
-        &self,
-        learner: &dyn Fit,
-        targets: &OutputTargets,
-        evaluator: &Evaluator,
-        predicted: &Predicted,
-        predictions: &Predictions,
-        run: &RunDir,
-    ) -> Result<Decoding, Error> {
-        let held_out = predicted.held_out.as_ref();
-        let mut unseen = None;
+    pub fn fit(&self, model: &FittedModel) -> Result<Decoding, Error> {
+        let FittedModel { evaluator, predictions, run, .. } = *model;
+        let held_out = model.predicted.held_out.as_ref();
         let added = if self.problem.saved.is_some() { run.candidates_with_added()? } else { None };
         let validation = predictions.validation.as_deref();
         let mut decoding = match hubs::corrected(evaluator, held_out, validation)? {
@@ -112,26 +117,12 @@ impl<'a> Corrections<'a> {
             run.replace_candidates(corrected)?;
         }
         let candidates = decoding.candidates.as_ref().unwrap_or(evaluator.candidates());
-        if let (Some(settings), Some(held_out)) = (&self.problem.config.decoding.reranker, held_out)
-        {
-            let folds = self.fold_predictions(learner, targets, predicted)?;
-            let fitted = reranker::fit(
-                settings,
-                self.texts.as_ref(),
-                &folds,
-                self.problem,
-                targets,
-                candidates,
-                held_out,
-            )?;
-            run.save_reranker(RERANKER, &fitted.reranker)?;
-            if let Some((reranker, pairs)) = fitted.unseen {
-                run.save_reranker(UNSEEN_RERANKER, &reranker)?;
-                unseen = Some(pairs);
-            }
+        let mut unseen = None;
+        if let Some(fitted) = self.fit_reranker(model, candidates)? {
             let reranker = fitted.reranker.among(candidates)?;
             decoding.reranked = reranked(evaluator, candidates, &reranker, predictions)?;
             decoding.reranker = Some(reranker);
+            unseen = fitted.unseen.map(|(_, pairs)| pairs);
         }
         self.save_held_out(held_out, unseen, run)?;
         if let Some(added) = added {
@@ -146,14 +137,39 @@ impl<'a> Corrections<'a> {
         Ok(decoding)
     }
 
+    /// Fits the reranker of candidates and writes it into the run; none where the configuration has none.
+    fn fit_reranker(
+        &self,
+        model: &FittedModel,
+        candidates: &Candidates,
+    ) -> Result<Option<FittedReranker>, Error> {
+        let settings = self.problem.config.decoding.reranker.as_ref();
+        let (Some(settings), Some(held_out)) = (settings, &model.predicted.held_out) else {
+            return Ok(None);
+        };
+        let fitted = reranker::fit(&RerankerTraining {
+            settings,
+            texts: self.texts.as_ref(),
+            problem: self.problem,
+            targets: model.targets,
+            candidates,
+            folds: &self.fold_predictions(model)?,
+            held_out,
+        })?;
+        model.run.save_reranker(RERANKER, &fitted.reranker)?;
+        if let Some((reranker, _)) = &fitted.unseen {
+            model.run.save_reranker(UNSEEN_RERANKER, reranker)?;
+        }
+        Ok(Some(fitted))
+    }
+
     /// Predictions for each fold of the training pairs by a model that was fitted without it: left behind by the fit, made
     /// by the learner, or by further fits.
-    fn fold_predictions<'p>(
+    fn fold_predictions<'m>(
         &self,
-        learner: &dyn Fit,
-        targets: &OutputTargets,
-        predicted: &'p Predicted,
-    ) -> Result<Cow<'p, [FoldPredictions]>, Error> {
+        model: &FittedModel<'m>,
+    ) -> Result<Cow<'m, [FoldPredictions]>, Error> {
+        let FittedModel { learner, targets, predicted, .. } = *model;
         if let Some(folds) = &predicted.folds {
             return Ok(Cow::Borrowed(folds));
         }

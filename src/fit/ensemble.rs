@@ -9,6 +9,7 @@ use dsokr_machines::LastSystem;
 use rayon::ThreadPoolBuilder;
 use tracing::info;
 
+use super::report::card_example;
 use super::resume::{Resumed, are_settings};
 use super::{Request, Trained, fit_one};
 use crate::config::{Checked, EnsembleConfig, MemberWeights};
@@ -75,6 +76,9 @@ pub(super) fn run(
     report.skipped_rows = skipped.collect();
     let example = trained.iter().find_map(|(_, done)| done.example.clone());
     run.finish(request.config, &report, measured_on)?;
+    if let Some(shown) = card_example(&ensemble, example.as_deref(), None) {
+        run.show_example(request.config, &report, &shown)?;
+    }
     let members = trained.iter().map(|(member, done)| AdvisedMember {
         name: &member.name,
         metrics: &done.report.metrics,

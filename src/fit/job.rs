@@ -1,6 +1,7 @@
 //! The job of a fit: the processes that share it, the place of its run, and what a resumed run may change.
 
 use std::path::Path;
+use std::time::Instant;
 
 use dsokr_core::{Cancellation, Processes};
 use dsokr_data::FittedFeatures;
@@ -12,6 +13,8 @@ use tracing::info;
 
 use super::Request;
 use super::decoding::Corrections;
+use super::pace::Pace;
+use super::plan::seconds_of;
 use super::resume::Resumed;
 use crate::config::Checked;
 use crate::error::{Error, ensure};
@@ -33,6 +36,7 @@ pub(super) struct Job {
     /// The right to write the resumed run, and what is changed in its configuration; on the first rank alone.
     resumed: Option<Resumed>,
     budget: Budget,
+    begun: Instant,
 }
 
 /// A run directory that a job has begun.
@@ -60,6 +64,7 @@ impl Job {
             resumes: request.resume && exists,
             resumed: None,
             budget: Budget { force: request.force },
+            begun: Instant::now(),
         })
     }
 
@@ -97,6 +102,16 @@ impl Job {
     /// [`Error::Memory`], unless the request forces the fit.
     pub fn afford(&self, needs: &[Need]) -> Result<(), Error> {
         self.budget.afford(needs)
+    }
+
+    /// Has the first process say once if the fit takes longer than these needs of what is left of it take at the speeds measured
+    /// now. Nothing is said of short fits, nor of those on a GPU.
+    pub fn pace(&self, needs: &[Need]) -> Option<Pace> {
+        if !self.ranks.is_first() {
+            return None;
+        }
+        let seconds = seconds_of(needs)?;
+        Pace::watch(self.begun, self.begun.elapsed().as_secs_f64() + seconds)
     }
 
     /// Gives the memory of the factored system back, which no later member of an ensemble shares.

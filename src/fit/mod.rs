@@ -6,6 +6,7 @@ mod ensemble;
 pub(crate) mod held_out;
 pub(crate) mod hubs;
 mod job;
+mod pace;
 mod plan;
 mod predictions;
 mod report;
@@ -22,7 +23,7 @@ use dsokr_machines::LastSystem;
 use dsokr_nn::Processor;
 use dsokr_train::Observer;
 
-use self::decoding::Corrections;
+use self::decoding::{Corrections, FittedModel};
 use self::job::{Begun, Job, check_shared};
 use self::predictions::Predictions;
 use crate::config::Checked;
@@ -60,8 +61,8 @@ pub struct Trained {
     /// Advice on the configuration and the data, a line each, where some applies; none for a run that
     /// was complete before.
     pub advice: Vec<String>,
-    /// A short validation text, of one line where there is one, for a first search; none where there is none, or inputs are
-    /// not plain texts, and for a run that was complete before.
+    /// A short text of the data for a first search, or the beginning of a long one; none where inputs are not plain texts, and
+    /// for a run that was complete before.
     pub example: Option<String>,
 }
 
@@ -131,8 +132,8 @@ impl<'a> Request<'a> {
     }
 }
 
-/// Fits one model. Everything that can be refused is refused before stage 5 writes anything. `shared` keeps the factored
-/// system for the next member of an ensemble.
+/// Fits one model. Everything that can be refused is refused before stage 5 writes anything; stage 4 may read
+/// pretrained weights. `shared` keeps the factored system for the next member of an ensemble.
 fn fit_one(
     request: &Request,
     ranks: &Processes,
@@ -169,6 +170,7 @@ fn fit_one(
     // 4. model: where the fit starts from
     let needs = plan::needs_of_fit(&problem, &corrections, &*learner, targets.space.width());
     job.afford(&needs)?;
+    let _pace = job.pace(&[needs.as_slice(), &problem.needs(1.0)].concat());
     let part_of_targets = corrections.further.targets(&targets, problem.len())?;
     let learned_targets = part_of_targets.as_ref().unwrap_or(&targets);
     learner.start(learned_targets)?;
@@ -196,8 +198,14 @@ fn fit_one(
         let further = &corrections.further;
         let predicted = further.predict(&targets, &evaluator, &mut fitted, Some(&run), observer)?;
         let predictions = Predictions::new(&evaluator, &fitted)?;
-        let decoding =
-            corrections.fit(&*learner, &targets, &evaluator, &predicted, &predictions, &run)?;
+        let decoding = corrections.fit(&FittedModel {
+            learner: &*learner,
+            targets: &targets,
+            evaluator: &evaluator,
+            predicted: &predicted,
+            predictions: &predictions,
+            run: &run,
+        })?;
         let evaluator = decoding.evaluator(&evaluator)?;
         report::tell_validation(&fitted, &predictions, &evaluator, took, &mut run, observer)?;
         let held_out = predicted.held_out.as_ref();
@@ -208,8 +216,12 @@ fn fit_one(
         Ok((reported.report, advice))
     })?;
     let Some(decoding) = chosen else { return Trained::open(&run, &problem.device, advice) };
-    let run = decoding.into_run(&problem, &run, targets, candidates, fitted)?;
-    Ok(Trained { run, report, advice, example })
+    let model = decoding.into_run(&problem, &run, targets, candidates, fitted)?;
+    let validation = Some(&problem.dataset.validation);
+    if let Some(shown) = report::card_example(&model, example.as_deref(), validation) {
+        run.show_example(&problem.config, &report, &shown)?;
+    }
+    Ok(Trained { run: model, report, advice, example })
 }
 
 impl Trained {

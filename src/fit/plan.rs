@@ -31,6 +31,10 @@ const LEAST: f64 = 0.6;
 /// The time of a run's products over that of the ones that are timed: some are of narrow matrices, some run on one thread.
 const OTHER_SHAPES: f64 = 1.15;
 
+/// The multiplications of a thread, and the bytes of all of them, that take ten seconds or more.
+const MANY_PRODUCTS: f64 = 3e11;
+const MUCH_TRAFFIC: f64 = 2e11;
+
 /// How long products, and copies, are timed.
 const TIMED: Duration = Duration::from_millis(100);
 
@@ -92,16 +96,10 @@ impl Request<'_> {
         needs.extend(needs_of_fit(&problem, &corrections, &*learner, coordinates));
         needs.extend(texts_needs(&problem)?);
         needs.push(Need::memory("", "buffers and the allocator's reserve", RESERVE));
-        let total = |amount: fn(&Need) -> f64| needs.iter().map(amount).sum::<f64>();
         let begun = started.elapsed().as_secs_f64();
-        let multiplications = total(|need| need.multiplications);
-        let traffic = total(|need| need.traffic);
-        let seconds = LEAST
-            + begun
-            + OTHER_SHAPES * multiplications / speeds.multiplications
-            + traffic / speeds.copied;
-        let gpu_bytes = total(|need| if need.gpu.is_some() { need.bytes } else { 0.0 });
-        let bytes = held + total(|need| need.bytes) - gpu_bytes;
+        let seconds = begun + speeds.seconds(&needs);
+        let gpu_bytes = total(&needs, |need| if need.gpu.is_some() { need.bytes } else { 0.0 });
+        let bytes = held + total(&needs, |need| need.bytes) - gpu_bytes;
         let name = config.name.clone();
         Ok(Plan { name, held, needs, bytes, gpu_bytes, seconds, limit: available() })
     }
@@ -131,6 +129,20 @@ pub(super) fn needs_of_fit(
     needs
 }
 
+fn total(needs: &[Need], amount: fn(&Need) -> f64) -> f64 {
+    needs.iter().map(amount).sum()
+}
+
+/// The seconds that needs take at the speeds measured now. None where they are few, since the measurement takes time too, and where
+/// a part of them is on a GPU.
+pub(super) fn seconds_of(needs: &[Need]) -> Option<f64> {
+    let threads = rayon::current_num_threads() as f64;
+    let is_long = total(needs, |need| need.multiplications) > MANY_PRODUCTS * threads
+        || total(needs, |need| need.traffic) > MUCH_TRAFFIC;
+    let is_on_gpu = needs.iter().any(|need| need.gpu.is_some());
+    (is_long && !is_on_gpu).then(|| Speeds::measured().seconds(needs))
+}
+
 /// What this machine does in a second, on all threads.
 struct Speeds {
     /// Multiplications in single precision.
@@ -140,6 +152,13 @@ struct Speeds {
 }
 
 impl Speeds {
+    /// The seconds that needs take, and those that every run takes.
+    fn seconds(&self, needs: &[Need]) -> f64 {
+        let multiplications = total(needs, |need| need.multiplications);
+        let traffic = total(needs, |need| need.traffic);
+        LEAST + OTHER_SHAPES * multiplications / self.multiplications + traffic / self.copied
+    }
+
     /// Measures a product of matrices and a copy.
     fn measured() -> Self {
         let threads = rayon::current_num_threads();

@@ -2,7 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use dsokr_data::SplitName;
+use dsokr_core::Processes;
+use dsokr_data::{Split, SplitName};
 use dsokr_train::{Event, Observer};
 use tracing::{info, warn};
 
@@ -13,7 +14,10 @@ use crate::decoding::beyond::BeyondSearch;
 use crate::decoding::evaluator::Evaluator;
 use crate::error::Error;
 use crate::learners::learner::Fitted;
-use crate::run_dir::{EXAMPLES, HeldOut, Report, RunDir, SolvedLine, write_text};
+use crate::run::{Member, Quantile, Run};
+use crate::run_dir::{
+    CardExample, CardQuery, EXAMPLES, HeldOut, Report, RunDir, SolvedLine, write_text,
+};
 use crate::targets::{OutputTargets, Problem};
 
 /// Logs that targets and candidates have been made.
@@ -33,15 +37,98 @@ pub(super) fn log_targets(targets: &OutputTargets, evaluator: &Evaluator, starte
 /// The most characters of a text that is shown as an example.
 const SHORT: usize = 160;
 
-/// A short validation text, of one line where there is one.
+/// The fewest characters of first sentences: what ends sooner may be an abbreviation.
+const SENTENCE: usize = 20;
+
+/// Number of answers to an example that the card of a run shows.
+const SHOWN: usize = 3;
+
+/// A short validation text, of one line where there is one, else the beginning of the shortest one. Without validation pairs, a
+/// text for the test or of the training; none where inputs are not plain texts.
 pub(super) fn example(problem: &Problem) -> Option<String> {
     if problem.config.encoder.abilities().spectra {
         return None;
     }
-    let texts = problem.dataset.validation.inputs.texts().ok()?;
-    let is_short = |text: &&String| !text.trim().is_empty() && text.chars().count() <= SHORT;
+    let dataset = &problem.dataset;
+    let splits = [Some(&dataset.validation), dataset.test.as_ref(), Some(&dataset.train)];
+    splits.into_iter().flatten().find_map(|split| short_text(split.inputs.texts().ok()?))
+}
+
+fn short_text(texts: &[String]) -> Option<String> {
+    let is_shown = |text: &&String| !text.trim().is_empty();
+    let is_short = |text: &&String| is_shown(text) && text.chars().count() <= SHORT;
     let is_short_line = |text: &&String| is_short(text) && !text.contains('\n');
-    texts.iter().find(is_short_line).or_else(|| texts.iter().find(is_short)).cloned()
+    let short = texts.iter().find(is_short_line).or_else(|| texts.iter().find(is_short));
+    short.cloned().or_else(|| {
+        let shortest = texts.iter().filter(is_shown).min_by_key(|text| text.chars().count())?;
+        Some(beginning(shortest.trim()).to_owned())
+    })
+}
+
+/// The first sentences of a text that is longer than an example, else its first words. A text without blanks, such as a SMILES or a
+/// sequence, stays whole: a part of it may be none.
+fn beginning(text: &str) -> &str {
+    let head = match text.char_indices().nth(SHORT) {
+        Some((end, _)) => &text[..end],
+        None => text,
+    };
+    let is_end = |&(at, letter): &(usize, char)| {
+        matches!(letter, '.' | '!' | '?') && text[at + 1..].starts_with(char::is_whitespace)
+    };
+    let sentences = head.char_indices().rfind(is_end).map(|(at, _)| at + 1);
+    let words = head.rfind(char::is_whitespace);
+    let end = sentences.filter(|&end| end >= SENTENCE).or(words).unwrap_or(text.len());
+    text[..end].trim_end()
+}
+
+/// What a model answers to the example text, or, where inputs are not plain texts, to the first validation query. None where
+/// there is neither; that it cannot be answered is no error of the training.
+pub(super) fn card_example(
+    run: &Run,
+    text: Option<&str>,
+    validation: Option<&Split>,
+) -> Option<CardExample> {
+    let first = validation.filter(|split| !split.ids.is_empty());
+    let answered = match (text, first) {
+        (Some(text), _) => {
+            answer_to(run, CardQuery::Text(text.to_owned()), |member| member.texts(&[text]))
+        }
+        (None, Some(split)) => {
+            let query = CardQuery::Named(split.names()[0].clone());
+            answer_to(run, query, |_| Ok(split.select(&[0])?))
+        }
+        (None, None) => return None,
+    };
+    answered.unwrap_or_else(|error| {
+        warn!("the card has no example: {error}");
+        None
+    })
+}
+
+fn answer_to(
+    run: &Run,
+    query: CardQuery,
+    read: impl Fn(&Member) -> Result<Split, Error>,
+) -> Result<Option<CardExample>, Error> {
+    let among = run.rule_of_search(None)?;
+    let queries = run.predict(&Processes::default(), read, among.as_ref())?;
+    let places = 0..SHOWN.min(run.candidates());
+    let answers = run.distinct_by(None, &queries, places, None)?;
+    let Some(answer) = answers.into_iter().next() else { return Ok(None) };
+    if !answer.quantiles.is_empty() {
+        let quantile =
+            |Quantile { level, value }: &Quantile| [format!("quantile {level}"), value.to_string()];
+        let answers = answer.quantiles.iter().map(quantile).collect();
+        return Ok(Some(CardExample { query, columns: ["quantile", "value"], answers }));
+    }
+    let exact = answer.exact.map(|best| [best.label, format!("{:.4}", best.score)]);
+    let hits = answer.hits.into_iter().map(|hit| {
+        let shown = if hit.label.is_empty() { hit.id } else { hit.label };
+        [shown, format!("{:.4}", hit.score)]
+    });
+    let answers: Vec<[String; 2]> = exact.into_iter().chain(hits).take(SHOWN).collect();
+    let is_answered = !answers.is_empty();
+    Ok(is_answered.then_some(CardExample { query, columns: ["answer", "score"], answers }))
 }
 
 /// Tells the observer and the log of a model without steps what its metrics are on the validation split, and how long its fit
@@ -118,5 +205,25 @@ impl Reported {
         });
         lines.extend(fitted.advice.iter().cloned());
         Ok(lines)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_example_of_long_texts_is_the_first_sentences_or_words_of_the_shortest() {
+        let long = |first: &str| format!("{first} {}", "It has many more atoms. ".repeat(20));
+        let texts = [long("A steroid with two rings of six atoms."), long("E. coli makes it")];
+        let example = short_text(&texts).unwrap();
+        assert!(example.starts_with("E. coli makes it It has"), "{example}");
+        assert!(example.ends_with("atoms.") && example.chars().count() <= SHORT, "{example}");
+        let words = "atoms ".repeat(60);
+        assert_eq!(short_text(&[words]).unwrap(), "atoms ".repeat(26).trim_end());
+        let chain = "C".repeat(400);
+        assert_eq!(short_text(&[chain.clone(), chain.clone() + "C"]), Some(chain));
+        assert_eq!(short_text(&[" ".to_owned(), "a text".to_owned()]).unwrap(), "a text");
+        assert_eq!(short_text(&[" ".to_owned()]), None);
     }
 }

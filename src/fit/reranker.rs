@@ -263,8 +263,23 @@ struct FoldExamples {
     texts: Option<Vec<String>>,
 }
 
-/// What the examples of a reranker are made of.
-struct Training<'a> {
+/// What a reranker is fitted to.
+pub(super) struct RerankerTraining<'a> {
+    pub settings: &'a RerankerConfig,
+    /// What it compares of texts.
+    pub texts: Option<&'a PairTexts<'a>>,
+    pub problem: &'a Problem,
+    pub targets: &'a OutputTargets,
+    /// The candidates, corrected for hubs as the configuration says.
+    pub candidates: &'a Candidates,
+    /// Predictions for each fold by a model without it.
+    pub folds: &'a [FoldPredictions],
+    /// The predictions for training pairs that queries are compared with.
+    pub held_out: &'a HeldOut,
+}
+
+/// Makes the examples that a reranker learns from.
+struct ExampleBuilder<'a> {
     settings: &'a RerankerConfig,
     texts: Option<&'a PairTexts<'a>>,
     /// The weights of words by all training pairs.
@@ -275,8 +290,7 @@ struct Training<'a> {
     candidates: &'a Candidates,
 }
 
-/// Fits the reranker of candidates that are corrected for hubs as the configuration says. Each of the `folds` has
-/// predictions of a model without it, and `held_out` are those for training pairs that queries are compared with.
+/// Fits the reranker of candidates.
 ///
 /// A training pair shows what the first candidates of an unseen query look like if nothing has seen its output: neither
 /// the model, nor the hub constants, nor the predictions that it is compared with. So they are made
@@ -285,27 +299,9 @@ struct Training<'a> {
 /// Outputs have one text each in many data sets, so of these examples the network learns that training outputs are not
 /// the answers. Some of the pairs that the model knows are examples too, but for spectra that are compared: a text that
 /// comes again, or nearly so, finds its output.
-pub(super) fn fit(
-    settings: &RerankerConfig,
-    texts: Option<&PairTexts>,
-    folds: &[FoldPredictions],
-    problem: &Problem,
-    targets: &OutputTargets,
-    candidates: &Candidates,
-    held_out: &HeldOut,
-) -> Result<FittedReranker, Error> {
-    let p = candidates.dim();
-    let pairs = problem.dataset.train.ids.len();
-    let all_words = match texts.and_then(|texts| texts.words.as_ref()) {
-        Some(words) => {
-            let of_all = words.fit(0..pairs)?.for_rows(candidates.distinct());
-            Some(of_all.with_known(words.of_candidates(problem, candidates)))
-        }
-        None => None,
-    };
-    let outputs = targets.coordinates()?;
-    let training = Training { settings, texts, all_words, problem, outputs, candidates };
-
+pub(super) fn fit(training: &RerankerTraining) -> Result<FittedReranker, Error> {
+    let RerankerTraining { settings, problem, candidates, folds, held_out, .. } = *training;
+    let builder = ExampleBuilder::of(training)?;
     let keeps_unseen = problem.config.decoding.held_out;
     let halves = match folds {
         [fold] if keeps_unseen => halves(fold, problem),
@@ -316,7 +312,7 @@ pub(super) fn fit(
     let mut examples = RerankerExamples::new(settings.candidates);
     let mut first: Option<FoldExamples> = None;
     for fold in folds {
-        let added = training.add_fold(fold, &mut examples)?;
+        let added = builder.add_fold(fold, &mut examples)?;
         if first.is_none() && keeps_unseen {
             first = Some(added);
         }
@@ -326,30 +322,40 @@ pub(super) fn fit(
         return Err(Error::value("decoding.reranker", "given", allowed));
     }
 
-    let seed = problem.config.seed;
     let unseen = match (first, folds.first()) {
-        // with examples of the first fold alone, no reranker can do without them
-        (Some(first), Some(fold)) if first.added < examples.len() => {
-            let others = examples.without_first(first.added);
-            let reranker = Reranker::fit(&others, first.features, seed)?;
-            let pairs = fold.fold.pairs.clone();
-            let predictions = knows_copies(problem).then(|| fold.fold.predictions.clone());
-            let texts = first.texts.map(|mut texts| {
-                texts.truncate(pairs.len());
-                texts
-            });
-            Some((reranker, UnseenPairs { pairs, texts, predictions }))
-        }
+        (Some(first), Some(fold)) => without_first(first, fold, &examples, problem)?,
         _ => None,
     };
-    let unit = Queries::new(p, &held_out.predictions)?.normalised();
-    let all_pairs: Vec<usize> = (0..pairs).collect();
-    let evidence = training.evidence(&all_pairs);
-    let neighbourhood = training.neighbourhood(&held_out.pairs, unit)?;
-    let features = RerankerFeatures { neighbourhood, words: training.all_words, evidence };
-    let reranker = Reranker::fit(&examples, features, seed)?;
+    let unit = Queries::new(candidates.dim(), &held_out.predictions)?.normalised();
+    let all_pairs: Vec<usize> = (0..problem.dataset.train.ids.len()).collect();
+    let evidence = builder.evidence(&all_pairs);
+    let neighbourhood = builder.neighbourhood(&held_out.pairs, unit)?;
+    let features = RerankerFeatures { neighbourhood, words: builder.all_words, evidence };
+    let reranker = Reranker::fit(&examples, features, problem.config.seed)?;
     info!(queries = examples.len(), "reranker fitted");
     Ok(FittedReranker { reranker, unseen })
+}
+
+/// Fits a reranker to the examples of all folds but the first, and returns it with the pairs of this fold; none where all
+/// examples are of the first fold, since no reranker can do without them.
+fn without_first(
+    first: FoldExamples,
+    fold: &FoldPredictions,
+    examples: &RerankerExamples,
+    problem: &Problem,
+) -> Result<Option<(Reranker, UnseenPairs)>, Error> {
+    if first.added >= examples.len() {
+        return Ok(None);
+    }
+    let others = examples.without_first(first.added);
+    let reranker = Reranker::fit(&others, first.features, problem.config.seed)?;
+    let pairs = fold.fold.pairs.clone();
+    let predictions = knows_copies(problem).then(|| fold.fold.predictions.clone());
+    let texts = first.texts.map(|mut texts| {
+        texts.truncate(pairs.len());
+        texts
+    });
+    Ok(Some((reranker, UnseenPairs { pairs, texts, predictions })))
 }
 
 /// Whether held-out predictions of pairs know other pairs of their group: a learner whose fit leaves them leaves each pair out
@@ -393,7 +399,21 @@ fn halves(fold: &FoldPredictions, problem: &Problem) -> Option<[FoldPredictions;
     Some([first, half(1)])
 }
 
-impl Training<'_> {
+impl<'a> ExampleBuilder<'a> {
+    fn of(training: &RerankerTraining<'a>) -> Result<Self, Error> {
+        let RerankerTraining { settings, texts, problem, targets, candidates, .. } = *training;
+        let all_words = match texts.and_then(|texts| texts.words.as_ref()) {
+            Some(words) => {
+                let pairs = problem.dataset.train.ids.len();
+                let of_all = words.fit(0..pairs)?.for_rows(candidates.distinct());
+                Some(of_all.with_known(words.of_candidates(problem, candidates)))
+            }
+            None => None,
+        };
+        let outputs = targets.coordinates()?;
+        Ok(Self { settings, texts, all_words, problem, outputs, candidates })
+    }
+
     /// Adds the pairs of a fold as examples, and some of the other pairs, which its model was fitted to.
     fn add_fold(
         &self,

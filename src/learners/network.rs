@@ -234,13 +234,14 @@ impl<R: Recipe> Fit for PreparedNetwork<'_, R> {
         }
         let validation = self.preparation.inputs(&self.problem.dataset.validation)?;
         let batch = config.evaluation.batch;
-        let (known, right) = self.problem.validation_targets(basis)?;
+        let (compared, right) = self.problem.validation_targets(basis)?;
         let validate = |model: &Model<R::Encoder>| {
             let z = embed(model, &validation, batch)?;
             let p = right.dimension();
-            let known: Vec<f32> =
-                known.iter().flat_map(|&pair| &z[pair * p..][..p]).copied().collect();
-            let loss = mean_loss(&training, model, &known, right.coordinates(), right.residuals())?;
+            let predictions: Vec<f32> =
+                compared.iter().flat_map(|&pair| &z[pair * p..][..p]).copied().collect();
+            let loss =
+                mean_loss(&training, model, &predictions, right.coordinates(), right.residuals())?;
             let loss = Some(loss).filter(|loss| loss.is_finite());
             Ok(Validation { loss, ..evaluator.validation(&z)? })
         };

@@ -2,7 +2,7 @@ use dsokr_data::{Inputs, Truth};
 use dsokr_decode::Candidates;
 use dsokr_molecule::ged::{Limit, edit_distance};
 use dsokr_molecule::graph::Graph;
-use dsokr_molecule::{Molecule, svg_column, svg_pair, svg_text};
+use dsokr_molecule::{Molecule, svg_column, svg_pair, svg_sheet, svg_text};
 
 use crate::error::Error;
 
@@ -50,8 +50,8 @@ pub(crate) fn limit_of(work: u64, atoms: usize) -> Limit {
 pub const EXAMPLES: usize = 20;
 
 /// Drawings of the first `count` true molecules or graphs, each with the predicted one next to it and the
-/// query's text above, as one SVG document; none for outputs of other kinds. Captions say the SMILES of
-/// molecules, and the edit distance with bonds or labels of edges compared.
+/// query's text above, as one SVG document with two queries in a row; none for outputs of other kinds. Captions say the
+/// SMILES of molecules, and the edit distance with bonds or labels of edges compared.
 ///
 /// # Errors
 /// None for molecules that have been read before.
@@ -68,7 +68,7 @@ pub fn drawing(
         return Ok(None);
     };
     let texts = inputs.texts().unwrap_or_default();
-    let mut documents = Vec::new();
+    let mut queries = Vec::new();
     for (query, ((a, svg, name), (b, predicted_svg, predicted))) in
         truth.iter().zip(&predicted).enumerate()
     {
@@ -78,14 +78,16 @@ pub fn drawing(
             Some(edits) => format!("{edits} edits"),
             None => format!("{} to {} edits", distance.lower, distance.upper),
         };
-        let captions = [format!("true{name}"), format!("predicted{predicted}, {edits}")];
-        documents.extend(texts.get(query).map(|text| svg_text(text)));
-        documents.push(svg_pair((svg, &captions[0]), (predicted_svg, &captions[1])));
+        let captions = [format!("true{name}"), format!("predicted, {edits}{predicted}")];
+        let pair = svg_pair((svg, &captions[0]), (predicted_svg, &captions[1]));
+        let text = texts.get(query).map(|text| svg_text(text));
+        let parts: Vec<String> = text.into_iter().chain([pair]).collect();
+        queries.push(svg_column(&parts));
     }
-    Ok(Some(svg_column(&documents)))
+    Ok(Some(svg_sheet("True outputs next to predicted ones", &queries)))
 }
 
-/// An output as it is drawn: its graph, its drawing, and what the caption says after *true* or *predicted*.
+/// An output as it is drawn: its graph, its drawing, and what the caption ends with.
 type Drawn<'a> = (&'a Graph, String, String);
 
 /// The first `count` outputs; none if they are neither molecules nor graphs.

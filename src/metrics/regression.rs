@@ -236,8 +236,8 @@ impl PredictedNumbers {
 
     /// Infinite where it is not known.
     pub fn rrmse(&self, queries: &[usize]) -> Vec<f64> {
-        let known = self.known_rrmse(queries).into_iter();
-        known.map(|rrmse| rrmse.unwrap_or(f64::INFINITY)).collect()
+        let of_targets = self.known_rrmse(queries).into_iter();
+        of_targets.map(|rrmse| rrmse.unwrap_or(f64::INFINITY)).collect()
     }
 
     /// Pearson's correlation of ranks; 0 where one of the two does not vary.

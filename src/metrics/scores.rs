@@ -154,7 +154,15 @@ impl OutputScores {
                 let scores = ClassScores::from_classes(truth, predicted, positive)?;
                 Ok((Self::Classes(scores), QueryValues::new()))
             }
-            _ => Err(Error::value("outputs", "outputs of two kinds", "one kind")),
+            (
+                Truth::Molecules(_)
+                | Truth::Graphs(_)
+                | Truth::Labels(_)
+                | Truth::Classes(_)
+                | Truth::Rankings(_)
+                | Truth::Numbers(_),
+                _,
+            ) => Err(Truth::two_kinds().into()),
         }
     }
 }

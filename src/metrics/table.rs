@@ -132,6 +132,14 @@ pub(crate) fn places(value: f64) -> usize {
     }
 }
 
+/// Decimal places with which four digits of a number count, at most six.
+pub(crate) fn places_of_four_digits(value: f64) -> usize {
+    if value == 0.0 {
+        return 4;
+    }
+    (3.0 - value.abs().log10().floor()).clamp(0.0, 6.0) as usize
+}
+
 /// An interval with `places` decimal places; empty for none.
 pub(crate) fn interval(ends: Option<[f64; 2]>, places: usize) -> String {
     ends.map_or(String::new(), |[low, high]| format!("[{low:.places$}, {high:.places$}]"))

@@ -106,16 +106,7 @@ impl Run {
     ) -> Result<Self, Error> {
         let configs = paths.iter().map(|path| Ok(RunDir::at(path).config()?.given(encoder)));
         let configs = configs.collect::<Result<Vec<_>, Error>>()?;
-        let shards = match (paths, configs.as_slice(), shards) {
-            ([path], [config], shards) if config.ensemble.is_none() => {
-                open_shards(processes, path, shards)?
-            }
-            (_, _, None) => None,
-            (_, _, Some(folder)) => {
-                let allowed = "absent: the candidates of several models are not in shards";
-                return Err(Error::value(Argument::new("shards"), folder.display(), allowed));
-            }
-        };
+        let shards = shards_of(processes, paths, &configs, shards)?;
         let decoding = configs.first().map(|config| config.decoding.clone()).unwrap_or_default();
         for (path, config) in paths.iter().zip(&configs) {
             let key = format!("decoding.beyond of {}", path.display());
@@ -126,28 +117,15 @@ impl Run {
         let mut rule = Combination::Mean { weights: None, standardise: true };
         let mut reranker_of = None;
         for (path, config) in paths.iter().zip(configs) {
-            match (&config.ensemble, &shards) {
-                (None, None) => {
-                    members.push(Member::open_with(path, config, candidates::open(path)?, device)?);
-                }
-                (None, Some(shards)) => {
-                    // one candidate says the dimension of all
-                    let first = shards.some(processes, [0])?.candidates.into_owned();
-                    members.push(Member::read(path, config, shards.stored(), first, device)?);
-                }
-                (Some(ensemble), _) => {
-                    if let [_] = paths {
-                        let file = path.join(RULE);
-                        let resume = Argument::switch("resume");
-                        let message =
-                            format_args!("the ensemble is not complete: go on with {resume}");
-                        rule = read_json(&file)?.ok_or_else(|| Error::run(file, message))?;
-                        RunDir::at(path).warn_of_end();
-                        reranker_of = ensemble.reranker.clone();
-                    }
-                    members.extend(open_inner(path, &config, device)?);
-                }
+            let Some(ensemble) = &config.ensemble else {
+                members.push(open_one(processes, path, config, shards.as_ref(), device)?);
+                continue;
+            };
+            if paths.len() == 1 {
+                rule = rule_of(path)?;
+                reranker_of = ensemble.reranker.clone();
             }
+            members.extend(open_inner(path, &config, device)?);
         }
         let folder = if let [path] = paths { Some(path.clone()) } else { None };
         let runs = Self::from_members(folder, members, rule, reranker_of)?;
@@ -363,6 +341,51 @@ impl Run {
     pub fn shards(&self) -> Option<&Shards> {
         self.shards.as_ref()
     }
+}
+
+/// The shards of the candidates of one model; none where its candidates are in one file, and of several models.
+fn shards_of(
+    processes: &Processes,
+    paths: &[PathBuf],
+    configs: &[Checked],
+    folder: Option<&Path>,
+) -> Result<Option<Shards>, Error> {
+    match (paths, configs, folder) {
+        ([path], [config], folder) if config.ensemble.is_none() => {
+            open_shards(processes, path, folder)
+        }
+        (_, _, None) => Ok(None),
+        (_, _, Some(folder)) => {
+            let allowed = "absent: the candidates of several models are not in shards";
+            Err(Error::value(Argument::new("shards"), folder.display(), allowed))
+        }
+    }
+}
+
+/// Opens the run of one model, with all candidates, or with one of those in shards.
+fn open_one(
+    processes: &Processes,
+    path: &Path,
+    config: Checked,
+    shards: Option<&Shards>,
+    device: &Device,
+) -> Result<Member, Error> {
+    let Some(shards) = shards else {
+        return Member::open_with(path, config, candidates::open(path)?, device);
+    };
+    // one candidate says the dimension of all
+    let first = shards.some(processes, [0])?.candidates.into_owned();
+    Member::read(path, config, shards.stored(), first, device)
+}
+
+/// Reads the rule of an ensemble's directory, with a warning where the ensemble is not trained to its end.
+fn rule_of(path: &Path) -> Result<Combination, Error> {
+    let file = path.join(RULE);
+    let resume = Argument::switch("resume");
+    let message = format_args!("the ensemble is not complete: go on with {resume}");
+    let rule = read_json(&file)?.ok_or_else(|| Error::run(file, message))?;
+    RunDir::at(path).warn_of_end();
+    Ok(rule)
 }
 
 /// The members of an ensemble, each with the name of its folder.

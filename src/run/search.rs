@@ -297,16 +297,21 @@ impl Models<'_> {
         let config = decoder.config;
         let mut quantiles = quantiles_of(config, predictions).into_iter();
         let levels = config.encoder.abilities().levels;
+        let mut competing = (0..split.ids.len()).map(|query| match pool {
+            Pool::Shared => None,
+            Pool::PerQuery(lists) => Some(lists.list(query).len()),
+        });
         let answer = |RankedHits { hits, gap }: RankedHits| {
             let hits = hits.into_iter().map(|hit| answer::Hit::from_ranked(hit, &names, levels));
             let hits = hits.collect::<Result<_, Error>>()?;
             let quantiles = quantiles.next().unwrap_or_default();
             let exact = exact.next();
-            let found = beyond.next();
-            let is_empty = found.as_ref().is_some_and(Vec::is_empty);
+            let molecules = beyond.next();
+            let is_empty = molecules.as_ref().is_some_and(Vec::is_empty);
             let cautions = Vec::from_iter(is_empty.then(|| self.nothing_found()));
-            let beyond = found.into_iter().flatten().skip(places.start).collect();
-            Ok(Answer { hits, cautions, exact, beyond, quantiles, gap })
+            let beyond = molecules.into_iter().flatten().skip(places.start).collect();
+            let competing = competing.next().flatten();
+            Ok(Answer { hits, cautions, exact, beyond, quantiles, competing, gap })
         };
         ranked.into_iter().map(answer).collect()
     }

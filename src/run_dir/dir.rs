@@ -1,39 +1,26 @@
-//! A run directory as a handle: what a training writes into it, and what is read again.
+//! A run directory as a handle: how it is made, what is written into it, and what is read again.
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use dsokr_core::Argument;
-use dsokr_core::store::{Contents, Stored, Tensor, read_text, sync_file, sync_folder};
+use dsokr_core::store::{Stored, Tensor, read_text, sync_folder};
 use dsokr_decode::{Candidates, Reranker};
-use dsokr_nn::parameters::Parameters;
-use dsokr_train::{Checkpoint, CheckpointSink, LogLine, StepNumbers, check_basis, read_parameters};
 use tracing::warn;
 
-use super::log::{LoggedLine, SolvedLine, validation_scalars};
 use super::place::create_whole;
+use super::preparation::{PreparationFile, check_name, check_names, save_files};
 use super::tensorboard::Events;
 use super::{
-    ALL, CANDIDATES, CARD, CHANGES, CHECKPOINTS, CONFIG, ENCODER, INPUT_COLUMNS, LOG, MEMBERS,
+    CANDIDATES, CARD, CHANGES, CHECKPOINTS, CONFIG, CardExample, INPUT_COLUMNS, LOG, MEMBERS,
     METRICS, MeasuredOn, RERANKER, Record, Report, RunLock, candidates, check_fingerprints,
     fingerprint_of, initial_weights, load_data_folder, named, read_json, read_optional, replace,
     replace_json, report, save_candidates, save_fingerprints, write_text,
 };
 use crate::config::{Checked, Config, DecodingConfig, FORMAT};
 use crate::error::{Error, ensure_run};
-use crate::metrics::scores::Scores;
-
-const ENCODER_KIND: &str = "encoder";
-const ENCODER_VERSION: u32 = 1;
-
-/// The key of the step of the evaluation that the parameters are of.
-const STEP: &str = "step";
-
-/// Name and text of a file that holds the preparation of inputs.
-pub type PreparationFile = (&'static str, String);
 
 /// A run directory, which may be read and written, or be about to be made.
 #[derive(Clone, Debug)]
@@ -50,9 +37,9 @@ pub struct RunDir {
     /// The right to write a run that this process has made.
     _lock: Option<Arc<RunLock>>,
     /// Scalars for TensorBoard, if they are wanted.
-    events: Option<Events>,
+    pub(super) events: Option<Events>,
     /// How many checkpoints are kept.
-    checkpoints: usize,
+    pub(super) checkpoints: usize,
 }
 
 impl RunDir {
@@ -245,53 +232,6 @@ impl RunDir {
         read_json(&self.path.join(METRICS))
     }
 
-    /// The lines of `log.jsonl` that have steps, without an unfinished last one; none where there is no log.
-    pub(crate) fn log(&self) -> Result<Option<Vec<LogLine<Scores>>>, Error> {
-        let lines = self.lines()?;
-        Ok(lines.map(|lines| lines.into_iter().filter_map(LoggedLine::of_steps).collect()))
-    }
-
-    /// All lines of `log.jsonl`, without an unfinished last one; none where there is no log.
-    pub(super) fn lines(&self) -> Result<Option<Vec<LoggedLine>>, Error> {
-        let file = self.path.join(LOG);
-        let Some(text) = read_optional(&file)? else { return Ok(None) };
-        let whole = text.split_inclusive('\n').filter(|line| line.ends_with('\n'));
-        let lines: Result<Vec<LoggedLine>, _> = whole.map(serde_json::from_str).collect();
-        lines.map(Some).map_err(|error| Error::run(file, error))
-    }
-
-    /// The best parameters so far.
-    pub(crate) fn best(&self) -> Result<Parameters, Error> {
-        let file = self.path.join(ENCODER);
-        if !file.exists() {
-            return Err(Error::no_model(&file));
-        }
-        let stored = Stored::open(&file, ENCODER_KIND, ENCODER_VERSION)?;
-        check_basis(&stored, &self.space)?;
-        self.check_preparation(&stored)?;
-        Ok(read_parameters(&stored, "")?)
-    }
-
-    /// The step of the evaluation that the best parameters so far are of. The log may have a better one already, whose
-    /// parameters are not written before the next checkpoint.
-    pub(crate) fn best_step(&self) -> Result<Option<u64>, Error> {
-        let file = self.path.join(ENCODER);
-        if file.exists() {
-            let stored = Stored::open(&file, ENCODER_KIND, ENCODER_VERSION)?;
-            if stored.all_metadata().contains_key(STEP) {
-                return Ok(Some(stored.parsed(STEP, "a number of steps")?));
-            }
-        }
-        // a file of an earlier version names no step
-        self.logged_best_step()
-    }
-
-    /// The step of the best evaluation in the log.
-    pub(crate) fn logged_best_step(&self) -> Result<Option<u64>, Error> {
-        let log = self.log()?.unwrap_or_default();
-        Ok(log.iter().rev().find(|line| line.best).map(|line| line.step))
-    }
-
     /// Refuses data that differ from those that the run was started with, which may have the `earlier` fingerprint.
     pub(crate) fn check_data(&self, earlier: Option<&str>) -> Result<(), Error> {
         let candidates = candidates::open(&self.path)?;
@@ -402,103 +342,15 @@ impl RunDir {
         self.forget_fits()
     }
 
-    /// Writes the log of a model without steps, which is one line.
-    pub(crate) fn log_solved(&mut self, line: &SolvedLine) -> Result<(), Error> {
-        write_text(&self.path.join(LOG), &(serde_json::to_string(line)? + "\n"))?;
-        self.scalars(0, &validation_scalars(&line.metrics).collect::<Vec<_>>())
-    }
-
-    /// Writes a line of the log, and its scalars.
-    fn append(&mut self, line: &LogLine<Scores>) -> Result<(), Error> {
-        let file = self.path.join(LOG);
-        let text = serde_json::to_string(line)? + "\n";
-        let out = fs::OpenOptions::new().append(true).create(true).open(&file);
-        // one write: a kill leaves a whole line or a torn last one, which `rewind` drops
-        out.and_then(|mut out| out.write_all(text.as_bytes()).and_then(|()| sync_file(&out)))
-            .map_err(Error::io(&file))?;
-        let of_training = [
-            ("training/loss", Some(line.loss)),
-            ("training/learning_rate", Some(line.learning_rate)),
-            ("training/gradient_norm", line.gradient_norm),
-            ("training/pairs_per_second", Some(line.pairs_per_second)),
-            ("validation/loss", line.validation_loss),
-        ];
-        let known =
-            of_training.into_iter().filter_map(|(tag, value)| Some((tag.to_owned(), value?)));
-        let values = known.chain(validation_scalars(&line.metrics));
-        self.scalars(line.step, &values.collect::<Vec<_>>())
-    }
-
-    /// Removes what a training that is resumed at `step` writes again: the log lines after it, and an unfinished last line;
-    /// the same for TensorBoard; and checkpoints that are not kept.
-    pub(crate) fn rewind(&mut self, step: u64) -> Result<(), Error> {
-        self.remove_checkpoints(step, self.checkpoints)?;
-        if let Some(events) = &mut self.events {
-            events.resume(step);
-        }
-        let file = self.path.join(LOG);
-        let text = read_text(&file).map_err(Error::reading(&file))?;
-        let parsed = |line: &str| serde_json::from_str::<LogLine<Scores>>(line);
-        let kept = text.lines().filter(|line| parsed(line).is_ok_and(|line| line.step <= step));
-        write_text(&file, &kept.flat_map(|line| [line, "\n"]).collect::<String>())
-    }
-
-    /// Writes scalars for TensorBoard, if they are wanted.
-    fn scalars(&mut self, step: u64, values: &[(String, f64)]) -> Result<(), Error> {
-        match &mut self.events {
-            Some(events) => events.scalars(step, values),
-            None => Ok(()),
-        }
-    }
-
-    /// Writes the best parameters so far, and the step of their evaluation where it is known.
-    pub(crate) fn save_best(
+    /// Writes the card of a complete run again, with what its model answers to an example.
+    pub(crate) fn show_example(
         &self,
-        parameters: &Parameters,
-        step: Option<u64>,
+        config: &Checked,
+        report: &Report,
+        example: &CardExample,
     ) -> Result<(), Error> {
-        let tensors = parameters.iter();
-        let tensors =
-            tensors.map(|(name, tensor)| Tensor::f32(name, &tensor.shape, &tensor.values));
-        let tensors: Vec<Tensor> = tensors.collect();
-        let mut metadata = self.belongs();
-        metadata.extend(step.map(|step| (STEP.to_owned(), step.to_string())));
-        let contents = Contents::new(ENCODER_KIND, ENCODER_VERSION, &metadata, &tensors);
-        Ok(contents.write(&self.path.join(ENCODER))?)
-    }
-}
-
-impl CheckpointSink<Scores> for RunDir {
-    fn step(&mut self, numbers: StepNumbers) -> Result<(), dsokr_train::Error> {
-        let StepNumbers { step, loss, learning_rate, gradient_norm } = numbers;
-        let values = [
-            ("step/loss", Some(loss)),
-            ("step/learning_rate", Some(learning_rate)),
-            ("step/gradient_norm", gradient_norm),
-        ];
-        let known = values.into_iter().filter_map(|(tag, value)| Some((tag.to_owned(), value?)));
-        Ok(self.scalars(step, &known.collect::<Vec<_>>())?)
-    }
-
-    fn log(&mut self, line: &LogLine<Scores>) -> Result<(), dsokr_train::Error> {
-        Ok(self.append(line)?)
-    }
-
-    fn best(
-        &mut self,
-        step: u64,
-        parameters: Parameters,
-    ) -> Result<Option<Parameters>, dsokr_train::Error> {
-        self.save_best(&parameters, Some(step))?;
-        Ok(None)
-    }
-
-    fn checkpoint(&mut self, checkpoint: &Checkpoint) -> Result<(), dsokr_train::Error> {
-        Ok(self.save_checkpoint(checkpoint, self.checkpoints)?)
-    }
-
-    fn interrupted(&mut self, checkpoint: &Checkpoint) -> Result<(), dsokr_train::Error> {
-        Ok(self.save_last(checkpoint)?)
+        let card = report::card(config, Some(report), Some(example))?;
+        write_text(&self.path.join(CARD), &card)
     }
 }
 
@@ -508,35 +360,5 @@ fn write_head(folder: &Path, config: &Checked) -> Result<(), Error> {
 }
 
 fn write_card(folder: &Path, config: &Checked, report: Option<&Report>) -> Result<(), Error> {
-    write_text(&folder.join(CARD), &report::card(config, report)?)
-}
-
-/// Checks the names of the files of a preparation.
-fn check_names(files: &[PreparationFile]) -> Result<(), Error> {
-    for (at, (name, _)) in files.iter().enumerate() {
-        check_name(name)?;
-        if files[..at].iter().any(|(other, _)| other == name) {
-            return Err(Error::run(name, "a preparation has two files of this name"));
-        }
-    }
-    Ok(())
-}
-
-/// Refuses a name that a file of a preparation or of a model cannot have.
-pub(super) fn check_name(name: &str) -> Result<(), Error> {
-    let is_plain = !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\\']);
-    if is_plain && !ALL.contains(&name) {
-        return Ok(());
-    }
-    let reserved = ALL.join(", ");
-    let message = format!(
-        "files of a preparation and of a model have plain names, none of those of a run: {reserved}"
-    );
-    Err(Error::run(name, message))
-}
-
-/// Writes the files of a preparation into a folder.
-pub(crate) fn save_files(folder: &Path, files: &[PreparationFile]) -> Result<(), Error> {
-    check_names(files)?;
-    files.iter().try_for_each(|(name, text)| write_text(&folder.join(name), text))
+    write_text(&folder.join(CARD), &report::card(config, report, None)?)
 }

@@ -6,7 +6,7 @@ use dsokr_core::store::{Contents, Stored, Tensor};
 use dsokr_train::check_basis;
 use serde::Serialize;
 
-use super::dir::check_name;
+use super::preparation::check_name;
 use super::{LEARNER_CHECKPOINT, RunDir};
 use crate::error::{Error, ensure_run};
 

@@ -3,7 +3,7 @@
 //! | file | holds |
 //! |---|---|
 //! | `config.toml` | the configuration, with all defaults |
-//! | `README.md` | the card: data and licence, metrics with intervals, how to train it again and use it |
+//! | `README.md` | the card: what it predicts, metrics with intervals, an example with its first answers, data and licence, how to train it again and use it |
 //! | `data.json` | the folder of the data that it was trained on |
 //! | `fingerprints.safetensors` | the fingerprints of the text files, and the names of the other files; of a pretrained encoder also the checksum of the weights that its training started from |
 //! | `basis.safetensors` | the eigenbasis of the sketched output kernel |
@@ -30,7 +30,7 @@
 //! | `log.jsonl` | a line an evaluation: [`LogLine`](dsokr_train::LogLine), of a kernel machine one [`SolvedLine`] |
 //! | `tensorboard/` | event files of TensorBoard, if `logging.tensorboard` is true |
 //! | `changes.jsonl` | a line for each setting that a resumed training changed |
-//! | `examples.svg` | some true molecules next to the predicted ones, if outputs are molecules |
+//! | `examples.svg` | some true outputs next to the predicted ones, if output features are of kind `molecules` or `graphs` |
 //! | `metrics.json` | the final metrics with their 95 % intervals, seed, version, date and the configuration's fingerprint; a run that has this file is complete |
 //!
 //! An ensemble's directory holds `config.toml`, the run directories of its members under `members/`,
@@ -53,8 +53,10 @@ mod learning_curve;
 mod log;
 mod metrics_table;
 mod place;
+mod preparation;
 mod report;
 mod tensorboard;
+mod training;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -71,8 +73,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, ensure_run};
 
 pub(crate) use constants::{load_constants, save_constants};
-pub(crate) use dir::save_files;
-pub use dir::{PreparationFile, RunDir};
+pub use dir::RunDir;
 pub use held_out::HeldOut;
 pub(crate) use held_out::{UnseenPairs, drawn_pairs};
 pub use learning_curve::{LearningCurve, LearningPoint};
@@ -82,8 +83,10 @@ pub use metrics_table::metrics_table;
 pub(crate) use place::parent;
 pub use place::{OutputFolder, check_not_read, check_output};
 pub(crate) use place::{RunLock, check_link, create_whole, inner, name, place_of, run_of};
+pub use preparation::PreparationFile;
+pub(crate) use preparation::save_files;
+pub(crate) use report::{CardExample, CardQuery, changed_tables, learned_tables};
 pub use report::{MeasuredOn, Record, Report, counts_line};
-pub(crate) use report::{changed_tables, learned_tables};
 
 /// A file of [`CHECKPOINTS`].
 pub(crate) const CHECKPOINT: &str = "checkpoint/last.safetensors";

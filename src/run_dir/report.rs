@@ -6,6 +6,8 @@ use std::fmt::{self, Write};
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use dsokr_core::message::{shell_word, shorten_to};
+use dsokr_data::config::OutputFeatures;
 use dsokr_data::{InputKind, SplitName};
 use dsokr_decode::PoolSizes;
 use serde::{Deserialize, Serialize};
@@ -221,21 +223,88 @@ pub fn counts_line(split: &str, m: &Scores) -> String {
     line + "\n"
 }
 
-/// Markdown with YAML front matter, made from a configuration and the report on it, if there is one. Runs
+/// A query that the card of a run shows with its first answers.
+#[derive(Debug)]
+pub(crate) enum CardQuery {
+    /// A text.
+    Text(String),
+    /// The name of a validation query whose input nobody types, such as a spectrum or a vector.
+    Named(String),
+}
+
+/// What a trained model answers to an example, for the card of its run.
+#[derive(Debug)]
+pub(crate) struct CardExample {
+    /// The query.
+    pub query: CardQuery,
+    /// The names of the two columns of the answers.
+    pub columns: [&'static str; 2],
+    /// The first answers, or the quantiles, each with its score or its value.
+    pub answers: Vec<[String; 2]>,
+}
+
+/// Markdown with YAML front matter, made from a configuration, the report on it and an example, if there are any. Runs
 /// of equal configurations and reports have equal cards, wherever they lie.
 ///
 /// # Errors
 /// As [`Checked::to_toml`].
-pub(super) fn card(config: &Checked, report: Option<&Report>) -> Result<String, Error> {
+pub(super) fn card(
+    config: &Checked,
+    report: Option<&Report>,
+    example: Option<&CardExample>,
+) -> Result<String, Error> {
     let toml = config.to_toml()?;
     Ok(format!(
-        "{}\n{}\n{}\n{}\n## Configuration\n\n{}",
+        "{}\n{}\n{}{}\n{}\n## Configuration\n\n{}",
         front_matter(config, report)?,
         summary(config, report),
+        example.map(example_section).unwrap_or_default(),
         data(config),
-        usage(config),
+        usage(config, example),
         fenced("toml", &toml)
     ))
+}
+
+/// The most characters of an answer on the card.
+const LONGEST_ANSWER: usize = 200;
+
+fn example_section(example: &CardExample) -> String {
+    let CardExample { query, columns, answers } = example;
+    let query = match query {
+        CardQuery::Text(text) => {
+            format!("The first answers to this text:\n\n{}", fenced("text", text))
+        }
+        CardQuery::Named(name) => {
+            format!("The first answers to the query {} of the validation split:\n", code(name))
+        }
+    };
+    let rows = answers
+        .iter()
+        .map(|[answer, number]| [code(&shorten_to(answer, LONGEST_ANSWER)), number.clone()]);
+    let table = Table::new(*columns, 1).with(rows).markdown();
+    format!("## Example\n\n{query}\n{table}\n")
+}
+
+/// What outputs are called that no kind of features tells.
+const OTHER_OUTPUTS: &str = "outputs of a table";
+
+/// The kind of the outputs, in words.
+fn outputs_text(config: &Checked) -> &'static str {
+    let kind = |features: &OutputFeatures| match features {
+        OutputFeatures::Molecules(_) | OutputFeatures::Substructures(_) => "molecules",
+        OutputFeatures::Graphs(_) => "graphs",
+        OutputFeatures::Labels(_) => "sets of labels",
+        OutputFeatures::Classes(_) => "classes",
+        OutputFeatures::Rankings(_) => "rankings",
+        OutputFeatures::Numbers(_) => "numbers",
+        OutputFeatures::File(_) | OutputFeatures::Ngrams(_) | OutputFeatures::Source(_) => {
+            OTHER_OUTPUTS
+        }
+    };
+    let kernels = config.output.kernels.iter().map(|kernel| &kernel.features);
+    // of several kernels, one tells it
+    let mut kinds = kernels.chain([&config.output.features]).map(kind);
+    kinds.find(|kind| *kind != OTHER_OUTPUTS).unwrap_or(OTHER_OUTPUTS)
 }
 
 fn front_matter(config: &Checked, report: Option<&Report>) -> Result<String, Error> {
@@ -299,7 +368,7 @@ fn summary(config: &Checked, report: Option<&Report>) -> String {
     let members =
         config.ensemble.as_ref().map_or(String::new(), |_| "An ensemble of models. ".into());
     let mut text = format!(
-        "# {}\n\n{members}A model of dsokr {} that maps {} to structured outputs: encoder {}, output kernel {}, seed {}.\n",
+        "# {}\n\n{members}A model of dsokr {} that maps {} to {}: encoder {}, output kernel {}, seed {}.\n",
         config.name,
         env!("CARGO_PKG_VERSION"),
         if config.encoder.abilities().spectra {
@@ -307,6 +376,7 @@ fn summary(config: &Checked, report: Option<&Report>) -> String {
         } else {
             config.data.facts().inputs.to_string()
         },
+        outputs_text(config),
         code(config.encoder.kind()),
         code(&config.output.kernel_name()),
         config.seed
@@ -340,10 +410,17 @@ fn summary(config: &Checked, report: Option<&Report>) -> String {
 
 fn data(config: &Checked) -> String {
     let source = config.data.source.name();
-    let folder = config.data.facts().folder;
-    let place = match folder {
-        "" => "no files: they are drawn by the seed".to_string(),
-        folder => format!("files in the folder {} of the data root", code(folder)),
+    let facts = config.data.facts();
+    let trained_on = code(&facts.trained_on());
+    let place = match facts.folder {
+        "" => "no files: they are drawn by the seed".to_owned(),
+        folder if folder.starts_with("./") => {
+            format!("{trained_on}, next to the configuration that the training was given")
+        }
+        folder if folder == facts.trained_on() => {
+            format!("files in the folder {trained_on} of the data root")
+        }
+        folder => format!("{trained_on} in the folder {} of the data root", code(folder)),
     };
     let licence = match &config.data.licence {
         Some(licence) => code(licence),
@@ -355,14 +432,18 @@ fn data(config: &Checked) -> String {
 /// Lines of Rust that predict coordinates for the queries of a file.
 const COORDINATES: &str = "let model = &run.members()[0];\nlet z = model.coordinates(&model.read_queries(\"FILE\".as_ref(), None, None)?)?;\n";
 
-fn usage(config: &Checked) -> String {
-    let folder = config.data.facts().folder;
-    let (root, place) = match folder {
+fn usage(config: &Checked, example: Option<&CardExample>) -> String {
+    let facts = config.data.facts();
+    let data = code("DATA");
+    let (root, place) = match facts.folder {
         "" => ("", String::new()),
-        _ => (
+        folder if folder.starts_with("./") => (
             " --data DATA",
-            format!(" {} is the data root, which holds {}.", code("DATA"), code(folder)),
+            format!(" {data} is the folder that holds {}.", code(&facts.trained_on())),
         ),
+        folder => {
+            (" --data DATA", format!(" {data} is the data root, which holds {}.", code(folder)))
+        }
     };
     let rust = "let run = dsokr::Run::open(\".\")?;\n";
     let python = match config.ensemble {
@@ -370,22 +451,27 @@ fn usage(config: &Checked) -> String {
         Some(_) => "dsokr.Ensemble.load([\".\"])",
     };
     let evaluate = format!("dsokr evaluate .{root} --queries FILE");
+    let text = match example.map(|example| &example.query) {
+        Some(CardQuery::Text(text)) => text.as_str(),
+        Some(CardQuery::Named(_)) | None => "a text",
+    };
+    let lines = |commands: [&str; 3]| commands.map(str::to_owned);
     let [shell_search, rust_search, python_search] =
         match (config.data.facts().inputs, &config.ensemble) {
-            (InputKind::Texts, _) if config.encoder.abilities().spectra => [
+            (InputKind::Texts, _) if config.encoder.abilities().spectra => lines([
                 "dsokr search . \"$(cat spectrum.mgf)\"",
                 "let answer = run.search(&std::fs::read_to_string(\"spectrum.mgf\")?, 5)?;\n",
                 "model.search(open(\"spectrum.mgf\").read(), k=5)\n",
-            ],
+            ]),
             (InputKind::Texts, _) => [
-                "dsokr search . \"a text\"",
-                "let answer = run.search(\"a text\", 5)?;\n",
-                "model.search(\"a text\", k=5)\n",
+                format!("dsokr search . {}", shell_word(text)),
+                format!("let answer = run.search({text:?}, 5)?;\n"),
+                format!("model.search({}, k=5)\n", quoted(text)),
             ],
-            (InputKind::Vectors, None) => ["dsokr predict . FILE", COORDINATES, ""],
-            (InputKind::Kernels, None) => [evaluate.as_str(), COORDINATES, ""],
-            (InputKind::Vectors, Some(_)) => ["dsokr predict . FILE", "", ""],
-            (InputKind::Kernels, Some(_)) => [evaluate.as_str(), "", ""],
+            (InputKind::Vectors, None) => lines(["dsokr predict . FILE", COORDINATES, ""]),
+            (InputKind::Kernels, None) => lines([&evaluate, COORDINATES, ""]),
+            (InputKind::Vectors, Some(_)) => lines(["dsokr predict . FILE", "", ""]),
+            (InputKind::Kernels, Some(_)) => lines([&evaluate, "", ""]),
         };
     let shell = format!(
         "dsokr train config.toml{root} --out ../again      # trains it again\n{shell_search}\n\

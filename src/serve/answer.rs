@@ -14,7 +14,7 @@ use super::candidates::{Properties, groups};
 use super::description::Outputs;
 use super::explanations::{ExplainedFragments, ExplainedPeak, Explainer, QueryWords};
 use super::model::Model;
-use super::problem::Problem;
+use super::refusal::Refusal;
 use crate::decoding::decoder::PredictedOutput;
 use crate::decoding::fingerprint::Fingerprint;
 use crate::error::Error;
@@ -203,7 +203,7 @@ pub(super) fn explained(
     ppm: f64,
     answer: run::Answer,
     listed: bool,
-) -> Result<Answer, Problem> {
+) -> Result<Answer, Refusal> {
     let nearest = text.map_or(Ok(Vec::new()), |text| nearest(processes, model, text))?;
     let neighbours: Vec<(&str, Parts)> = nearest
         .iter()
@@ -230,7 +230,7 @@ pub(super) fn explained(
         let ion = ion.and_then(|(spectrum, mass)| CandidateIon::new(spectrum, mass));
         Ok::<_, Error>(ExplainedHit { hit, properties, shared, explained, fragments, ion })
     };
-    let run::Answer { hits, exact, quantiles, gap, cautions, .. } = answer;
+    let run::Answer { hits, exact, quantiles, gap, cautions, competing, .. } = answer;
     let hits = hits.into_iter().map(explained).collect::<Result<_, _>>()?;
     // where candidates have one score, none is the first
     let gap = gap.filter(|&gap| !listed && gap > 0.0);
@@ -252,27 +252,27 @@ pub(super) fn explained(
         pending,
         nearest,
         words,
-        competing: None,
+        competing,
         spectrum,
     })
 }
 
 /// The training texts nearest to a text, which the first of several ranks has found.
-fn nearest(processes: &Processes, model: &Model, text: &str) -> Result<Vec<Nearest>, Problem> {
+fn nearest(processes: &Processes, model: &Model, text: &str) -> Result<Vec<Nearest>, Refusal> {
     let training = processes.is_first().then(|| model.training().ok()).flatten();
     let nearest = training.map(|training| training.nearest(text, NEAREST)).transpose();
     let nearest = nearest?.unwrap_or_default();
     let ids: Vec<&str> = nearest.iter().map(|&(id, ..)| id).collect();
     let ids = processes.broadcast(|| serde_json::to_vec(&ids).unwrap_or_default());
     let ids: Vec<String> =
-        serde_json::from_slice(&ids.map_err(Error::from)?).map_err(Problem::failed)?;
+        serde_json::from_slice(&ids.map_err(Error::from)?).map_err(Refusal::failed)?;
     let (places, candidates) = model.run.find(processes, &ids)?;
     let near = |((id, text, similarity), place): ((&str, &str, f64), &Option<usize>)| {
         let label = place.map(|at| candidates.label(at).to_owned());
         let spectrum = model.reads_spectra().then(|| model.run.spectrum(text)).transpose()?;
         let spectrum = spectrum.map(|spectrum| spectrum.to_string());
         let [id, text] = [id, text].map(str::to_owned);
-        Ok::<_, Problem>(Nearest { id, text, spectrum, similarity, label })
+        Ok::<_, Refusal>(Nearest { id, text, spectrum, similarity, label })
     };
     nearest.into_iter().zip(&places).map(near).collect()
 }

@@ -14,8 +14,8 @@ use utoipa::{IntoParams, ToSchema};
 use super::Limits;
 use super::description::{About, Outputs};
 use super::model::Model;
-use super::problem::Problem;
 use super::queries::{Endpoint, RequestQueries};
+use super::refusal::Refusal;
 use crate::error::Error;
 
 /// Queries: exactly one of `texts` and `vectors`.
@@ -172,16 +172,21 @@ impl Properties {
             monoisotopic: molecule.neutral_mass(),
             groups: groups(&molecule),
         });
-        Self { link: link(&model.run.config().output.id, id), molecule }
+        let config = model.run.config();
+        let facts = config.data.facts();
+        let column = facts.id.unwrap_or(&config.output.id);
+        let column = Some(column).filter(|_| !facts.numbered);
+        Self { link: link(column, id), molecule }
     }
 }
 
-/// The page of a public database about an id: of PubChem for the ids of a column `cid` and for InChIKeys, whole or the
-/// first block, and of ChEBI for ids such as CHEBI:15377.
-fn link(column: &str, id: &str) -> Option<String> {
+/// The page of a public database about an id of a column, or of no column where ids are the numbers of rows: of PubChem for
+/// the ids of a column `cid` and for InChIKeys, whole or the first block, and of ChEBI for ids such as CHEBI:15377.
+fn link(column: Option<&str>, id: &str) -> Option<String> {
     let is_number =
         |text: &str| (1..=10).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_digit());
-    if column.eq_ignore_ascii_case("cid") && is_number(id) {
+    let is_cid = column.is_some_and(|column| column.eq_ignore_ascii_case("cid"));
+    if is_cid && is_number(id) {
         return Some(format!("https://pubchem.ncbi.nlm.nih.gov/compound/{id}"));
     }
     let chebi = id.strip_prefix("CHEBI:").or_else(|| id.strip_prefix("ChEBI:"));
@@ -215,18 +220,18 @@ impl Endpoint for EmbedRequest {
         _processes: &Processes,
         model: &Model,
         limits: &Limits,
-    ) -> Result<EmbedResponse, Problem> {
+    ) -> Result<EmbedResponse, Refusal> {
         let allowed = listed(model.run.names().iter().map(String::as_str));
         let run = match (&self.member, model.run.members()) {
             (None, [run]) => run,
             (None, _) => Err(Error::value("member", "absent", format!("one of {allowed}")))?,
             (Some(name), [_]) => {
                 let allowed = "absent: the model is no ensemble, and has no members";
-                return Err(Problem::not_found("member", name, allowed));
+                return Err(Refusal::not_found("member", name, allowed));
             }
             (Some(name), members) => {
                 let at = model.run.names().iter().position(|member| member == name);
-                &members[at.ok_or_else(|| Problem::not_found("member", name, &allowed))?]
+                &members[at.ok_or_else(|| Refusal::not_found("member", name, &allowed))?]
             }
         };
         let z = run.coordinates(&self.queries().check(limits)?.read(run)?)?;
@@ -251,7 +256,7 @@ impl Endpoint for RankRequest {
         processes: &Processes,
         model: &Model,
         limits: &Limits,
-    ) -> Result<RankResponse, Problem> {
+    ) -> Result<RankResponse, Refusal> {
         let queries = self.queries().check(limits)?;
         let found = format!("{} lists", self.ids.len());
         let allowed = format!("a list for each query: {}", queries.len());
@@ -271,22 +276,22 @@ impl Endpoint for RankRequest {
         let each =
             |(ids, decoded): (&Vec<String>, Vec<_>)| ids.iter().zip(decoded).map(ranked).collect();
         let answers = self.ids.iter().zip(decoded).map(each).collect::<Option<_>>();
-        let answers = answers.ok_or_else(|| Problem::failed("a candidate without a rank"))?;
+        let answers = answers.ok_or_else(|| Refusal::failed("a candidate without a rank"))?;
         let candidates = model.run.candidates();
         Ok(RankResponse { about: model.about(), candidates, answers })
     }
 }
 
 /// Refuses a list of too many ids.
-fn check_count(limits: &Limits, ids: &[String]) -> Result<(), Problem> {
+fn check_count(limits: &Limits, ids: &[String]) -> Result<(), Refusal> {
     let allowed = format!("at most {}", limits.hits);
     ensure(ids.len() <= limits.hits, "ids", format!("{} ids", ids.len()), allowed)?;
     Ok(())
 }
 
 /// The places of ids. Each must be that of a candidate.
-fn all_found(places: Vec<Option<usize>>, ids: &[String]) -> Result<Vec<usize>, Problem> {
-    let unknown = |id| Problem::not_found("id", id, "the id of a candidate");
+fn all_found(places: Vec<Option<usize>>, ids: &[String]) -> Result<Vec<usize>, Refusal> {
+    let unknown = |id| Refusal::not_found("id", id, "the id of a candidate");
     places.into_iter().zip(ids).map(|(place, id)| place.ok_or_else(|| unknown(id))).collect()
 }
 
@@ -296,7 +301,7 @@ fn find<'a>(
     model: &'a Model,
     limits: &Limits,
     ids: &[String],
-) -> Result<(Vec<usize>, Cow<'a, Candidates>), Problem> {
+) -> Result<(Vec<usize>, Cow<'a, Candidates>), Refusal> {
     check_count(limits, ids)?;
     let (places, candidates) = model.run.find(processes, ids)?;
     Ok((all_found(places, ids)?, candidates))
@@ -315,7 +320,7 @@ impl Endpoint for CandidatesRequest {
         processes: &Processes,
         model: &Model,
         limits: &Limits,
-    ) -> Result<CandidatesResponse, Problem> {
+    ) -> Result<CandidatesResponse, Refusal> {
         let (places, candidates) = find(processes, model, limits, &self.ids)?;
         let candidate = |at: usize| {
             let id = candidates.id(at).to_owned();
@@ -355,7 +360,7 @@ impl Endpoint for DrawingRequest {
         processes: &Processes,
         model: &Model,
         limits: &Limits,
-    ) -> Result<String, Problem> {
+    ) -> Result<String, Refusal> {
         let (places, candidates) = find(processes, model, limits, std::slice::from_ref(&self.id))?;
         let label = candidates.label(places[0]);
         let drawn = match model.outputs {
@@ -378,6 +383,6 @@ impl Endpoint for DrawingRequest {
             | Outputs::Other => None,
         };
         let allowed = "a candidate that is a molecule or a graph";
-        drawn.ok_or_else(|| Problem::not_found("id", &self.id, allowed))
+        drawn.ok_or_else(|| Refusal::not_found("id", &self.id, allowed))
     }
 }

@@ -21,7 +21,7 @@ use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use tokio_io_timeout::TimeoutStream;
 
-use super::problem::Problem;
+use super::refusal::Refusal;
 use super::{Server, handlers, replicas};
 use crate::error::{Error, ensure};
 
@@ -215,7 +215,7 @@ pub(super) async fn check_host(
         Argument::new("allow-host")
     );
     let error = Error::value("Host", found, allowed);
-    Problem::new(StatusCode::MISDIRECTED_REQUEST, error).into_response()
+    Refusal::new(StatusCode::MISDIRECTED_REQUEST, error).into_response()
 }
 
 /// The name that a request is addressed to, without the port.

@@ -56,7 +56,7 @@ pub(super) struct ModelDescription {
     /// Whether searches go beyond the candidates where requests do not say it; absent where outputs cannot be searched.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub beyond: Option<bool>,
-    /// The folder of the data that the run was trained on, as its configuration names it; empty for drawn data.
+    /// What the run was trained on: the file that its pairs are drawn from, or the folder of their files; empty for drawn data.
     pub data: String,
     /// The split that the metrics are of.
     #[serde(skip_serializing_if = "Option::is_none")]

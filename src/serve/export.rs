@@ -10,8 +10,8 @@ use super::Limits;
 use super::answer::ExplainedHit;
 use super::description::Outputs;
 use super::model::{Model, ReadPart};
-use super::problem::Problem;
 use super::queries::{Endpoint, RequestQueries};
+use super::refusal::Refusal;
 use super::search::SearchRequest;
 use crate::error::Error;
 use crate::metrics::table::Table;
@@ -67,7 +67,7 @@ impl Endpoint for ExportRequest {
         processes: &Processes,
         model: &Model,
         limits: &Limits,
-    ) -> Result<String, Problem> {
+    ) -> Result<String, Refusal> {
         let count = self.queries().len();
         ensure(count == 1, "search", format!("{count} queries"), "one query, for a file")?;
         let allowed = "false: a file has candidates alone";

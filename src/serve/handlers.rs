@@ -25,8 +25,8 @@ use super::candidates::{
 use super::description::ModelDescription;
 use super::export::ExportRequest;
 use super::model::{Model, ReadPart};
-use super::problem::{Body, ErrorBody, Problem};
 use super::queries::Endpoint;
+use super::refusal::{Body, ErrorBody, Refusal};
 use super::replicas::{self, Passed};
 use super::search::{SearchRequest, SearchResponse};
 use super::{Limits, Server};
@@ -55,17 +55,17 @@ pub(super) struct ModelsResponse {
 
 impl Server {
     /// The model of a name, or the first one.
-    pub(super) fn model(&self, name: Option<&str>) -> Result<Arc<Model>, Problem> {
+    pub(super) fn model(&self, name: Option<&str>) -> Result<Arc<Model>, Refusal> {
         let models = &self.0.models;
         let Some(name) = name else { return Ok(Arc::clone(&models[0])) };
         models.iter().find(|model| model.name() == name).map(Arc::clone).ok_or_else(|| {
-            Problem::not_found("model", name, &listed(models.iter().map(|model| model.name())))
+            Refusal::not_found("model", name, &listed(models.iter().map(|model| model.name())))
         })
     }
 
     /// Computes an answer about a model outside of the threads of connections, with the other ranks if there are
     /// any.
-    async fn answer<A: Endpoint>(&self, request: A) -> Result<A::Answer, Problem> {
+    async fn answer<A: Endpoint>(&self, request: A) -> Result<A::Answer, Refusal> {
         let queries = request.queries();
         let model = self.model(queries.model)?;
         let server = self.clone();
@@ -94,9 +94,9 @@ pub(super) async fn watch(State(server): State<Server>, request: Request, next: 
         Ok(response) => response,
         Err(_) => {
             let error = format!("the request took longer than {limit:?}");
-            let problem = Problem::new(StatusCode::REQUEST_TIMEOUT, error);
+            let refusal = Refusal::new(StatusCode::REQUEST_TIMEOUT, error);
             // the rest of its body would be read as the next request
-            ([(header::CONNECTION, "close")], problem).into_response()
+            ([(header::CONNECTION, "close")], refusal).into_response()
         }
     };
     let headers = response.headers_mut();
@@ -149,7 +149,7 @@ fn typed(kind: &'static str, body: String) -> Response {
     (status = 200, body = ModelsResponse),
     ErrorBody,
 ))]
-async fn models(State(server): State<Server>) -> Result<Json<ModelsResponse>, Problem> {
+async fn models(State(server): State<Server>) -> Result<Json<ModelsResponse>, Refusal> {
     let shared = Arc::clone(&server.0);
     for model in &shared.models {
         // what is not read by then is said to be missing
@@ -180,7 +180,7 @@ async fn models(State(server): State<Server>) -> Result<Json<ModelsResponse>, Pr
 async fn export(
     State(server): State<Server>,
     Body(request): Body<ExportRequest>,
-) -> Result<Response, Problem> {
+) -> Result<Response, Refusal> {
     let kind = request.format.content_type();
     Ok(typed(kind, server.answer(request).await?))
 }
@@ -193,8 +193,8 @@ async fn export(
 async fn drawing(
     State(server): State<Server>,
     request: Result<Query<DrawingRequest>, QueryRejection>,
-) -> Result<Response, Problem> {
-    let Query(request) = request.map_err(|e| Problem::unread(e.status(), e.body_text()))?;
+) -> Result<Response, Refusal> {
+    let Query(request) = request.map_err(|e| Refusal::unread(e.status(), e.body_text()))?;
     Ok(typed("image/svg+xml", server.answer(request).await?))
 }
 
@@ -224,7 +224,7 @@ macro_rules! endpoints {
             async fn $name(
                 State(server): State<Server>,
                 Body(request): Body<$request>,
-            ) -> Result<Json<$answer>, Problem> {
+            ) -> Result<Json<$answer>, Refusal> {
                 server.answer(request).await.map(Json)
             }
         )*
@@ -297,7 +297,7 @@ endpoints! {
     }
 }
 
-/// Computes an answer that rank 0 gives; its problems are rank 0's too.
+/// Computes an answer that rank 0 gives; its refusals are rank 0's too.
 fn compute<A: Endpoint>(processes: &Processes, server: &Server, request: A) {
     if let Ok(model) = server.model(request.queries().model) {
         let _ = request.answer(processes, &model, &server.0.limits);

@@ -45,8 +45,8 @@ mod filter;
 mod handlers;
 mod metrics;
 mod model;
-mod problem;
 mod queries;
+mod refusal;
 mod replicas;
 mod search;
 mod work;
@@ -183,8 +183,8 @@ impl Server {
     fn routes(&self, checked: bool) -> Router {
         let mut served = handlers::page()
             .merge(handlers::api())
-            .fallback(problem::not_found)
-            .method_not_allowed_fallback(problem::not_allowed)
+            .fallback(refusal::not_found)
+            .method_not_allowed_fallback(refusal::not_allowed)
             .layer(axum::extract::DefaultBodyLimit::max(self.0.limits.body))
             .with_state(self.clone());
         if checked {

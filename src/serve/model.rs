@@ -13,7 +13,7 @@ use tokio::sync::watch;
 
 use super::description::{About, ModelDescription, NamedMetric, Outputs, examples, outputs};
 use super::explanations::{QueryWords, Training};
-use super::problem::Problem;
+use super::refusal::Refusal;
 use super::work;
 use crate::config::BeyondConfig;
 use crate::decoding::beyond::BeyondSearch;
@@ -144,7 +144,7 @@ impl Model {
     }
 
     /// Waits for what a request needs and [`read_explanations`](Self::read_explanations) reads, without a worker.
-    pub(super) async fn wait(&self, needed: ReadPart, limit: Duration) -> Result<(), Problem> {
+    pub(super) async fn wait(&self, needed: ReadPart, limit: Duration) -> Result<(), Refusal> {
         let mut last_read = self.last_read.subscribe();
         let is_read = last_read.wait_for(|read| read.is_some_and(|read| read >= needed));
         match tokio::time::timeout(limit, is_read).await {
@@ -157,7 +157,7 @@ impl Model {
                 };
                 let error =
                     format!("{what} are still read after the start of the server: try again");
-                Err(Problem::later(error))
+                Err(Refusal::later(error))
             }
         }
     }
@@ -169,7 +169,7 @@ impl Model {
     }
 
     /// The search beyond the candidates where it is `wanted`, or the run's configuration says it.
-    pub(super) fn search(&self, wanted: Option<bool>) -> Result<Option<&BeyondSearch>, Problem> {
+    pub(super) fn search(&self, wanted: Option<bool>) -> Result<Option<&BeyondSearch>, Refusal> {
         match (wanted, &self.run.search) {
             (Some(false), _) | (None, None) => Ok(None),
             (_, Some(search)) => Ok(Some(search)),
@@ -179,7 +179,7 @@ impl Model {
                 ensure(self.is_searchable(), "beyond", true, allowed)?;
                 let search =
                     || search_by(self.run.members(), BeyondConfig::default()).map_err(text);
-                self.search.get_or_init(search).as_ref().map(Some).map_err(Problem::failed)
+                self.search.get_or_init(search).as_ref().map(Some).map_err(Refusal::failed)
             }
         }
     }
@@ -307,7 +307,7 @@ impl Model {
                 Some(_) => Some(true),
                 None => self.is_searchable().then_some(false),
             },
-            data: config.data.facts().folder.to_owned(),
+            data: config.data.facts().trained_on(),
             split: report.map(|report| report.split.to_string()),
             queries: report.map(|report| report.metrics.ranks.queries),
             pool: report.map(Report::candidates_text),

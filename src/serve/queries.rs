@@ -10,7 +10,7 @@ use dsokr_spectra::Spectrum;
 use serde::Serialize;
 
 use super::model::{Model, ReadPart};
-use super::problem::Problem;
+use super::refusal::Refusal;
 use crate::config::candidate_rule::CandidateRule;
 use crate::error::Error;
 use crate::run::{Member, PredictedQueries};
@@ -43,7 +43,7 @@ pub(super) trait Endpoint: Serialize + Send + 'static {
         processes: &Processes,
         model: &Model,
         limits: &Limits,
-    ) -> Result<Self::Answer, Problem>;
+    ) -> Result<Self::Answer, Refusal>;
 }
 
 /// The model of a request, and its texts, vectors and coordinates. It should have one of the three.

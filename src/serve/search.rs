@@ -3,7 +3,6 @@
 use std::fmt::{self, Formatter};
 
 use dsokr_core::{Cancellation, Processes};
-use dsokr_decode::Pool;
 use serde::de::{self, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::json;
@@ -14,8 +13,8 @@ use super::answer::{Answer, DrawnOutput, explained};
 use super::description::About;
 use super::filter::FilterRequest;
 use super::model::{Model, ReadPart};
-use super::problem::Problem;
 use super::queries::{Endpoint, RequestQueries};
+use super::refusal::Refusal;
 use crate::config::candidate_rule::CandidateRule;
 use crate::error::{Error, ensure};
 use crate::run;
@@ -146,7 +145,7 @@ impl Endpoint for SearchRequest {
         processes: &Processes,
         model: &Model,
         limits: &Limits,
-    ) -> Result<SearchResponse, Problem> {
+    ) -> Result<SearchResponse, Refusal> {
         self.check(limits)?;
         let queries = self.queries().check(limits)?;
         limits.check_all("top", queries.len().saturating_mul(self.top))?;
@@ -164,7 +163,7 @@ impl Endpoint for SearchRequest {
             None => self.best(model, &predicted, wanted.as_ref())?,
             Some(coverage) => {
                 let most = limits.hits.min(limits.all_hits / queries.len());
-                self.sets(processes, model, &predicted, rule, coverage, most)?
+                CoveringSets { coverage, most, rule }.answers(processes, model, &predicted)?
             }
         };
 
@@ -174,12 +173,8 @@ impl Endpoint for SearchRequest {
             let beyond = answer.beyond.iter().cloned();
             let beyond = beyond.map(|output| DrawnOutput::new(output, self.explain)).collect();
             let answer = explained(processes, model, text, self.tolerance, answer, rule.is_some())?;
-            let competing = match predicted.pool() {
-                Pool::Shared => None,
-                Pool::PerQuery(lists) => Some(lists.list(query).len()),
-            };
             let whole = hits.whole.get(query).copied();
-            Ok::<_, Problem>(Answer { whole, beyond, competing, ..answer })
+            Ok::<_, Refusal>(Answer { whole, beyond, ..answer })
         };
         let answers =
             hits.answers.into_iter().enumerate().map(explain).collect::<Result<_, _>>()?;
@@ -229,27 +224,35 @@ impl SearchRequest {
         model: &Model,
         queries: &PredictedQueries,
         wanted: Option<&Wanted>,
-    ) -> Result<UnexplainedAnswers, Problem> {
+    ) -> Result<UnexplainedAnswers, Refusal> {
         let places = self.skip..self.skip.saturating_add(self.top);
         let search = model.search(self.beyond)?;
         let answers = model.run.distinct_by(search, queries, places, wanted)?;
         Ok(UnexplainedAnswers { answers, whole: Vec::new(), calibration: None })
     }
+}
 
-    /// The smallest set of candidates of each query that holds a right output with the probability `coverage`, at most
-    /// `most` of them.
-    fn sets(
+/// The request for the smallest set of candidates of each query that holds a right output with some probability.
+struct CoveringSets<'a> {
+    /// The probability.
+    coverage: f64,
+    /// The most candidates of a set.
+    most: usize,
+    /// The rule of the candidates of each query, on which sets are calibrated too.
+    rule: Option<&'a CandidateRule>,
+}
+
+impl CoveringSets<'_> {
+    /// The sets of the queries, as answers.
+    fn answers(
         &self,
         processes: &Processes,
         model: &Model,
         queries: &PredictedQueries,
-        rule: Option<&CandidateRule>,
-        coverage: f64,
-        most: usize,
-    ) -> Result<UnexplainedAnswers, Problem> {
+    ) -> Result<UnexplainedAnswers, Refusal> {
         let data = model.data.as_deref();
-        let sets = model.run.sets(processes, coverage, None, rule, data)?;
-        let candidate_sets = model.run.candidate_sets(queries, &sets, most)?;
+        let sets = model.run.sets(processes, self.coverage, None, self.rule, data)?;
+        let candidate_sets = model.run.candidate_sets(queries, &sets, self.most)?;
         let whole = candidate_sets.iter().map(|set| set.whole).collect();
         let answers = candidate_sets.into_iter().map(|set| set.answer).collect();
         Ok(UnexplainedAnswers { answers, whole, calibration: Some(sets.calibration) })

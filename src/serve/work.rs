@@ -8,7 +8,7 @@ use dsokr_core::{Cancellation, Processes};
 use tokio::sync::{Semaphore, oneshot};
 
 use super::Limits;
-use super::problem::Problem;
+use super::refusal::Refusal;
 
 /// Workers with a queue of limited length.
 pub(super) struct Workers {
@@ -71,14 +71,14 @@ impl Workers {
     /// time for the request is over. One of several ranks goes on once it has begun, with the others.
     pub(super) async fn compute<T: Send + 'static>(
         &self,
-        compute: impl FnOnce(&Processes) -> Result<T, Problem> + Send + 'static,
-    ) -> Result<T, Problem> {
+        compute: impl FnOnce(&Processes) -> Result<T, Refusal> + Send + 'static,
+    ) -> Result<T, Refusal> {
         let cancellation = Cancellation::default();
         let request = Inside(&self.inside, cancellation.clone());
         if request.0.fetch_add(1, Relaxed) >= self.most {
-            return Err(Problem::later("too many requests wait already: try again"));
+            return Err(Refusal::later("too many requests wait already: try again"));
         }
-        let ended = || Problem::failed("the workers have ended");
+        let ended = || Refusal::failed("the workers have ended");
         let free = match &self.place {
             Place::Threads(free) => Arc::clone(free),
             Place::Ranks(tasks, _) => {
@@ -98,7 +98,7 @@ impl Workers {
             drop(worker);
             result
         });
-        computed.await.unwrap_or_else(|error| Err(Problem::failed(error)))
+        computed.await.unwrap_or_else(|error| Err(Refusal::failed(error)))
     }
 }
 

@@ -18,11 +18,13 @@ const FILES: [(&str, &str); 5] = [
         include_str!("../../datasets/quickstart/validation.tsv"),
     ),
     ("datasets/quickstart/test.tsv", include_str!("../../datasets/quickstart/test.tsv")),
-    ("datasets/quickstart/molecules.tsv", include_str!("../../datasets/quickstart/molecules.tsv")),
+    (MOLECULES, MOLECULE_TABLE),
 ];
 
 /// The path of the configuration in the folder that it is written into.
 pub(crate) const CONFIG: &str = "configs/quickstart.toml";
+const MOLECULES: &str = "datasets/quickstart/molecules.tsv";
+const MOLECULE_TABLE: &str = include_str!("../../datasets/quickstart/molecules.tsv");
 
 /// The learner of the demonstration: a kernel machine is fitted in a fraction of a second.
 const MACHINE: &str = "encoder = {kind = 'kernel-machine', kernel = {name = 'cosine'}, lambda = 3e-4, \
@@ -59,7 +61,8 @@ pub fn write(folder: &Path) -> Result<PathBuf, Error> {
 }
 
 /// Trains the demonstration, a kernel machine on the quickstart's pairs and outputs, which takes about a second, and
-/// returns its run directory. It and the data are in `folder`, which should be empty.
+/// returns its run directory. It and the data are in `folder`, which should be empty. The column of the molecules' ids is
+/// called `cid` there, so that the page links them to PubChem.
 ///
 /// # Errors
 /// As [`write()`]; what the file system reports.
@@ -67,6 +70,11 @@ pub fn demo(folder: &Path) -> Result<PathBuf, Error> {
     let path = write(folder)?;
     let machine =
         MACHINE.parse().map_err(|message| Error::Config { path: path.clone(), message })?;
-    let trained = fit(&Config::load_with(&path, &[machine])?, folder.join("demo"))?;
+    let column = "output.id = 'cid'";
+    let column = column.parse().map_err(|message| Error::Config { path: path.clone(), message })?;
+    let molecules = folder.join(MOLECULES);
+    let table = MOLECULE_TABLE.replacen("id\t", "cid\t", 1);
+    write_atomically(&molecules, |file| file.write_all(table.as_bytes()))?;
+    let trained = fit(&Config::load_with(&path, &[machine, column])?, folder.join("demo"))?;
     Ok(trained.path().to_path_buf())
 }

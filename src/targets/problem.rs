@@ -8,8 +8,7 @@ use burn::tensor::Device;
 use dsokr_basis::features::PartRows;
 use dsokr_basis::features::{Selected, Spread};
 use dsokr_basis::{Basis, Kernel, Projection};
-use dsokr_core::Processes;
-use dsokr_core::RowWeights;
+use dsokr_core::{Cancellation, Processes, RowWeights};
 use dsokr_data::{DataRoot, Dataset};
 use dsokr_machines::{LastSystem, Scaling};
 use dsokr_nn::Processor;
@@ -219,9 +218,9 @@ impl Problem {
     /// Outputs that the basis does not accept.
     pub fn validation_targets(&self, basis: &Basis) -> Result<(Vec<usize>, Projection), Error> {
         let outputs = &self.dataset.validation.outputs;
-        let known =
+        let with_output =
             outputs.iter().enumerate().filter_map(|(pair, output)| Some((pair, (*output)?)));
-        let (pairs, rows): (Vec<usize>, Vec<usize>) = known.unzip();
+        let (pairs, rows): (Vec<usize>, Vec<usize>) = with_output.unzip();
         Ok((pairs, basis.project_shared(&self.ranks, &self.selected(&rows))?))
     }
 
@@ -297,8 +296,15 @@ impl Problem {
     pub(crate) fn summands(&self, outputs: &WeightedRows) -> Result<Vec<Basis>, Error> {
         let kernels = self.config.output.kernels.iter().enumerate();
         let summands = kernels.filter(|(_, kernel)| kernel.weight > 0.0);
-        let parts = summands.zip(PartRows::all(&outputs.rows));
-        parts.map(|((at, kernel), rows)| self.summand(at, kernel, &rows, outputs)).collect()
+        let count = self.config.output.summands().count();
+        let parts = summands.zip(PartRows::all(&outputs.rows)).zip(1..);
+        parts
+            .map(|(((at, kernel), rows), number)| {
+                let name = format!("output kernel {number} of {count}");
+                let _stage = Cancellation::current().stage(name, 0);
+                self.summand(at, kernel, &rows, outputs)
+            })
+            .collect()
     }
 
     fn summand(
@@ -334,6 +340,7 @@ impl Problem {
         weights: &[f64],
         outputs: &WeightedRows,
     ) -> Result<Basis, Error> {
+        let _stage = Cancellation::current().stage("sum of the output kernels", 0);
         let parts = weights.iter().copied().zip(bases).collect();
         let WeightedRows { rows, weights } = outputs;
         let basis =

@@ -163,6 +163,14 @@ fn the_page_searches_filters_copies_and_turns_pages() {
     let address = browser.value("location.search");
     assert!(address.as_str().unwrap().contains("q=A+carboxylic+acid"), "{address}");
     assert_eq!(browser.broken_rules(), Vec::<String>::new());
+    // bars have a scale
+    browser.wait(
+        "/^Bars show scores from 0 to that of the first candidate, [0-9.]+[.]$/.test(document.getElementById('scale').textContent)",
+    );
+    browser.wait("document.getElementById('scale').textContent.includes(document.querySelector('.card .score').textContent)");
+    // what the server doubts is a sentence
+    let doubt = "sure({ hits: [], cautions: ['the order means nothing'] }, false)[0].textContent";
+    assert_eq!(browser.value(doubt), json!("The order means nothing."));
     // groups are one line of words, whatever the height of the card is
     browser.wait(
         "[...document.querySelectorAll('.card .groups')].every(groups => groups.offsetHeight < 60)",
@@ -225,6 +233,11 @@ fn the_page_searches_filters_copies_and_turns_pages() {
     assert!(filtered.contains("formula=Br*"), "{filtered}");
     browser.keys("#formula", &format!("?{ENTER}"));
     browser.wait("/element symbols/.test(document.getElementById('error').textContent)");
+    // the error names the field as its label does
+    browser.wait(
+        "document.getElementById('error').textContent.startsWith('Formula = \"Br*?\": expected')",
+    );
+    assert_eq!(browser.value("document.activeElement.id"), json!("formula"));
     browser.keys("#max-mass", &format!("1,000{ENTER}"));
     browser.wait("/^Highest mass, g.mol: 1,000 may have a comma for thousands/.test(document.getElementById('error').textContent)");
     // the address holds the search; going back undoes the filter
@@ -242,6 +255,7 @@ fn the_page_searches_filters_copies_and_turns_pages() {
     browser.keys("#condition", &format!(" 2{ENTER}"));
     browser.wait("/at position/.test(document.getElementById('error').textContent)");
     browser.wait("document.activeElement.id === 'condition'");
+    browser.wait("document.getElementById('error').textContent.startsWith('Condition = ')");
     browser.click("#clear");
     browser.wait("document.querySelectorAll('.card').length === 0 && location.search === ''");
     browser.click("#examples button");
@@ -292,6 +306,33 @@ fn the_page_searches_filters_copies_and_turns_pages() {
     browser.wait("window.copied === document.querySelector('.card').dataset.copy");
     browser.narrow();
     browser.wait("document.querySelector('.card').getBoundingClientRect().width > 300");
+}
+
+#[test]
+fn reports_show_figures_in_their_size_and_fit_a_phone() {
+    let name = "reports_show_figures_in_their_size_and_fit_a_phone";
+    let Some(browser) = Browser::start(name) else { return };
+    let sandbox = molecules();
+    sandbox.succeed(&["evaluate", "molecules", "--report", "report"]);
+    let page = format!("file://{}", sandbox.path("report/report.html").display());
+    for scheme in ["light", "dark"] {
+        let feature = json!({"name": "prefers-color-scheme", "value": scheme});
+        let emulate =
+            json!({"cmd": "Emulation.setEmulatedMedia", "params": {"features": [feature]}});
+        browser.call("goog/cdp/execute", &emulate);
+        browser.open(&page);
+        let widths = browser.value(
+            "[...document.querySelectorAll('figure svg')].map((figure) => figure.getBoundingClientRect().width)",
+        );
+        let widths = widths.as_array().unwrap();
+        assert!(widths.len() >= 3, "{widths:?}");
+        assert!(widths.iter().all(|width| width.as_f64().unwrap() >= 250.0), "{widths:?}");
+        assert_eq!(browser.broken_rules(), Vec::<String>::new(), "{scheme}");
+    }
+    // a table that is wider than the screen moves by itself
+    browser.narrow();
+    browser.wait("document.querySelector('.wide').scrollWidth > 400");
+    browser.wait("document.querySelector('figure svg').getBoundingClientRect().width >= 250");
 }
 
 #[test]
@@ -539,9 +580,24 @@ fn the_page_draws_spectra_and_marks_explained_peaks() {
     browser.click("#zoom-in");
     browser.wait("!document.getElementById('zoom-out').disabled");
     assert_eq!(browser.broken_rules(), Vec::<String>::new());
+    // labels of the precursor, of a peak beside it and of peaks that point down to the axis do not meet
+    browser.value(
+        "(drawn.query = readSpectrum('428.2279 428.2277:100 94.0651:50 82.1:100'), \
+         drawn.nearest = readSpectrum('352.1 324.1805:100 300.1:1 82.1:100'), \
+         drawn.hit = null, drawn.whole = [80, 440], zoom(80, 440), null)",
+    );
+    let meeting = "(() => { \
+        const boxes = [...document.querySelectorAll('#spectrum-drawing text')].map((text) => text.getBoundingClientRect()); \
+        const meet = (a, b) => Math.min(a.right, b.right) - Math.max(a.left, b.left) > 0.5 \
+            && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 0.5; \
+        return boxes.flatMap((a, place) => boxes.slice(0, place).filter((b) => meet(a, b))).length; })()";
+    assert_eq!(browser.value(meeting), json!(0));
     // the text below may have a long SMILES
     browser.value("(document.getElementById('spectrum-says').textContent = 'C'.repeat(200), null)");
     browser.narrow();
+    // and on a phone they are as large
+    browser.wait("12 * document.getElementById('spectrum-drawing').getScreenCTM().a >= 10");
+    assert_eq!(browser.value(meeting), json!(0));
 }
 
 #[test]

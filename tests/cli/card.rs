@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::sandbox::{BAG, CONFIG, RIDGE, Sandbox, json};
+use crate::sandbox::{BAG, CONFIG, RIDGE, Sandbox, json, number};
 
 /// The scalars and lists of the front matter by their keys, whose texts are strings of JSON; a key below
 /// another one has the path `a.b`.
@@ -113,6 +113,52 @@ fn a_training_ends_with_a_search_that_can_be_run() {
     assert!(printed.contains(r"try: dsokr search 'it'\''s small' "), "{printed}");
     let packed = sandbox.succeed(&["export", "it's small", "--archive", "a b.tar.zst"]);
     assert!(packed.contains("dsokr serve 'a b.tar.zst' opens it"), "{packed}");
+    // of long texts, the first sentences of the shortest
+    for name in ["train", "validation", "test"] {
+        let name = format!("data/small/{name}.tsv");
+        let more = ". It has more atoms".repeat(20);
+        let long =
+            |row: &str| if row.starts_with("id") { row.to_owned() } else { row.to_owned() + &more };
+        let rows: Vec<String> = sandbox.read(&name).lines().map(long).collect();
+        sandbox.write(&name, &rows.join("\n"));
+    }
+    let printed = sandbox.succeed(&["train", "small.toml", "--out", "long"]);
+    let command = printed.lines().find_map(|line| line.strip_prefix("try: ")).unwrap();
+    let (_, text) = command.split_once(" search long ").unwrap();
+    let text = text.trim_matches('"');
+    assert!(text.ends_with("It has more atoms.") && text.len() <= 160, "{command}");
+    assert!(sandbox.succeed(&["search", "long", text]).contains("score"));
+}
+
+#[test]
+fn a_training_on_spectra_ends_with_a_command_for_a_file_that_it_has_read() {
+    let sandbox = crate::spectra::sandbox();
+    let printed = sandbox.succeed(&["train", "bins.toml"]);
+    let command = printed.lines().find_map(|line| line.strip_prefix("try: dsokr ")).unwrap();
+    assert_eq!(command, "predict runs/bins data/spectra/validation.mgf");
+    let command: Vec<&str> = command.split(' ').collect();
+    assert_eq!(sandbox.succeed(&command).lines().count(), 17);
+    // the card says what it predicts, and has an example
+    let card = sandbox.read("runs/bins/README.md");
+    assert!(card.contains("that maps mass spectra to molecules: encoder"), "{card}");
+    assert!(card.contains("The first answers to the query `M"), "{card}");
+    assert!(card.contains("| answer | score |\n"), "{card}");
+}
+
+#[test]
+fn a_card_shows_a_validation_text_with_the_first_answers_of_a_search() {
+    let sandbox = Sandbox::new();
+    sandbox.train("small.toml", &[]);
+    let card = sandbox.read("runs/small/README.md");
+    let (_, example) = card.split_once("The first answers to this text:\n\n```text\n").unwrap();
+    let text = example.lines().next().unwrap();
+    assert!(sandbox.read("data/small/validation.tsv").contains(text), "{card}");
+    let first = json(&sandbox.succeed(&["search", "runs/small", text, "--json"]));
+    let hit = &first["candidates"][0];
+    let row = format!("| `{}` | {:.4} |\n", hit["label"].as_str().unwrap(), number(hit, "score"));
+    assert!(example.contains(&row), "{row} {card}");
+    assert!(card.contains(&format!("dsokr search . '{text}'\n")), "{card}");
+    assert!(card.contains(&format!("run.search({text:?}, 5)?")), "{card}");
 }
 
 #[test]

@@ -184,6 +184,7 @@ fn a_split_that_the_run_was_not_measured_on_is_named() {
     let sum =
         serde_json::from_str::<Value>(&record).unwrap()["measured_on"].as_str().unwrap().to_owned();
     sandbox.write("run/metrics.json", &record.replacen(&sum, "0000", 1));
+    fs::remove_file(sandbox.path("run/fingerprints.safetensors")).unwrap();
     let other = warnings(&sandbox, &["evaluate", "run"]);
     let doubt = "its pairs may be pairs that the run has learned from: train again";
     assert!(other.contains(says) && other.contains(doubt), "{other}");

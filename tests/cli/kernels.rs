@@ -165,10 +165,9 @@ fn a_kernel_from_a_file_is_that_kernel() {
 fn a_run_on_kernels_names_the_command_that_takes_its_inputs() {
     let sandbox = sandbox();
     let trained = sandbox.succeed(&["train", "kernels.toml", "--set", UNIFORM]);
-    let named = "dsokr evaluate runs/kernels --queries FILE";
+    let named = "dsokr evaluate runs/kernels --queries data/spectra/test.tsv";
     assert!(trained.contains(&format!("try: {named}\n")), "{trained}");
-    let command = named.replace("FILE", "data/spectra/test.tsv");
-    let command: Vec<&str> = command.split(' ').skip(1).collect();
+    let command: Vec<&str> = named.split(' ').skip(1).collect();
     assert!(sandbox.succeed(&command).contains("F1"));
     let card = sandbox.read("runs/kernels/README.md");
     assert!(card.contains("dsokr evaluate . --data DATA --queries FILE"), "{card}");

@@ -442,7 +442,7 @@ fn parts_of_molecules_are_features() {
             let found = json(&sandbox.succeed(&compare));
             assert!(number(&found, "ged_bonds") > 0.0 && number(&found, "exact") < 1.0, "{found}");
             let svg = sandbox.read("few.svg");
-            assert_eq!(svg.matches(">predicted: ").count(), 3, "{svg}");
+            assert_eq!(svg.matches(">predicted, ").count(), 3, "{svg}");
         }
         fs::remove_dir_all(sandbox.path("runs")).unwrap();
     }

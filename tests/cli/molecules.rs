@@ -79,7 +79,7 @@ fn molecules_are_predicted_and_judged_by_edit_distance() {
     // one caption in twelve pairs names the distance
     let svg = sandbox.read("runs/molecules/examples.svg");
     assert_eq!(svg.matches(" edit").count(), 12);
-    assert_eq!((svg.matches(">true: ").count(), svg.matches(">predicted: ").count()), (12, 12));
+    assert_eq!((svg.matches(">true: ").count(), svg.matches(">predicted, ").count()), (12, 12));
     let drawn = ["evaluate", "runs/molecules", "--draw", "three.svg", "--examples", "3"];
     sandbox.succeed(&drawn);
     assert_eq!(sandbox.read("three.svg").matches(" edit").count(), 3);

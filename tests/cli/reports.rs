@@ -30,6 +30,11 @@ fn reports_say_what_happened_to_each_query() {
         let svg = sandbox.read(&format!("report/{name}"));
         assert!(svg.starts_with("<svg") && svg.contains(">b<") && svg.contains(">a<"), "{svg}");
     }
+    let histogram = sandbox.read("report/ranks.svg");
+    // screen readers say the title, which stands above the axes too
+    assert_eq!(histogram.matches(">Ranks of the right outputs<").count(), 2, "{histogram}");
+    let named = histogram.contains(" role=\"img\"");
+    assert!(named && histogram.contains("rank of the right output<"), "{histogram}");
     let bins = sandbox.read("report/reliability.tsv");
     let rows: Vec<Vec<&str>> = bins.lines().map(|line| line.split('\t').collect()).collect();
     assert_eq!((rows.len(), rows[0][3], rows[1][3]), (2, "queries", "10"));
@@ -38,6 +43,10 @@ fn reports_say_what_happened_to_each_query() {
     assert!((right - number(&found, "hits@1")).abs() < 1e-12, "{bins}");
     let figure = sandbox.read("report/reliability.svg");
     assert!(figure.contains("share right") && figure.contains("its gap to the next one"));
+    assert!(
+        figure.contains("<title>How often right by score; How often right by gap</title>"),
+        "{figure}"
+    );
     // kernel machines have no epochs
     assert!(!sandbox.path("report/learning.svg").exists());
     // one page that stands by itself

@@ -119,7 +119,13 @@ fn candidates_are_those_of_the_precursors_mass_or_of_the_formula() {
     // by default, those of the mass
     let default = |query: &str| sandbox.succeed(&["search", "runs/bins", query]);
     let found = default(&glycol("63.04406"));
-    assert!(found.contains("OCCO") && found.lines().count() == 2, "{found}");
+    assert!(found.contains("OCCO") && found.lines().count() == 3, "{found}");
+    let count =
+        "1 of 84 candidates has the precursor's mass (10 ppm); --candidates all ranks every one\n";
+    assert!(found.starts_with(count), "{found}");
+    let near =
+        sandbox.succeed(&["search", "runs/bins", &glycol("90.05"), "--candidates", "mass:100000"]);
+    assert!(near.contains("candidates have the precursor's mass (100000 ppm)"), "{near}");
     let found = default(&glycol("61.02950 adduct=[M-H]-"));
     assert!(found.contains("OCCO"), "{found}");
     let none = default(&glycol("300.1"));
@@ -134,7 +140,7 @@ fn candidates_are_those_of_the_precursors_mass_or_of_the_formula() {
         [lacking.stdout, lacking.stderr].map(|text| String::from_utf8(text).unwrap());
     let says = "no candidate has the formula C30H2; with the candidates \"all\"";
     assert!(lacking.status.success() && said.contains(&format!("caution: {says}")), "{said}");
-    assert!(logged.contains(&format!("the query: {says}")), "{logged}");
+    assert!(!logged.contains(says), "it is said once: {logged}");
     assert!(!sandbox.succeed(&arguments("all")).contains("caution"));
     let unknown = default(&glycol("63.0 adduct=[M+?]+"));
     assert!(unknown.contains("caution: the adduct \"[M+?]+\" is not known"), "{unknown}");
@@ -149,13 +155,16 @@ fn candidates_are_those_of_the_precursors_mass_or_of_the_formula() {
     let found = sandbox.succeed(&predict);
     let hits = |line: &str| json(line)["candidates"].as_array().unwrap().len();
     assert_eq!(found.lines().map(hits).collect::<Vec<_>>(), [1, 0]);
+    let competing = |line: &str| number(&json(line), "competing");
+    assert_eq!(found.lines().map(competing).collect::<Vec<_>>(), [1.0, 0.0]);
     // a table has a row for each query, with its precursor
     let table = |format: &str| sandbox.succeed(&[&predict[..], &["--format", format]].concat());
     let tsv = table("tsv");
     let rows: Vec<Vec<&str>> = tsv.lines().map(|line| line.split('\t').collect()).collect();
     assert_eq!(rows[0][..4], ["id", "precursor_mz", "rank", "candidate"]);
     assert_eq!(rows[1][..3], ["a", "63.04406", "1"]);
-    assert_eq!(rows[2], ["b", "300.1", "", "", "", "", "", "", ""]);
+    assert_eq!(rows[0].last(), Some(&"competing"));
+    assert_eq!(rows[2], ["b", "300.1", "", "", "", "", "", "", "", "0"]);
     assert_eq!(table("csv"), tsv.replace('\t', ","));
     sandbox.write("none.mgf", "# nothing\n");
     let none = "no tandem spectra; at least one is needed";
@@ -386,7 +395,7 @@ fn asked_by_the_page(cases: &[(&str, [&str; 3])]) -> Option<Vec<String>> {
     let cases = serde_json::to_string(cases).unwrap();
     let script = format!(
         "let fields = []; const at = (id) => ({{ value: fields[['precursor', 'adduct', 'ion-formula'].indexOf(id)] }});\n\
-         {code}\nconsole.log(JSON.stringify({cases}.map(([text, own]) => {{ fields = own; return spectrumQuery(text); }})));"
+         {code}\nconsole.log(JSON.stringify({cases}.map(([text, own]) => {{ fields = own; return spectrumQuery(text, PRECURSOR); }})));"
     );
     let node = Command::new("node").arg("-e").arg(script).output();
     let node =

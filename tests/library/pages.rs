@@ -79,6 +79,26 @@ fn every_file_of_a_benchmark_is_there() {
 }
 
 #[test]
+fn the_lines_of_installation_name_what_a_release_has() {
+    let lines = read(".github/install.md");
+    let workflow = read(".github/workflows/release.yml");
+    let targets = ["linux-gnu", "apple-darwin", "windows-msvc"];
+    let words = lines.split(|c: char| !(c.is_ascii_alphanumeric() || "_-./".contains(c)));
+    let mut found = 0;
+    for word in words.map(|word| word.trim_end_matches('.')) {
+        let file = word.rsplit('/').next().unwrap_or_default();
+        let name = file.trim_end_matches(".tar.gz").trim_end_matches(".tar.zst");
+        let name = name.trim_start_matches("dsokr-");
+        if targets.iter().any(|end| name.ends_with(end)) || file.ends_with(".tar.zst") {
+            assert!(workflow.contains(name), "no {name} in the release");
+            found += 1;
+        }
+    }
+    assert!(found >= 7, "{found} names in {lines}");
+    assert!(workflow.contains("s/@VERSION@/${TAG#v}/g") && !lines.contains("0.1"), "{lines}");
+}
+
+#[test]
 fn every_link_leads_to_a_page_and_a_heading() {
     let mut all = pages("book/src");
     all.extend(pages("."));
@@ -256,6 +276,57 @@ fn a_name_in_a_file_is_defined_there() {
         }
     }
     assert!(count > 30, "{count} names");
+}
+
+/// A type of the glossary is defined once, or all files that define one of its name are in the table of names that stand in
+/// several places. Classes of Python have the names of the types that they hold.
+#[test]
+fn a_type_of_the_glossary_is_the_only_one_or_listed() {
+    let page = read("DESIGN.md");
+    let (_, words) = page.split_once("\n| word | meaning | type |\n").expect("the glossary");
+    let (glossary, others) = words.split_once("\nSome names stand").expect("the second table");
+    let listed = others.split("\n## ").next().unwrap_or_default();
+    let types = glossary.lines().filter_map(|row| row.split('|').nth(3)).flat_map(quoted);
+    let types: BTreeSet<&str> =
+        types.map(|path| path.rsplit("::").next().unwrap_or(path)).collect();
+    assert!(types.len() > 20, "{types:?}");
+    let definition = Regex::new(r"(?m)^(?:pub(?:\([a-z]+\))? )?(?:struct|enum|trait|type) (\w+)");
+    let definition = definition.expect("a pattern");
+    let mut files: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for file in sources() {
+        for named in definition.captures_iter(&read(&file)) {
+            let (_, [name]) = named.extract();
+            if types.contains(name) {
+                files.entry(name.to_owned()).or_default().push(file.clone());
+            }
+        }
+    }
+    assert!(files.len() > 20, "{files:?}");
+    for (name, files) in files.iter().filter(|(_, files)| files.len() > 1) {
+        for file in files {
+            assert!(listed.contains(file.as_str()), "{name} of {file} is not in the table");
+        }
+    }
+}
+
+/// The files of the library and its crates, without tests, from the root of the repository.
+fn sources() -> Vec<String> {
+    let crates = root().join("crates").read_dir().expect("the crates");
+    let folders = crates.map(|entry| entry.expect("a crate").path().join("src"));
+    let mut folders: Vec<PathBuf> = folders.chain([root().join("src")]).collect();
+    let mut files = Vec::new();
+    while let Some(folder) = folders.pop() {
+        for entry in folder.read_dir().expect("a folder of sources") {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                let path = path.strip_prefix(root()).expect("a path below the root");
+                files.push(path.to_str().expect("a name of letters").replace('\\', "/"));
+            }
+        }
+    }
+    files
 }
 
 /// The crates of the manifest, which all manifests share, are in the table that says what each is for.

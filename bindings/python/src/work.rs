@@ -45,7 +45,8 @@ fn finished<T>((result, raised): (Result<T, Failure>, Option<PyErr>)) -> PyResul
     }
 }
 
-/// As [`work_apart`], with a callable of Python that `f` [calls](Callback::call) on the caller's thread. What it raises cancels `f` as a signal does. Why `f` ended is the cause of either exception.
+/// As [`work_apart`], with a callable of Python that `f` [calls](Callback::call) on the caller's thread. What it raises cancels
+/// `f` as a signal does. Why `f` ended is the cause of either exception.
 #[cfg(feature = "run")]
 pub fn work_with<T: Send, E: Into<Failure> + Send>(
     py: Python,

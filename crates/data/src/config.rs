@@ -123,8 +123,8 @@ impl DataConfig {
             let divided = facts.files.iter().filter(|(key, _)| *key != "data.test");
             return divided.map(|&(_, file)| file).collect();
         }
-        let own: Vec<&str> = facts.files_of_split(name).collect();
-        if own.is_empty() { facts.files_of("data.file").collect() } else { own }
+        let files: Vec<&str> = facts.files_of_split(name).collect();
+        if files.is_empty() { facts.files_of("data.file").collect() } else { files }
     }
 
     /// Returns whether a split is drawn from rows that other splits have too, so that it is another one where rows are added: not

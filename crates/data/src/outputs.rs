@@ -74,7 +74,6 @@ impl Outputs {
         files: OutputFiles,
         Known { fitted, molecules }: Known,
     ) -> Result<Self, Error> {
-        let path = table.path();
         unique_ids(table, id)?;
         let ids = table.column(id)?.to_vec();
         let labels = match config.label {
@@ -85,19 +84,7 @@ impl Outputs {
         for name in config.further {
             columns.push((name.clone(), table.column(name)?.to_vec()));
         }
-        let candidates: Vec<usize> = match config.candidate {
-            None => (0..ids.len()).collect(),
-            Some(CandidateConfig { column, value }) => {
-                let values = table.column(column)?.iter().enumerate();
-                values.filter(|(_, cell)| *cell == value).map(|(row, _)| row).collect()
-            }
-        };
-        if let Some(CandidateConfig { column, value }) = config.candidate
-            && candidates.is_empty()
-        {
-            let message = format!("no row has {column} = {value:?}, so there is no candidate");
-            return Err(Error::file(path, message));
-        }
+        let candidates = config.candidates_of(table)?;
         let is_summed = config.kernels().len() > 1;
         let mut from = OutputTable {
             table,
@@ -111,34 +98,7 @@ impl Outputs {
             keeps_molecules: is_summed,
             is_summed,
         };
-        let mut parts = Vec::new();
-        let mut rows = Vec::new();
-        for (at, features) in config.kernels().iter().enumerate() {
-            from.fitted = fitted.and_then(|fitted| fitted.parts.get(at));
-            let key = if config.summands.is_empty() {
-                "output.features.".to_owned()
-            } else {
-                format!("output.kernels[{at}].features.")
-            };
-            let (columns, read) = features
-                .kind()
-                .read(&mut from)
-                .map_err(|error| if features.are_counts() { error.of(key) } else { error })?;
-            parts.push(columns);
-            rows.push(read);
-        }
-        let rows: Arc<dyn RowSource> = match (rows.len(), rows.pop()) {
-            (1, Some(rows)) => Arc::from(rows),
-            (_, last) => Arc::new(JoinedRows::new(rows.into_iter().chain(last).collect())?),
-        };
-        let width = rows.width();
-        let features = FittedFeatures { parts };
-        if let Some(expected) =
-            fitted.map(FittedFeatures::width).filter(|&expected| expected != width)
-        {
-            let message = format!("outputs of {width} features; those of the run have {expected}");
-            return Err(Error::file(path, message));
-        }
+        let (rows, features) = config.rows_of(&mut from, fitted)?;
         from.files.check_read()?;
         let OutputTable { truth, labels, .. } = from;
         Ok(Self { ids, labels, columns, rows, candidates, truth, features })
@@ -218,6 +178,57 @@ impl<'a> OutputSource<'a> {
         let kernels: Vec<_> = self.kernels().iter().map(|&one| one.kind().facts().column).collect();
         let further = self.further.iter().map(String::as_str);
         [self.label, candidate].into_iter().chain(kernels).flatten().chain(further)
+    }
+
+    /// Returns the rows of a table that are candidates, at least one where a rule says which.
+    fn candidates_of(&self, table: &Table) -> Result<Vec<usize>, Error> {
+        let Some(CandidateConfig { column, value }) = self.candidate else {
+            return Ok((0..table.len()).collect());
+        };
+        let cells = table.column(column)?.iter().enumerate();
+        let candidates: Vec<usize> =
+            cells.filter(|(_, cell)| *cell == value).map(|(row, _)| row).collect();
+        if candidates.is_empty() {
+            let message = format!("no row has {column} = {value:?}, so there is no candidate");
+            return Err(Error::file(table.path(), message));
+        }
+        Ok(candidates)
+    }
+
+    /// Reads the rows of features of all kernels, side by side, and what their columns are. They are as wide as those of
+    /// an earlier training.
+    fn rows_of<'t>(
+        &self,
+        from: &mut OutputTable<'t>,
+        fitted: Option<&'t FittedFeatures>,
+    ) -> Result<(Arc<dyn RowSource>, FittedFeatures), Error> {
+        let mut parts = Vec::new();
+        let mut rows = Vec::new();
+        for (at, features) in self.kernels().iter().enumerate() {
+            from.fitted = fitted.and_then(|fitted| fitted.parts.get(at));
+            let key = if self.summands.is_empty() {
+                "output.features.".to_owned()
+            } else {
+                format!("output.kernels[{at}].features.")
+            };
+            let (columns, read) = features
+                .kind()
+                .read(from)
+                .map_err(|error| if features.are_counts() { error.of(key) } else { error })?;
+            parts.push(columns);
+            rows.push(read);
+        }
+        let rows: Arc<dyn RowSource> = match (rows.len(), rows.pop()) {
+            (1, Some(rows)) => Arc::from(rows),
+            (_, last) => Arc::new(JoinedRows::new(rows.into_iter().chain(last).collect())?),
+        };
+        let width = rows.width();
+        let expected = fitted.map_or(width, FittedFeatures::width);
+        if expected != width {
+            let message = format!("outputs of {width} features; those of the run have {expected}");
+            return Err(Error::file(from.table.path(), message));
+        }
+        Ok((rows, FittedFeatures { parts }))
     }
 
     /// Returns the column of sets of labels and their separator; none of other outputs.

@@ -3,7 +3,7 @@
 //! | extension | fields | names of columns |
 //! |---|---|---|
 //! | `.csv` | separated by commas, or by `;`, tabs or `\|` where the first records are or a line `sep=;` says so, quoted as in RFC 4180 | first record |
-//! | `.tsv` | separated by tabs, not quoted: a `"` is a character like others, unless the names of all columns stand between two, or a field does and all marks within it are doubled, two at least; as `.csv`, where no line has tabs and another sign separates all | first line |
+//! | `.tsv` | separated by tabs, not quoted; as `.csv`, where no line has tabs and another sign separates all | first line |
 //! | `.jsonl`, `.ndjson` | one JSON object a line; strings, or numbers kept as written | keys of each object |
 //! | `.parquet`, with the feature `parquet` | as of JSON lines, numbered as rows | names of columns |
 //! | `.sdf`, `.sd`, `.mol` | molecules, as SMILES, with their data | `smiles`, `title` and the names of the data |
@@ -11,6 +11,9 @@
 //!
 //! Where blanks follow each separator of the first record of a .csv file, those behind separators are no part of fields. In
 //! lines of JSON, bare `NaN` and `Infinity` are null.
+//!
+//! A `"` in a .tsv file is a character like others, unless the names of all columns stand between two, or a field does and all
+//! marks within it are doubled, two at least.
 //!
 //! Lines at the start of a .csv or .tsv file that begin with `#` are comments, where the line behind them has several fields. One
 //! with as many fields has the names of the columns, unless there are several and a blank follows its `#`.
@@ -26,13 +29,19 @@
 //! single `\r` is an error in CSV, unless it is quoted, and a character elsewhere.
 
 mod bad_rows;
+mod compression;
 mod fields;
 mod formats;
 mod ids;
 mod json;
+mod layout;
 mod lines;
+mod names;
+mod record;
 mod rows;
+mod separators;
 mod structures;
+mod text_reader;
 
 use std::borrow::Borrow;
 use std::collections::{HashMap, HashSet};
@@ -52,9 +61,10 @@ use formats::named_format;
 pub use formats::{TABLE_FORMATS, TableFormat, TextFormat, all_extensions, extensions, open_text};
 pub use ids::unique_ids;
 pub(crate) use ids::{bad_ids, index_ids, row_id};
+pub(crate) use layout::Header;
 pub(crate) use lines::{Lines, Pieces};
-pub(crate) use rows::{Header, RowOptions, Rows};
-pub use rows::{TextReader, TextRow};
+pub(crate) use rows::{RowOptions, Rows};
+pub use text_reader::{TextReader, TextRow};
 
 /// How a table is read.
 #[derive(Clone, Copy, Debug, Default)]

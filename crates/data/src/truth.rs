@@ -66,9 +66,22 @@ impl Truth {
             (Self::Classes(all), Self::Classes(others)) => put(all, places, others),
             (Self::Rankings(all), Self::Rankings(others)) => put(all, places, others),
             (Self::Numbers(all), Self::Numbers(others)) => put(all, places, others),
-            _ => return Err(Error::value("outputs", "outputs of two kinds", "one kind")),
+            (
+                Self::Molecules(_)
+                | Self::Graphs(_)
+                | Self::Labels(_)
+                | Self::Classes(_)
+                | Self::Rankings(_)
+                | Self::Numbers(_),
+                _,
+            ) => return Err(Self::two_kinds()),
         }
         Ok(())
+    }
+
+    /// Returns the error for outputs that are not of one kind.
+    pub fn two_kinds() -> Error {
+        Error::value("outputs", "outputs of two kinds", "one kind")
     }
 
     /// Returns the number of outputs.

@@ -176,11 +176,11 @@ impl RankValues {
     pub(crate) fn from_values(
         mut values: impl FnMut(&RankMetric) -> Result<Vec<f64>, Error>,
     ) -> Result<Self, Error> {
-        let mut found = Self::default();
-        for (metric, value) in RANK_METRICS.iter().zip(&mut found.0) {
+        let mut metrics = Self::default();
+        for (metric, value) in RANK_METRICS.iter().zip(&mut metrics.0) {
             *value = metric.finite(values(metric)?);
         }
-        Ok(found)
+        Ok(metrics)
     }
 
     /// Returns every metric with its value.

@@ -39,7 +39,7 @@ const LOCK: &str = ".lock";
 const MOST_BYTES: u64 = 64 << 30;
 
 /// A model of the hub, of a branch, a tag or a commit: `NAME` or `NAME@REVISION`.
-struct Model<'a> {
+struct HubModel<'a> {
     name: &'a str,
     revision: &'a str,
     endpoint: String,
@@ -56,7 +56,7 @@ struct Model<'a> {
 /// [`dsokr_core::Error::Value`] for an invalid name; [`Error::Download`] for a model that cannot be downloaded and is
 /// not in the cache; what the file system reports.
 pub fn folder(name: &str, network: &Network) -> Result<PathBuf, Error> {
-    let model = Model::new(name)?;
+    let model = HubModel::new(name)?;
     let reference = model.cache.join("refs").join(model.revision);
     let cached = fs::read_to_string(&reference).unwrap_or_else(|_| model.revision.to_owned());
     let cached = model.cache.join("snapshots").join(cached.trim());
@@ -156,7 +156,7 @@ fn add_files(from: &Path, to: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-impl<'a> Model<'a> {
+impl<'a> HubModel<'a> {
     fn new(name: &'a str) -> Result<Self, Error> {
         let (repository, revision) = name.split_once('@').unwrap_or((name, "main"));
         let part = |part: &str| {

@@ -137,9 +137,10 @@ impl RowGroups {
                            choose lambda without leave-one-out errors";
             return Err(Error::Unsupported(message.into()));
         }
-        let own = &parts[processes.rank()];
-        let held = groups.into_iter().filter(|group| is_within(group, own));
-        let place = |group: Vec<usize>| group.into_iter().map(|place| place - own.start).collect();
+        let rank_part = &parts[processes.rank()];
+        let held = groups.into_iter().filter(|group| is_within(group, rank_part));
+        let place =
+            |group: Vec<usize>| group.into_iter().map(|place| place - rank_part.start).collect();
         Ok(held.map(place).collect())
     }
 }

@@ -1,3 +1,4 @@
+use dsokr_core::message::{four_digits, number};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -188,8 +189,9 @@ impl std::fmt::Display for Summary {
                 write!(
                     out,
                     "{rows} rows, {unknowns} features, {width} outputs, {} loss, lambda \
-                     {lambda:e}: objective {objective:.6e}, gap {:.1e} after {steps} steps{limit}",
+                     {lambda:e}: objective {}, gap {:.1e} after {steps} steps{limit}",
                     loss.name(),
+                    number(four_digits(*objective)),
                     solution.gap(),
                 )
             }

@@ -44,7 +44,7 @@ mod refinement;
 mod skeleton;
 mod smiles;
 
-pub use drawing::{svg_column, svg_pair, svg_text};
+pub use drawing::{svg_column, svg_pair, svg_sheet, svg_text};
 pub use element::Element;
 pub use error::Error;
 pub use facts::Fact;

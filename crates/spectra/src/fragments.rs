@@ -83,6 +83,18 @@ struct Carrier {
     mass: f64,
 }
 
+/// An ion of a fragment, which may explain peaks.
+#[derive(Clone, Copy)]
+struct FragmentIon<'a> {
+    part: MoleculePart<'a>,
+    carrier: Carrier,
+    /// Hydrogens that the ion has more than the fragment has in the molecule, below 0 for fewer.
+    hydrogens: i32,
+    /// The cost of the fragment.
+    cost: f64,
+    mz: f64,
+}
+
 /// What a molecule explains of a spectrum.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Explanation {
@@ -216,7 +228,8 @@ impl PeakExplainer {
                     }
                     let broken: f64 = part.broken.iter().map(|&bond| costs[bond]).sum();
                     let cost = broken + f64::from(change.abs()) * HYDROGEN_COST;
-                    self.offer(&mut best, part, *carrier, hydrogens, cost, mz);
+                    let carrier = *carrier;
+                    self.offer(&mut best, FragmentIon { part, carrier, hydrogens, cost, mz });
                 }
             }
         });
@@ -244,15 +257,8 @@ impl PeakExplainer {
     }
 
     /// Keeps the fragment for each peak at its m/z that has no better one.
-    fn offer(
-        &self,
-        best: &mut [Option<FragmentPeak>],
-        part: MoleculePart,
-        carrier: Carrier,
-        hydrogens: i32,
-        cost: f64,
-        mz: f64,
-    ) {
+    fn offer(&self, best: &mut [Option<FragmentPeak>], ion: FragmentIon) {
+        let FragmentIon { part, carrier, hydrogens, cost, mz } = ion;
         let from = self.peaks.partition_point(|peak| peak.high < mz);
         for (at, peak) in self.peaks.iter().enumerate().skip(from) {
             if peak.low > mz {
@@ -261,7 +267,7 @@ impl PeakExplainer {
             let ppm = (peak.mz - mz) / mz * 1e6;
             let is_better = best[at]
                 .as_ref()
-                .is_none_or(|known| (cost, ppm.abs()) < (known.cost, known.ppm.abs()));
+                .is_none_or(|other| (cost, ppm.abs()) < (other.cost, other.ppm.abs()));
             if is_better {
                 best[at] = Some(FragmentPeak {
                     peak: at,

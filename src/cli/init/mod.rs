@@ -19,8 +19,9 @@ use crate::studies::init::{
 
 /// Looks at a table and writes a configuration that trains on it.
 ///
-/// The table has a row for each pair: a text, and an output. The command finds out which columns they are, and whether outputs are molecules (SMILES), label sets, rankings, numbers or texts, and writes
-/// the recommended configuration for them, with comments. One row in ten is for validation, and one for the test.
+/// The table has a row for each pair: a text, and an output. The command finds out which columns they are, and
+/// whether outputs are molecules (SMILES), label sets, rankings, numbers or texts, and writes the recommended configuration
+/// for them, with comments. One row in ten is for validation, and one for the test.
 ///
 /// A file of mass spectra has a row for each spectrum, which names the SMILES of its molecule. It is
 /// divided by molecule into tables beside the configuration, as is a table with the columns

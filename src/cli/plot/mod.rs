@@ -55,15 +55,16 @@ pub fn hits(path: &Path, runs: &[(String, Vec<HitsPoint>)]) -> Result<(), Error>
     });
     let x = Axis::linear("k");
     let y = Axis::share("Hits@k (95 % intervals)");
-    save(path, &[Panel { x: Axis { whole: true, ..x }, y, series: lines.collect() }])
+    let title = "Right outputs among the first k".to_owned();
+    save(path, &[Panel { title, x: Axis { whole: true, ..x }, y, series: lines.collect() }])
 }
 
-/// The share of queries whose gold candidate has a rank in each bin.
+/// The share of queries whose right output has a rank in each bin.
 pub fn ranks(path: &Path, runs: &[(String, RankHistogram)]) -> Result<(), Error> {
     let bars = runs.iter().map(|(name, histogram)| {
         let missing = match histogram.missing {
             0 => String::new(),
-            missing => format!(" ({missing} without a gold candidate)"),
+            missing => format!(" ({missing} whose right output is no candidate)"),
         };
         let all: f64 = histogram.bins.iter().map(|bin| bin.queries).sum();
         let all = (all + histogram.missing as f64).max(1.0);
@@ -73,18 +74,23 @@ pub fn ranks(path: &Path, runs: &[(String, RankHistogram)]) -> Result<(), Error>
         });
         series(format!("{name}{missing}"), Style::Bars, corners)
     });
-    let x = Axis::numbers("rank of the gold candidate");
+    let title = "Ranks of the right outputs".to_owned();
+    let x = Axis::numbers("rank of the right output");
     let y = Axis::share("share of queries");
-    save(path, &[Panel { x, y, series: bars.collect() }])
+    save(path, &[Panel { title, x, y, series: bars.collect() }])
 }
 
 /// The share of queries whose first candidate is right, against its score and against its gap to the next one.
 pub fn reliability(path: &Path, bins: [&[ReliabilityBin]; 2]) -> Result<(), Error> {
     let at = |bin: &ReliabilityBin| (bin.mean_score, bin.right, Some([bin.low, bin.high]));
-    let names = ["score of the first candidate", "its gap to the next one"];
-    let panels = names.into_iter().zip(bins).map(|(x, bins)| {
+    let names = [
+        ("How often right by score", "score of the first candidate"),
+        ("How often right by gap", "its gap to the next one"),
+    ];
+    let panels = names.into_iter().zip(bins).map(|((title, x), bins)| {
         let series = vec![series("", Style::Marked, bins.iter().map(at))];
-        Panel { x: Axis::linear(x), y: Axis::share("share right (95 % intervals)"), series }
+        let y = Axis::share("share right (95 % intervals)");
+        Panel { title: title.to_owned(), x: Axis::linear(x), y, series }
     });
     save(path, &panels.collect::<Vec<_>>())
 }
@@ -97,15 +103,16 @@ pub fn coverage(path: &Path, shares: &[Coverage]) -> Result<(), Error> {
         series("observed", Style::Marked, observed),
         series("calibrated", Style::Dashed, calibrated),
     ];
+    let title = "Coverage of the quantiles".to_owned();
     let x = Axis::share("level of the quantile");
     let y = Axis::share("share at most the quantile");
-    save(path, &[Panel { x, y, series }])
+    save(path, &[Panel { title, x, y, series }])
 }
 
 /// Training loss and validation metric of each run against its epochs, side by side. Runs need one metric.
 pub fn learning(path: &Path, runs: &[LearningCurve]) -> Result<(), Error> {
     let metric = runs.first().map_or("", |curve| &curve.metric);
-    let panel = |label: String, value: fn(&LearningPoint) -> Option<f64>| {
+    let panel = |title: &str, label: String, value: fn(&LearningPoint) -> Option<f64>| {
         let lines = runs.iter().map(|LearningCurve { name, points, .. }| {
             let style = if points.len() <= 30 { Style::Marked } else { Style::Line };
             series(
@@ -115,10 +122,12 @@ pub fn learning(path: &Path, runs: &[LearningCurve]) -> Result<(), Error> {
             )
         });
         let x = Axis { whole: true, ..Axis::linear("epoch") };
-        Panel { x, y: Axis::linear(label), series: lines.collect() }
+        Panel { title: title.to_owned(), x, y: Axis::linear(label), series: lines.collect() }
     };
-    let loss = panel("training loss".into(), |point| Some(point.loss));
-    save(path, &[loss, panel(format!("validation {}", title(metric)), |point| point.value)])
+    let loss = panel("Training loss by epoch", "training loss".into(), |point| Some(point.loss));
+    let label = format!("validation {}", title(metric));
+    let metric = panel("Validation by epoch", label, |point| point.value);
+    save(path, &[loss, metric])
 }
 
 /// The most metrics that a comparison draws.
@@ -133,8 +142,9 @@ pub fn comparison(path: &Path, comparison: &RunComparison) -> Result<(), Error> 
             series(name, Style::Marks, std::iter::once((at as f64, run.value, run.ci95)))
         });
         let x = Axis { names, ..Axis::linear("run") };
-        let y = Axis::linear(format!("{} (95 % intervals)", title(metric.metric)));
-        Panel { x, y, series: series.collect() }
+        let name = title(metric.metric);
+        let y = Axis::linear(format!("{name} (95 % intervals)"));
+        Panel { title: format!("{name} by run"), x, y, series: series.collect() }
     });
     save(path, &panels.collect::<Vec<_>>())
 }
@@ -166,12 +176,18 @@ pub fn sketch_sizes(path: &Path, curves: &[Curve], leverage: &[Leverage]) -> Res
         };
         series(&curve.name, Style::Marked, curve.points.iter().map(at))
     });
+    let panel = |title: &str, x: &str, y: Axis, series: Vec<Series>| Panel {
+        title: title.to_owned(),
+        x: Axis::numbers(x),
+        y,
+        series,
+    };
     let panels = [
-        ("coordinate", Axis::logarithmic("eigenvalue / n"), spectra),
-        ("output, sorted", Axis::share("leverage score"), scores.collect()),
-        ("sketch size m", y, sizes.collect()),
+        panel("Spectrum", "coordinate", Axis::logarithmic("eigenvalue / n"), spectra),
+        panel("Leverage scores", "output, sorted", Axis::share("leverage score"), scores.collect()),
+        panel("Metric by sketch size", "sketch size m", y, sizes.collect()),
     ];
-    save(path, &panels.map(|(x, y, series)| Panel { x: Axis::numbers(x), y, series }))
+    save(path, &panels)
 }
 
 /// Values at 1, 2, and so on, as far as they are above 0.
@@ -200,7 +216,8 @@ pub fn embedding(path: &Path, curve: &EmbeddingCurve) -> Result<(), Error> {
         }
     }
     let y = Axis::linear(format!("validation {}", title(&curve.metric)));
-    save(path, &[Panel { x: Axis::numbers("rank"), y, series: lines }])
+    let title = "Embeddings by rank".to_owned();
+    save(path, &[Panel { title, x: Axis::numbers("rank"), y, series: lines }])
 }
 
 /// The metric of a sweep against each of its keys: a point with its 95 % interval for each run, those of the best setting in
@@ -231,8 +248,9 @@ pub fn sweep(path: &Path, sweep: &Sweep) -> Result<(), Error> {
             let at = |&(run, x): &(&SweepRun, f64)| (x, run.value.unwrap_or(bad), run.ci95);
             series(name, Style::Marks, runs.iter().map(at))
         });
-        let y = Axis::linear(format!("{} {}", sweep.split, title(&sweep.metric)));
-        Panel { x, y, series: series.collect() }
+        let metric = title(&sweep.metric);
+        let y = Axis::linear(format!("{} {metric}", sweep.split));
+        Panel { title: format!("{metric} by {key}"), x, y, series: series.collect() }
     });
     save(path, &panels.collect::<Vec<_>>())
 }

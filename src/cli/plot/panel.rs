@@ -22,6 +22,8 @@ const ROW: f64 = 10.5;
 const SAMPLE: f64 = 18.0;
 /// Space around a panel.
 const MARGIN: f64 = 6.0;
+/// Height of what lies above the axes: the title, and half of the label of the highest tick.
+const TOP: f64 = MARGIN + LABEL + 5.0 + TICK / 2.0;
 
 /// How the values of a series are drawn. Intervals are bars of errors, but for [`Style::Band`].
 #[derive(Clone, Copy, PartialEq)]
@@ -51,6 +53,8 @@ pub struct Series {
 
 /// Axes with what they show.
 pub struct Panel {
+    /// What is shown, above the axes.
+    pub title: String,
     pub x: Axis,
     pub y: Axis,
     pub series: Vec<Series>,
@@ -61,8 +65,9 @@ pub fn save(path: &Path, panels: &[Panel]) -> Result<(), Error> {
     let width = if panels.len() > 1 { NARROW } else { COLUMN };
     let rows = panels.iter().map(|panel| panel.legend(width).len()).max().unwrap_or(0);
     let below = TICK + 6.0 + LABEL + 5.0 + ROW * rows as f64 + MARGIN;
-    let height = MARGIN + TICK / 2.0 + HEIGHT + below;
-    let mut drawing = Drawing::new(width * panels.len() as f64, height);
+    let height = TOP + HEIGHT + below;
+    let titles: Vec<&str> = panels.iter().map(|panel| panel.title.as_str()).collect();
+    let mut drawing = Drawing::new(width * panels.len() as f64, height, &titles.join("; "));
     for (at, panel) in panels.iter().enumerate() {
         panel.draw(&mut drawing, at as f64 * width, width);
     }
@@ -72,7 +77,7 @@ pub fn save(path: &Path, panels: &[Panel]) -> Result<(), Error> {
 
 impl Panel {
     fn draw(&self, drawing: &mut Drawing, left: f64, width: f64) {
-        let top = MARGIN + TICK / 2.0;
+        let top = TOP;
         let bottom = top + HEIGHT;
         let values = || self.series.iter().flat_map(|series| &series.values);
         let heights =
@@ -106,6 +111,10 @@ impl Panel {
             }
         }
         drawing.line(&[(start, top), (start, bottom), (end, bottom)], BLACK, 0.7, false);
+
+        // bold letters are a tenth wider
+        let title = fitted(&self.title, 1.1 * LABEL, left + width - MARGIN - start);
+        drawing.text((start, MARGIN + LABEL), &title, LABEL, BOLD);
 
         // labels are centred next to the axis where they fit
         let across = fitted(&self.x.label, LABEL, width - 2.0 * MARGIN);
@@ -231,16 +240,21 @@ pub const COLORS: [&str; 7] =
 pub const MIDDLE: &str = " text-anchor=\"middle\"";
 pub const END: &str = " text-anchor=\"end\"";
 
+/// The letters of titles.
+const BOLD: &str = " font-weight=\"bold\"";
+
 /// A figure on white ground; later parts cover earlier ones.
 pub struct Drawing(String);
 
 impl Drawing {
-    pub fn new(width: f64, height: f64) -> Self {
+    /// An empty figure; screen readers say its title.
+    pub fn new(width: f64, height: f64, title: &str) -> Self {
+        let title = xml(title);
         Self(format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}pt\" height=\"{height}pt\" \
-             viewBox=\"0 0 {width} {height}\" \
+             viewBox=\"0 0 {width} {height}\" role=\"img\" \
              font-family=\"DejaVu Sans, Verdana, Helvetica, Arial, sans-serif\">\n\
-             <rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n"
+             <title>{title}</title>\n<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n"
         ))
     }
 

@@ -126,7 +126,8 @@ fn row(query: &Query, drawn: bool) -> String {
     let result = if query.is_right() { "right" } else { "wrong" };
     let rank = rank.map_or_else(|| "no candidate".to_owned(), |rank| rank.to_string());
     format!(
-        "<tr data-result=\"{result}\"><td>{}</td><td>{}</td><td>{}</td><td>{}</td>\
+        "<tr data-result=\"{result}\"><td>{}</td><td class=\"input\">{}</td>\
+         <td class=\"output\">{}</td><td class=\"output\">{}</td>\
          <td class=\"number\" data-value=\"{}\">{rank}<br><span class=\"{result}\">{result}</span></td>\
          <td class=\"number\" data-value=\"{first_score}\">{first_score:.4}</td></tr>",
         xml(id),
@@ -137,12 +138,12 @@ fn row(query: &Query, drawn: bool) -> String {
     )
 }
 
-/// An output: its drawing if its label is a SMILES, its label and its id.
+/// An output: its drawing if its label is a SMILES, its label and its id. Screen readers say the label alone.
 fn output(id: &str, label: &str, drawn: bool) -> String {
     let molecule = if drawn { Molecule::parse(label).ok() } else { None };
-    let drawing = molecule
-        .filter(|_| !label.is_empty())
-        .map(|molecule| format!("<div class=\"drawing\">{}</div>", molecule.svg()));
+    let drawing = molecule.filter(|_| !label.is_empty()).map(|molecule| {
+        format!("<div class=\"drawing\" aria-hidden=\"true\">{}</div>", molecule.svg())
+    });
     format!(
         "{}<div class=\"label\">{}</div><div class=\"soft\">{}</div>",
         drawing.unwrap_or_default(),

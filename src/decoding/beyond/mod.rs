@@ -30,7 +30,7 @@ use self::beam::{Beam, ScoredMolecule};
 use self::keep::Keep;
 pub(crate) use self::keep::Restrictions;
 use self::nearest::ByDistance;
-use self::pool::{Evaluation, MoleculePool, as_searched};
+use self::pool::{MoleculeEvaluator, MoleculePool, as_searched};
 use crate::config::{BeyondConfig, Checked};
 use crate::decoding::filter::FoundFilter;
 use crate::error::{Error, ensure, ensure_run};
@@ -360,13 +360,13 @@ impl BeyondSearch {
             let molecule = molecule.map(|molecule| as_searched(molecule, &self.palette));
             molecule.is_some_and(|molecule| self.keep.holds(&molecule, &molecule.formula()))
         };
-        let mut found: Vec<u32> = Vec::new();
+        let mut holders: Vec<u32> = Vec::new();
         for first in (0..candidates.len()).step_by(READ_TOGETHER) {
             cancellation.check()?;
             let end = candidates.len().min(first + READ_TOGETHER);
-            found.par_extend((first as u32..end as u32).into_par_iter().filter(has_it));
+            holders.par_extend((first as u32..end as u32).into_par_iter().filter(has_it));
         }
-        Ok(self.holders.get_or_init(|| found))
+        Ok(self.holders.get_or_init(|| holders))
     }
 
     /// The labels of the candidates that the search for a query starts with, of its best candidates and the best of those
@@ -412,8 +412,8 @@ impl Climb<'_> {
         let BeyondSearch { settings, keep, placers, palette, .. } = search;
         let cancellation = Cancellation::current();
         let weight = settings.unknown;
-        let evaluation = Evaluation { models, placers, keep, palette, weight };
-        let read = evaluation.read(self.pool, starts)?;
+        let evaluator = MoleculeEvaluator { models, placers, keep, palette, weight };
+        let read = evaluator.read(self.pool, starts)?;
         let queries = first..first + starts.len();
         let beam = |query| Beam::new(query, further, settings, restrictions, count);
         let mut beams: Vec<Beam> = queries.map(beam).collect();
@@ -425,7 +425,7 @@ impl Climb<'_> {
             if moved.iter().all(Vec::is_empty) {
                 break;
             }
-            evaluation.expand(self.pool, &moved)?;
+            evaluator.expand(self.pool, &moved)?;
             Beam::offer_neighbours(&mut beams, self.pool, &moved);
             if self.said.elapsed() > SILENCE {
                 let scored: usize = beams.iter().map(Beam::evaluated).sum();
@@ -452,8 +452,8 @@ impl Climb<'_> {
         let mut near = Vec::new();
         if !points.is_empty() {
             let count = COMPARED.min(candidates.distinct());
-            let found = Queries::new(candidates.dim(), &points)?;
-            near = top_rows(&found, &ByDistance(candidates), count)?;
+            let placed = Queries::new(candidates.dim(), &points)?;
+            near = top_rows(&placed, &ByDistance(candidates), count)?;
         }
         let mut near = near.into_iter();
         let named = |(best, beam): (Vec<ScoredMolecule>, &Beam)| {

@@ -176,7 +176,7 @@ pub(super) fn as_searched(molecule: Molecule, palette: &Palette) -> Molecule {
 }
 
 /// How molecules are evaluated.
-pub(super) struct Evaluation<'a> {
+pub(super) struct MoleculeEvaluator<'a> {
     pub models: &'a [SearchedModel<'a>],
     /// The placer of each model.
     pub placers: &'a [Placer],
@@ -186,7 +186,7 @@ pub(super) struct Evaluation<'a> {
     pub weight: f64,
 }
 
-impl Evaluation<'_> {
+impl MoleculeEvaluator<'_> {
     /// The numbers of molecules that labels write; labels that are not SMILES are left out.
     pub fn read(
         &self,

@@ -72,8 +72,8 @@ fn label_shares(
         let pool = lists.as_ref().map_or(Pool::Shared, Pool::PerQuery);
         let alone = Ensemble::new(vec![*member])?.with_rerankers(vec![decoder.reranker])?;
         let alone = alone.shared_by(ensemble.processes());
-        let own = shares_of_model(&alone, pool, features, &settings)?;
-        for (all, shares) in combined.iter_mut().zip(own) {
+        let shares_of_member = shares_of_model(&alone, pool, features, &settings)?;
+        for (all, shares) in combined.iter_mut().zip(shares_of_member) {
             for (label, share) in shares {
                 *all.entry(label).or_default() += weight * share;
             }

@@ -22,7 +22,7 @@ pub(crate) use numbers::{ColumnDecimals, NumberCounts};
 
 use crate::error::Error;
 use molecules::{MoleculeTest, Properties, equality};
-use numbers::{Decimals, Refusal};
+use numbers::{Decimals, NotNumbers};
 
 /// Which candidates are wanted.
 ///
@@ -109,7 +109,7 @@ impl Filter {
 }
 
 /// Says how the numbers of a column are written, or why they are not compared.
-type FindDecimals<'f> = dyn Fn(usize) -> Result<Result<Decimals, Refusal>, Error> + 'f;
+type FindDecimals<'f> = dyn Fn(usize) -> Result<Result<Decimals, NotNumbers>, Error> + 'f;
 
 /// A filter whose names have been found among the columns of candidates and the properties of molecules.
 #[derive(Clone, Debug, PartialEq)]

@@ -22,7 +22,7 @@ pub(crate) enum Decimals {
 }
 
 /// What a column has that is not compared with numbers, and what is expected.
-pub(crate) type Refusal = (String, &'static str);
+pub(crate) type NotNumbers = (String, &'static str);
 
 /// What the cells of a column, or of some of its candidates, say about how its numbers are written. The counts of parts of the
 /// candidates add up to those of all.
@@ -89,7 +89,7 @@ impl NumberCounts {
     /// # Errors
     /// A column fewer than half of whose cells are numbers, missing ones not counted; one with decimal points and decimal
     /// commas in which some cell has a sign that may be either.
-    pub fn decimals(&self) -> Result<Decimals, Refusal> {
+    pub fn decimals(&self) -> Result<Decimals, NotNumbers> {
         if 2 * self.unread > self.present {
             let example = self.first_unread.as_deref().unwrap_or_default();
             let found = format!("a number, of a column with cells such as {example:?}");
@@ -110,7 +110,7 @@ impl NumberCounts {
 
 /// How the numbers of the columns of a run's candidates are written, each found when a filter first compares it with a number.
 #[derive(Default)]
-pub(crate) struct ColumnDecimals(Mutex<BTreeMap<usize, Result<Decimals, Refusal>>>);
+pub(crate) struct ColumnDecimals(Mutex<BTreeMap<usize, Result<Decimals, NotNumbers>>>);
 
 impl ColumnDecimals {
     /// How the numbers of a column are written. `count` counts the cells of all candidates, and is called where it is not known
@@ -122,14 +122,14 @@ impl ColumnDecimals {
         &self,
         column: usize,
         count: impl FnOnce() -> Result<NumberCounts, Error>,
-    ) -> Result<Result<Decimals, Refusal>, Error> {
-        let known = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(decimals) = known().get(&column) {
+    ) -> Result<Result<Decimals, NotNumbers>, Error> {
+        let locked = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(decimals) = locked().get(&column) {
             return Ok(decimals.clone());
         }
         // not locked meanwhile: a thread that counts may take up another request, which would wait for itself
         let decimals = count()?.decimals();
-        known().insert(column, decimals.clone());
+        locked().insert(column, decimals.clone());
         Ok(decimals)
     }
 }
@@ -164,7 +164,7 @@ mod tests {
         NumberCounts::from_column(&columns, columns.find("price").unwrap())
     }
 
-    fn decimals(cells: &[&str]) -> Result<Decimals, Refusal> {
+    fn decimals(cells: &[&str]) -> Result<Decimals, NotNumbers> {
         counts(cells).decimals()
     }
 

@@ -183,9 +183,9 @@ impl LibraryIndex {
                 }
             }
         }
-        let known =
+        let is_comparable =
             |&at: &usize| similarity[at] > 0.0 && self.library.spectra[at].fingerprint.is_some();
-        let mut nearest: Vec<usize> = self.used.iter().copied().filter(known).collect();
+        let mut nearest: Vec<usize> = self.used.iter().copied().filter(is_comparable).collect();
         nearest.sort_by(|&a, &b| similarity[b].total_cmp(&similarity[a]).then(a.cmp(&b)));
         nearest.truncate(NEAREST);
         let near = |at: usize| {

@@ -134,14 +134,14 @@ impl SpectrumEvidence {
 
     /// Returns what is compared of the candidate with a label.
     fn weighed(&self, label: &str) -> Option<Arc<Weighed>> {
-        let known = self.molecules.read().ok().and_then(|known| known.get(label).cloned());
-        known.unwrap_or_else(|| {
+        let kept = self.molecules.read().ok().and_then(|kept| kept.get(label).cloned());
+        kept.unwrap_or_else(|| {
             let weighed = Weighed::new(label).map(Arc::new);
-            if let Ok(mut known) = self.molecules.write() {
-                if known.len() >= MOST_KEPT {
-                    known.clear();
+            if let Ok(mut kept) = self.molecules.write() {
+                if kept.len() >= MOST_KEPT {
+                    kept.clear();
                 }
-                known.insert(label.to_owned(), weighed.clone());
+                kept.insert(label.to_owned(), weighed.clone());
             }
             weighed
         })

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use dsokr_basis::features::{JoinedRows, ranges};
 use dsokr_basis::kernel::{OutputKernel, SumKernel};
 use dsokr_basis::{Features, Kernel, RowKind, RowSource};
+use dsokr_core::Cancellation;
 use dsokr_core::store::Stored;
 use dsokr_data::{ReadTexts, Split};
 use dsokr_machines::{
@@ -98,7 +99,10 @@ impl MachineInputs {
         let mut parts = Vec::new();
         let mut rows_of_parts = Vec::new();
         let weighted = settings.kernels.iter().enumerate().filter(|(_, part)| part.weight > 0.0);
-        for (at, part) in weighted {
+        let count = settings.summands().count();
+        for ((at, part), number) in weighted.zip(1..) {
+            let name = format!("input kernel {number} of {count}");
+            let _stage = Cancellation::current().stage(name, 0);
             let key = format!("encoder.kernels[{at}].inputs");
             let (prepared, rows) = fitted(&key, &part.inputs, train, &mut texts)?;
             let rows = match rows {

@@ -412,7 +412,7 @@ impl LambdaSearch<'_> {
             };
             let z = self.validation.shared_predictions(&model, self.ranks)?;
             let (score, value) = self.score(&z)?;
-            info!(lambda, metric = %metric, value, "{}", model.summary());
+            info!(metric = %metric, value, "{}", model.summary());
             worst = worst.min(score);
             errors.push(-score);
             if best.as_ref().is_none_or(|(least, ..)| score > *least) {

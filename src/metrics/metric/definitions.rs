@@ -132,7 +132,7 @@ const OF_OUTPUTS: [Definition; 21] = [
         Needs::FeatureSpace,
         "Mean squared distance of predictions from the outputs in the kernel's feature space",
     )
-    .places(6)
+    .error()
     .width(14),
     smaller(
         "kernel_loss",
@@ -140,7 +140,7 @@ const OF_OUTPUTS: [Definition; 21] = [
         Needs::ComparedOutputs,
         "Mean squared distance of the chosen outputs from the right ones in the kernel's feature space",
     )
-    .places(6)
+    .error()
     .width(14),
     smaller(
         "mces",
@@ -158,7 +158,6 @@ const OF_OUTPUTS: [Definition; 21] = [
     )
     .heading("pinball")
     .in_units()
-    .places(6)
     .width(11),
     smaller(
         "crossing",
@@ -167,7 +166,7 @@ const OF_OUTPUTS: [Definition; 21] = [
         "Mean of how far quantiles lie below those of the level before",
     )
     .heading("crossing")
-    .places(6)
+    .error()
     .width(11),
 ];
 
@@ -190,6 +189,7 @@ fn of_ranks(metric: &'static RankMetric) -> Definition {
         range: if metric.larger_is_better { [0.0, 1.0] } else { [1.0, f64::INFINITY] },
         heading: metric.in_tables.then_some(metric.title),
         places: metric.places,
+        is_error: false,
         is_in_units: false,
         width: LEAST_WIDTH,
     }
@@ -214,6 +214,7 @@ const fn smaller(
         range: [0.0, f64::INFINITY],
         heading: Some(title),
         places: 4,
+        is_error: false,
         is_in_units: false,
         width: LEAST_WIDTH,
     }
@@ -261,7 +262,12 @@ impl Definition {
         Self { width, ..self }
     }
 
-    /// The metric, where it is in the unit of the outputs.
+    /// The metric, where it is an error, of which four digits are shown.
+    const fn error(self) -> Self {
+        Self { is_error: true, ..self }
+    }
+
+    /// The metric, where it is an error in the unit of the outputs.
     const fn in_units(self) -> Self {
         Self { is_in_units: true, ..self }
     }

@@ -48,7 +48,9 @@ struct Definition {
     heading: Option<&'static str>,
     /// Decimal places in tables.
     places: usize,
-    /// Whether it is in the unit of the outputs, and so of any size.
+    /// Whether it is an error, of which tables show four digits.
+    is_error: bool,
+    /// Whether it is an error in the unit of the outputs, and so of any size.
     is_in_units: bool,
     /// The least width of its column in tables.
     width: usize,
@@ -166,10 +168,16 @@ impl Metric {
         self.0.width
     }
 
-    /// Decimal places of a value in tables: more of a small one in the unit of the outputs, so that three digits count.
+    /// Decimal places of a value in tables. Of errors four digits count, of very small ones in the unit of the outputs three.
     pub(crate) fn places(self, value: f64) -> usize {
-        let places = self.0.places;
-        if self.0.is_in_units { places.max(table::places(value)) } else { places }
+        let Definition { places, is_error, is_in_units, .. } = *self.0;
+        if is_in_units && value != 0.0 && value.abs() < 1e-4 {
+            table::places(value)
+        } else if is_in_units || is_error {
+            table::places_of_four_digits(value)
+        } else {
+            places
+        }
     }
 
     /// Whether it is computed from the scores of all labels or classes, for which candidates are ranked once more.
@@ -289,7 +297,7 @@ mod tests {
 
     /// As of concentrations in mol/l, of which four decimal places show nothing.
     #[test]
-    fn three_digits_of_small_errors_in_the_unit_of_outputs_are_shown() {
+    fn four_digits_of_errors_are_shown_and_three_of_very_small_ones_in_the_unit_of_outputs() {
         let shown = |name: &str, value: f64| {
             format!("{value:.0$}", Metric::find(name).unwrap().places(value))
         };
@@ -298,7 +306,11 @@ mod tests {
             ("rmse", 1.5e-12, "0.00000000000150"),
             ("rmse", 0.0034567, "0.003457"),
             ("mae", 0.0, "0.0000"),
-            ("mae", 345.25, "345.2500"),
+            ("mae", 345.26, "345.3"),
+            ("rmse", 12345.6, "12346"),
+            ("squared_error", 0.489728, "0.4897"),
+            ("squared_error", 1.0454, "1.045"),
+            ("squared_error", 0.0, "0.0000"),
             ("pinball", 0.00002, "0.0000200"),
             ("r2", 2.294e-7, "0.0000"),
             // an error of rounding

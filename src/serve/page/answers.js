@@ -15,6 +15,7 @@ function show(response) {
     make("div", { class: "small" }, `similarity ${near.similarity.toFixed(2)} · output ${near.id}`,
       near.label ? make("code", {}, ` ${near.label}`) : null))));
   if (state.skip === 0) state.best = answer.hits[0]?.score ?? null;
+  showScale(answer);
   const cards = answer.hits.map((hit) => card(hit, answer));
   if (state.skip === 0) cards.unshift(...(answer.beyond ?? []).map(proposedCard));
   if (answer.exact && state.skip === 0) cards.unshift(exactCard(answer.exact));
@@ -40,7 +41,8 @@ const choosesCandidates = ({ inputs, outputs }) => inputs === "spectra" && outpu
 /** What the spectrum's candidates have in common, in words; empty where all candidates compete, as they do whatever the form says where the adduct is not known. */
 function amongWords({ competing }, candidates) {
   if (!choosesCandidates(state.model) || !(competing < candidates)) return "";
-  return { mass: "match the precursor mass", formula: "have the formula" }[at("among").value] ?? "";
+  const words = { mass: "match the precursor mass", formula: "have the formula" }[at("among").value] ?? "";
+  return competing > 1 ? words : words.replace("match", "matches").replace("have", "has");
 }
 
 /** How many candidates the answer is drawn from, in words. */
@@ -53,7 +55,8 @@ function summary(response, answer) {
   if (!answer.hits.length) {
     if (state.skip) return "No more candidates";
     if (!among) return `None of ${all} ${names} passes the filters`;
-    return `None of ${all} ${names} ${among.replace("match", "matches").replace("have", "has")}${filtered ? " and passes the filters" : ""}`;
+    const one = answer.competing > 1 ? among.replace("match", "matches").replace("have", "has") : among;
+    return `None of ${all} ${names} ${one}${filtered ? " and passes the filters" : ""}`;
   }
   if (among) {
     return `${answer.competing.toLocaleString("en")} of ${all} ${names} ${among}${filtered ? "; shown are those of them that pass the filters" : ""}`;
@@ -70,11 +73,14 @@ function holding({ coverage, on, queries, groups, caution }, { hits, whole, caut
   return `${set} that ${verb} with ${exactPercent(coverage)} confidence, ${measured}`;
 }
 
+/** A message of the server as a sentence. */
+const sentence = (text) => `${text.charAt(0).toUpperCase()}${text.slice(1)}${text.endsWith(".") ? "" : "."}`;
+
 /** Quantiles, doubts, and how sure the first candidate is, which a list with a stated confidence does not ask. */
 function sure(answer, ofFirst) {
   const lines = [];
   if (answer.quantiles?.length) lines.push(...quantiles(answer.quantiles));
-  lines.push(...(answer.cautions ?? []).map((caution) => make("p", { class: "doubt" }, caution)));
+  lines.push(...(answer.cautions ?? []).map((caution) => make("p", { class: "doubt" }, sentence(caution))));
   const doubts = doubt(answer);
   // What is doubtful says it already of a text of which the model knows nothing.
   if (doubts && !(doubts.nothing && answer.cautions?.length)) lines.push(doubts.line);
@@ -153,13 +159,19 @@ function quantiles(all) {
 
 // Parts of cards
 
-/** A score as a number and as a bar from 0 to the best score of the answer. */
+/** Says where bars of scores begin and end, above cards that have bars. */
+function showScale({ hits }) {
+  at("scale").hidden = !(hits.length && state.best > 0);
+  at("scale").textContent = `Bars show scores from 0 to that of the first candidate, ${number(state.best ?? 0)}.`;
+}
+
+/** A score as a number and as a bar from 0 to the score of the first candidate. */
 function scored(score, title) {
   const share = state.best > 0 ? Math.min(1, Math.max(0, score / state.best)) : 0;
   const filled = make("span");
   filled.style.width = `${100 * share}%`;
   const bar = state.best > 0 ? make("span", { class: "bar", "aria-hidden": "true" }, filled) : null;
-  return make("span", { class: "score", title: `${title}; the bar ends at the best score` }, bar, number(score));
+  return make("span", { class: "score", title: `${title}; the bar ends at the score of the first candidate` }, bar, number(score));
 }
 
 /** A formula with the numbers of atoms as subscripts and the charge as a superscript. */

@@ -1,10 +1,12 @@
 // Numbers in fields of the page.
 "use strict";
 
+/** The words of a field's label. */
+const labelWords = (id) => at(id).labels[0].firstChild.textContent.trim();
+
 /** Refuses the text of a field, by the words of its label. */
 function refuseField(id, text, what) {
-  const name = at(id).labels[0].firstChild.textContent.trim();
-  throw Object.assign(new Error(`${name}: ${text} ${what}`), { field: id });
+  throw Object.assign(new Error(`${labelWords(id)}: ${text} ${what}`), { field: id });
 }
 
 /** The number of a field, with a decimal point or comma; undefined where it is empty. */

@@ -57,15 +57,25 @@ async function ask(path, body, signal) {
   const text = await response.text();
   let message = text;
   try { message = JSON.parse(text).error ?? text; } catch { /* no JSON: shown as it is */ }
-  throw new Error(message || `the server answered ${response.status}`);
+  throw serverError(message || `the server answered ${response.status}`);
+}
+
+/** The fields of filters, by their keys in a request. */
+const FILTER_KEYS = { filter: "condition", "filter.formula": "formula", "filter.min_mass": "min-mass", "filter.max_mass": "max-mass",
+  "filter.groups": "group", "filter.similar_to": "similar", "filter.min_similarity": "similarity" };
+
+/** The error that a server's message is. One about a filter has the words of the form in the place of keys, and the field. */
+function serverError(message) {
+  const named = (text) => text.replace(/^filter(?= = )|\bfilter\.\w+/g, (key) => (FILTER_KEYS[key] ? labelWords(FILTER_KEYS[key]) : key));
+  const field = FILTER_KEYS[/^(filter(?:\.\w+)?) = /.exec(message)?.[1]];
+  return field ? Object.assign(new Error(named(message)), { field }) : new Error(message);
 }
 
 /** Shows an error, or hides the last one. An error that a field causes opens the panel of the field. */
 function fail(error) {
   at("error").textContent = error ? `${error.message ?? error}` : "";
   at("error").hidden = !error;
-  const said = error?.message ?? "";
-  const field = error?.field ?? (/^filter = /.test(said) ? "condition" : /^filter\b/.test(said) ? "formula" : null);
+  const field = error?.field;
   const panel = field && at(field).closest("details");
   if (panel && !panel.hidden) {
     panel.open = true;

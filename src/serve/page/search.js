@@ -146,7 +146,7 @@ async function searchFor(asked, turned = null) {
 
 function clearResults() {
   for (const id of ["summary", "sure", "cards", "nearest"]) at(id).replaceChildren();
-  for (const id of ["why", "export", "pages", "spectrum"]) at(id).hidden = true;
+  for (const id of ["why", "export", "pages", "spectrum", "scale"]) at(id).hidden = true;
   state.answered = null;
   at("more").open = true;
   at("results").setAttribute("aria-busy", "false");

@@ -377,8 +377,8 @@ function readSpectrum(line) {
 
 // Drawing
 
-/** The frame of the drawing, in units of its view box: sides of the axes, and how wide a label of an m/z is. */
-const FRAME = { width: 900, height: 360, left: 64, right: 884, top: 30, bottom: 312, label: 54 };
+/** The frame of the drawing in pixels: sides of the axes, how wide a label of an m/z is, and the room of labels below peaks that point down. [`fitFrame`] sets the width. */
+const FRAME = { width: 900, height: 360, left: 64, right: 884, top: 44, bottom: 312, label: 62, below: 18 };
 
 /** What is drawn, and the part of it that is shown: m/z from `low` to `high`. */
 const drawn = { query: null, nearest: null, hit: null, peak: null, low: 0, high: 1, whole: [0, 1] };
@@ -394,17 +394,26 @@ function svg(name, attributes, ...children) {
 const xOf = (mz) => FRAME.left + (FRAME.right - FRAME.left) * (mz - drawn.low) / (drawn.high - drawn.low);
 const mzOf = (x) => drawn.low + (drawn.high - drawn.low) * (x - FRAME.left) / (FRAME.right - FRAME.left);
 
-/** Where an intensity lies: `sign` is 1 above the axis and -1 below it. */
-function yOf(share, sign) {
-  const { top, bottom } = FRAME;
-  if (!drawn.nearest) return bottom - share * (bottom - top);
-  return (top + bottom) / 2 - sign * share * (bottom - top) / 2;
+/** Makes the frame as wide as the drawing is on the screen, so that its letters have the same size on every screen. */
+function fitFrame() {
+  // A drawing that is not shown has no width.
+  FRAME.width = Math.max(280, at("spectrum-drawing").clientWidth || 900);
+  FRAME.right = FRAME.width - 16;
 }
 
-/** Steps of the m/z axis: at most ten. */
+/** Where an intensity lies: `sign` is 1 above the axis and -1 below it. */
+function yOf(share, sign) {
+  const { top, bottom, below } = FRAME;
+  if (!drawn.nearest) return bottom - share * (bottom - top);
+  const half = (bottom - below - top) / 2;
+  return top + half - sign * share * half;
+}
+
+/** Steps of the m/z axis: at most ten, and as many as their labels leave room for. */
 function massStep() {
   const span = drawn.high - drawn.low;
-  return [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000].find((step) => span / step <= 10) ?? 2000;
+  const most = Math.min(10, (FRAME.right - FRAME.left) / FRAME.label);
+  return [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000].find((step) => span / step <= most) ?? 2000;
 }
 
 function axes() {
@@ -463,8 +472,10 @@ function sticks({ peaks }, sign, explanations) {
   });
   // Labels of the largest peaks, where they do not meet.
   const labelled = [];
+  const half = FRAME.label / 2;
   for (const { mz, share, part } of [...shown].sort((a, b) => b.share - a.share).slice(0, 24)) {
-    const x = xOf(mz);
+    // Beside the axes the label of an m/z is within them.
+    const x = Math.min(FRAME.right - half, Math.max(FRAME.left + half, xOf(mz)));
     if (labelled.length >= 12 || labelled.some((other) => Math.abs(other - x) < FRAME.label)) continue;
     labelled.push(x);
     const y = yOf(share, sign) + (sign > 0 ? -4 : 13);
@@ -478,8 +489,9 @@ function precursorLine({ precursor }, sign) {
   if (precursor < drawn.low || precursor > drawn.high) return [];
   const x = xOf(precursor);
   const right = x > FRAME.right - 130;
-  const y = sign > 0 ? FRAME.top - 14 : FRAME.bottom - 4;
-  return [svg("line", { x1: x, x2: x, y1: yOf(0, sign), y2: sign > 0 ? FRAME.top - 10 : FRAME.bottom, class: "precursor" },
+  // Its label lies above those of peaks.
+  const y = FRAME.top - 28;
+  return [svg("line", { x1: x, x2: x, y1: yOf(0, sign), y2: sign > 0 ? y - 8 : FRAME.bottom, class: "precursor" },
     svg("title", {}, `precursor, m/z ${precursor}`)),
   ...(sign > 0 ? [svg("text", { x: right ? x - 4 : x + 4, y, class: right ? "end ion" : "ion" }, `precursor ${precursor}`)] : [])];
 }
@@ -487,6 +499,8 @@ function precursorLine({ precursor }, sign) {
 /** Draws the spectrum upwards, with the peaks that a candidate explains, and the nearest training spectrum downwards. */
 function drawSpectrum() {
   const { query, nearest } = drawn;
+  if (!query) return;
+  fitFrame();
   const explanations = explanationsOf(drawn.hit);
   const frame = at("spectrum-drawing");
   frame.setAttribute("viewBox", `0 0 ${FRAME.width} ${FRAME.height}`);
@@ -603,6 +617,10 @@ function listenToSpectrum() {
     from = null;
   });
   frame.addEventListener("dblclick", () => zoom(...drawn.whole));
+  // The screen may turn, and a fragment may take room beside the drawing.
+  new ResizeObserver(() => {
+    if (frame.clientWidth && frame.clientWidth !== FRAME.width) drawSpectrum();
+  }).observe(frame);
   at("zoom-in").addEventListener("click", () => {
     const quarter = (drawn.high - drawn.low) / 4;
     zoom(drawn.low + quarter, drawn.high - quarter);

@@ -22,7 +22,6 @@ use super::guess::{
     share_no_words, stated, without_extension,
 };
 use super::kind::{ColumnKind, KindName, Lists, Reading};
-use super::qualifiers::Qualifier;
 use crate::error::Error;
 
 /// Cells of a column that are different from the others.
@@ -59,6 +58,17 @@ pub struct StandIn {
     pub count: usize,
     /// Whether it is below all other numbers, and not above them.
     pub is_below: bool,
+}
+
+/// What a column says of the numbers of another one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Qualifier {
+    /// The name of the column of numbers.
+    pub of: String,
+    /// Whether its cells are signs of bounds, and not units.
+    pub are_signs: bool,
+    /// Its different cells, with the number of rows of each that have a number, the most frequent one first.
+    pub counts: Vec<(String, usize)>,
 }
 
 /// The most characters of an example that is shown as the text of a search.

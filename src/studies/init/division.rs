@@ -44,7 +44,7 @@ pub(super) fn split_column(choices: &Choices) -> Option<&str> {
 }
 
 /// Returns whether the caller names a column for the division alone, so that nothing is guessed to be learned from it: it names
-/// the split of each row, or its values are the groups of rows, and no molecules, texts or vectors.
+/// the split of each row, or its values are the groups of rows, and no molecules, vectors or texts of several words.
 pub(super) fn divides_alone(column: &Column, choices: &Choices) -> bool {
     let name = column.name.as_str();
     if split_column(choices) == Some(name) {
@@ -53,7 +53,8 @@ pub(super) fn divides_alone(column: &Column, choices: &Choices) -> bool {
     let is_learned = choices.input.as_deref() == Some(name)
         || choices.outputs.iter().any(|output| output == name);
     let says_what_rows_are = match column.kind {
-        ColumnKind::Smiles | ColumnKind::Inchi | ColumnKind::Vectors(_) | ColumnKind::Texts => true,
+        ColumnKind::Smiles | ColumnKind::Inchi | ColumnKind::Vectors(_) => true,
+        ColumnKind::Texts => !column.are_single_words,
         ColumnKind::Numbers(_)
         | ColumnKind::Classes(_)
         | ColumnKind::Labels(_)

@@ -28,7 +28,7 @@ use crate::config::{Config, EncoderTable};
 use crate::error::Error;
 use crate::run_dir::{check_not_read, write_text};
 use crate::targets::constant_kernels;
-pub use columns::{Column, Exceptions, LONGEST_EXAMPLE, PointsAndCommas, StandIn};
+pub use columns::{Column, Exceptions, LONGEST_EXAMPLE, PointsAndCommas, Qualifier, StandIn};
 pub use division::Division;
 pub(crate) use guess::{CLASSES, ROWS_OF_A_CLASS};
 pub use header::{HeaderContent, HeaderLine};
@@ -36,7 +36,6 @@ pub use join::{Joined, join};
 pub use kind::{ColumnKind, KindName, Lists, StatedKind};
 use opened::OpenTable;
 use others::Others;
-pub use qualifiers::Qualifier;
 use roles::{Roles, is_aside, varies};
 pub use spectra::SpectraSurvey;
 

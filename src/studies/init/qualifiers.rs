@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use dsokr_data::table::Table;
 
-use super::columns::Column;
+use super::columns::{Column, Qualifier};
 use super::guess::names::words_of;
 use super::kind::ColumnKind;
 use crate::error::Error;
@@ -21,17 +21,6 @@ const WORDS_OF_NUMBERS: [&str; 3] = ["value", "values", "result"];
 
 /// The most different units or signs; more are something else.
 const MOST_DIFFERENT: usize = 20;
-
-/// What a column says of the numbers of another one.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Qualifier {
-    /// The name of the column of numbers.
-    pub of: String,
-    /// Whether its cells are signs of bounds, and not units.
-    pub are_signs: bool,
-    /// Its different cells, with the number of rows of each that have a number, the most frequent one first.
-    pub counts: Vec<(String, usize)>,
-}
 
 /// Has columns that say something of the numbers of another one know of which.
 ///

@@ -129,8 +129,10 @@ impl SpectraSurvey {
              train = \"train.mgf\"\nvalidation = \"validation.mgf\"\ntest = \"test.mgf\"\n\
              id = \"inchikey\"                  # names the molecule in output.table\n\
              query = \"identifier\"\n\
-             inputs = {{ column = \"spectrum\" }}\n\n{}",
-            document.to_string().trim_start_matches('\n')
+             inputs = {{ column = \"spectrum\" }}\n\n{}\n\n\
+             # The test spectra are for the last report, not for choices.\n\
+             [evaluation]\nsplit = \"test\"\n",
+            document.to_string().trim_matches('\n')
         ))
     }
 }

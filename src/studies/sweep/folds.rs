@@ -68,7 +68,7 @@ impl CrossValidation {
 }
 
 /// The runs of a cross-validation, by the seed of the division and the part.
-struct Folds {
+struct FoldRuns {
     fold: FoldConfig,
     runs: BTreeMap<Vec<String>, Part>,
 }
@@ -80,7 +80,7 @@ struct Part {
     measured: Option<MeasuredRun>,
 }
 
-impl Folds {
+impl FoldRuns {
     fn read(path: &Path, expected: Option<&Checked>) -> Result<(Self, Checked), Error> {
         let refused = |message: String| Error::run(path.join(TABLE), message);
         let absent = || {
@@ -199,11 +199,11 @@ impl Folds {
 /// [`dsokr_core::Error::Value`] for less than two; a folder without a cross-validation, of other data or parts, or with
 /// a run that failed; a part that is measured on other queries, right outputs or candidates than that of the first one.
 pub fn compare_folds(paths: &[PathBuf], names: &[String]) -> Result<RunComparison, Error> {
-    let mut all: Vec<Folds> = Vec::new();
+    let mut all: Vec<FoldRuns> = Vec::new();
     let mut first_config: Option<Checked> = None;
     for path in paths {
-        let (folds, config) = Folds::read(path, first_config.as_ref())?;
-        let parts = |folds: &Folds| {
+        let (folds, config) = FoldRuns::read(path, first_config.as_ref())?;
+        let parts = |folds: &FoldRuns| {
             let parts: Vec<String> = folds.runs.keys().map(|setting| setting.join(":")).collect();
             parts.join(", ")
         };

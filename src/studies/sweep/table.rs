@@ -61,7 +61,8 @@ impl Sweep {
         Table::new(names, self.keys.len().max(1)).with(self.seeds.iter().map(row))
     }
 
-    /// Comma-separated values: a row for each run, best first, with the values of the keys, all metrics of the split, the interval of the one that chooses, and why it failed.
+    /// Comma-separated values: a row for each run, best first, with the values of the keys, all metrics of the split, the interval
+    /// of the one that chooses, and why it failed.
     pub fn csv(&self) -> String {
         let is_measured =
             |metric: &Metric| self.runs.iter().any(|run| run.metrics.contains_key(metric.name()));

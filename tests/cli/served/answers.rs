@@ -267,6 +267,44 @@ fn candidates_that_share_the_first_score_have_no_confidence() {
     assert!(!list["cautions"].as_array().unwrap().is_empty(), "{list}");
 }
 
+/// A configuration for a pool `pairs.tsv` next to it, of chains of carbon atoms whose ids are in the column `cid`.
+fn chains(sandbox: &Sandbox) {
+    let row = |n: usize| {
+        let chain = "C".repeat(n % 7 + 1) + &"O".repeat(n / 7 + 1);
+        format!("{n}\ta chain of kind {n}\t{chain}\n")
+    };
+    let rows: String = (1..=40).map(row).collect();
+    sandbox.write("pairs.tsv", &format!("cid\tdescription\tsmiles\n{rows}"));
+    let data = "[data]\nsource = \"pool\"\nfolder = \"./\"\nfile = \"pairs.tsv\"\nid = \"cid\"\n\
+                splits = { validation = 5, test = 5 }";
+    let config = CONFIG.replace("[data]\nfolder = \"small\"\ntest = \"test.tsv\"", data);
+    let config = config.replace("table = \"outputs.tsv\"\nlabel = \"name\"", "label = \"smiles\"");
+    sandbox.write("pairs.toml", &config.replace("column = \"name\"", "column = \"smiles\""));
+}
+
+#[test]
+fn ids_of_a_column_cid_are_linked_and_the_file_of_a_pool_is_named() {
+    let sandbox = Sandbox::new();
+    chains(&sandbox);
+    sandbox.train("pairs.toml", &[]);
+    let demo = dsokr::quickstart::demo(&sandbox.path("demo")).unwrap();
+    for (run, data) in
+        [("runs/pairs", "pairs.tsv"), (demo.to_str().unwrap(), "datasets/quickstart")]
+    {
+        let served = Served::start(&sandbox, &[run]);
+        let answer = served.ask("/api/search", &json!({"texts": ["a chain"], "top": 1}));
+        let hit = &answer["answers"][0]["hits"][0];
+        let page =
+            format!("https://pubchem.ncbi.nlm.nih.gov/compound/{}", hit["id"].as_str().unwrap());
+        assert_eq!(hit["link"], page, "{hit}");
+        let models: Value = serde_json::from_str(&served.get("/api/models").body).unwrap();
+        assert_eq!(models["models"][0]["data"], data);
+    }
+    let card = sandbox.read("runs/pairs/README.md");
+    assert!(card.contains("`DATA` is the folder that holds `pairs.tsv`."), "{card}");
+    assert!(card.contains("source: `pool`, `pairs.tsv`, next to the configuration"), "{card}");
+}
+
 #[test]
 fn molecules_are_explained_filtered_drawn_and_exported() {
     let sandbox = molecules();

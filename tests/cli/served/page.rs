@@ -211,11 +211,12 @@ fn the_page_says_that_candidates_match_a_rule_only_where_it_left_out_others() {
              summary({{ candidates: 84, wanted: 84 }}, {{ hits: [1], competing: {competing} }}))"
         )
     };
-    let [some, all] = ["3", "84"].map(answer);
+    let [some, one, all] = ["3", "1", "84"].map(answer);
     check(
         "the_page_says_that_candidates_match_a_rule_only_where_it_left_out_others",
         &[
             (some.as_str(), json!("3 of 84 molecules match the precursor mass")),
+            (one.as_str(), json!("1 of 84 molecules matches the precursor mass")),
             // as for an adduct that is not known
             (all.as_str(), json!("84 molecules")),
         ],

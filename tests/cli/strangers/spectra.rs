@@ -90,6 +90,8 @@ fn an_mgf_file_with_odd_entries_is_divided_by_molecule() {
     };
     stranger.trains(&sandbox);
     assert_eq!(divided(&sandbox, "library-spectra"), 500);
+    let configuration = sandbox.read("library.toml");
+    assert!(configuration.ends_with("\n[evaluation]\nsplit = \"test\"\n"), "{configuration}");
     let right = first_is_right(&sandbox, "runs/library", "library-spectra/test.mgf");
     assert!(right > 0.6, "{right}");
     sandbox.fail(&["init", "library.mgf"], 2, &["library.toml", "is there already"]);

@@ -68,6 +68,9 @@ class Hits(list[Hit]):
     cautions: list[str]
     """What is doubtful about the query, such as a text of which the model knows no part, or a spectrum of a polarity that it
     was not trained on; and that a search beyond the candidates found nothing that passes a filter."""
+    competing: int | None
+    """The number of candidates that a rule such as ``mass:10`` leaves to the query, before any filter; None where all queries
+    share the candidates."""
 
     def __init__(
         self,
@@ -76,12 +79,14 @@ class Hits(list[Hit]):
         quantiles: Iterable[tuple[float, float]] = (),
         beyond: str = "[]",
         cautions: Iterable[str] = (),
+        competing: int | None = None,
     ) -> None:
         super().__init__(hits)
         self.best = best
         self.quantiles = dict(quantiles)
         self.beyond = json.loads(beyond)
         self.cautions = list(cautions)
+        self.competing = competing
 
     def to_pandas(self) -> Any:
         """A pandas frame with a row for each hit and a column for each of its cells."""

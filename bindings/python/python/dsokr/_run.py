@@ -347,9 +347,9 @@ class _Runs:
         coverage = None if coverage is None else real(coverage, "coverage")
         answers = self._inner.search(_queries(query, self._fitted()), whole(k, "k", 0), coverage, candidates, filter)
         found = []
-        for hits, cells, best, quantiles, beyond, cautions in answers:
+        for hits, cells, best, quantiles, beyond, cautions, competing in answers:
             each = [Hit(*hit, one) for hit, one in zip(hits, json.loads(cells), strict=True)]
-            found.append(Hits(each, best, quantiles, beyond, cautions))
+            found.append(Hits(each, best, quantiles, beyond, cautions, competing))
         return found[0] if isinstance(query, str) else found
 
     def score(

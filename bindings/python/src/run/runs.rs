@@ -24,7 +24,8 @@ use crate::work::{work, work_apart};
 const BATCH: usize = 256;
 
 /// Candidates with id, label and score; all that is known of each, as JSON; the best of all outputs, with its score; levels
-/// and quantiles; what a search found beyond the candidates, as JSON; and what is doubtful about the query.
+/// and quantiles; what a search found beyond the candidates, as JSON; what is doubtful about the query; and the number of
+/// candidates that a rule leaves to it.
 type Answer = (
     Vec<(String, String, f32)>,
     String,
@@ -32,6 +33,7 @@ type Answer = (
     Vec<(f64, f32)>,
     String,
     Vec<String>,
+    Option<usize>,
 );
 
 /// One trained model, or several that are combined.
@@ -234,7 +236,9 @@ impl Runs {
             let quantiles =
                 answer.quantiles.iter().map(|quantile| (quantile.level, quantile.value));
             let beyond = json(&answer.beyond)?;
-            Ok((hits.collect(), cells, exact, quantiles.collect(), beyond, answer.cautions))
+            let quantiles = quantiles.collect();
+            let competing = answer.competing;
+            Ok((hits.collect(), cells, exact, quantiles, beyond, answer.cautions, competing))
         };
         answers.into_iter().map(answer).collect()
     }

@@ -72,8 +72,8 @@ impl LabelVocabulary {
         let width = self.columns.len();
         let row = |set: &[S]| {
             let names: BTreeSet<&str> = set.iter().map(|label| label.as_ref()).collect();
-            let known = names.iter().filter_map(|&name| self.columns.get(name).copied());
-            let mut entries: Vec<(u32, f32)> = known.map(|column| (column, 1.0)).collect();
+            let columns = names.iter().filter_map(|&name| self.columns.get(name).copied());
+            let mut entries: Vec<(u32, f32)> = columns.map(|column| (column, 1.0)).collect();
             let unknown = names.len() - entries.len();
             if unknown > 0 {
                 entries.push((width as u32, (unknown as f32).sqrt()));

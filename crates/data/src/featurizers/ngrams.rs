@@ -42,10 +42,12 @@ impl NgramVocabulary {
     ///
     /// # Errors
     /// [`Error::Value`] for lengths that are not 1 and more; [`Error::Shape`] when
-    /// no n-gram occurs.
+    /// no n-gram occurs; [`Error::Cancelled`].
     pub fn fit<S: AsRef<str>>(lengths: RangeInclusive<usize>, texts: &[S]) -> Result<Self, Error> {
+        let stage = Cancellation::current().stage("vocabulary of n-grams", texts.len());
         let mut ngrams = BTreeSet::new();
         for text in texts {
+            stage.advance(1)?;
             each(&lengths, text.as_ref(), &mut |ngram| {
                 if !ngrams.contains(ngram) {
                     ngrams.insert(ngram.to_owned());

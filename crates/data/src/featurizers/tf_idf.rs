@@ -178,6 +178,7 @@ impl NgramBlock {
     /// The errors of [`NgramConfig::validate`].
     fn fit(ngrams: &NgramConfig, texts: &[CasedText], weights: &RowWeights) -> Result<Self, Error> {
         ngrams.validate("ngrams")?;
+        let stage = Cancellation::current().stage("vocabulary of n-grams", texts.len());
         let count = weights.total(texts.len());
         // the sums of weights that make df may be above that of all by rounding
         let idf = |df: f64| ((1.0 + count) / (1.0 + df.min(count))).ln() as f32 + 1.0;
@@ -191,6 +192,7 @@ impl NgramBlock {
             let mut frequency = vec![0.0; ngrams.buckets];
             // Texts are hashed in parallel, a wave of them at once, and counted in their order.
             for (wave, texts) in texts.chunks(WAVE).enumerate() {
+                stage.advance(texts.len())?;
                 let counts: Vec<_> = texts.par_iter().map(|text| block.counts(text)).collect();
                 for (at, counts) in counts.into_iter().enumerate() {
                     let weight = weights.get(wave * WAVE + at);
@@ -203,7 +205,10 @@ impl NgramBlock {
         // Chunks do not depend on the threads and are added up in their order; terms are sorted in the end.
         let chunks = texts.par_chunks(TEXTS).enumerate();
         let counted: Vec<TermMap<Frequency>> = chunks
-            .map(|(chunk, texts)| frequencies(ngrams, texts, chunk * TEXTS, weights))
+            .map(|(chunk, texts)| {
+                stage.count(texts.len());
+                frequencies(ngrams, texts, chunk * TEXTS, weights)
+            })
             .collect();
         let mut frequency: TermMap<Frequency> = TermMap::default();
         for (term, part) in counted.into_iter().flatten() {

@@ -350,8 +350,8 @@ fn columns_of_spectra(path: &Path) -> Result<Option<Vec<String>>, Error> {
             let names = Table::header(path, TableOptions::default())?.names;
             let is_one = |name: &str| names.iter().filter(|other| *other == name).count() == 1;
             let is_library = PARTS.into_iter().chain(["smiles"]).all(is_one);
-            let own = names.iter().filter(|name| !name.is_empty() && is_one(name));
-            Ok(is_library.then(|| own.cloned().collect()))
+            let columns = names.iter().filter(|name| !name.is_empty() && is_one(name));
+            Ok(is_library.then(|| columns.cloned().collect()))
         }
         TextFormat::Lines | TextFormat::Structures => Ok(None),
     }

@@ -1,27 +1,22 @@
 //! ARFF files, sparse and dense, of Weka, Mulan and MEKA.
 
-use std::collections::{HashMap, HashSet};
-use std::ops::Range;
+mod header;
+mod outputs;
+mod row;
+
 use std::path::Path;
 
 use dsokr_basis::Features;
-use dsokr_core::message::list;
 use dsokr_core::rounding::Rounding;
 
-use super::{BadRows, MultiLabel, Rows, check_rows, each_line, number};
+use self::header::Header;
+use self::outputs::OutputAttributes;
+use self::row::Listed;
+use super::{BadRows, MultiLabel, Rows, check_rows, each_line};
 use crate::error::{Error, open};
 use crate::input_columns::NamedColumns;
 use crate::rounding::check_rounding;
 use crate::table::{Lines, Pieces};
-
-/// An attribute that numbers can be read for.
-struct Attribute {
-    name: String,
-    /// The name as the file writes it between quotation marks.
-    written: String,
-    /// Values of a nominal attribute, each a number.
-    nominal: Option<Vec<String>>,
-}
 
 /// Reads a multi-label ARFF file, sparse (`{3 1, 17 0.5}`) or dense, whose last `labels` attributes are the labels. In
 /// a file of MEKA, whose relation ends with `-C n`, the labels are the first n attributes, or the last ones where n is
@@ -73,8 +68,9 @@ pub(crate) fn arff_labels(
     training: Option<&NamedColumns>,
 ) -> Result<Labels, Error> {
     let mut sets: Vec<Vec<u32>> = Vec::new();
+    let reader = ArffReader::new(path, labels, training);
     let (mut rows, NamedColumns { inputs, outputs, dense }) =
-        arff(path, labels, columns, spelling, training, |_, outputs| {
+        reader.read(columns, spelling, |_, outputs| {
             let set = outputs.iter().filter_map(|&(label, name, value, text)| match value {
                 1.0 => Some(Ok(label as u32)),
                 0.0 => None,
@@ -131,279 +127,60 @@ pub(crate) fn arff_numbers(
     training: Option<&NamedColumns>,
 ) -> Result<Numbers, Error> {
     let mut numbers: Vec<Vec<f32>> = Vec::new();
-    let spelling = Spelling::Meant;
-    let (mut rows, named) =
-        arff(path, targets, columns, spelling, training, |targets, outputs| {
-            let mut row = vec![0.0; targets];
-            outputs.iter().for_each(|&(target, _, value, _)| row[target] = value);
-            numbers.push(row);
-            Ok(())
-        })?;
+    let reader = ArffReader::new(path, targets, training);
+    let (mut rows, named) = reader.read(columns, Spelling::Meant, |targets, outputs| {
+        let mut row = vec![0.0; targets];
+        outputs.iter().for_each(|&(target, _, value, _)| row[target] = value);
+        numbers.push(row);
+        Ok(())
+    })?;
     let bad = std::mem::take(&mut rows.bad);
     let targets = named.outputs.len();
     Ok((rows.features(path, targets, 4.0 * targets as f64)?, numbers, bad, named))
 }
 
-/// An output that a row lists: its number, its name, its value, and that as text.
-type Listed<'a> = (usize, &'a str, f32, &'a str);
-
-/// The attributes of an ARFF file that are outputs, the others being inputs.
-struct OutputAttributes {
-    /// The positions of the labels among the attributes.
-    outputs: Range<usize>,
-    /// The number of all attributes.
-    all: usize,
-    /// The place of each input among the training inputs, where it is another one.
-    input_order: Option<Vec<usize>>,
-    /// The place of each output among the training outputs, where it is another one.
-    output_order: Option<Vec<usize>>,
+/// What a file has from `@data` on.
+struct Data {
+    rows: Rows,
+    /// The attributes that are outputs.
+    places: OutputAttributes,
+    /// The roundings of each attribute.
+    roundings: Vec<Rounding>,
 }
 
-impl OutputAttributes {
-    /// Creates the attributes that the relation of a file of MEKA states, else the last `given` ones.
-    fn new(relation: &str, given: Option<usize>, all: usize) -> Result<Self, Error> {
-        let stated = meka_classes(relation);
-        let key = "data.labels";
-        let stated_count = stated.map(|stated| stated.unsigned_abs());
-        let Some(count) = stated_count.or(given) else {
-            let allowed = "the number of labels or targets, the last attributes of an .arff file";
-            return Err(Error::value(key, "absent", allowed));
-        };
-        if let Some(given) = given
-            && let Some(stated) = stated
-            && given != count
-        {
-            let allowed = format!("absent, or {count}: the relation of the file says -C {stated}");
-            return Err(Error::value(key, given, allowed));
+impl Data {
+    /// Reads a row: hands its outputs to `output`, and returns its inputs.
+    fn read(
+        &mut self,
+        text: &str,
+        header: &Header,
+        output: &mut impl FnMut(usize, &[Listed]) -> Result<(), String>,
+    ) -> Result<Vec<(u32, f32)>, String> {
+        if self.rows.inputs.is_empty() {
+            self.rows.dense = !text.starts_with('{');
         }
-        if count == 0 || count >= all {
-            return Err(Error::value(key, count, format!("1 to {}", all.saturating_sub(1))));
+        let row = header.row(text, &self.places)?;
+        output(self.places.outputs.len(), &row.outputs)?;
+        if self.rows.dense {
+            self.add_roundings(&row.numbers);
         }
-        let first = stated.is_some_and(|stated| stated > 0);
-        let outputs = if first { 0..count } else { all - count..all };
-        Ok(Self { outputs, all, input_order: None, output_order: None })
+        Ok(row.inputs)
     }
 
-    /// Returns the number of inputs.
-    fn inputs(&self) -> usize {
-        self.all - self.outputs.len()
-    }
-
-    /// Returns the position of an attribute among the outputs.
-    fn output(&self, attribute: usize) -> Option<usize> {
-        let position = self.outputs.contains(&attribute).then(|| attribute - self.outputs.start)?;
-        Some(self.output_order.as_ref().map_or(position, |order| order[position]))
-    }
-
-    /// Returns the position of an attribute among the inputs.
-    fn input(&self, attribute: usize) -> usize {
-        let position =
-            if attribute < self.outputs.start { attribute } else { attribute - self.outputs.len() };
-        self.input_order.as_ref().map_or(position, |order| order[position])
-    }
-
-    /// Puts inputs, and outputs that the training has by their names, into its order. They must have the same names.
-    fn ordered(
-        self,
-        inputs: &[&str],
-        outputs: &[&str],
-        training: &NamedColumns,
-    ) -> Result<Self, String> {
-        let input_order = order("inputs", inputs, &training.inputs)?;
-        let output_order = if training.outputs.is_empty() {
-            None
-        } else {
-            order("targets", outputs, &training.outputs)?
-        };
-        Ok(Self { input_order, output_order, ..self })
-    }
-}
-
-/// Returns the position of each name among those of the training, which must be the same ones; none where each has its own.
-fn order(what: &str, names: &[&str], training: &[String]) -> Result<Option<Vec<usize>>, String> {
-    if names.iter().eq(training) {
-        return Ok(None);
-    }
-    let positions: HashMap<&str, usize> =
-        training.iter().enumerate().map(|(position, name)| (name.as_str(), position)).collect();
-    let is_there: HashSet<&str> = names.iter().copied().collect();
-    let lacking = training.iter().filter(|name| !is_there.contains(name.as_str()));
-    let lacking: Vec<String> = lacking.cloned().collect();
-    let unknown = names.iter().filter(|name| !positions.contains_key(**name));
-    let unknown: Vec<String> = unknown.map(|&name| name.to_owned()).collect();
-    if !lacking.is_empty() || !unknown.is_empty() {
-        return Err(format!(
-            "the attributes that are {what} must be those of the training, in any order; lacking: {}; unknown: {}",
-            list(&lacking),
-            list(&unknown)
-        ));
-    }
-    Ok(Some(names.iter().filter_map(|name| positions.get(name).copied()).collect()))
-}
-
-/// Returns the n of `-C n` in the name of a relation, as MEKA writes it: the first n attributes are labels, or the last
-/// −n.
-fn meka_classes(relation: &str) -> Option<isize> {
-    let words: Vec<&str> =
-        relation.split([' ', '\t', '\'', '"']).filter(|w| !w.is_empty()).collect();
-    // filters of Weka, which the name lists too, have options -C without a number
-    let mut options = words.windows(2).filter(|pair| pair[0].ends_with("-C"));
-    options.find_map(|pair| pair[1].parse().ok())
-}
-
-/// A row of an ARFF file.
-#[derive(Default)]
-struct Row<'t> {
-    /// Place and value of each input that it lists.
-    inputs: Vec<(u32, f32)>,
-    /// What it lists of its outputs.
-    outputs: Vec<Listed<'t>>,
-    /// The numbers of all attributes, in 32 and in 64 bits; none of a sparse row, most of whose numbers are 0.
-    numbers: Vec<(f32, f64)>,
-}
-
-/// What an ARFF file says before its rows.
-#[derive(Default)]
-struct Header {
-    relation: String,
-    attributes: Vec<Attribute>,
-    /// The names of the attributes.
-    names: HashSet<String>,
-    /// Attributes that are not 0 where a sparse row does not list them.
-    implied: Vec<usize>,
-}
-
-impl Header {
-    /// Reads a line; returns whether rows follow.
-    fn declare(&mut self, text: &str) -> Result<bool, String> {
-        let (keyword, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
-        match keyword.to_ascii_lowercase().as_str() {
-            "@relation" => self.relation = rest.to_owned(),
-            "@attribute" => {
-                let attribute = attribute(rest.trim())?;
-                let name = &attribute.name;
-                if !self.names.insert(name.clone()) {
-                    return Err(format!(
-                        "a second attribute {name:?}: attributes are told apart by their names, so rename one of them"
-                    ));
-                }
-                self.attributes.push(attribute);
-            }
-            "@data" => {
-                let is_implied = |at: &usize| self.attributes[*at].first().parse() != Ok(0.0);
-                self.implied = (0..self.attributes.len()).filter(is_implied).collect();
-                return Ok(true);
-            }
-            _ => return Err(format!("{keyword:?}, allowed: @relation, @attribute, @data")),
+    /// Counts the numbers of a row among dense ones; a sparse row, which has none here, has zeros.
+    fn add_roundings(&mut self, numbers: &[(f32, f64)]) {
+        if numbers.is_empty() {
+            self.roundings.iter_mut().for_each(|rounding| rounding.add(0.0, 0.0));
+            return;
         }
-        Ok(false)
+        for (rounding, &(narrow, wide)) in self.roundings.iter_mut().zip(numbers) {
+            rounding.add(narrow, wide);
+        }
     }
 
-    /// Returns the names of the attributes that are outputs.
-    fn outputs(&self, places: &OutputAttributes) -> impl Iterator<Item = &str> {
-        let outputs = self.attributes[places.outputs.clone()].iter();
-        outputs.map(|attribute| attribute.name.as_str())
-    }
-
-    /// Returns the names of the attributes that are inputs.
-    fn inputs(&self, places: &OutputAttributes) -> impl Iterator<Item = &str> {
-        let attributes = self.attributes.iter().enumerate();
-        let inputs = attributes.filter(move |(at, _)| places.output(*at).is_none());
-        inputs.map(|(_, attribute)| attribute.name.as_str())
-    }
-
-    /// Reads a row.
-    fn row<'t>(&'t self, text: &'t str, places: &OutputAttributes) -> Result<Row<'t>, String> {
-        let mut listed = entries(text, self.attributes.len())?;
-        let is_sparse = text.starts_with('{');
-        if is_sparse {
-            let is_listed = |at: usize| listed.binary_search_by_key(&at, |entry| entry.0).is_ok();
-            let unlisted: Vec<usize> =
-                self.implied.iter().copied().filter(|&at| !is_listed(at)).collect();
-            listed.extend(unlisted.iter().map(|&at| (at, self.attributes[at].first())));
-            listed.sort_by_key(|entry| entry.0);
-        }
-        let mut row = Row::default();
-        for (at, text) in listed {
-            let attribute = &self.attributes[at];
-            let (value, text) = attribute.value(text)?;
-            if !is_sparse {
-                row.numbers.push((value, text.parse().unwrap_or(value.into())));
-            }
-            match places.output(at) {
-                Some(at) => row.outputs.push((at, attribute.name.as_str(), value, text)),
-                None => row.inputs.push((places.input(at) as u32, value)),
-            }
-        }
-        if places.input_order.is_some() {
-            row.inputs.sort_unstable_by_key(|entry| entry.0);
-        }
-        Ok(row)
-    }
-}
-
-/// Reads the rows of an ARFF file, of whose attributes some are outputs, as [`OutputAttributes::new`] finds them, and
-/// the names of inputs and outputs; `output` takes the number of outputs and what each row lists of them, or says what is
-/// wrong with it. Both are in the order of `training`, where it has their names.
-fn arff(
-    path: &Path,
-    count: Option<usize>,
-    columns: Columns,
-    spelling: Spelling,
-    training: Option<&NamedColumns>,
-    mut output: impl FnMut(usize, &[Listed]) -> Result<(), String>,
-) -> Result<(Rows, NamedColumns), Error> {
-    let mut header = Header::default();
-    let mut data: Option<(Rows, OutputAttributes)> = None;
-    // the roundings of each attribute
-    let mut roundings: Vec<Rounding> = Vec::new();
-    each_line(path, |line, text| {
-        let text = text.trim();
-        if is_comment(text) {
-            return Ok(());
-        }
-        let wrong = |message: String| Error::line(path, line, message);
-        let Some((rows, places)) = &mut data else {
-            if header.declare(text).map_err(wrong)? {
-                let mut places =
-                    OutputAttributes::new(&header.relation, count, header.attributes.len())?;
-                if let Some(training) = training {
-                    let inputs: Vec<&str> = header.inputs(&places).collect();
-                    let outputs: Vec<&str> = header.outputs(&places).collect();
-                    places = places.ordered(&inputs, &outputs, training).map_err(wrong)?;
-                }
-                roundings.resize(places.all, Rounding::default());
-                data = Some((Rows { width: places.inputs(), ..Rows::default() }, places));
-            }
-            return Ok(());
-        };
-        if rows.inputs.is_empty() {
-            rows.dense = !text.starts_with('{');
-        }
-        let is_dense = rows.dense;
-        let read = header.row(text, places).and_then(|row| {
-            output(places.outputs.len(), &row.outputs)?;
-            if is_dense && row.numbers.is_empty() {
-                // a sparse row among dense ones, with zeros
-                roundings.iter_mut().for_each(|rounding| rounding.add(0.0, 0.0));
-            } else if is_dense {
-                let numbers = roundings.iter_mut().zip(row.numbers);
-                numbers.for_each(|(rounding, (narrow, wide))| rounding.add(narrow, wide));
-            }
-            Ok(row.inputs)
-        });
-        match read {
-            Ok(inputs) => rows.inputs.push(inputs),
-            Err(message) => {
-                rows.bad.push((rows.inputs.len(), wrong(message)));
-                output(places.outputs.len(), &[]).map_err(wrong)?;
-                rows.inputs.push(Vec::new());
-            }
-        }
-        Ok(())
-    })?;
-    let (rows, places) = data.ok_or_else(|| without_data(path))?;
-    if columns == Columns::ToldApart {
+    /// Refuses columns of inputs, and outputs, whose numbers 32 bits do not tell apart.
+    fn check_told_apart(&self, path: &Path, header: &Header) -> Result<(), Error> {
+        let Self { places, roundings, .. } = self;
         let place = |at: usize| format!("of the attribute {:?}", header.attributes[at].name);
         let is_input = |at: &usize| places.output(*at).is_none();
         let inputs: Vec<usize> = (0..roundings.len()).filter(is_input).collect();
@@ -412,108 +189,103 @@ fn arff(
         // each output is predicted, so that none may be lost
         places.outputs.clone().try_for_each(|output| {
             check_rounding(path, &roundings[output..=output], false, |_| place(output))
-        })?;
-    }
-    let inputs = header.inputs(&places).map(str::to_owned).collect();
-    let outputs = match spelling {
-        Spelling::Meant => header.outputs(&places).map(str::to_owned).collect(),
-        Spelling::Written => {
-            header.attributes.drain(places.outputs).map(|output| output.written).collect()
-        }
-    };
-    Ok((rows, NamedColumns { inputs, outputs, dense: false }))
-}
-
-impl Attribute {
-    /// Returns the value that a sparse row need not list.
-    fn first(&self) -> &str {
-        self.nominal.as_ref().and_then(|values| values.first()).map_or("0", String::as_str)
-    }
-
-    /// Returns the number in the text of an entry, and the text without quotes.
-    fn value<'t>(&self, text: &'t str) -> Result<(f32, &'t str), String> {
-        let Self { name, nominal, .. } = self;
-        let text = unquoted(text);
-        match nominal.as_ref().filter(|all| !all.iter().any(|value| value == text)) {
-            Some(allowed) => Err(format!("{name}: {text:?}, allowed: {}", allowed.join(", "))),
-            None => Ok((number(text).map_err(|reason| format!("{name}: {reason}"))?, text)),
-        }
+        })
     }
 }
 
-/// Returns attribute and value of each entry of a row, in the order of the attributes.
-fn entries(text: &str, attributes: usize) -> Result<Vec<(usize, &str)>, String> {
-    let Some(text) = text.strip_prefix('{') else {
-        let entries: Vec<_> = text.split(',').map(str::trim).enumerate().collect();
-        if entries.len() != attributes {
-            return Err(format!("{} values for {attributes} attributes", entries.len()));
-        }
-        return Ok(entries);
-    };
-    let text = text.trim_end().strip_suffix('}').ok_or("a sparse row ends with }")?;
-    let mut entries: Vec<(usize, &str)> = Vec::new();
-    for item in text.split(',').map(str::trim).filter(|item| !item.is_empty()) {
-        let split = item.split_once(char::is_whitespace);
-        match split.and_then(|(at, value)| Some((at.parse().ok()?, value.trim()))) {
-            Some((at, value)) if at < attributes => entries.push((at, value)),
-            Some((at, _)) => return Err(format!("index {at}, allowed: 0..={}", attributes - 1)),
-            None => return Err(format!("{item:?}, allowed: an index and a value")),
-        }
-    }
-    entries.sort_by_key(|entry| entry.0);
-    match entries.windows(2).find(|pair| pair[0].0 == pair[1].0) {
-        Some(pair) => Err(format!("index {} twice", pair[0].0)),
-        None => Ok(entries),
-    }
+/// Reads an ARFF file line by line, of whose attributes some are outputs, as [`OutputAttributes::new`] finds them.
+struct ArffReader<'a> {
+    path: &'a Path,
+    /// The number of outputs, where it is given.
+    count: Option<usize>,
+    /// The columns of the training, in whose order inputs and outputs are put where it has their names.
+    training: Option<&'a NamedColumns>,
+    header: Header,
+    /// The rows; none before `@data`.
+    data: Option<Data>,
 }
 
-fn attribute(text: &str) -> Result<Attribute, String> {
-    let (name, written, kind) = name(text).ok_or("an attribute has a name and a type")?;
-    let written = written.to_owned();
-    let kind = kind.trim();
-    if let Some(values) = kind.strip_prefix('{').and_then(|kind| kind.strip_suffix('}')) {
-        let values: Vec<String> =
-            values.split(',').map(|value| unquoted(value.trim()).to_owned()).collect();
-        if let Some(value) = values.iter().find(|value| value.parse::<f32>().is_err()) {
-            return Err(format!(
-                "{name}: nominal value {value:?}, allowed: numbers, as in {{0,1}}"
-            ));
-        }
-        return Ok(Attribute { name, written, nominal: Some(values) });
+impl<'a> ArffReader<'a> {
+    fn new(path: &'a Path, count: Option<usize>, training: Option<&'a NamedColumns>) -> Self {
+        Self { path, count, training, header: Header::default(), data: None }
     }
-    match kind.to_ascii_lowercase().as_str() {
-        "numeric" | "real" | "integer" => Ok(Attribute { name, written, nominal: None }),
-        _ => Err(format!("{name}: type {kind:?}, allowed: numeric, real, integer, {{0,1}}")),
-    }
-}
 
-/// Returns the name at the beginning of a text, how it is written there, and what follows it. A name ends at a blank or
-/// before `{`, unless it is between quotation marks; there a backslash stands before what is meant as it is, and in `\n`, `\r`
-/// and `\t`, as Weka writes them.
-fn name(text: &str) -> Option<(String, &str, &str)> {
-    let Some(quote) = text.chars().next().filter(|c| matches!(c, '\'' | '"')) else {
-        let end = text.find(|c: char| c.is_whitespace() || c == '{')?;
-        let (name, rest) = text.split_at(end);
-        return Some((name.to_owned(), name, rest));
-    };
-    let mut name = String::new();
-    let mut characters = text.char_indices().skip(1);
-    while let Some((at, c)) = characters.next() {
-        match c {
-            c if c == quote => return Some((name, &text[1..at], &text[at + c.len_utf8()..])),
-            '\\' => name.push(match characters.next()?.1 {
-                'n' => '\n',
-                'r' => '\r',
-                't' => '\t',
-                c => c,
-            }),
-            c => name.push(c),
-        }
+    /// Reads the whole file: the rows, and the names of inputs and outputs. `output` takes the number of outputs and what
+    /// each row lists of them, or says what is wrong with it.
+    fn read(
+        mut self,
+        columns: Columns,
+        spelling: Spelling,
+        mut output: impl FnMut(usize, &[Listed]) -> Result<(), String>,
+    ) -> Result<(Rows, NamedColumns), Error> {
+        let path = self.path;
+        each_line(path, |line, text| self.line(line, text.trim(), &mut output))?;
+        self.finish(columns, spelling)
     }
-    None
-}
 
-fn unquoted(text: &str) -> &str {
-    let inner = |quote| text.strip_prefix(quote)?.strip_suffix(quote);
-    ['\'', '"'].into_iter().find_map(inner).unwrap_or(text)
+    /// Takes a line.
+    fn line(
+        &mut self,
+        line: usize,
+        text: &str,
+        output: &mut impl FnMut(usize, &[Listed]) -> Result<(), String>,
+    ) -> Result<(), Error> {
+        if is_comment(text) {
+            return Ok(());
+        }
+        let path = self.path;
+        let wrong = |message: String| Error::line(path, line, message);
+        let Some(data) = &mut self.data else {
+            return self.declare(line, text);
+        };
+        match data.read(text, &self.header, output) {
+            Ok(inputs) => data.rows.inputs.push(inputs),
+            Err(message) => {
+                let row = data.rows.inputs.len();
+                data.rows.bad.push((row, wrong(message)));
+                output(data.places.outputs.len(), &[]).map_err(wrong)?;
+                data.rows.inputs.push(Vec::new());
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes a line before the rows. The last one says which attributes are outputs.
+    fn declare(&mut self, line: usize, text: &str) -> Result<(), Error> {
+        let path = self.path;
+        let wrong = |message: String| Error::line(path, line, message);
+        if !self.header.declare(text).map_err(wrong)? {
+            return Ok(());
+        }
+        let header = &self.header;
+        let mut places =
+            OutputAttributes::new(&header.relation, self.count, header.attributes.len())?;
+        if let Some(training) = self.training {
+            let inputs: Vec<&str> = header.inputs(&places).collect();
+            let outputs: Vec<&str> = header.outputs(&places).collect();
+            places = places.ordered(&inputs, &outputs, training).map_err(wrong)?;
+        }
+        let rows = Rows { width: places.inputs(), ..Rows::default() };
+        let roundings = vec![Rounding::default(); places.all];
+        self.data = Some(Data { rows, places, roundings });
+        Ok(())
+    }
+
+    /// Returns the rows, and the names of inputs and outputs.
+    fn finish(self, columns: Columns, spelling: Spelling) -> Result<(Rows, NamedColumns), Error> {
+        let Self { path, mut header, data, .. } = self;
+        let data = data.ok_or_else(|| without_data(path))?;
+        if columns == Columns::ToldApart {
+            data.check_told_apart(path, &header)?;
+        }
+        let Data { rows, places, .. } = data;
+        let inputs = header.inputs(&places).map(str::to_owned).collect();
+        let outputs = match spelling {
+            Spelling::Meant => header.outputs(&places).map(str::to_owned).collect(),
+            Spelling::Written => {
+                header.attributes.drain(places.outputs).map(|output| output.written).collect()
+            }
+        };
+        Ok((rows, NamedColumns { inputs, outputs, dense: false }))
+    }
 }

@@ -35,13 +35,13 @@ pub fn read_libsvm(path: &Path, labels: Option<usize>) -> Result<MultiLabel, Err
     file.multi_label(path, labels)
 }
 
-/// Reads the file of the training pairs like [`read_libsvm`], whose features are counted as `own` says.
+/// Reads the file of the training pairs like [`read_libsvm`], whose features are counted as `numbering` says.
 pub(crate) fn read_libsvm_training(
     path: &Path,
     labels: Option<usize>,
-    own: Numbering,
+    numbering: Numbering,
 ) -> Result<MultiLabel, Error> {
-    let file = LibsvmFile::read(path, labels, Some(own))?;
+    let file = LibsvmFile::read(path, labels, Some(numbering))?;
     file.multi_label(path, labels)
 }
 
@@ -124,8 +124,12 @@ struct LibsvmFile {
     rows: Rows,
     /// The labels of each row. A binary problem has the labels 1 and −1.
     sets: Vec<Vec<i64>>,
+    /// Whether a line that is not blank has been read.
+    is_begun: bool,
     /// The numbers in the header: rows, features and labels.
     header: Option<[usize; 3]>,
+    /// Whether a feature has been 0.
+    has_zero: bool,
     /// Whether a label has been `-1`.
     binary: bool,
     /// Number of rows with a group.
@@ -137,70 +141,27 @@ struct LibsvmFile {
 }
 
 impl LibsvmFile {
+    /// Reads a file whose features are counted as in the file of the `training` pairs, if that is given.
     fn read(
         path: &Path,
         labels: Option<usize>,
         training: Option<Numbering>,
     ) -> Result<Self, Error> {
         let mut file = Self::default();
-        let mut first = true;
-        let mut has_zero = false;
         each_line(path, |line, text| {
-            let text = libsvm_text(text);
-            if text.trim().is_empty() {
-                return Ok(());
-            }
-            if std::mem::take(&mut first) {
-                file.header = header(text);
-                if file.header.is_some() {
-                    return Ok(());
-                }
-            }
-            let high = labels.or(file.header.map(|[.., labels]| labels)).unwrap_or(MOST_LABELS);
-            let mut row =
-                file.row(text, high).map_err(|message| Error::line(path, line, message))?;
-            let row_has_zero = row.first().is_some_and(|&(feature, _)| feature == 0);
-            has_zero |= row_has_zero;
-            file.rows.width =
-                file.rows.width.max(row.last().map_or(0, |&(last, _)| last as usize + 1));
-            if let Some(training) = training {
-                if row_has_zero && !training.zero_based {
-                    let message = "feature \"0\", allowed: 1 and above: features of the training pairs count from 1";
-                    return Err(Error::line(path, line, message));
-                }
-                let known = training.features();
-                let beyond =
-                    row.partition_point(|&(feature, _)| known.contains(&(feature as usize)));
-                let unknown = row.split_off(beyond);
-                let first = unknown.first().map(|&(feature, _)| (feature, line));
-                file.first_unknown = file.first_unknown.or(first);
-                file.unknown.extend(unknown.iter().map(|&(feature, _)| feature));
-            }
-            file.rows.inputs.push(row);
-            Ok(())
+            let wrong = |message: String| Error::line(path, line, message);
+            file.line(line, libsvm_text(text), labels, training).map_err(wrong)
         })?;
         let counts_from_zero = match training {
             Some(training) => training.zero_based,
-            None => has_zero || file.header.is_some(),
+            None => file.has_zero || file.header.is_some(),
         };
         if !counts_from_zero {
-            file.rows.width = file.rows.width.saturating_sub(1);
-            let entries = file.rows.inputs.iter_mut().flatten();
-            entries.for_each(|(feature, _)| *feature -= 1);
+            file.count_from_zero();
         }
         file.check_header(path)?;
         if let Some(training) = training {
-            let last = file.unknown.last().map(|&feature| feature as usize);
-            if training.zero_based && !has_zero && last == Some(training.width) {
-                let message = format!(
-                    "features count from 1, to {}; those of the training pairs count from 0, to {}: subtract 1 from each",
-                    training.width,
-                    training.width - 1
-                );
-                return Err(Error::file(path, message));
-            }
-            file.rows.width = training.width;
-            file.warn_of_unknown(path, training);
+            file.take_width(path, training)?;
         }
         if file.grouped > 0 {
             tracing::warn!(
@@ -212,17 +173,82 @@ impl LibsvmFile {
         Ok(file)
     }
 
+    /// Takes a line without its comment: the header, or a row.
+    fn line(
+        &mut self,
+        line: usize,
+        text: &str,
+        labels: Option<usize>,
+        training: Option<Numbering>,
+    ) -> Result<(), String> {
+        if text.trim().is_empty() {
+            return Ok(());
+        }
+        if !std::mem::replace(&mut self.is_begun, true) {
+            self.header = header(text);
+            if self.header.is_some() {
+                return Ok(());
+            }
+        }
+        let high = labels.or(self.header.map(|[.., labels]| labels)).unwrap_or(MOST_LABELS);
+        let mut row = self.row(text, high)?;
+        let row_has_zero = row.first().is_some_and(|&(feature, _)| feature == 0);
+        self.has_zero |= row_has_zero;
+        self.rows.width = self.rows.width.max(row.last().map_or(0, |&(last, _)| last as usize + 1));
+        if let Some(training) = training {
+            if row_has_zero && !training.zero_based {
+                return Err("feature \"0\", allowed: 1 and above: features of the training pairs count from 1".into());
+            }
+            self.leave_out_unknown(line, &mut row, training);
+        }
+        self.rows.inputs.push(row);
+        Ok(())
+    }
+
+    /// Takes the features that no training pair has out of a row.
+    fn leave_out_unknown(&mut self, line: usize, row: &mut Vec<(u32, f32)>, training: Numbering) {
+        let of_training = training.features();
+        let beyond = row.partition_point(|&(feature, _)| of_training.contains(&(feature as usize)));
+        let unknown = row.split_off(beyond);
+        let first = unknown.first().map(|&(feature, _)| (feature, line));
+        self.first_unknown = self.first_unknown.or(first);
+        self.unknown.extend(unknown.iter().map(|&(feature, _)| feature));
+    }
+
+    /// Counts features from 0 that the file counts from 1.
+    fn count_from_zero(&mut self) {
+        self.rows.width = self.rows.width.saturating_sub(1);
+        let entries = self.rows.inputs.iter_mut().flatten();
+        entries.for_each(|(feature, _)| *feature -= 1);
+    }
+
+    /// Takes the width of the training inputs, and refuses features that seem to be counted otherwise than theirs.
+    fn take_width(&mut self, path: &Path, training: Numbering) -> Result<(), Error> {
+        let last = self.unknown.last().map(|&feature| feature as usize);
+        if training.zero_based && !self.has_zero && last == Some(training.width) {
+            let message = format!(
+                "features count from 1, to {}; those of the training pairs count from 0, to {}: subtract 1 from each",
+                training.width,
+                training.width - 1
+            );
+            return Err(Error::file(path, message));
+        }
+        self.rows.width = training.width;
+        self.warn_of_unknown(path, training);
+        Ok(())
+    }
+
     /// Warns of features that no training pair has: no model has learned anything of them.
     fn warn_of_unknown(&self, path: &Path, training: Numbering) {
         let Some((feature, line)) = self.first_unknown else { return };
-        let known = training.features();
+        let of_training = training.features();
         tracing::warn!(
             "{}: {} features that no training pair has are left out, the first {feature} on line {line}; those of the training \
              pairs are {} to {}",
             path.display(),
             self.unknown.len(),
-            known.start,
-            known.end.saturating_sub(1)
+            of_training.start,
+            of_training.end.saturating_sub(1)
         );
     }
 

@@ -71,9 +71,9 @@ impl FittedColumns {
         match names.into_iter().find(|(_, name)| !is_known(name)) {
             Some((row, name)) => {
                 let name = shorten(name);
-                let known = list(&self.terms);
+                let terms = list(&self.terms);
                 let message = format!(
-                    "the {what} {name:?} in the column {column:?}: the run was trained with {known}"
+                    "the {what} {name:?} in the column {column:?}: the run was trained with {terms}"
                 );
                 Err(table.error(row, message))
             }

@@ -321,9 +321,9 @@ impl OutputKind for NumberFeatures {
 
     fn doubt(&self, table: &Table) -> Option<String> {
         let column = Some(self.column.as_str()).filter(|_| self.blanks() == Blanks::Group)?;
-        let found = doubtful_thousands(table, column, &self.notation())?;
+        let doubt = doubtful_thousands(table, column, &self.notation())?;
         let key = "output.features.mixed_decimals = true";
-        Some(format!("{found}; if both are before decimals, {key} reads them so"))
+        Some(format!("{doubt}; if both are before decimals, {key} reads them so"))
     }
 
     fn bad_rows(&self, table: &Table) -> Result<Vec<(usize, Error)>, Error> {

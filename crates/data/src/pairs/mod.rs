@@ -128,6 +128,25 @@ impl<'a> PairFacts<'a> {
         })
     }
 
+    /// Returns what the training pairs come from, as people call it: the file that all pairs are drawn from, else the folder
+    /// of the files, or the training files where it is the folder of the configuration; empty where there are no files.
+    pub fn trained_on(&self) -> String {
+        if let Some(file) = self.files_of("data.file").next() {
+            return file.to_owned();
+        }
+        let folder = self.folder.strip_prefix("./").unwrap_or(self.folder).trim_end_matches('/');
+        if !matches!(folder, "" | ".") {
+            return folder.to_owned();
+        }
+        let files: Vec<&str> = self.files_of("data.train").collect();
+        match files.as_slice() {
+            [] => String::new(),
+            [only] => (*only).to_owned(),
+            [first, _] => format!("{first} and 1 other"),
+            [first, others @ ..] => format!("{first} and {} others", others.len()),
+        }
+    }
+
     /// Checks what the facts tell: files of pairs stay inside the folder, and the folder inside the data root.
     pub(crate) fn validate(&self) -> Result<(), Error> {
         let folder = self.files.first().map(|_| ("data.folder", self.folder));

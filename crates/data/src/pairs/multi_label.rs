@@ -118,8 +118,8 @@ impl MultiLabelConfig {
                         (read_libsvm_like(path, self.labels, *training)?, *training)
                     }
                     Some(InputColumns::Named(_)) | None => {
-                        let own = Numbering::of_file(path, self.zero_based)?;
-                        (read_libsvm_training(path, self.labels, own)?, own)
+                        let numbering = Numbering::of_file(path, self.zero_based)?;
+                        (read_libsvm_training(path, self.labels, numbering)?, numbering)
                     }
                 };
                 Ok((read, Vec::new(), InputColumns::Numbered(numbering)))

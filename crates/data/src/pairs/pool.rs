@@ -147,10 +147,10 @@ impl PoolConfig {
     /// Warns that fewer rows of the table that splits divide are skipped than are known to be bad.
     fn warn_of_further_rows(&self, table: &Table, wanted: &Wanted) {
         let skipped = table.skipped();
-        let known = self.bad_rows;
-        if wanted.on_bad_row != OnBadRow::Stop && skipped < known {
+        let stated = self.bad_rows;
+        if wanted.on_bad_row != OnBadRow::Stop && skipped < stated {
             tracing::warn!(
-                "{}: {skipped} rows are skipped, but data.bad_rows is {known}: the table has changed, or its cells are read \
+                "{}: {skipped} rows are skipped, but data.bad_rows is {stated}: the table has changed, or its cells are read \
                  otherwise than they were; splits that are drawn have other rows then, so train again",
                 table.path().display()
             );

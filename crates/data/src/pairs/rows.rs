@@ -163,18 +163,18 @@ impl PairedRows<'_> {
     /// in whichever files, and rows of one of `groups`, the groups of each file.
     fn groups_over_files(&self, rule: GroupRule, groups: &[String]) -> Vec<String> {
         let rows = self.table.len();
-        let found = match rule {
+        let groups_of_rule = match rule {
             // in a file without the column its cells are empty, and each row is a group of its own
             GroupRule::Column(name) => self.table.column(name).map(of_cells),
             GroupRule::Repeats | GroupRule::Molecule | GroupRule::Scaffold => {
                 self.groups_of_table(rule)
             }
         };
-        let found = found.unwrap_or_else(|reason| {
+        let groups_of_rule = groups_of_rule.unwrap_or_else(|reason| {
             tracing::warn!("rows of one file count as independent of those of others: {reason}");
             Vec::new()
         });
-        names_of_groups(&connected(rows, &[&found, &grouped(groups)]), rows)
+        names_of_groups(&connected(rows, &[&groups_of_rule, &grouped(groups)]), rows)
     }
 
     /// Returns all rows as pairs without outputs. The outputs of a file other than the run's table may be others than the

@@ -1,28 +1,21 @@
 //! Rows of a table or a stream of texts in each of the formats, one in memory at a time.
 
 use std::borrow::Cow;
-use std::collections::{HashMap, HashSet};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use dsokr_core::message::{list, shorten};
+use dsokr_core::message::list;
 use dsokr_spectra::{FileContext, Record as SpectrumRecord, SpectrumFormat};
 
 use super::bad_rows::{BadRows, OnBadRow};
 use super::fields::{Cell, positions, values};
 use super::formats::{DOUBLE_COLON, TextFormat, remedy_of_double_colons};
-use super::json::{ValueKind, json_names, json_row};
-use super::lines::{
-    Dialect, Lines, Pieces, Record, blanks_follow, have_names_of_rows, separator,
-    separator_divides_all,
-};
+use super::json::json_row;
+use super::layout::{Header, Layout};
+use super::lines::{Lines, Pieces};
+use super::record::{Dialect, Record};
 use super::structures::{self, StructureRecord};
-use super::{TableHeader, TableOptions};
 use crate::error::Error;
-
-/// A key of JSON lines is a column where cells hold its values on at least so many lines for each line on which they do not, and
-/// it holds lists where these are on at least so many for each line with another value.
-const LINES_OF_A_NESTED: usize = 10;
 
 impl TextFormat {
     /// Returns the pieces of a file in which its rows are read.
@@ -37,23 +30,12 @@ impl TextFormat {
     }
 }
 
-/// The names of columns of fields that a separator divides.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Header {
-    /// The first record.
-    FirstRecord,
-    /// The reader: its columns are all that there are.
-    Columns,
-    /// The columns are named by their position: `column_1`, `column_2` and so on.
-    Places,
-}
-
 /// Reads some columns of each row, as texts. [`TextFormat::Lines`] has one column, the line.
 pub(crate) struct Rows<R> {
     pub(super) path: PathBuf,
     pub(super) bad: BadRows,
-    lines: Lines<R>,
-    format: TextFormat,
+    pub(super) lines: Lines<R>,
+    pub(super) format: TextFormat,
     /// The columns that are read.
     pub(super) columns: Vec<String>,
     /// All columns of the file; none before its header is read.
@@ -61,7 +43,7 @@ pub(crate) struct Rows<R> {
     /// Whether the file names them.
     pub(super) has_header: bool,
     /// Number of lines before the header that are comments.
-    comments: usize,
+    pub(super) comments: usize,
     /// How the fields of [`TextFormat::Commas`] are divided and quoted.
     dialect: Dialect,
     /// The first record, where it was read for its number of fields.
@@ -75,7 +57,7 @@ pub(crate) struct Rows<R> {
     /// What a file of spectra says about all of them.
     context: FileContext,
     /// What follows a spectrum or a structure without its end.
-    rest: Option<Rest>,
+    pub(super) rest: Option<Rest>,
     /// Whether lines of JSON may lack keys, which are then empty.
     optional_keys: bool,
     /// The separator of labels, of each column; none of columns that are no sets of labels.
@@ -83,7 +65,7 @@ pub(crate) struct Rows<R> {
 }
 
 /// Spectra or structures that follow one without its end.
-struct Rest {
+pub(super) struct Rest {
     /// A text with all of them, which is kept whole: as many may follow as a file has.
     text: String,
     /// Number of its bytes that have been read.
@@ -120,7 +102,7 @@ fn next_text<'l, R: Read>(
 }
 
 /// Returns the text of the next record of an SD file, and the line on which it starts.
-fn next_structure_text<'l, R: Read>(
+pub(super) fn next_structure_text<'l, R: Read>(
     lines: &'l mut Lines<R>,
     rest: &mut Option<Rest>,
 ) -> Result<Option<(usize, Cow<'l, str>)>, Error> {
@@ -140,68 +122,6 @@ pub(crate) struct RowOptions<'a> {
     pub optional_column: Option<&'a str>,
     /// The column of sets of labels and their separator.
     pub sets: Option<(&'a str, char)>,
-}
-
-/// How a stream is written, as its first bytes say.
-#[derive(Clone, Copy)]
-struct Layout {
-    format: TextFormat,
-    /// How the fields of [`TextFormat::Commas`] are divided and quoted.
-    dialect: Dialect,
-    /// The names of the columns: those of the reader where no separator divides fields.
-    header: Header,
-    /// Number of lines before the header that are comments.
-    comments: usize,
-    /// Whether each row has a name of its own before its fields, which the header does not name.
-    has_row_names: bool,
-}
-
-impl Layout {
-    /// Looks at the first bytes of a stream, and takes the lines before the names of the columns.
-    fn detect<R: Read>(
-        lines: &mut Lines<R>,
-        format: TextFormat,
-        header: Header,
-    ) -> Result<Self, Error> {
-        if !matches!(format, TextFormat::Tabs | TextFormat::Commas) {
-            let dialect = Dialect::default();
-            let header = Header::Columns;
-            return Ok(Self { format, dialect, header, comments: 0, has_row_names: false });
-        }
-        lines.check_start()?;
-        let has_names = header != Header::Columns;
-        let is_first_names = header == Header::FirstRecord;
-        let has_tabs = format == TextFormat::Tabs;
-        let comments = if has_names { lines.skip_comments(has_tabs, is_first_names)? } else { 0 };
-        let stated = if has_names { lines.stated_separator()? } else { None };
-        let separator = match stated {
-            Some(stated) => stated,
-            None => separator(lines.first_bytes()?),
-        };
-        let (format, separator, escapes) = match format {
-            // a .tsv file that others separate all of its lines by has the wrong extension
-            TextFormat::Tabs
-                if lines.lacks_tabs()?
-                    && separator_divides_all(lines.first_bytes()?, separator) =>
-            {
-                (TextFormat::Commas, separator, false)
-            }
-            // as R writes them
-            TextFormat::Tabs if has_names && lines.quotes_all()? => {
-                (TextFormat::Commas, b'\t', true)
-            }
-            format => (format, separator, false),
-        };
-        let mut dialect = Dialect { separator, escapes, skips_blanks: false };
-        if has_names && format == TextFormat::Commas {
-            dialect.skips_blanks = blanks_follow(lines.first_bytes()?, dialect);
-        }
-        let is_tabbed = format == TextFormat::Tabs || separator == b'\t';
-        let has_row_names = is_first_names
-            && is_tabbed
-            && have_names_of_rows(lines.first_bytes()?, Dialect { separator: b'\t', ..dialect });
-        Ok(Self { format, dialect, header, comments, has_row_names })
-    }
 }
 
 impl<R: Read> Rows<R> {
@@ -364,7 +284,7 @@ impl<R: Read> Rows<R> {
     }
 
     /// Returns the next spectrum, and the line on which its text starts.
-    fn next_spectrum(
+    pub(super) fn next_spectrum(
         &mut self,
         format: SpectrumFormat,
     ) -> Result<Option<(usize, SpectrumRecord)>, Error> {
@@ -414,109 +334,6 @@ impl<R: Read> Rows<R> {
         self.bad.log_all(&self.path, others, 0)
     }
 
-    /// Returns the names of all columns: of the header, or those keys of the objects that hold what a cell can hold, or
-    /// the fields of the first spectrum; and the other keys of the objects.
-    pub(super) fn names(mut self) -> Result<TableHeader, Error> {
-        if let TextFormat::Spectra(format) = self.format {
-            loop {
-                match self.next_spectrum(format) {
-                    Ok(Some((_, record))) => return Ok(TableHeader::of(record.names())),
-                    Ok(None) => return Err(self.no_rows()),
-                    Err(error) => self.skip(error)?,
-                }
-            }
-        }
-        if self.format == TextFormat::Structures {
-            return self.names_of_structures();
-        }
-        if self.format == TextFormat::JsonLines {
-            return self.names_of_objects();
-        }
-        Ok(TableHeader { comments: self.comments, ..TableHeader::of(self.header) })
-    }
-
-    /// Returns the keys of all lines, in the order of their first occurrence: those whose value a cell can hold on nearly all
-    /// lines that have one, and the others. Lines that are no objects are left out, unless there is no other.
-    fn names_of_objects(mut self) -> Result<TableHeader, Error> {
-        self.bad = BadRows::new(OnBadRow::Skip, false);
-        // the numbers of lines on which the value of a key is a list of texts, one of numbers, another cell, neither, and an
-        // empty list
-        let mut names: Vec<(String, [usize; 5])> = Vec::new();
-        let mut places: HashMap<String, usize> = HashMap::new();
-        let mut count = 0;
-        loop {
-            let keys = match self.lines.next(|_| true) {
-                Ok(Some((line, text))) => json_names(&self.path, line, text),
-                Ok(None) => break,
-                Err(error) => Err(error),
-            };
-            let keys = match keys {
-                Ok(keys) => keys,
-                Err(error) => {
-                    self.skip(error)?;
-                    continue;
-                }
-            };
-            count += 1;
-            for (key, kind) in keys {
-                let kinds = [
-                    ValueKind::List,
-                    ValueKind::Numbers,
-                    ValueKind::Cell,
-                    ValueKind::Nested,
-                    ValueKind::EmptyList,
-                ];
-                let lines = kinds.map(|other| usize::from(kind == other));
-                match places.get(&key) {
-                    Some(&place) => {
-                        let (_, seen) = &mut names[place];
-                        *seen = [0, 1, 2, 3, 4].map(|at| seen[at] + lines[at]);
-                    }
-                    None => {
-                        places.insert(key.clone(), names.len());
-                        names.push((key, lines));
-                    }
-                }
-            }
-        }
-        if count == 0 {
-            return Err(self.no_rows());
-        }
-        let mut header = TableHeader::default();
-        for (key, [lists, numbers, cells, others, empty_lists]) in names {
-            if LINES_OF_A_NESTED * others > lists + numbers + cells {
-                header.nested.push(key);
-                continue;
-            }
-            if lists > 0 && LINES_OF_A_NESTED * (numbers + cells) <= lists {
-                header.lists.push(key.clone());
-            }
-            if numbers > 0 && LINES_OF_A_NESTED * (lists + cells) <= numbers {
-                header.number_lists.push(key.clone());
-            }
-            if empty_lists > 0 {
-                header.empty_lists.push(key.clone());
-            }
-            header.names.push(key);
-        }
-        Ok(header)
-    }
-
-    /// Returns the names of the data of all records, in the order of their first occurrence.
-    fn names_of_structures(mut self) -> Result<TableHeader, Error> {
-        let mut names: Vec<String> = Vec::new();
-        let mut seen: HashSet<String> = HashSet::new();
-        while let Some((_, text)) = next_structure_text(&mut self.lines, &mut self.rest)? {
-            for name in StructureRecord::new(&text).names() {
-                if !seen.contains(name) {
-                    seen.insert(name.to_owned());
-                    names.push(name.to_owned());
-                }
-            }
-        }
-        if names.is_empty() { Err(Error::empty(&self.path)) } else { Ok(TableHeader::of(names)) }
-    }
-
     /// Returns the error about a file of which no row was read.
     pub(super) fn no_rows(&self) -> Error {
         let none = || match self.format {
@@ -563,178 +380,5 @@ fn unquoted(field: &str) -> Cow<'_, str> {
             Cow::Owned(inner.replace("\"\"", "\""))
         }
         Some(_) | None => Cow::Borrowed(field),
-    }
-}
-
-/// A text of a stream.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TextRow {
-    /// The line on which it starts, from 1.
-    pub line: usize,
-    /// The id of the text; its number among all rows, from 1, where no column of ids is read.
-    pub id: String,
-    /// The text, not empty.
-    pub text: String,
-}
-
-/// Says in words what is wrong with a text.
-type TextCheck = Box<dyn Fn(&str) -> Result<(), String>>;
-
-/// Reads texts some at a time, so that a stream of any length needs the memory of a few.
-///
-/// ```
-/// use std::path::Path;
-/// use dsokr_data::table::{OnBadRow, TextFormat, TextReader};
-///
-/// let stream = "name\tdescription\na\tan alcohol\nb\tan acid\n".as_bytes();
-/// let name = Path::new("-");
-/// let (column, id) = ("description", Some("name"));
-/// let mut texts =
-///     TextReader::new(name, stream, TextFormat::Tabs, column, id, OnBadRow::Stop)?;
-/// let rows = texts.batch(10)?;
-/// assert_eq!((&*rows[1].id, &*rows[1].text, rows[1].line), ("b", "an acid", 3));
-/// assert!(texts.batch(10)?.is_empty());
-/// # Ok::<(), dsokr_data::Error>(())
-/// ```
-#[derive(derive_more::Debug)]
-#[debug("TextReader({})", rows.path.display())]
-pub struct TextReader<R> {
-    rows: Rows<R>,
-    /// Says what is wrong with a text; none where every text will do.
-    check: Option<TextCheck>,
-    /// Number of rows so far, with those that could not be read.
-    count: usize,
-    /// Number of texts so far.
-    read: usize,
-    /// An error behind texts that were returned before it.
-    pending: Option<Error>,
-}
-
-impl<R: Read> TextReader<R> {
-    /// Creates a reader of the column (or the key) `text`, and of ids in the column `id`. In [`TextFormat::Lines`] a
-    /// line is the text. Errors call the stream `path`. `on_bad_row` says what is done about texts that cannot be read, and
-    /// about blank lines before the names of the columns.
-    ///
-    /// # Errors
-    /// A stream that cannot be read, is empty, or has no such column; [`dsokr_core::Error::Value`] for a column of ids
-    /// with [`TextFormat::Lines`].
-    pub fn new(
-        path: &Path,
-        stream: R,
-        format: TextFormat,
-        text: &str,
-        id: Option<&str>,
-        on_bad_row: OnBadRow,
-    ) -> Result<Self, Error> {
-        if let Some(id) = id.filter(|_| format == TextFormat::Lines) {
-            let allowed = "absent: lines of text have no columns";
-            return Err(Error::value("the column of ids", format!("{id:?}"), allowed));
-        }
-        let options = TableOptions { on_bad_row, ..TableOptions::default() };
-        Self::with_options(path, stream, format, [Some(text), id], options.of_rows())
-    }
-
-    /// Creates a reader like [`new`](Self::new), which reads ids in the column `id` only where the first record of fields names
-    /// it once. Of other tables and formats the ids are numbers.
-    ///
-    /// # Errors
-    /// The errors of [`new`](Self::new) without a column of ids.
-    pub fn with_ids_if_named(
-        path: &Path,
-        stream: R,
-        format: TextFormat,
-        text: &str,
-        id: &str,
-        on_bad_row: OnBadRow,
-    ) -> Result<Self, Error> {
-        let id = Some(id).filter(|_| matches!(format, TextFormat::Tabs | TextFormat::Commas));
-        let options = TableOptions { on_bad_row, ..TableOptions::default() };
-        let options = RowOptions { optional_column: id, ..options.of_rows() };
-        Self::with_options(path, stream, format, [Some(text), id], options)
-    }
-
-    fn with_options(
-        path: &Path,
-        stream: R,
-        format: TextFormat,
-        columns: [Option<&str>; 2],
-        options: RowOptions,
-    ) -> Result<Self, Error> {
-        let columns = columns.into_iter().flatten().map(str::to_owned).collect();
-        let rows = Rows::new(path, stream, format, columns, options)?;
-        rows.bad.log_last(path);
-        Ok(Self { rows, check: None, count: 0, read: 0, pending: None })
-    }
-
-    /// Returns the same reader, for which a text that `check` finds wrong is one that cannot be read.
-    pub fn checked_by(mut self, check: impl Fn(&str) -> Result<(), String> + 'static) -> Self {
-        self.check = Some(Box::new(check));
-        self
-    }
-
-    /// Returns the next texts, `most` of them at the most; none at the end. There are fewer where the stream
-    /// has no more ready, so that nobody waits for texts that come later.
-    ///
-    /// # Errors
-    /// A line that is not UTF-8, does not have the columns, or whose text is empty or not what it must be, unless such lines are
-    /// skipped; the texts before it are returned first.
-    pub fn batch(&mut self, most: usize) -> Result<Vec<TextRow>, Error> {
-        if let Some(error) = self.pending.take() {
-            return Err(error);
-        }
-        let mut rows = Vec::new();
-        while rows.len() < most && (rows.is_empty() || self.rows.lines.is_ready()) {
-            match self.row() {
-                Ok(Some(row)) => rows.push(row),
-                Ok(None) => {
-                    if self.read == 0 && !self.may_be_empty() {
-                        return Err(self.rows.no_rows());
-                    }
-                    if rows.is_empty() {
-                        self.rows.bad.log_count(&self.rows.path, self.read, 0);
-                    }
-                    break;
-                }
-                Err(error) => match self.rows.skip(error) {
-                    Ok(()) => self.rows.bad.log_last(&self.rows.path),
-                    Err(error) if rows.is_empty() => return Err(error),
-                    Err(error) => {
-                        self.pending = Some(error);
-                        break;
-                    }
-                },
-            }
-        }
-        Ok(rows)
-    }
-
-    /// Returns whether a stream without a text is no error: a stream of lines may end before the first, but not where all of
-    /// its lines are skipped.
-    fn may_be_empty(&self) -> bool {
-        !self.rows.bad.has_skipped() && !matches!(self.rows.format, TextFormat::Spectra(_))
-    }
-
-    fn row(&mut self) -> Result<Option<TextRow>, Error> {
-        let read = self.rows.next();
-        // blank lines are no row, and the error about them precedes the next one
-        let is_row = !self.rows.lines.pending && !matches!(read, Ok(None));
-        self.count += usize::from(is_row);
-        let Some((line, values)) = read? else { return Ok(None) };
-        let mut values = values.into_iter();
-        let text = values.next().unwrap_or_default();
-        let id = values.next().unwrap_or_else(|| self.count.to_string());
-        let path = &self.rows.path;
-        if text.trim().is_empty() {
-            return Err(Error::empty_value(path, line, &self.rows.columns[0]));
-        }
-        if let Some(check) = &self.check
-            && let Err(reason) = check(&text)
-        {
-            let column = &self.rows.columns[0];
-            let text = shorten(text.trim());
-            return Err(Error::line(path, line, format!("column {column:?}: {text:?}: {reason}")));
-        }
-        self.read += 1;
-        Ok(Some(TextRow { line, id, text }))
     }
 }

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use dsokr_core::Error;
 use dsokr_core::random::hash;
+use dsokr_core::{Cancellation, Error};
 use dsokr_data::featurizers::*;
 
 #[test]
@@ -31,6 +31,14 @@ fn ngrams_are_all_substrings() {
     }
     let vocabulary = NgramVocabulary::fit(1..=1, &["ab"]).unwrap();
     assert_eq!(vocabulary.rows(&["zbz"]).unwrap().row(0), (&[1][..], &[1.0][..]));
+}
+
+#[test]
+fn the_fit_of_a_vocabulary_is_a_stage_that_can_be_cancelled() {
+    let cancellation = Cancellation::default();
+    cancellation.cancel();
+    let fitted = cancellation.scope(|| NgramVocabulary::fit(1..=2, &["a text"]));
+    assert!(matches!(fitted, Err(Error::Cancelled)), "{fitted:?}");
 }
 
 /// These must not change: hashed columns are stored in models.

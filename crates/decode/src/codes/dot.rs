@@ -49,7 +49,7 @@ pub(crate) fn compare(
             }
         };
     }
-    Comparison::new(tile, rows, bars).portable(above, doubts);
+    CodeComparison::new(tile, rows, bars).portable(above, doubts);
 }
 
 fn has_length(bars: &Option<Vec<f32>>, lanes: usize) -> bool {
@@ -58,7 +58,7 @@ fn has_length(bars: &Option<Vec<f32>>, lanes: usize) -> bool {
 
 /// A comparison of rows and lanes in the unit of ‖z‖: `⟨w, k⟩ scale + b / ‖z‖ − bar / ‖z‖`, and how far that may be
 /// from the exact difference.
-struct Comparison<'a> {
+struct CodeComparison<'a> {
     tile: &'a TileCodes,
     rows: &'a CodedBlock<'a>,
     /// b(c), one a row.
@@ -81,7 +81,7 @@ struct Comparison<'a> {
     bounds: Vec<f32>,
 }
 
-impl<'a> Comparison<'a> {
+impl<'a> CodeComparison<'a> {
     #[inline(always)]
     fn new(tile: &'a TileCodes, rows: &'a CodedBlock<'a>, bars: &Bars) -> Self {
         // the largest |bar| / ‖z‖ and the largest 1 / ‖z‖ of the queries
@@ -190,7 +190,7 @@ impl<'a> Comparison<'a> {
 mod x86 {
     use std::arch::x86_64::*;
 
-    use super::{Bars, CodedBlock, Comparison, Doubt, GROUP, LANES, TileCodes};
+    use super::{Bars, CodeComparison, CodedBlock, Doubt, GROUP, LANES, TileCodes};
 
     /// Rows and groups of lanes whose sums are kept in registers.
     const ROWS: usize = 4;
@@ -198,7 +198,7 @@ mod x86 {
     /// The most queries for which sums along the codes of a row are faster than sums of many lanes at once.
     const FEW: usize = 8;
 
-    /// Compares like [`Comparison::portable`], in a different order of rows and groups.
+    /// Compares like [`CodeComparison::portable`], in a different order of rows and groups.
     ///
     /// # Safety
     /// On a processor with AVX-512's foundation and dot products of bytes; what belongs to rows and lanes has
@@ -211,7 +211,7 @@ mod x86 {
         above: &mut [u32],
         doubts: &mut [Vec<Doubt>],
     ) {
-        let each = &Comparison::new(tile, rows, bars);
+        let each = &CodeComparison::new(tile, rows, bars);
         let rows = each.offsets.len();
         let groups = above.len() / LANES;
         if tile.count <= FEW {
@@ -247,7 +247,7 @@ mod x86 {
     /// Compares R rows with G groups of lanes.
     #[target_feature(enable = "avx512f,avx512vnni")]
     unsafe fn block<const COUNTING: bool, const REACHING: bool, const R: usize, const G: usize>(
-        each: &Comparison,
+        each: &CodeComparison,
         row: usize,
         group: usize,
         above: &mut [u32],
@@ -335,12 +335,12 @@ mod x86 {
     /// The conditions of [`compare`].
     #[target_feature(enable = "avx512f,avx512vnni")]
     unsafe fn one<const COUNTING: bool, const REACHING: bool>(
-        each: &Comparison,
+        each: &CodeComparison,
         lane: usize,
         above: &mut u32,
         doubts: &mut Vec<Doubt>,
     ) {
-        let Comparison { tile, rows, constants, weights, .. } = *each;
+        let CodeComparison { tile, rows, constants, weights, .. } = *each;
         let width = rows.width;
         let count = rows.numbers.len();
         let query = each.query(lane);

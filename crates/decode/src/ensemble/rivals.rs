@@ -98,6 +98,18 @@ impl QueryRivals {
         self.values[member * self.counts.len() + row]
     }
 
+    /// Creates the rivals in these rows of a query that is ranked among so many candidates, with zeros as values.
+    fn without_values(sweep: &Sweep, candidates: u64, gold: usize, points: &[usize]) -> Self {
+        let members = sweep.models.members.len();
+        Self {
+            candidates,
+            gold: vec![0.0; members],
+            tied: sweep.count(gold),
+            counts: points.iter().map(|&point| sweep.count(point)).collect(),
+            values: vec![0.0; members * points.len()],
+        }
+    }
+
     fn rank(&self, combiner: &Combiner, combined: &mut Vec<f64>) -> Result<Rank, Error> {
         let mut bar = [combiner.start()];
         combined.clear();
@@ -126,16 +138,57 @@ fn rivals(
     (limit, all): (usize, bool),
     scratch: &mut Scratch,
 ) -> Result<Vec<Option<(QueryRivals, bool)>>, Error> {
+    let place = |query: usize| sweep.gold[query].map(|row| sweep.point(query, row)).transpose();
+    let golds: Vec<Option<usize>> = task.clone().map(place).collect::<Result<_, _>>()?;
+    let chosen = chosen_rows(sweep, task.clone(), &golds, (limit, all), scratch)?;
+    let candidates = sweep.candidates(task.start);
+    let fields = golds.iter().zip(&chosen).map(|(gold, chosen)| {
+        gold.map(|gold| {
+            let field = QueryRivals::without_values(sweep, candidates, gold, &chosen.points);
+            (field, chosen.complete)
+        })
+    });
+    let mut fields: Vec<Option<(QueryRivals, bool)>> = fields.collect();
+    let members = sweep.models.members.len();
+    sweep.each(task, 0..members, scratch, |lane, member, column| {
+        if let Some((field, _)) = &mut fields[lane]
+            && let Some(gold) = golds[lane]
+        {
+            let chosen = &chosen[lane].points;
+            field.gold[member] = column.get(gold);
+            let values = &mut field.values[member * chosen.len()..][..chosen.len()];
+            for (value, &point) in values.iter_mut().zip(chosen) {
+                *value = column.get(point);
+            }
+        }
+    })?;
+    Ok(fields)
+}
+
+/// The rows of the rivals of a query.
+struct ChosenRows {
+    points: Vec<usize>,
+    /// Whether they are all.
+    complete: bool,
+}
+
+/// Returns the rows of up to `limit` rivals of each query of a task, by a sweep over all members. With `all`, candidates that
+/// cannot be above the gold one are rivals too.
+fn chosen_rows(
+    sweep: &Sweep,
+    task: Range<usize>,
+    golds: &[Option<usize>],
+    (limit, all): (usize, bool),
+    scratch: &mut Scratch,
+) -> Result<Vec<ChosenRows>, Error> {
     let members = sweep.models.members.len();
     let points = sweep.points(task.start);
     let candidates = sweep.candidates(task.start);
-    let place = |query: usize| sweep.gold[query].map(|row| sweep.point(query, row)).transpose();
-    let golds: Vec<Option<usize>> = task.clone().map(place).collect::<Result<_, _>>()?;
     // A margin for what rounding could make equal in a sum; to take in too many costs only time.
     let quanta = 4.0 * members as f64 * sweep.combiner.quantum(candidates);
-    let mut sums = vec![0.0; task.len() * points];
+    let mut sums = vec![0.0f64; task.len() * points];
     let mut competes = vec![false; task.len() * points];
-    sweep.each(task.clone(), 0..members, scratch, |lane, _, column| {
+    sweep.each(task, 0..members, scratch, |lane, _, column| {
         let Some(gold) = golds[lane] else {
             return;
         };
@@ -149,42 +202,16 @@ fn rivals(
         }
     })?;
 
-    let mut chosen: Vec<Vec<usize>> = Vec::with_capacity(task.len());
-    let mut fields = Vec::with_capacity(task.len());
-    for (lane, gold) in golds.iter().enumerate() {
+    let chosen = golds.iter().enumerate().map(|(lane, gold)| {
         let start = lane * points;
         let of_lane = (0..points).filter(|&point| competes[start + point] && Some(point) != *gold);
-        let mut points: Vec<usize> = of_lane.collect();
-        let complete = points.len() <= limit;
-        if !complete {
-            let sum = |point: usize| sums[start + point];
-            let order = |a: &usize, b: &usize| sum(*b).total_cmp(&sum(*a)).then(a.cmp(b));
-            points = first_by(points, limit, order);
+        let points: Vec<usize> = of_lane.collect();
+        if points.len() <= limit {
+            return ChosenRows { points, complete: true };
         }
-        fields.push(gold.map(|gold| {
-            let field = QueryRivals {
-                candidates,
-                gold: vec![0.0; members],
-                tied: sweep.count(gold),
-                counts: points.iter().map(|&point| sweep.count(point)).collect(),
-                values: vec![0.0; members * points.len()],
-            };
-            (field, complete)
-        }));
-        chosen.push(points);
-    }
-    drop((sums, competes));
-    sweep.each(task, 0..members, scratch, |lane, member, column| {
-        if let Some((field, _)) = &mut fields[lane]
-            && let Some(gold) = golds[lane]
-        {
-            let chosen = &chosen[lane];
-            field.gold[member] = column.get(gold);
-            let values = &mut field.values[member * chosen.len()..][..chosen.len()];
-            for (value, &point) in values.iter_mut().zip(chosen) {
-                *value = column.get(point);
-            }
-        }
-    })?;
-    Ok(fields)
+        let sum = |point: usize| sums[start + point];
+        let order = |a: &usize, b: &usize| sum(*b).total_cmp(&sum(*a)).then(a.cmp(b));
+        ChosenRows { points: first_by(points, limit, order), complete: false }
+    });
+    Ok(chosen.collect())
 }

@@ -97,62 +97,8 @@ pub fn alignf(
     let n = target_gram.rows.len();
     check(kernels, n)?;
     weights.check(n)?;
-    let sums = |matrix: MatRef<f64>| -> Vec<f64> {
-        matrix.col_iter().map(|column| weighted_sum(column, weights)).collect()
-    };
-    let means: Vec<Means> =
-        kernels.iter().map(|kernel| Means::new(sums(*kernel), weights)).collect();
-    let sums = target_gram.columns(|_, y| sums(y.as_ref()))?;
-    let means_of_outputs = Means::new(sums.concat(), weights);
-    let roots = weights.roots(0..n);
-    let count = kernels.len();
-    // Products of all pairs of the kernels and, as the last of them, of Y.
-    let parts = target_gram.columns(|range, y| {
-        let mut products = Mat::<f64>::zeros(count + 1, count + 1);
-        let mut centred = Mat::<f64>::zeros(n, count + 1);
-        for (at, column) in range.enumerate() {
-            for (k, kernel) in kernels.iter().enumerate() {
-                means[k].centre(kernel.col(column), column, centred.col_mut(k));
-            }
-            means_of_outputs.centre(y.col(at), column, centred.col_mut(count));
-            if let Some(roots) = &roots {
-                for centred in centred.col_iter_mut() {
-                    let values = centred.iter_mut().zip(roots);
-                    values.for_each(|(value, root)| *value *= root * roots[column]);
-                }
-            }
-            for k in 0..=count {
-                for l in 0..=k {
-                    products[(k, l)] += centred.col(k).transpose() * centred.col(l);
-                }
-            }
-        }
-        products
-    })?;
-    let mut products = Mat::<f64>::zeros(count + 1, count + 1);
-    parts.iter().for_each(|part| products += part);
-
-    let length = |k: usize| products[(k, k)].sqrt();
-    for (k, kernel) in kernels.iter().enumerate() {
-        if products[(k, k)] <= CONSTANT * squared_norm(*kernel, roots.as_deref()) {
-            let message = "the kernel is constant: it carries no information";
-            let source = Box::new(Error::Numeric(message.into()));
-            return Err(Error::Item { what: "kernel", number: k, source });
-        }
-    }
-    // the last row and column of the products are those of the outputs' kernel
-    let outputs = count;
-    let squared = products[(outputs, outputs)];
-    let mean = means_of_outputs.all;
-    // the length of the centred kernel is rounding beside that of the kernel itself
-    if squared <= CONSTANT * (squared + (weights.total(n) * mean).powi(2)) {
-        let message = "the outputs' kernel is constant: there is nothing to align with";
-        return Err(Error::Numeric(message.into()));
-    }
-    let cosine = |k: usize, l: usize| products[(k.max(l), k.min(l))] / (length(k) * length(l));
-    // M, a and v of the documentation above, in units of the kernels' lengths, which make the diagonal of M ones
-    let a: Vec<f64> = (0..count).map(|k| cosine(k, outputs)).collect();
-    let m = Mat::from_fn(count, count, cosine);
+    let products = CentredProducts::of(kernels, target_gram, weights)?;
+    let (m, a) = products.cosines();
     let v = nonnegative(&m, &a);
     let aligned: f64 = v.iter().zip(&a).map(|(v, a)| v * a).sum();
     if aligned <= 0.0 {
@@ -161,7 +107,7 @@ pub fn alignf(
             "no kernel is aligned with the outputs, the best centred alignment is {best}"
         )));
     }
-    let weights: Vec<f64> = v.iter().enumerate().map(|(k, v)| v / length(k)).collect();
+    let weights: Vec<f64> = v.iter().enumerate().map(|(k, v)| v / products.length(k)).collect();
     let norm = weights.iter().map(|w| w * w).sum::<f64>().sqrt();
     Ok(weights.iter().map(|w| w / norm).collect())
 }
@@ -223,6 +169,104 @@ fn squared_norm(kernel: MatRef<f64>, roots: Option<&[f64]>) -> f64 {
         values.map(|(value, root)| (root * of_column * value).powi(2)).sum()
     };
     kernel.col_iter().zip(roots).map(column).sum()
+}
+
+/// The products `⟨A^c, B^c⟩` of all pairs of centred kernels, below the diagonal. The last row is that of the outputs'
+/// kernel.
+struct CentredProducts(Mat<f64>);
+
+impl CentredProducts {
+    /// Computes the products of kernels and of the outputs' kernel, of pairs with these weights.
+    ///
+    /// # Errors
+    /// The errors of [`alignf`] for constant kernels, for constant outputs, and for outputs that cannot be read.
+    fn of(
+        kernels: &[MatRef<f64>],
+        target_gram: &TargetGram,
+        weights: &RowWeights,
+    ) -> Result<Self, Error> {
+        let n = target_gram.rows.len();
+        let sums = |matrix: MatRef<f64>| -> Vec<f64> {
+            matrix.col_iter().map(|column| weighted_sum(column, weights)).collect()
+        };
+        let means: Vec<Means> =
+            kernels.iter().map(|kernel| Means::new(sums(*kernel), weights)).collect();
+        let sums_of_outputs = target_gram.columns(|_, y| sums(y.as_ref()))?;
+        let means_of_outputs = Means::new(sums_of_outputs.concat(), weights);
+        let roots = weights.roots(0..n);
+        let count = kernels.len();
+        let parts = target_gram.columns(|range, y| {
+            let mut products = Mat::<f64>::zeros(count + 1, count + 1);
+            let mut centred = Mat::<f64>::zeros(n, count + 1);
+            for (at, column) in range.enumerate() {
+                for (k, kernel) in kernels.iter().enumerate() {
+                    means[k].centre(kernel.col(column), column, centred.col_mut(k));
+                }
+                means_of_outputs.centre(y.col(at), column, centred.col_mut(count));
+                if let Some(roots) = &roots {
+                    for centred in centred.col_iter_mut() {
+                        let values = centred.iter_mut().zip(roots);
+                        values.for_each(|(value, root)| *value *= root * roots[column]);
+                    }
+                }
+                for k in 0..=count {
+                    for l in 0..=k {
+                        products[(k, l)] += centred.col(k).transpose() * centred.col(l);
+                    }
+                }
+            }
+            products
+        })?;
+        let mut products = Mat::<f64>::zeros(count + 1, count + 1);
+        parts.iter().for_each(|part| products += part);
+        let products = Self(products);
+        products.check_kernels(kernels, roots.as_deref())?;
+        products.check_outputs(weights.total(n) * means_of_outputs.all)?;
+        Ok(products)
+    }
+
+    /// Refuses kernels of which centring leaves nothing but rounding.
+    fn check_kernels(&self, kernels: &[MatRef<f64>], roots: Option<&[f64]>) -> Result<(), Error> {
+        for (k, kernel) in kernels.iter().enumerate() {
+            if self.0[(k, k)] <= CONSTANT * squared_norm(*kernel, roots) {
+                let message = "the kernel is constant: it carries no information";
+                let source = Box::new(Error::Numeric(message.into()));
+                return Err(Error::Item { what: "kernel", number: k, source });
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses outputs whose kernel is constant; `mean` is the mean of its elements times the weights of all pairs.
+    fn check_outputs(&self, mean: f64) -> Result<(), Error> {
+        let outputs = self.kernels();
+        let squared = self.0[(outputs, outputs)];
+        // the length of the centred kernel is rounding beside that of the kernel itself
+        if squared <= CONSTANT * (squared + mean.powi(2)) {
+            let message = "the outputs' kernel is constant: there is nothing to align with";
+            return Err(Error::Numeric(message.into()));
+        }
+        Ok(())
+    }
+
+    /// Returns the number of kernels without that of the outputs.
+    fn kernels(&self) -> usize {
+        self.0.nrows() - 1
+    }
+
+    /// Returns `‖K_k^c‖`.
+    fn length(&self, k: usize) -> f64 {
+        self.0[(k, k)].sqrt()
+    }
+
+    /// Returns M and a of [`alignf`], in units of the kernels' lengths, which make the diagonal of M ones.
+    fn cosines(&self) -> (Mat<f64>, Vec<f64>) {
+        let count = self.kernels();
+        let cosine =
+            |k: usize, l: usize| self.0[(k.max(l), k.min(l))] / (self.length(k) * self.length(l));
+        let a = (0..count).map(|k| cosine(k, count)).collect();
+        (Mat::from_fn(count, count, cosine), a)
+    }
 }
 
 /// The means of the columns of a symmetric matrix and of all its elements, from which `H K Hᵀ` is made.

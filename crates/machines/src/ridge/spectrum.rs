@@ -169,11 +169,12 @@ impl Spectrum {
         let compared = drawn_rows(n, COMPARED, seed, &targets.groups)?;
         let groups = targets.groups.select(&compared).of_part(processes, &compared, n)?;
         let compared_weight = compared.iter().map(|&row| targets.weights.get(row)).sum();
-        let own: Vec<usize> = compared.into_iter().filter(|row| part.contains(row)).collect();
-        let mut compared_features = Mat::<f64>::zeros(own.len(), r);
+        let compared_here: Vec<usize> =
+            compared.into_iter().filter(|row| part.contains(row)).collect();
+        let mut compared_features = Mat::<f64>::zeros(compared_here.len(), r);
         let mut gram = Panels::zeros(r);
         let mut sides = SideSums::new(targets, r);
-        let mut kept = own.iter().enumerate().peekable();
+        let mut kept = compared_here.iter().enumerate().peekable();
         let stage = Cancellation::current().stage("normal equations of every lambda", part.len());
         for range in blocks(part, r) {
             stage.advance(range.len())?;
@@ -191,14 +192,15 @@ impl Spectrum {
         gram.sum(processes)?;
         let sides = sides.of_all_ranks(processes)?;
         let Eigen { values, vectors: turn } = leading(gram.whole(), TOLERANCE)?;
-        let mut vectors = Mat::zeros(own.len(), values.len());
+        let mut vectors = Mat::zeros(compared_here.len(), values.len());
         product(vectors.as_mut(), compared_features.as_ref(), turn.as_ref());
         let vectors = Eigen::over_roots(&values, vectors);
         let turn = Eigen::over_roots(&values, turn);
         let mut turned = Mat::zeros(values.len(), targets.width());
         product(turned.as_mut(), turn.transpose(), sides.as_ref());
         let total_weight = targets.total_weight();
-        let (roots, targets) = targets.select(&own)?.weighted_block(0..own.len());
+        let (roots, targets) =
+            targets.select(&compared_here)?.weighted_block(0..compared_here.len());
         Ok(Self {
             rows: n,
             total_weight,

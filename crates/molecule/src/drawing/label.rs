@@ -20,13 +20,13 @@ const LINE: f64 = 17.0;
 const FREE: f64 = 0.6;
 
 /// A piece of a label, with its middle as an offset from the atom.
-pub(super) struct Run {
+pub(super) struct LabelPart {
     pub(super) text: String,
     pub(super) middle: Point,
     pub(super) size: f64,
 }
 
-impl Run {
+impl LabelPart {
     /// Returns half the width and height of the letters.
     pub(super) fn half(&self) -> [f64; 2] {
         [width(&self.text, self.size) / 2.0, HALF_HEIGHT * self.size / FONT]
@@ -57,7 +57,7 @@ enum Side {
 const DOT: char = '\u{2022}';
 
 /// Returns the label of an atom; empty at most carbons.
-pub(super) fn label(molecule: &Molecule, points: &[Point], index: usize) -> Vec<Run> {
+pub(super) fn label(molecule: &Molecule, points: &[Point], index: usize) -> Vec<LabelPart> {
     let Atom { element, charge, hydrogens, isotope, .. } = molecule.atoms()[index];
     let degree = molecule.degree(index);
     let unpaired = unpaired_electrons(molecule, index);
@@ -68,14 +68,14 @@ pub(super) fn label(molecule: &Molecule, points: &[Point], index: usize) -> Vec<
     }
     let side = side(molecule, points, index);
     let symbol = element.symbol();
-    let mut runs = vec![Run { text: symbol.to_owned(), middle: [0.0, 0.0], size: FONT }];
+    let mut runs = vec![LabelPart { text: symbol.to_owned(), middle: [0.0, 0.0], size: FONT }];
     let half = width(symbol, FONT) / 2.0;
     // the ends of the line of the symbol, to the left and to the right
     let mut left = -half;
     let mut right = half;
     let mut to_right = |end: &mut f64, text: String, [size, y]: [f64; 2]| {
         let wide = width(&text, size);
-        runs.push(Run { text, middle: [*end + wide / 2.0, y], size });
+        runs.push(LabelPart { text, middle: [*end + wide / 2.0, y], size });
         *end += wide;
     };
     if let Some(mass) = isotope {

@@ -24,17 +24,28 @@ const LEAST: f64 = 40.0;
 /// Space around a label at the edge of a drawing, where letters may be wider than they are taken to be.
 const MARGIN: f64 = 4.0;
 
-/// Space below a drawing for its caption.
-const CAPTION: f64 = 28.0;
+/// Width and height of the place of a drawing beside another one. Larger drawings are made smaller.
+const CELL: [f64; 2] = [370.0, 240.0];
 
-/// Space between drawings side by side.
+/// Most characters in a line of a caption, and of a text above two drawings.
+const CAPTION: usize = 35;
+const LINE: usize = 72;
+
+/// About the width of a wide letter, and the height of a line.
+const LETTER: f64 = 10.0;
+const LINE_HEIGHT: f64 = 18.0;
+
+/// Attributes of letters of captions and texts; figures of reports have the same fonts.
+const FONT: &str =
+    "font-family=\"DejaVu Sans, Verdana, Helvetica, Arial, sans-serif\" font-size=\"13\"";
+
+/// Documents side by side on a sheet, and the space between them.
+const COLUMNS: usize = 2;
 const BETWEEN: f64 = 20.0;
 
-/// Width of a letter of the caption.
-const LETTER: f64 = 10.0;
-
 /// Returns two drawings, SVG documents, side by side, each with a caption below it (such as truth and
-/// prediction), as one document.
+/// prediction), as one document. Both have a place of the same size, whatever their own size is; long captions
+/// take several lines.
 ///
 /// ```
 /// use dsokr_molecule::{Molecule, svg_pair};
@@ -46,33 +57,33 @@ const LETTER: f64 = 10.0;
 /// # Ok::<(), dsokr_molecule::Error>(())
 /// ```
 pub fn svg_pair(left: (&str, &str), right: (&str, &str)) -> String {
-    let height = length(left.0, "height").max(length(right.0, "height"));
+    let [cell_width, cell_height] = CELL;
     let mut content = String::new();
-    let mut x = 0.0;
-    for (drawing, caption) in [left, right] {
+    let mut most_lines = 0;
+    for (cell_left, (drawing, caption)) in [0.0, cell_width].into_iter().zip([left, right]) {
         let width = length(drawing, "width");
-        let drawing_height = length(drawing, "height");
-        // as wide as the drawing and its caption need
-        let cell = width.max(LETTER * (caption.chars().count() as f64 + 2.0)) + BETWEEN;
-        let left = x + (cell - width) / 2.0;
-        let top = (height - drawing_height) / 2.0;
-        let place = format!("<svg x=\"{left}\" y=\"{top}\"");
-        content += &drawing.trim_end().replacen("<svg", &place, 1);
-        let middle = x + cell / 2.0;
-        let base = height + CAPTION * 0.6;
+        let height = length(drawing, "height");
+        let scale = (cell_width / width).min(cell_height / height).min(1.0);
+        let x = cell_left + (cell_width - scale * width) / 2.0;
+        let y = (cell_height - scale * height) / 2.0;
         content += &format!(
-            "\n<text x=\"{middle}\" y=\"{base}\" text-anchor=\"middle\" font-family=\"sans-serif\" \
-             font-size=\"14\">{}</text>\n",
-            xml(caption)
+            "<g transform=\"translate({x:.2} {y:.2}) scale({scale:.4})\">\n{}\n</g>\n",
+            drawing.trim_end()
         );
-        x += cell;
+        let middle = cell_left + cell_width / 2.0;
+        let lines = wrapped(caption, CAPTION);
+        for (at, line) in (1..).map(f64::from).zip(&lines) {
+            let base = cell_height + at * LINE_HEIGHT;
+            content += &format!(
+                "<text x=\"{middle}\" y=\"{base}\" text-anchor=\"middle\" {FONT}>{}</text>\n",
+                xml(line)
+            );
+        }
+        most_lines = most_lines.max(lines.len());
     }
-    document(x, height + CAPTION) + &content + "</svg>\n"
+    let height = cell_height + LINE_HEIGHT * (most_lines as f64 + 1.0);
+    document(2.0 * cell_width, height) + &content + "</svg>\n"
 }
-
-/// Characters of a line of text, and the height of a line.
-const LINE: usize = 90;
-const LINE_HEIGHT: f64 = 18.0;
 
 /// Returns a text as an SVG document, such as a heading above drawings; long texts take several lines.
 ///
@@ -81,29 +92,49 @@ const LINE_HEIGHT: f64 = 18.0;
 /// assert!(svg.contains("&lt; 3 carbons"));
 /// ```
 pub fn svg_text(text: &str) -> String {
-    let mut lines: Vec<String> = vec![String::new()];
-    for word in text.split_whitespace() {
-        match lines.last_mut() {
-            Some(line) if line.is_empty() => line.push_str(word),
-            Some(line) if line.chars().count() + word.chars().count() < LINE => {
-                line.push(' ');
-                line.push_str(word);
-            }
-            _ => lines.push(word.into()),
-        }
-    }
+    let lines = wrapped(text, LINE);
     let letters = lines.iter().map(|line| line.chars().count()).max().unwrap_or(0) as f64;
     let width = LETTER * (letters + 2.0);
     let height = LINE_HEIGHT * (lines.len() as f64 + 1.0);
     let mut svg = document(width, height);
     for (at, line) in (1..).map(f64::from).zip(&lines) {
         svg.push_str(&format!(
-            "<text x=\"{LETTER}\" y=\"{}\" font-family=\"sans-serif\" font-size=\"14\">{}</text>\n",
+            "<text x=\"{LETTER}\" y=\"{}\" {FONT}>{}</text>\n",
             at * LINE_HEIGHT,
             xml(line)
         ));
     }
     svg + "</svg>\n"
+}
+
+/// Returns the lines of a text, of at most `most` characters. Lines end between words, but a word that is longer than a
+/// line, such as a SMILES, begins behind the word before it and goes on in the next line.
+fn wrapped(text: &str, most: usize) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut line = String::new();
+    let mut used = 0;
+    for word in text.split_whitespace() {
+        let letters = word.chars().count();
+        let fits = used + 1 + letters <= most;
+        let is_cut = letters > most && used + 1 < most;
+        if used > 0 && (fits || is_cut) {
+            line.push(' ');
+            used += 1;
+        } else if used > 0 {
+            lines.push(std::mem::take(&mut line));
+            used = 0;
+        }
+        for letter in word.chars() {
+            if used == most {
+                lines.push(std::mem::take(&mut line));
+                used = 0;
+            }
+            line.push(letter);
+            used += 1;
+        }
+    }
+    lines.push(line);
+    lines
 }
 
 /// SVG documents one below the other, as one document.
@@ -118,6 +149,28 @@ pub fn svg_column(documents: &[String]) -> String {
         y += length(document, "height");
     }
     svg + "</svg>\n"
+}
+
+/// Returns SVG documents on one sheet, two in a row: columns are as wide as the widest document, and a row is as high as
+/// the higher one of its documents. Screen readers say the title.
+pub fn svg_sheet(title: &str, documents: &[String]) -> String {
+    let widest = documents.iter().map(|svg| length(svg, "width")).fold(0.0, f64::max);
+    let step = widest + BETWEEN;
+    let mut content = String::new();
+    let mut y = BETWEEN;
+    for row in documents.chunks(COLUMNS) {
+        let mut x = BETWEEN;
+        for document in row {
+            content += &document.replacen("<svg", &format!("<svg x=\"{x}\" y=\"{y}\""), 1);
+            x += step;
+        }
+        y += row.iter().map(|svg| length(svg, "height")).fold(0.0, f64::max) + BETWEEN;
+    }
+    let width = BETWEEN + step * documents.len().min(COLUMNS) as f64;
+    let opening = document(width, y).replacen("<svg", "<svg role=\"img\"", 1);
+    let title = xml(title);
+    let ground = "<rect width=\"100%\" height=\"100%\" fill=\"white\"/>";
+    format!("{opening}<title>{title}</title>\n{ground}\n{content}</svg>\n")
 }
 
 /// Returns the opening tag of an SVG document of a size.

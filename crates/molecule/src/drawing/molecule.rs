@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::fmt::Write;
 
-use super::label::{Run, color, label};
+use super::label::{LabelPart, color, label};
 use super::layout::{Placed, placed, unit};
 use super::wedges::{Wedge, inner_side, wedges};
 use super::{MIDDLE, Point, line, opened, text};
@@ -42,7 +42,8 @@ const COVERED: f64 = 0.42;
 
 impl Molecule {
     /// Returns a drawing as a self-contained SVG document: bonds of the Kekulé structure, wedges at stereocentres,
-    /// labels at all atoms but plain carbons: those with a charge, a mass number or an unpaired electron have one. Molecules that differ in the numbering of their atoms have the same drawing.
+    /// labels at all atoms but plain carbons: those with a charge, a mass number or an unpaired electron have one. Molecules that
+    /// differ in the numbering of their atoms have the same drawing.
     ///
     /// ```
     /// use dsokr_molecule::Molecule;
@@ -79,7 +80,7 @@ impl Molecule {
 
     fn drawn(&self, marked: Marked) -> String {
         let Placed { molecule, points, origins } = placed(self);
-        let labels: Vec<Vec<Run>> =
+        let labels: Vec<Vec<LabelPart>> =
             (0..points.len()).map(|atom| label(&molecule, &points, atom)).collect();
         let corners: Vec<Point> =
             points.iter().zip(&labels).flat_map(|(&atom, runs)| corners(atom, runs)).collect();
@@ -107,7 +108,7 @@ impl Molecule {
         let mut svg = drawing.svg;
         for ((atom, &[x, y]), runs) in molecule.atoms().iter().zip(&points).zip(&labels) {
             let color = format!(" fill=\"{}\"", color(atom.element));
-            for Run { text: letters, middle, size } in runs {
+            for LabelPart { text: letters, middle, size } in runs {
                 text(
                     &mut svg,
                     [x + middle[0], y + middle[1] + MIDDLE * size],
@@ -136,7 +137,7 @@ struct Drawing<'a> {
     svg: String,
     molecule: &'a Molecule,
     points: &'a [Point],
-    labels: &'a [Vec<Run>],
+    labels: &'a [Vec<LabelPart>],
 }
 
 impl Drawing<'_> {
@@ -286,8 +287,8 @@ fn shifted([x, y]: Point, [dx, dy]: Point, [along, across]: [f64; 2]) -> Point {
 }
 
 /// Returns two opposite corners of each piece of the label of an atom.
-fn corners([x, y]: Point, runs: &[Run]) -> Vec<Point> {
-    let corners = |run: &Run| {
+fn corners([x, y]: Point, runs: &[LabelPart]) -> Vec<Point> {
+    let corners = |run: &LabelPart| {
         let [wide, high] = run.half();
         let [across, down] = run.middle;
         [-1.0, 1.0].map(|side| [x + across + side * wide, y + down + side * high])
@@ -297,7 +298,7 @@ fn corners([x, y]: Point, runs: &[Run]) -> Vec<Point> {
 
 /// Returns how far along a direction a line from `start` leaves the letters of a label around `atom`; 0 where it does
 /// not meet them.
-fn leaves(run: &Run, atom: Point, start: Point, direction: Point) -> f64 {
+fn leaves(run: &LabelPart, atom: Point, start: Point, direction: Point) -> f64 {
     let mut enters = 0.0_f64;
     let mut leaves = f64::INFINITY;
     for axis in [0, 1] {

@@ -1,6 +1,6 @@
 //! The distance of molecules by their largest common subgraph of bonds.
 
-use super::instance::{Instance, Model};
+use super::instance::{EditCosts, Instance};
 use super::search::search;
 use super::{Limit, MAX_SEARCHED};
 use crate::molecule::{Bond, Molecule};
@@ -50,7 +50,7 @@ pub fn myopic_distance(
     }
     // weights are halves of a bond
     let most = (2.0 * threshold).floor().max(0.0) as usize;
-    let (result, bound) = search(&Instance::new(&a, &b, Model::Common), limit, most);
+    let (result, bound) = search(&Instance::new(&a, &b, EditCosts::Common), limit, most);
     let bound = f64::from(bound) / 4.0;
     let upper = (result.upper as f64 / 2.0).min(threshold);
     if bound > threshold {

@@ -10,7 +10,7 @@
 //! Where a common subgraph is looked for, an edge costs its weight in the place of 1, and its halves are paired by
 //! weight among those with equal labels at their other ends.
 
-use super::instance::{Instance, Model, Side};
+use super::instance::{EditCosts, Instance, Side};
 use crate::graph::Arc;
 
 /// Number of edges to open nodes, by node and class, and the weight of all of them.
@@ -129,13 +129,13 @@ impl<'a> Costs<'a> {
         let ours = self.small.of(u);
         let theirs = self.large.of(v);
         let all = [self.small.all[u], self.large.all[v]];
-        match self.instance.model {
-            Model::Unit => {
+        match self.instance.edit_costs {
+            EditCosts::Unit => {
                 let kept = |&class: &usize| ours[class].min(theirs[class]);
                 (all[0].max(all[1]) - self.classes[u].iter().map(kept).sum::<u32>()) as i32
             }
-            Model::Common if !self.instance.keeps(u, v) => (all[0] + all[1]) as i32,
-            Model::Common => {
+            EditCosts::Common if !self.instance.keeps(u, v) => (all[0] + all[1]) as i32,
+            EditCosts::Common => {
                 let codes = self.instance.codes().max(1);
                 let kinds = ours.chunks_exact(codes).zip(theirs.chunks_exact(codes));
                 kinds.map(|(ours, theirs)| apart(&self.instance.weights, ours, theirs)).sum()

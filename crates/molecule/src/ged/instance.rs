@@ -6,7 +6,7 @@ use crate::graph::{Arc, Graph};
 
 /// The costs of edits.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Model {
+pub(super) enum EditCosts {
     /// 1 each.
     Unit,
     /// Costs that leave a largest common subgraph of edges. Nodes cost nothing. The label of an edge is its weight: a
@@ -81,7 +81,7 @@ const CLASSES: usize = 1024;
 pub(super) struct Instance {
     pub(super) small: Side,
     pub(super) large: Side,
-    pub(super) model: Model,
+    pub(super) edit_costs: EditCosts,
     /// The cost of an edge that is deleted or inserted, by its code from 1 on; code 0 stands for no edge.
     pub(super) weights: Vec<i32>,
     /// Number of different kinds of nodes.
@@ -91,16 +91,16 @@ pub(super) struct Instance {
 }
 
 impl Instance {
-    pub(super) fn new(a: &Graph, b: &Graph, model: Model) -> Self {
+    pub(super) fn new(a: &Graph, b: &Graph, edit_costs: EditCosts) -> Self {
         let distinct = |mut labels: Vec<u64>| {
             labels.sort_unstable();
             labels.dedup();
             labels
         };
         let labels = distinct(a.edges().chain(b.edges()).map(|edge| edge.2).collect());
-        let (names, weights) = match model {
-            Model::Unit => (Vec::new(), vec![1; labels.len()]),
-            Model::Common => {
+        let (names, weights) = match edit_costs {
+            EditCosts::Unit => (Vec::new(), vec![1; labels.len()]),
+            EditCosts::Common => {
                 let names = a.labels().iter().chain(b.labels()).copied().collect();
                 (distinct(names), labels.iter().map(|&weight| weight as i32).collect())
             }
@@ -110,7 +110,7 @@ impl Instance {
         Self {
             small: Side::new(small, &labels, &names),
             large: Side::new(large, &labels, &names),
-            model,
+            edit_costs,
             weights: [vec![0], weights].concat(),
             kinds: names.len().max(1),
             swapped,
@@ -124,25 +124,25 @@ impl Instance {
 
     /// Returns whether u may become v.
     pub(super) fn keeps(&self, u: usize, v: usize) -> bool {
-        match self.model {
-            Model::Unit => true,
-            Model::Common => self.small.labels()[u] == self.large.labels()[v],
+        match self.edit_costs {
+            EditCosts::Unit => true,
+            EditCosts::Common => self.small.labels()[u] == self.large.labels()[v],
         }
     }
 
     /// Returns doubled cost of u becoming v, without edges.
     pub(super) fn node(&self, u: usize, v: usize) -> i32 {
-        match self.model {
-            Model::Unit => 2 * i32::from(self.small.labels()[u] != self.large.labels()[v]),
-            Model::Common => 0,
+        match self.edit_costs {
+            EditCosts::Unit => 2 * i32::from(self.small.labels()[u] != self.large.labels()[v]),
+            EditCosts::Common => 0,
         }
     }
 
     /// Returns doubled cost of inserting a node, without edges.
     pub(super) fn blank(&self) -> i32 {
-        match self.model {
-            Model::Unit => 2,
-            Model::Common => 0,
+        match self.edit_costs {
+            EditCosts::Unit => 2,
+            EditCosts::Common => 0,
         }
     }
 
@@ -150,18 +150,18 @@ impl Instance {
     /// their ends may become one another.
     pub(super) fn edge(&self, kept: bool, ours: usize, theirs: usize) -> i32 {
         let [weight, other_weight] = [ours, theirs].map(|code| self.weights[code]);
-        match self.model {
-            Model::Unit => i32::from(ours != theirs),
-            Model::Common if kept => (weight - other_weight).abs(),
-            Model::Common => weight + other_weight,
+        match self.edit_costs {
+            EditCosts::Unit => i32::from(ours != theirs),
+            EditCosts::Common if kept => (weight - other_weight).abs(),
+            EditCosts::Common => weight + other_weight,
         }
     }
 
     /// Returns the class in which the bound counts an edge, by its code and the kind of the node at its other end.
     pub(super) fn class(&self, kind: usize, code: u64) -> usize {
-        match self.model {
-            Model::Unit => code as usize % CLASSES,
-            Model::Common => kind % self.kinds_told() * self.codes() + code as usize - 1,
+        match self.edit_costs {
+            EditCosts::Unit => code as usize % CLASSES,
+            EditCosts::Common => kind % self.kinds_told() * self.codes() + code as usize - 1,
         }
     }
 
@@ -171,9 +171,9 @@ impl Instance {
     }
 
     pub(super) fn classes(&self) -> usize {
-        match self.model {
-            Model::Unit => CLASSES.min(self.codes() + 1),
-            Model::Common => self.kinds_told() * self.codes(),
+        match self.edit_costs {
+            EditCosts::Unit => CLASSES.min(self.codes() + 1),
+            EditCosts::Common => self.kinds_told() * self.codes(),
         }
     }
 

@@ -24,7 +24,7 @@ use dsokr_core::Cancellation;
 use rayon::prelude::*;
 
 use crate::graph::Graph;
-use instance::{Instance, Model};
+use instance::{EditCosts, Instance};
 
 pub use common::{MyopicDistance, myopic_distance};
 pub use search::Limit;
@@ -91,7 +91,7 @@ pub fn edit_distance(a: &Graph, b: &Graph, limit: &Limit) -> EditDistance {
     if nodes > MAX_SEARCHED || edges.saturating_mul(nodes) > MAX_SEARCHED_EDGES {
         return outline(a, b);
     }
-    search::search(&Instance::new(a, b, Model::Unit), limit, usize::MAX).0
+    search::search(&Instance::new(a, b, EditCosts::Unit), limit, usize::MAX).0
 }
 
 /// Returns the [edit distances](edit_distance) of many pairs, in parallel on the current rayon pool, in the

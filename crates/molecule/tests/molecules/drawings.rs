@@ -4,7 +4,7 @@ use std::path::Path;
 
 use dsokr_core::random::generator;
 use dsokr_molecule::graph::parse_json_lines;
-use dsokr_molecule::{Molecule, svg_pair};
+use dsokr_molecule::{Molecule, svg_column, svg_pair, svg_sheet, svg_text};
 
 use crate::support::{chebi, parse, quickstart};
 
@@ -76,6 +76,58 @@ fn pairs_have_two_drawings_and_their_captions() {
     assert_eq!(names.iter().filter(|name| *name == "svg").count(), 3);
     assert!(svg.contains("truth &lt;a &amp; \"b\"&gt;</text>"));
     assert!(svg.contains("GED 3\u{fffd}</text>"));
+}
+
+#[test]
+fn sheets_have_cells_of_one_size_whatever_they_show() {
+    let chain = "C".repeat(1_400);
+    let large = parse(&format!("OC({}C(=O)O)c1ccccc1", "C".repeat(60))).svg();
+    let [large_width, large_height] = numbers(&large, ["width", "height"]);
+    assert!(large_width > 370.0, "{large_width}");
+    let small = parse("C").svg();
+    let caption = format!("true: {chain}");
+    let long = svg_pair((&large, &caption), (&small, "predicted, 3 edits: C"));
+    let short = svg_pair((&small, "true: C"), (&small, "predicted, 0 edits: C"));
+    let names = elements(&long);
+    assert_eq!(names.iter().filter(|name| *name == "svg").count(), 3);
+    let [width, height] = numbers(&long, ["width", "height"]);
+    let [short_width, short_height] = numbers(&short, ["width", "height"]);
+    assert_eq!((width, short_width), (740.0, 740.0));
+    // 1,406 characters are 41 lines, and one line
+    let texts = |svg: &str| svg.matches("<text").count();
+    assert_eq!(texts(&long), texts(&large) + texts(&small) + 41 + 1);
+    assert_eq!(height - short_height, 40.0 * 18.0);
+    let pieces = long.split("</text>").filter_map(|text| text.rsplit_once('>'));
+    let carbons: usize = pieces.map(|(_, line)| line.matches('C').count()).sum();
+    assert!(carbons >= 1_400, "{carbons}");
+    // the large drawing fills its cell, and the small one keeps its size
+    let scales: Vec<f64> = long
+        .split(" scale(")
+        .skip(1)
+        .map(|rest| rest.split(')').next().unwrap().parse().unwrap())
+        .collect();
+    let expected = (370.0 / large_width).min(240.0 / large_height);
+    assert!((scales[0] - expected).abs() < 1e-4 && scales[1] == 1.0, "{scales:?}");
+    // twenty queries, whose texts are wider than a cell
+    let text = svg_text(&"An acid with a long description. ".repeat(20));
+    let blocks: Vec<String> = [&long, &short]
+        .into_iter()
+        .cycle()
+        .take(20)
+        .map(|pair| svg_column(&[text.clone(), pair.clone()]))
+        .collect();
+    let sheet = svg_sheet("true < predicted", &blocks);
+    elements(&sheet);
+    assert!(sheet.contains("<title>true &lt; predicted</title>"));
+    let [sheet_width, sheet_height] = numbers(&sheet, ["width", "height"]);
+    assert!((1_500.0..1_600.0).contains(&sheet_width), "{sheet_width}");
+    let [text_height] = numbers(&text, ["height"]);
+    assert!(
+        (sheet_height - 10.0 * (text_height + height + 20.0) - 20.0).abs() < 1e-6,
+        "{sheet_height}"
+    );
+    let [alone] = numbers(&svg_sheet("one", &blocks[..1]), ["width"]);
+    assert_eq!(alone, 780.0);
 }
 
 #[test]

@@ -130,22 +130,23 @@ impl TokenFiles {
         tokenizer: &Tokenizer,
         rows: usize,
     ) -> Result<Vec<AddedToken>, Error> {
-        let own = tokenizer.added_tokens();
+        let of_tokenizer = tokenizer.added_tokens();
         // former files have no flags, and those of the tokenizer hold
         let is_former = is_former(&self.keys);
-        let is_same =
-            |id: &u32, token: &AddedToken| own.get(id).is_some_and(|own| is_former || own == token);
+        let is_same = |id: &u32, token: &AddedToken| {
+            of_tokenizer.get(id).is_some_and(|other| is_former || other == token)
+        };
         let added = self.added.iter().filter(|(id, token)| !is_same(id, token));
         let mut all: Vec<AddedToken> = added.map(|(_, token)| token.clone()).collect();
 
         let is_new = |token: &AddedToken| !tokenizer.has(&token.content);
         let new = all.iter().filter(|token| is_new(token)).count();
         let mut room = rows.saturating_sub(tokenizer.vocabulary() + new);
-        let known = own.values().chain(self.added.values());
-        let mut known: BTreeSet<String> = known.map(|token| token.content.clone()).collect();
+        let tokens = of_tokenizer.values().chain(self.added.values());
+        let mut contents: BTreeSet<String> = tokens.map(|token| token.content.clone()).collect();
         for part in PARTS {
             let Some(token) = self.special(&format!("{part}_token"), None)? else { continue };
-            if !known.insert(token.content.clone()) {
+            if !contents.insert(token.content.clone()) {
                 continue;
             }
             if is_new(&token) {
@@ -157,7 +158,7 @@ impl TokenFiles {
             all.push(token);
         }
         let further = self.further()?.into_iter();
-        all.extend(further.filter(|token| known.insert(token.content.clone())));
+        all.extend(further.filter(|token| contents.insert(token.content.clone())));
         Ok(all)
     }
 

@@ -81,8 +81,8 @@ fn listed(list: &[(&str, Activation)]) -> String {
 impl Activation {
     /// Returns the activation of a `hidden_act`.
     pub(crate) fn named(name: &str) -> Option<Self> {
-        let known = NAMES.iter().find(|(known, _)| *known == name);
-        known.map(|(_, activation)| *activation)
+        let entry = NAMES.iter().find(|(entry_name, _)| *entry_name == name);
+        entry.map(|(_, activation)| *activation)
     }
 
     /// Returns what a `hidden_act` may be.
@@ -93,8 +93,8 @@ impl Activation {
     /// Returns the activation of a class of PyTorch, which may be named by where it is exported (`torch.nn.Tanh`).
     pub(crate) fn of_class(class: &str) -> Option<Self> {
         let last = class.strip_prefix("torch.nn.")?.rsplit('.').next()?;
-        let known = CLASSES.iter().find(|(name, _)| name.rsplit('.').next() == Some(last));
-        known.map(|(_, activation)| *activation)
+        let entry = CLASSES.iter().find(|(name, _)| name.rsplit('.').next() == Some(last));
+        entry.map(|(_, activation)| *activation)
     }
 
     /// Returns what the class of a `Dense` layer may be.
@@ -104,8 +104,8 @@ impl Activation {
 
     /// Returns the class of PyTorch, for a `Dense` layer that was read from one.
     pub(crate) fn class(self) -> &'static str {
-        let known = CLASSES.iter().find(|(_, activation)| *activation == self);
-        known.map_or("torch.nn.modules.linear.Identity", |(name, _)| name)
+        let entry = CLASSES.iter().find(|(_, activation)| *activation == self);
+        entry.map_or("torch.nn.modules.linear.Identity", |(name, _)| name)
     }
 
     /// Applies it to each element.

@@ -171,7 +171,7 @@ impl Architecture {
         let Self { vocabulary, positions, types, layers, width, heads, .. } = *self;
         let [width, inner, depth] = [width, self.feed_forward, layers].map(|size| size as f64);
         let units = self.inner_units() as f64;
-        let own = self.own_layers() as f64;
+        let own_layers = self.own_layers() as f64;
         let kept = if self.recompute { 1.0 } else { depth };
         let share = dsokr_kernels::step_time(self.precision);
         let gpu_width = if self.precision == Precision::Bf16 { 2.0 } else { 4.0 };
@@ -191,14 +191,14 @@ impl Architecture {
             tables("max_length × width", rows_of_positions as f64),
             PartSize {
                 keys: "layers × width".into(),
-                parameters: own * (4.0 * width * width + 9.0 * width),
+                parameters: own_layers * (4.0 * width * width + 9.0 * width),
                 activations: length * width * (12.0 * kept + depth) + kept * heads as f64 * length,
                 gpu_width,
                 products: share * depth * length * (4.0 * width * width + 2.0 * length * width),
             },
             PartSize {
                 keys: "layers × width × feed_forward".into(),
-                parameters: own * (width * (inner + units) + units),
+                parameters: own_layers * (width * (inner + units) + units),
                 activations: kept * length * (2.0 * units + inner),
                 gpu_width: unit_width,
                 products: share * depth * length * width * (inner + units),

@@ -24,7 +24,7 @@ use crate::error::{Error, in_words};
 
 /// Why a request is not answered.
 #[derive(Debug)]
-pub(super) struct Problem {
+pub(super) struct Refusal {
     status: StatusCode,
     error: String,
 }
@@ -64,12 +64,12 @@ impl IntoResponses for ErrorBody {
     }
 }
 
-impl Problem {
+impl Refusal {
     pub(super) fn new(status: StatusCode, error: impl ToString) -> Self {
         Self { status, error: error.to_string() }
     }
 
-    /// A problem with a body or parameters that axum has not read, for this reason.
+    /// A refusal of a body or parameters that axum has not read, for this reason.
     pub(super) fn unread(status: StatusCode, reason: String) -> Self {
         Self::new(status, in_words(without_preface(reason), "an object"))
     }
@@ -79,7 +79,7 @@ impl Problem {
         Self::new(StatusCode::NOT_FOUND, error)
     }
 
-    /// A problem with a request that may be answered later.
+    /// A refusal of a request that may be answered later.
     pub(super) fn later(error: impl ToString) -> Self {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, error)
     }
@@ -91,7 +91,7 @@ impl Problem {
     }
 }
 
-impl From<Error> for Problem {
+impl From<Error> for Refusal {
     fn from(error: Error) -> Self {
         if error.is_request() {
             Self::new(StatusCode::UNPROCESSABLE_ENTITY, error)
@@ -104,7 +104,7 @@ impl From<Error> for Problem {
     }
 }
 
-impl IntoResponse for Problem {
+impl IntoResponse for Refusal {
     fn into_response(self) -> Response {
         let Self { status, error } = self;
         let seconds = [(header::RETRY_AFTER, "1")];
@@ -113,13 +113,13 @@ impl IntoResponse for Problem {
     }
 }
 
-/// A JSON body; one that is wrong is a [`Problem`].
+/// A JSON body; one that is wrong is a [`Refusal`].
 pub(super) struct Body<T>(pub T);
 
 impl<T: DeserializeOwned> FromRequest<Server> for Body<T> {
-    type Rejection = Problem;
+    type Rejection = Refusal;
 
-    async fn from_request(request: Request, server: &Server) -> Result<Self, Problem> {
+    async fn from_request(request: Request, server: &Server) -> Result<Self, Refusal> {
         let length = request.headers().get(header::CONTENT_LENGTH);
         let length = length.and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
         let limit = server.0.limits.body as u64;
@@ -127,11 +127,11 @@ impl<T: DeserializeOwned> FromRequest<Server> for Body<T> {
             discard(request.into_body()).await;
             let error =
                 Error::value("the body", format!("{length} bytes"), format!("at most {limit}"));
-            return Err(Problem::new(StatusCode::PAYLOAD_TOO_LARGE, error));
+            return Err(Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, error));
         }
         let read = Json::<Object<T>>::from_request(request, server).await;
         let read = read.map(|Json(Object(body))| Self(body));
-        read.map_err(|error: JsonRejection| Problem::unread(error.status(), error.body_text()))
+        read.map_err(|error: JsonRejection| Refusal::unread(error.status(), error.body_text()))
     }
 }
 
@@ -198,12 +198,12 @@ async fn discard(mut body: axum::body::Body) {
     }
 }
 
-pub(super) async fn not_found(request: Request) -> Problem {
-    Problem::not_found("the path", request.uri().path(), "/, or what GET /api describes")
+pub(super) async fn not_found(request: Request) -> Refusal {
+    Refusal::not_found("the path", request.uri().path(), "/, or what GET /api describes")
 }
 
-pub(super) async fn not_allowed(request: Request) -> Problem {
+pub(super) async fn not_allowed(request: Request) -> Refusal {
     let found = format!("{} {}", request.method(), request.uri().path());
     let error = Error::value("the method", found, "what GET /api describes");
-    Problem::new(StatusCode::METHOD_NOT_ALLOWED, error)
+    Refusal::new(StatusCode::METHOD_NOT_ALLOWED, error)
 }
