@@ -103,7 +103,7 @@ fn at_work(stages: &[StageReport]) -> String {
         return "between two stages".into();
     };
     let names: Vec<String> = stages.iter().map(stage_and_share).collect();
-    format!("{}, {:.0} s", names.join(": "), innermost.elapsed.as_secs_f64())
+    format!("at work on {}, for {:.0} s", names.join(": "), innermost.elapsed.as_secs_f64())
 }
 
 fn stage_and_share(stage: &StageReport) -> String {
@@ -128,9 +128,11 @@ mod tests {
         };
         let fit = stage("fit", 0, 0, 40);
         let equations = stage("normal equations", 430, 1000, 12);
-        assert_eq!(at_work(&[fit, equations]), "fit: normal equations 43 %, 12 s");
+        let line = at_work(&[fit, equations]);
+        assert_eq!(line, "at work on fit: normal equations 43 %, for 12 s");
         // several threads may count a part before it is done
-        assert_eq!(at_work(&[stage("projection", 11, 10, 1)]), "projection 100 %, 1 s");
+        let line = at_work(&[stage("projection", 11, 10, 1)]);
+        assert_eq!(line, "at work on projection 100 %, for 1 s");
         assert_eq!(at_work(&[]), "between two stages");
     }
 }
