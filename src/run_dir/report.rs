@@ -194,6 +194,10 @@ fn date(now: SystemTime) -> String {
 fn candidates_text(m: &Scores) -> String {
     match m.candidates_per_query {
         None => format!("{} candidates ({} duplicates)", m.candidates, m.duplicate_candidates),
+        Some(PoolSizes { least, most, .. }) if least == most => format!(
+            "{least} candidates each (in all {}, {} duplicates)",
+            m.candidates, m.duplicate_candidates
+        ),
         Some(PoolSizes { least, median, most }) => format!(
             "{least} to {most} candidates each (median {median}; in all {}, {} duplicates)",
             m.candidates, m.duplicate_candidates
@@ -201,12 +205,17 @@ fn candidates_text(m: &Scores) -> String {
     }
 }
 
+/// A number of queries: "1 query", "2 queries".
+fn queries_text(count: usize) -> String {
+    if count == 1 { "1 query".into() } else { format!("{count} queries") }
+}
+
 /// One line of text with the numbers of queries and candidates.
 pub fn counts_line(split: &str, m: &Scores) -> String {
     let candidates = candidates_text(m);
-    let tied = m.tied_queries;
-    let mut line =
-        format!("{split}: {} queries against {candidates}, {tied} queries tied", m.queries);
+    let queries = queries_text(m.queries);
+    let tied = queries_text(m.tied_queries);
+    let mut line = format!("{split}: {queries} against {candidates}, {tied} tied");
     // other outputs are compared as what they are, without ranks
     let is_ranked = match &m.outputs {
         Some(
@@ -395,10 +404,10 @@ fn summary(config: &Checked, report: Option<&Report>) -> String {
     let table = Table::new(names, 1).with(Metric::measured_in(&report.metrics).map(row));
     let _ = write!(
         text,
-        "\nMetrics of the {} split, {} queries among {}, with 95 % intervals by a bootstrap over \
+        "\nMetrics of the {} split, {} among {}, with 95 % intervals by a bootstrap over \
          queries:\n\n{}",
         report.split,
-        report.metrics.ranks.queries,
+        queries_text(report.metrics.ranks.queries),
         report.candidates_text(),
         table.markdown()
     );

@@ -92,7 +92,7 @@ fn a_card_says_among_how_many_candidates_each_query_is() {
     for size in ["least", "median", "most"] {
         assert_eq!(*value(&front, &format!("candidates_per_query.{size}")), 21);
     }
-    let says = "10 queries among 21 to 21 candidates each (median 21; in all ";
+    let says = "10 queries among 21 candidates each (in all ";
     assert!(card.contains(says), "{card}");
     sandbox.train("small.toml", &[]);
     let card = sandbox.read("runs/small-2/README.md");

@@ -49,7 +49,7 @@ fn of_several_right_outputs_the_best_counts_and_the_others_do_not_compete() {
         assert_eq!((&row["gold"][..], row["rank"].parse()), (golds[best], Ok(own[best])));
     }
     let text = sandbox.succeed(&call);
-    assert!(text.contains("against 78 to 78 candidates each (median 78; in all 80"), "{text}");
+    assert!(text.contains("against 78 candidates each (in all 80"), "{text}");
     // in a random order a right one of three among 80 is first
     let chance = text.lines().find(|line| line.starts_with("chance")).unwrap();
     assert_eq!(chance.split_whitespace().nth(2), Some("0.0375"), "{text}");
