@@ -269,3 +269,11 @@ fn what_cannot_be_drawn_is_refused() {
     sandbox.fail(&["train", "small.toml"], 2, &["sketch.full", "linear and cosine"]);
     assert!(!sandbox.path("runs").exists());
 }
+
+#[test]
+fn a_study_of_one_size_and_one_draw_says_so() {
+    let sandbox = Sandbox::new();
+    let text = sandbox.succeed(&["sketch", "small.toml", "--sizes", "20", "--draws", "1"]);
+    assert!(text.contains("recommended: m = 20, the only size that was tried"), "{text}");
+    assert!(!text.contains('±'), "{text}");
+}
