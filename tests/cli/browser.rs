@@ -515,7 +515,7 @@ fn the_page_draws_spectra_and_marks_explained_peaks() {
     browser.keys("#ion-formula", &format!("C2H6O2{ENTER}"));
     // candidates are those of the precursor's mass
     browser
-        .wait("/ match the precursor mass/.test(document.getElementById('summary').textContent)");
+        .wait("/ matches the precursor mass/.test(document.getElementById('summary').textContent)");
     browser.wait("document.querySelectorAll('#spectrum .peak').length > 2");
     // a filter is said of those
     browser.value("(document.getElementById('formula').value = 'C2H6O2', null)");
