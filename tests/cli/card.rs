@@ -138,11 +138,10 @@ fn a_training_on_spectra_ends_with_a_command_for_a_file_that_it_has_read() {
     assert_eq!(command, "predict runs/bins data/spectra/validation.mgf");
     let command: Vec<&str> = command.split(' ').collect();
     assert_eq!(sandbox.succeed(&command).lines().count(), 17);
-    // the card says what it predicts, and has an example
+    // the card says what it predicts, and no candidate has the mass of its first validation query
     let card = sandbox.read("runs/bins/README.md");
     assert!(card.contains("that maps mass spectra to molecules: encoder"), "{card}");
-    assert!(card.contains("The first answers to the query `M"), "{card}");
-    assert!(card.contains("| answer | score |\n"), "{card}");
+    assert!(!card.contains("The first answers"), "{card}");
 }
 
 #[test]
