@@ -521,7 +521,7 @@ fn the_page_draws_spectra_and_marks_explained_peaks() {
     browser.value("(document.getElementById('formula').value = 'C2H6O2', null)");
     browser.click("#form button.first");
     browser.wait(
-        "/ match the precursor mass; shown are those of them that pass the filters/\
+        "/ matches the precursor mass; shown are those of them that pass the filters/\
                   .test(document.getElementById('summary').textContent)",
     );
     browser.value("(document.getElementById('formula').value = '', null)");
