@@ -534,7 +534,7 @@ mod tests {
         let names: Vec<String> = (0..16).map(|query| query.to_string()).collect();
         let run = |name: &str, right: bool, group_of: &dyn Fn(usize) -> usize| {
             let groups: Vec<usize> = (0..16).map(group_of).collect();
-            let evaluation = answered(name, &vec![right; 16], &groups);
+            let evaluation = answered(name, &[right; 16], &groups);
             EvaluatedRun { name: name.to_owned(), queries: &names, evaluation }
         };
         let alone = || run("alone", false, &|query| query);
