@@ -131,7 +131,7 @@ fn several_ranks_write_the_candidates_of_one() {
         std::fs::read(place(size).join("candidates.safetensors")).expect("candidates")
     };
     let one = written(1);
-    let distinct = Member::open(&place(1)).expect("a run").candidates.distinct();
+    let distinct = Member::open(place(1)).expect("a run").candidates.distinct();
     assert!(distinct > 4 * 256, "{distinct}");
     for size in [2, 4, 9] {
         assert!(written(size) == one, "{size} ranks");

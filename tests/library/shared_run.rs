@@ -14,8 +14,11 @@ use crate::Folder;
 
 const TEXT: &str = "A carboxylic acid with a bromine atom on a benzene ring.";
 
+/// What a thread asks of a run.
+type Call = fn(&Run) -> Result<(), Error>;
+
 /// The calls, each of which computes in parallel what the run then keeps.
-const CALLS: [fn(&Run) -> Result<(), Error>; 4] = [
+const CALLS: [Call; 4] = [
     |run| {
         assert_eq!(run.search(TEXT, 2)?.hits.len(), 2);
         Ok(())

@@ -191,9 +191,9 @@ fn a_run_that_is_written_from_its_parts_is_the_same_run() {
     let folder = Folder::new();
     let file = words(&folder);
     train(&folder, &file, "run", false, &mut ()).unwrap();
-    let mut run = Member::open(&folder.path("run")).unwrap();
+    let mut run = Member::open(folder.path("run")).unwrap();
     run.save(&folder.path("copy")).unwrap();
-    let copy = Member::open(&folder.path("copy")).unwrap();
+    let copy = Member::open(folder.path("copy")).unwrap();
     let values = |run: &Member| -> Vec<Vec<f32>> {
         let parameters = dsokr::nn::parameters::collect(&network(run).model);
         parameters.into_values().map(|parameter| parameter.values.to_vec()).collect()
@@ -264,7 +264,7 @@ fn an_own_encoders_run_is_resumed_bit_for_bit() {
     let resumed = train(&folder, &file, "parts", true, &mut ()).unwrap();
     assert_eq!(resumed.report, whole.report);
     let bytes = |out: &str| {
-        let run = Member::open(&folder.path(out)).unwrap();
+        let run = Member::open(folder.path(out)).unwrap();
         dsokr::nn::parameters::collect(&network(&run).model)
             .into_values()
             .map(|p| p.values)
