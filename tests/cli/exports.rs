@@ -28,7 +28,7 @@ fn exported(changes: &[&str]) -> (Sandbox, Member) {
         &["train", "small.toml", "--out", "run"].into_iter().chain(sets).collect::<Vec<_>>(),
     );
     sandbox.succeed(&["export", "run", "--out", "tuned"]);
-    let run = Member::open(&sandbox.path("run")).unwrap();
+    let run = Member::open(sandbox.path("run")).unwrap();
     (sandbox, run)
 }
 

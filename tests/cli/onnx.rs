@@ -56,7 +56,7 @@ fn exported(sandbox: &Sandbox, config: &str, name: &str, changes: &[&str]) -> Me
     let out = format!("{name}-onnx");
     let said = sandbox.succeed(&["export", name, "--onnx", "--candidates", "--out", &out]);
     assert!(said.contains("coordinates and scores"), "{said}");
-    Member::open(&sandbox.path(name)).unwrap()
+    Member::open(sandbox.path(name)).unwrap()
 }
 
 /// The rows, each as long as the longest.

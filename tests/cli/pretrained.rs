@@ -190,7 +190,7 @@ for folder in folders:
     let printed = String::from_utf8(output.stdout).unwrap();
     for (line, name) in printed.lines().zip(&folders) {
         let expected: Vec<Vec<f32>> = serde_json::from_str(line).unwrap();
-        let run = Member::open(&sandbox.path(&format!("run-{name}"))).unwrap();
+        let run = Member::open(sandbox.path(&format!("run-{name}"))).unwrap();
         for (text, expected) in texts.iter().zip(expected) {
             let z = run.coordinates(&Split::texts(vec![(*text).to_owned()])).unwrap();
             let apart = z.iter().zip(&expected).fold(0.0f32, |m, (a, b)| m.max((a - b).abs()));

@@ -124,7 +124,7 @@ fn add(sandbox: &Sandbox, files: &[&str]) -> Value {
 }
 
 fn candidates(sandbox: &Sandbox, run: &str) -> Candidates {
-    Member::open(&sandbox.path(run)).unwrap().candidates
+    Member::open(sandbox.path(run)).unwrap().candidates
 }
 
 fn point(candidates: &Candidates, id: &str) -> (Vec<f32>, f32, String) {
