@@ -228,7 +228,11 @@ fn what_several_kernels_do_not_allow_is_refused() {
         sandbox.write("wrong.toml", &text);
         sandbox.fail(&["train", "wrong.toml"], 2, expected);
     }
-    sandbox.fail(&["sketch", "ridge.toml"], 2, &["output.kernels = given", "one kernel", "to [output]"]);
+    sandbox.fail(
+        &["sketch", "ridge.toml"],
+        2,
+        &["output.kernels = given", "one kernel", "to [output]"],
+    );
 }
 
 #[test]
