@@ -284,8 +284,8 @@ impl Record {
         names
     }
 
-    /// Returns the value of a column, as [`field`](Self::field) does. A name is a name also where it is `Unknown`, which a program writes that
-    /// has identified nothing.
+    /// Returns the value of a column, as [`field`](Self::field) does. A name is a name also where it is `Unknown`, which a program
+    /// writes that has identified nothing.
     fn cell(&self, column: &str) -> Result<&str, String> {
         if let Some(value) = self.field(column) {
             return Ok(value);

@@ -42,8 +42,8 @@ const COVERED: f64 = 0.42;
 
 impl Molecule {
     /// Returns a drawing as a self-contained SVG document: bonds of the Kekulé structure, wedges at stereocentres,
-    /// labels at all atoms but plain carbons: those with a charge, a mass number or an unpaired electron have one. Molecules that
-    /// differ in the numbering of their atoms have the same drawing.
+    /// labels at all atoms but plain carbons: those with a charge, a mass number or an unpaired electron have one. Molecules
+    /// that differ in the numbering of their atoms have the same drawing.
     ///
     /// ```
     /// use dsokr_molecule::Molecule;

@@ -246,6 +246,11 @@ fn donors(view: &Parsed, parsed: &Parsed) -> Donors {
         let atom = parsed.atom(idx);
         if atom.wildcard { 0 } else { atom.element.atomic_number() }
     };
+    // most molecules have no metal
+    let may_be_metal = |number: u8| !matches!(number, 0 | 1 | 5..=9 | 14..=17 | 34 | 35 | 53);
+    if !parsed.atoms().any(|(idx, _)| may_be_metal(number(idx))) {
+        return Donors::new();
+    }
     let is_single = |order: Order| matches!(order, Order::Single | Order::Up | Order::Down);
     let is_saturated = |idx: AtomIdx| {
         parsed.neighbors(idx).all(|(_, bond)| {
