@@ -144,6 +144,7 @@ impl Fit for Descent<'_> {
                 observer.event(&Event::Checkpoint { step: done });
             }
         }
+        observer.event(&Event::End { step: self.settings.steps });
         Ok(Fitted::new(map))
     }
 }
