@@ -146,8 +146,9 @@ impl Run {
         let lacks = |member: &Member| {
             let has =
                 |file| member.folder.as_ref().is_some_and(|folder| folder.join(file).exists());
+            // what a reranker lacks is told where it is read
             let unseen = if member.has_reranker() {
-                has(UNSEEN_RERANKER)
+                member.config.decoding.held_out || has(UNSEEN_RERANKER)
             } else {
                 member.reranker.is_none() || self.reranker_of.is_some()
             };

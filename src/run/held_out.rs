@@ -15,7 +15,9 @@ use super::{Member, PredictedQueries, Run};
 use crate::decoding::evaluation::Models;
 use crate::decoding::lexicon::read_reranker;
 use crate::error::{Error, ensure};
-use crate::run_dir::{HELD_OUT, HeldOut, UNSEEN_RERANKER, UnseenPairs, drawn_pairs, held_out};
+use crate::run_dir::{
+    HELD_OUT, HeldOut, KNOWS_ALL, UNSEEN_RERANKER, UnseenPairs, drawn_pairs, held_out,
+};
 use crate::targets::OutputSpace;
 
 /// Bytes of the scores that weights are fitted by.
@@ -82,13 +84,13 @@ impl Run {
             let dim = member.candidates.dim();
             let mut predicted = held_out::load(&file, dim)?;
             decoders.push(if member.has_reranker() {
+                let (candidates, reranker) = member.unseen_decoder(reason)?;
                 let mut fold = held_out::load_unseen(&file, dim)?;
                 if let Some(predictions) = fold.predictions.take() {
                     // the others know pairs of the same group
                     predicted = HeldOut { predictions, ..predicted.select(&fold.pairs) };
                 }
                 unseen.push(fold);
-                let (candidates, reranker) = member.unseen_decoder(reason)?;
                 (Cow::Owned(candidates), Some(reranker))
             } else if let Some((owner, reranker)) = &shared {
                 let reranker = member.reranker_from(reranker, owner)?;
@@ -242,7 +244,15 @@ impl Member {
 
     /// Its reranker that has not seen a fold of the training pairs.
     fn unseen_reranker(&self, reason: Reason) -> Result<Reranker, Error> {
-        read_reranker(&Reranker::open(&self.file(UNSEEN_RERANKER, reason)?)?)
+        let file = self.file(UNSEEN_RERANKER, reason)?;
+        if self.config.decoding.held_out && !file.exists() {
+            let allowed = format!(
+                "absent, or a run with more decoding.reranker.held_out_folds: in {}, {KNOWS_ALL}",
+                self.name
+            );
+            return Err(reason.refuses(&allowed));
+        }
+        read_reranker(&Reranker::open(&file)?)
     }
 
     /// The candidates and the reranker as they are to a fold of the training pairs that neither the hub constants nor the

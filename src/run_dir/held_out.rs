@@ -21,6 +21,10 @@ const VERSION: u32 = 3;
 /// Training pairs whose predictions weights are fitted to.
 const PAIRS: usize = 1500;
 
+/// Why a run with held-out predictions and a reranker has no reranker that has not seen some of their pairs.
+pub(crate) const KNOWS_ALL: &str = "no reranker could be fitted without a part of its examples, whose pairs are one group or have one \
+                                    output, or of which only that part has outputs among the first candidates";
+
 /// Predictions for training inputs by models that were not fitted to their pair.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HeldOut {

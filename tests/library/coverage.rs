@@ -393,3 +393,84 @@ split = "test"
     println!("{held} of {queries}, deviation {deviation}");
     assert!(held > coverage - 3.0 * deviation, "{held}, deviation {deviation}");
 }
+
+/// Patients with rows of several classes, which connect all patients: these alone halve the one fold that a reranker learns from,
+/// so that weights are fitted, and sets calibrated, on pairs that a reranker has not seen. A fold of one patient has no halves.
+#[test]
+fn groups_whose_classes_are_mixed_have_a_reranker_that_has_not_seen_some() {
+    let folder = Folder::new();
+    let mut random = generator(6, "texts", 0);
+    let mut word = || below(&mut random, 8);
+    let mut rows = String::new();
+    for row in 0..240 {
+        let class = word() % 4;
+        let text: Vec<String> = (0..5).map(|_| format!("w{class}{}", word())).collect();
+        let (many, few) = (row / 4, row / 48);
+        rows += &format!("{row}\t{} w{}\tc{class}\tg{many}\tg{few}\n", text.join(" "), word());
+    }
+    std::fs::create_dir(folder.path("pool")).unwrap();
+    let table = format!("id\ttext\tkind\tmany\tfew\n{rows}");
+    std::fs::write(folder.path("pool/pool.tsv"), table).unwrap();
+    let config = r#"
+[data]
+source = "pool"
+folder = "./pool"
+file = "pool.tsv"
+inputs = { column = "text" }
+splits = { validation = 0, test = 0.2, group = "many" }
+
+[output]
+label = "kind"
+features = { kind = "classes", column = "kind" }
+kernel = { name = "linear" }
+
+[sketch]
+full = false
+
+[encoder]
+kind = "kernel-machine"
+inputs = { kind = "ngrams", blocks = [{ kind = "words", min = 1, max = 1 }] }
+kernel = { name = "linear" }
+lambda = 1e-3
+
+[decoding]
+held_out = true
+reranker = { folds = 4, held_out_folds = 1, refit = false }
+
+[evaluation]
+metric = "accuracy"
+split = "test"
+"#;
+    let members = r#"
+[ensemble]
+weights = "held-out"
+
+[[ensemble.members]]
+name = "a"
+
+[[ensemble.members]]
+name = "b"
+encoder.lambda = 1e-2
+"#;
+    let path = folder.path("pool.toml");
+    std::fs::write(&path, [config, members].concat()).unwrap();
+    let run = fit(&load(&path, &[]), folder.path("both")).unwrap().run;
+    for member in ["a", "b"] {
+        let file = format!("both/members/{member}/reranker-unseen.safetensors");
+        assert!(folder.path(&file).exists(), "{file}");
+    }
+    let sets = run.sets(&Processes::default(), 0.5, None, None, None).unwrap();
+    assert_eq!(sets.calibration.on, "held-out predictions");
+    assert!(sets.calibration.groups.is_some_and(|groups| groups > 2));
+
+    std::fs::write(&path, config).unwrap();
+    let trained = fit(&load(&path, &["data.splits.group=few"]), folder.path("few")).unwrap();
+    let advice = trained.advice.join("\n");
+    assert!(advice.contains("held-out predictions calibrate no sets"), "{advice}");
+    let refused = trained.run.sets(&Processes::default(), 0.5, None, None, None).unwrap_err();
+    let refused = refused.to_string();
+    assert!(
+        refused.contains("decoding.reranker.held_out_folds") && refused.contains("one group"),
+        "{refused}"
+    );
+}
