@@ -165,7 +165,8 @@ impl QueryRequest {
         let queries = run.predict_with(processes, read, lists.as_ref(), predict)?;
         if self.file.is_none() && queries.lists.is_none() {
             let first = &run.members()[0];
-            processes.agree(first.check_measured(name, queries.split(), data))?;
+            let checked = first.check_measured(name, queries.split(), data, self.split_use);
+            processes.agree(checked)?;
         }
         let queries = PredictedQueries {
             missing_gold: self.missing_gold,
