@@ -34,7 +34,8 @@ pub struct HeldOut {
     pub ids: Vec<String>,
     /// The coordinates of each prediction, `[pairs × p]` row-major.
     pub predictions: Vec<f32>,
-    /// The number of the group of each pair, where the data name groups of several; else empty.
+    /// The number of the group of each pair, where the configuration names groups, or queries with several pairs; else empty.
+    /// Also empty in files of early development versions.
     pub groups: Vec<u64>,
 }
 
