@@ -217,7 +217,8 @@ impl Shown {
         check_ranks(folder, &theirs)?;
         check_compared(Argument::new("against"), ours, &theirs)?;
         let EvaluatedRun { name, evaluation, .. } = theirs;
-        let groups = connected_groups([&ours.evaluation, &evaluation].into_iter());
+        let both = [&ours.evaluation, &evaluation];
+        let groups = connected_groups(both.into_iter().map(|run| run.groups.as_slice()));
         let seed = runs.config().seed;
         let compared =
             compare(&ours.evaluation.ranks, &evaluation.ranks, &groups, RESAMPLES, seed)?;

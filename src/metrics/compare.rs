@@ -144,7 +144,7 @@ pub fn compare(runs: &[EvaluatedRun], resamples: usize, seed: u64) -> Result<Run
         .map(|evaluation| metrics.iter().map(|metric| metric.summary(evaluation)).collect())
         .collect();
     // the same queries, which not every run's configuration divides alike
-    let groups = &connected_groups(runs.iter().map(|run| &run.evaluation));
+    let groups = &connected_groups(runs.iter().map(|run| run.evaluation.groups.as_slice()));
     // one value for each run and metric, NaN where the run does not have the metric
     let drawn = resampled(first.queries.len(), groups, resamples, seed, |queries| {
         let queries: Vec<usize> = queries.collect();

@@ -89,15 +89,11 @@ impl SharedCandidates {
     }
 }
 
-/// A name for the group of each query of several evaluations of the same queries, which need not divide them alike: queries that
-/// one of them keeps together are not independent of one another, nor are those that several connect. Empty where all are.
-pub(crate) fn connected_groups<'e>(
-    evaluations: impl Iterator<Item = &'e Evaluation>,
-) -> Vec<String> {
-    let divisions: Vec<&[String]> = evaluations
-        .map(|evaluation| evaluation.groups.as_slice())
-        .filter(|groups| !groups.is_empty())
-        .collect();
+/// A name for the group of each query, of the groups that several runs give the same queries, which they need not divide alike:
+/// queries that one of them keeps together are not independent of one another, nor are those that several connect. Empty where
+/// all are.
+pub(crate) fn connected_groups<'g>(of_runs: impl Iterator<Item = &'g [String]>) -> Vec<String> {
+    let divisions: Vec<&[String]> = of_runs.filter(|groups| !groups.is_empty()).collect();
     let Some(queries) = divisions.first().map(|groups| groups.len()) else { return Vec::new() };
     let divisions: Vec<Vec<Vec<usize>>> = divisions.into_iter().map(grouped).collect();
     let divisions: Vec<&[Vec<usize>]> = divisions.iter().map(Vec::as_slice).collect();

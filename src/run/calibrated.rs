@@ -88,7 +88,7 @@ impl Run {
         };
         let queries = self.predict(processes, read, among)?;
         let caution = self.caution(chosen, file.is_none());
-        let groups = queries.split().groups.clone();
+        let groups = queries.groups();
         Ok(CalibratingQueries { queries: self.calibrating(&queries)?, groups, on, caution })
     }
 
@@ -133,7 +133,7 @@ impl Run {
             )));
         }
         let queries = unseen.models().calibrating(&unseen.queries)?;
-        let groups = unseen.queries.split().groups.clone();
+        let groups = unseen.queries.groups();
         let has_groups = IndependentQueries::new(queries.len(), &groups)?.count() < queries.len();
         let left_out = if has_groups { "its group" } else { "it" };
         let mut reasons = vec![format!(

@@ -15,6 +15,7 @@ use super::{Member, PredictedQueries, Run};
 use crate::decoding::evaluation::Models;
 use crate::decoding::lexicon::read_reranker;
 use crate::error::{Error, ensure};
+use crate::metrics::evaluation::connected_groups;
 use crate::run_dir::{
     HELD_OUT, HeldOut, KNOWS_ALL, UNSEEN_RERANKER, UnseenPairs, drawn_pairs, held_out,
 };
@@ -137,21 +138,19 @@ impl Run {
     ) -> Result<PredictedQueries, Error> {
         let ids = held_out[0].select(pairs).ids;
         let mut predictions = Vec::new();
-        let mut groups: Vec<u64> = Vec::new();
+        let mut groups: Vec<Vec<String>> = Vec::new();
         for (member, held_out) in self.members.iter().zip(held_out) {
             let held_out = held_out.select(pairs);
             if held_out.ids != ids {
                 return Err(reason.refuses("absent: members have different training pairs"));
             }
-            if groups.is_empty() {
-                groups = held_out.groups;
-            }
+            groups.push(held_out.groups.iter().map(u64::to_string).collect());
             let decoding = &member.config.decoding;
             predictions.push(decoding.scaled(&held_out.predictions, member.candidates.dim())?);
         }
         let texts = texts.unwrap_or_else(|| vec![String::new(); pairs.len()]);
         let names = pairs.iter().map(usize::to_string).collect();
-        let groups = groups.iter().map(u64::to_string).collect();
+        let groups = connected_groups(groups.iter().map(Vec::as_slice));
         let split = Split { ids, queries: Some(names), groups, ..Split::texts(texts) };
         Ok(PredictedQueries::of_split(split, predictions))
     }

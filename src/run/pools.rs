@@ -89,15 +89,15 @@ impl Run {
         let mut metrics = BTreeMap::new();
         let mut intervals = BTreeMap::new();
         let seed = self.config().seed;
-        let groups = &queries.split().groups;
-        let units = IndependentQueries::new(queries.split().ids.len(), groups)?.count();
+        let groups = queries.groups();
+        let units = IndependentQueries::new(queries.split().ids.len(), &groups)?.count();
         let has_ranks = evaluations.iter().all(|evaluation| evaluation.scores.has_ranks());
         for metric in RANK_METRICS.iter().filter(|_| has_ranks) {
             let drawn = Drawn::new(metric, &evaluations);
             let all: Vec<usize> = (0..queries.split().ids.len()).collect();
             let value = drawn.mean(&all);
             metrics.insert(metric.name, value);
-            let resampled = resampled(all.len(), groups, RESAMPLES, seed, |queries| {
+            let resampled = resampled(all.len(), &groups, RESAMPLES, seed, |queries| {
                 drawn.mean(&queries.collect::<Vec<usize>>())
             })?;
             let interval = interval_of(value, metric.is_share, units, resampled);

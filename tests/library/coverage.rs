@@ -4,13 +4,14 @@ use std::collections::{BTreeMap, HashMap};
 use std::f64::consts::LN_2;
 use std::path::Path;
 
+use burn::tensor::Device;
 use dsokr::config::Checked;
 use dsokr::core::Processes;
 use dsokr::core::random::{below, generator, shuffle, unit};
 use dsokr::core::store::{Contents, Stored, Tensor};
 use dsokr::data::SplitName;
 use dsokr::run::{CalibratingQueries, CalibratingQuery, CandidateSets, Run};
-use dsokr::{CandidateRule, Config, fit};
+use dsokr::{CandidateRule, Config, Member, fit, intervals};
 
 use crate::Folder;
 
@@ -427,7 +428,7 @@ metric = "accuracy"
 split = "test"
 "#;
 
-/// Writes the table of [`PATIENTS`]: 60 groups in one column, and five in another.
+/// Writes the table of [`PATIENTS`]: 60 groups in one column, five in another, and the splits of the first ones in a third.
 fn write_patients(folder: &Folder) {
     let mut random = generator(6, "texts", 0);
     let mut word = || below(&mut random, 8);
@@ -436,10 +437,12 @@ fn write_patients(folder: &Folder) {
         let class = word() % 4;
         let text: Vec<String> = (0..5).map(|_| format!("w{class}{}", word())).collect();
         let (many, few) = (row / 4, row / 48);
-        rows += &format!("{row}\t{} w{}\tc{class}\tg{many}\tg{few}\n", text.join(" "), word());
+        let part = ["test", "validation", "train", "train", "train"][many % 5];
+        rows +=
+            &format!("{row}\t{} w{}\tc{class}\tg{many}\tg{few}\t{part}\n", text.join(" "), word());
     }
     std::fs::create_dir(folder.path("pool")).unwrap();
-    let table = format!("id\ttext\tkind\tmany\tfew\n{rows}");
+    let table = format!("id\ttext\tkind\tmany\tfew\tpart\n{rows}");
     std::fs::write(folder.path("pool/pool.tsv"), table).unwrap();
 }
 
@@ -540,4 +543,36 @@ fn forget_groups(path: &Path) {
     }
     drop(stored);
     Contents::new("held-out", 3, &BTreeMap::new(), &tensors).write(path).unwrap();
+}
+
+/// Of two runs of an ensemble one keeps the rows of a patient together, as the first member or as the second.
+#[test]
+fn groups_of_any_member_are_those_of_the_ensemble() {
+    let folder = Folder::new();
+    write_patients(&folder);
+    let without =
+        PATIENTS.replace("reranker = { folds = 4, held_out_folds = 1, refit = false }", "");
+    let drawn = "splits = { validation = 0, test = 0.2, group = \"many\" }";
+    let splits = ["{ column = \"part\", group = \"many\" }", "{ column = \"part\" }"];
+    let mut runs = Vec::new();
+    for (name, splits) in ["grouped", "alone"].into_iter().zip(splits) {
+        let config = without.replace(drawn, &format!("splits = {splits}"));
+        let path = folder.file(&format!("{name}.toml"), config);
+        fit(&load(&path, &[]), folder.path(name)).unwrap();
+        runs.push(folder.path(name));
+    }
+    let processes = Processes::default();
+    let mut measured = Vec::new();
+    for _ in 0..2 {
+        let run = Run::open_all(&runs, &Device::flex()).unwrap();
+        let sets = run.sets(&processes, 0.5, None, None, None).unwrap();
+        assert_eq!((sets.calibration.queries, sets.calibration.groups), (48, Some(12)));
+        let read = |member: &Member| member.read_split(SplitName::Test, None);
+        let queries = run.predict(&processes, read, None).unwrap();
+        let (evaluation, _) = run.evaluate(&queries).unwrap();
+        measured.push((sets.threshold, intervals(&evaluation, 200, 0).unwrap()));
+        runs.reverse();
+    }
+    assert_eq!(measured[0].1["accuracy"], measured[1].1["accuracy"]);
+    assert!((measured[0].0 - measured[1].0).abs() < 1e-5, "{measured:?}");
 }
