@@ -386,16 +386,30 @@ impl Shown {
             }
         }
         if let (Some(other), Some(differences)) = (&names.against, against) {
-            text += &format!("\ndifference from {other}, 95 % intervals of a paired bootstrap:\n");
+            let have_intervals =
+                differences.metrics.values().any(|difference| difference.ci95.is_some());
+            let how = match (differences.groups, have_intervals) {
+                (None, _) => "95 % intervals of a paired bootstrap".to_owned(),
+                (Some(groups), true) => {
+                    format!("95 % intervals of a paired bootstrap of {groups} groups of queries")
+                }
+                (Some(1), false) => "without intervals, since all queries are one group".to_owned(),
+                (Some(groups), false) => {
+                    format!("without intervals, since the queries are {groups} groups")
+                }
+            };
+            text += &format!("\ndifference from {other}, {how}:\n");
             for metric in &RANK_METRICS {
                 let name = metric.title;
                 let Some(paired) = differences.metrics.get(metric.name) else { continue };
                 let difference = paired.difference;
-                let [low, high] = paired.ci95;
-                let better = 100.0 * paired.first_better;
-                text += &format!(
-                    "{name:<8} {difference:+.4} [{low:+.4}, {high:+.4}], better in {better:.1} % of resamples\n"
-                );
+                text += &format!("{name:<8} {difference:+.4}");
+                if let (Some([low, high]), Some(better)) = (paired.ci95, paired.first_better) {
+                    let better = 100.0 * better;
+                    text +=
+                        &format!(" [{low:+.4}, {high:+.4}], better in {better:.1} % of resamples");
+                }
+                text += "\n";
             }
         }
         print(&text)

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::error::{Error, ensure};
 use crate::metrics::evaluation::{Evaluation, connected_groups};
-use crate::metrics::metric::{Metric, Summary, have_intervals, known_draws};
+use crate::metrics::metric::{Metric, Summary, known_draws};
 use crate::metrics::scores::Scores;
 use crate::metrics::table::{Table, interval, places};
 
@@ -158,7 +158,7 @@ pub fn compare(runs: &[EvaluatedRun], resamples: usize, seed: u64) -> Result<Run
     };
     let queries = first.queries.len();
     let units = IndependentQueries::new(queries, groups)?;
-    let has_intervals = have_intervals(queries, units.count());
+    let has_intervals = units.have_intervals();
     let mut compared: Vec<MetricComparison> = Vec::new();
     for (at, &metric) in metrics.iter().enumerate() {
         let value_of = |run: usize| {

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashSet};
 
 use dsokr_core::grouped;
 use dsokr_data::{Truth, connected};
-use dsokr_decode::{Candidates, Metrics, Rank};
+use dsokr_decode::{Candidates, LEAST_GROUPS, Metrics, Rank};
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
@@ -15,9 +15,6 @@ use crate::metrics::labels::all_labels;
 use crate::metrics::queries::QueryValues;
 use crate::metrics::regression::RegressionScores;
 use crate::metrics::scores::{OutputFacts, OutputScores, Scores};
-
-/// The fewest groups of queries whose metrics have intervals: percentile intervals of two hold the mean in half of all cases.
-pub(crate) const LEAST_GROUPS: usize = 3;
 
 /// Percentile intervals of fewer groups are too short: of eight they hold the mean in 89 % of all cases, of three in 76 %.
 const FEW_GROUPS: usize = 10;
