@@ -19,7 +19,7 @@ use crate::cli::report;
 use crate::cli::report::{Evaluated, compared_molecules};
 use crate::error::{Error, ensure};
 use crate::metrics::compare::{EvaluatedRun, check_compared};
-use crate::metrics::evaluation::{Evaluation, connected_groups};
+use crate::metrics::evaluation::{Evaluation, connected_groups, warn_of_few_groups};
 use crate::metrics::metric::{Metric, RESAMPLES, intervals};
 use crate::metrics::molecules::{EXAMPLES, drawing};
 use crate::metrics::scores::Scores;
@@ -169,6 +169,9 @@ impl Shown {
     ) -> Result<Measured<'a>, Error> {
         let QueriedRuns { runs, queries, request, .. } = *queried;
         let (mut evaluation, decoded) = runs.evaluate(queries)?;
+        if self.against.is_none() {
+            evaluation.warn_of_few_groups();
+        }
         let first = queried.processes.is_first();
         self.compare_molecules(runs, queries, &mut evaluation, &decoded, first)?;
         let mut metrics = evaluation.scores.clone();
@@ -222,6 +225,7 @@ impl Shown {
         let seed = runs.config().seed;
         let compared =
             compare(&ours.evaluation.ranks, &evaluation.ranks, &groups, RESAMPLES, seed)?;
+        warn_of_few_groups(compared.queries, compared.groups);
         measured.results.against = Some(compared);
         measured.ranks.push((name, evaluation.ranks));
         Ok(())

@@ -101,6 +101,25 @@ pub(crate) fn connected_groups<'g>(of_runs: impl Iterator<Item = &'g [String]>) 
     names
 }
 
+/// Warns where queries are of few groups; `groups` is none where each query is by itself.
+pub(crate) fn warn_of_few_groups(queries: usize, groups: Option<usize>) {
+    match groups {
+        Some(1) => tracing::warn!(
+            "all {queries} queries are one group of data.splits.group: the metrics say little about other groups, and have no \
+             intervals"
+        ),
+        Some(groups) if groups < LEAST_GROUPS => tracing::warn!(
+            "the {queries} queries are {groups} groups of data.splits.group: the metrics say little about other groups, and have \
+             no intervals, which need {LEAST_GROUPS}"
+        ),
+        Some(groups) if groups < FEW_GROUPS => tracing::warn!(
+            "the {queries} queries are {groups} groups of data.splits.group, which are drawn whole: intervals of so few are too \
+             short"
+        ),
+        Some(_) | None => {}
+    }
+}
+
 impl Evaluation {
     /// Metrics of ranks, without the rest.
     pub(crate) fn new(scores: Scores, ranks: Vec<Option<Rank>>) -> Self {
@@ -127,24 +146,10 @@ impl Evaluation {
         (groups < self.groups.len()).then_some(groups)
     }
 
-    /// Warns where the queries are of few groups, of which metrics say little about others.
-    pub(crate) fn warn_of_few_groups(&self) {
-        let queries = self.ranks.len();
-        match self.group_count() {
-            Some(1) => tracing::warn!(
-                "all {queries} queries are one group of data.splits.group: the metrics say little about other groups, and have \
-                 no intervals"
-            ),
-            Some(groups) if groups < LEAST_GROUPS => tracing::warn!(
-                "the {queries} queries are {groups} groups of data.splits.group: the metrics say little about other groups, and \
-                 have no intervals, which need {LEAST_GROUPS}"
-            ),
-            Some(groups) if groups < FEW_GROUPS => tracing::warn!(
-                "the {queries} queries are {groups} groups of data.splits.group, which are drawn whole: intervals of so few are \
-                 too short"
-            ),
-            Some(_) | None => {}
-        }
+    /// Warns where the queries are of few groups, of which metrics say little about others. An evaluation of a run does not warn by
+    /// itself, since the queries of several runs that are compared may be fewer groups.
+    pub fn warn_of_few_groups(&self) {
+        warn_of_few_groups(self.ranks.len(), self.group_count());
     }
 
     /// The metrics of a random order of the candidates, the first of which is compared with the right output where predicted

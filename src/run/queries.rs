@@ -424,7 +424,6 @@ impl Run {
             models.evaluate(queries.split(), &queries.predictions, pool)?;
         evaluation.pool = Some(queries.evaluated_pool(self));
         evaluation.groups = queries.groups();
-        evaluation.warn_of_few_groups();
         Ok((evaluation, decoded))
     }
 

@@ -145,7 +145,9 @@ pub fn comparison(path: &Path, comparison: &RunComparison) -> Result<(), Error> 
         });
         let x = Axis { names, ..Axis::linear("run") };
         let name = title(metric.metric);
-        let y = Axis::linear(format!("{name} (95 % intervals)"));
+        let has_intervals = metric.runs.iter().any(|run| run.ci95.is_some());
+        let intervals = if has_intervals { " (95 % intervals)" } else { "" };
+        let y = Axis::linear(format!("{name}{intervals}"));
         Panel { title: format!("{name} by run"), x, y, series: series.collect() }
     });
     save(path, &panels.collect::<Vec<_>>())
