@@ -19,7 +19,7 @@ use crate::cli::report;
 use crate::cli::report::{Evaluated, compared_molecules};
 use crate::error::{Error, ensure};
 use crate::metrics::compare::{EvaluatedRun, check_compared};
-use crate::metrics::evaluation::{Evaluation, connected_groups};
+use crate::metrics::evaluation::{Evaluation, connected_groups, warn_of_few_groups};
 use crate::metrics::metric::{Metric, RESAMPLES, intervals};
 use crate::metrics::molecules::{EXAMPLES, drawing};
 use crate::metrics::scores::Scores;
@@ -169,6 +169,9 @@ impl Shown {
     ) -> Result<Measured<'a>, Error> {
         let QueriedRuns { runs, queries, request, .. } = *queried;
         let (mut evaluation, decoded) = runs.evaluate(queries)?;
+        if self.against.is_none() {
+            evaluation.warn_of_few_groups();
+        }
         let first = queried.processes.is_first();
         self.compare_molecules(runs, queries, &mut evaluation, &decoded, first)?;
         let mut metrics = evaluation.scores.clone();
@@ -217,10 +220,12 @@ impl Shown {
         check_ranks(folder, &theirs)?;
         check_compared(Argument::new("against"), ours, &theirs)?;
         let EvaluatedRun { name, evaluation, .. } = theirs;
-        let groups = connected_groups([&ours.evaluation, &evaluation].into_iter());
+        let both = [&ours.evaluation, &evaluation];
+        let groups = connected_groups(both.into_iter().map(|run| run.groups.as_slice()));
         let seed = runs.config().seed;
         let compared =
             compare(&ours.evaluation.ranks, &evaluation.ranks, &groups, RESAMPLES, seed)?;
+        warn_of_few_groups(compared.queries, compared.groups);
         measured.results.against = Some(compared);
         measured.ranks.push((name, evaluation.ranks));
         Ok(())
@@ -385,16 +390,30 @@ impl Shown {
             }
         }
         if let (Some(other), Some(differences)) = (&names.against, against) {
-            text += &format!("\ndifference from {other}, 95 % intervals of a paired bootstrap:\n");
+            let have_intervals =
+                differences.metrics.values().any(|difference| difference.ci95.is_some());
+            let how = match (differences.groups, have_intervals) {
+                (None, _) => "95 % intervals of a paired bootstrap".to_owned(),
+                (Some(groups), true) => {
+                    format!("95 % intervals of a paired bootstrap of {groups} groups of queries")
+                }
+                (Some(1), false) => "without intervals, since all queries are one group".to_owned(),
+                (Some(groups), false) => {
+                    format!("without intervals, since the queries are {groups} groups")
+                }
+            };
+            text += &format!("\ndifference from {other}, {how}:\n");
             for metric in &RANK_METRICS {
                 let name = metric.title;
                 let Some(paired) = differences.metrics.get(metric.name) else { continue };
                 let difference = paired.difference;
-                let [low, high] = paired.ci95;
-                let better = 100.0 * paired.first_better;
-                text += &format!(
-                    "{name:<8} {difference:+.4} [{low:+.4}, {high:+.4}], better in {better:.1} % of resamples\n"
-                );
+                text += &format!("{name:<8} {difference:+.4}");
+                if let (Some([low, high]), Some(better)) = (paired.ci95, paired.first_better) {
+                    let better = 100.0 * better;
+                    text +=
+                        &format!(" [{low:+.4}, {high:+.4}], better in {better:.1} % of resamples");
+                }
+                text += "\n";
             }
         }
         print(&text)

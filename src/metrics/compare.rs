@@ -4,12 +4,14 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 
 use dsokr_core::{Argument, Place};
-use dsokr_decode::{IndependentQueries, PoolSizes, percentile_interval, resampled, sign_flip_p};
+use dsokr_decode::{
+    IndependentQueries, LEAST_GROUPS, PoolSizes, percentile_interval, resampled, sign_flip_p,
+};
 use serde::Serialize;
 
 use crate::error::{Error, ensure};
 use crate::metrics::evaluation::{Evaluation, connected_groups};
-use crate::metrics::metric::{Metric, Summary, have_intervals, known_draws};
+use crate::metrics::metric::{Metric, Summary, known_draws};
 use crate::metrics::scores::Scores;
 use crate::metrics::table::{Table, interval, places};
 
@@ -144,7 +146,7 @@ pub fn compare(runs: &[EvaluatedRun], resamples: usize, seed: u64) -> Result<Run
         .map(|evaluation| metrics.iter().map(|metric| metric.summary(evaluation)).collect())
         .collect();
     // the same queries, which not every run's configuration divides alike
-    let groups = &connected_groups(runs.iter().map(|run| &run.evaluation));
+    let groups = &connected_groups(runs.iter().map(|run| run.evaluation.groups.as_slice()));
     // one value for each run and metric, NaN where the run does not have the metric
     let drawn = resampled(first.queries.len(), groups, resamples, seed, |queries| {
         let queries: Vec<usize> = queries.collect();
@@ -158,7 +160,7 @@ pub fn compare(runs: &[EvaluatedRun], resamples: usize, seed: u64) -> Result<Run
     };
     let queries = first.queries.len();
     let units = IndependentQueries::new(queries, groups)?;
-    let has_intervals = have_intervals(queries, units.count());
+    let has_intervals = units.have_intervals();
     let mut compared: Vec<MetricComparison> = Vec::new();
     for (at, &metric) in metrics.iter().enumerate() {
         let value_of = |run: usize| {
@@ -404,9 +406,17 @@ impl RunComparison {
     fn caption(&self) -> String {
         let first = self.metrics.iter().flat_map(|metric| &metric.runs).next();
         let first = first.map_or("", |value| value.run.as_str());
+        let caution: String = self.caution.iter().map(|caution| format!(" {caution}.")).collect();
         let on = match self.compared {
             Compared::Queries { queries, groups: None, resamples } => {
                 format!("{queries} queries, {resamples} bootstrap resamples")
+            }
+            Compared::Queries { queries, groups: Some(groups), .. } if groups < LEAST_GROUPS => {
+                let groups =
+                    if groups == 1 { "1 group".to_owned() } else { format!("{groups} groups") };
+                return format!(
+                    "{queries} queries in {groups}: fewer than {LEAST_GROUPS} have no intervals and no differences.{caution}\n"
+                );
             }
             Compared::Queries { queries, groups: Some(groups), resamples } => {
                 format!(
@@ -419,11 +429,9 @@ impl RunComparison {
                 )
             }
         };
-        let caution = self.caution.iter().map(|caution| format!(" {caution}."));
         format!(
             "{on}; differences from {first} are paired, p-values are two-sided, and Holm's correction is over the runs \
-             of each metric.{}\n",
-            caution.collect::<String>()
+             of each metric.{caution}\n"
         )
     }
 
@@ -555,6 +563,27 @@ mod tests {
             text.starts_with("16 queries in 8 groups, 200 bootstrap resamples of groups"),
             "{text}"
         );
+    }
+
+    /// Four groups of each run connect to two, of which nothing is known.
+    #[test]
+    fn a_comparison_of_two_groups_says_that_they_are_too_few() {
+        let names: Vec<String> = (0..8).map(|query| query.to_string()).collect();
+        let run = |name: &str, groups: &[usize]| EvaluatedRun {
+            name: name.to_owned(),
+            queries: &names,
+            evaluation: answered(name, &[true; 8], groups),
+        };
+        let pairs = run("pairs", &[0, 0, 1, 1, 2, 2, 3, 3]);
+        let others = run("others", &[0, 1, 1, 0, 2, 3, 3, 2]);
+        let compared = compare(&[pairs, others], 200, 0).unwrap();
+        let of = Compared::Queries { queries: 8, groups: Some(2), resamples: 200 };
+        assert_eq!(compared.compared, of);
+        let mut values = compared.metrics.iter().flat_map(|metric| &metric.runs);
+        assert!(values.all(|value| value.ci95.is_none() && value.difference.is_none()));
+        let text = compared.render(Format::Text).unwrap();
+        let says = "8 queries in 2 groups: fewer than 3 have no intervals and no differences.\n";
+        assert!(text.starts_with(says) && !text.contains("p-values"), "{text}");
     }
 
     #[test]

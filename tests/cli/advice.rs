@@ -408,6 +408,16 @@ fn a_test_split_of_few_groups() {
         let text = sandbox.succeed(&["evaluate", &out, "--ci"]);
         let line = format!("intervals draw {groups} groups of queries whole:");
         assert_eq!(text.contains(&line), has_intervals, "{text}");
+        // of two runs the warning comes once
+        for calls in [&["compare", &out, &out][..], &["evaluate", &out]] {
+            let run = sandbox.run(calls);
+            let errors = String::from_utf8_lossy(&run.stderr);
+            assert!(run.status.success(), "{errors}");
+            assert_eq!(errors.matches(warning).count(), 1, "{errors}");
+        }
+        let text = sandbox.succeed(&["compare", &out, &out]);
+        let too_few = "16 queries in 2 groups: fewer than 3 have no intervals and no differences.";
+        assert_eq!(text.contains(too_few), !has_intervals, "{text}");
     }
 }
 

@@ -178,12 +178,19 @@ impl Split {
     /// Returns the groups of pairs that the data name: those of a rule of the splits, else the pairs of each query; none where
     /// no group has several pairs.
     pub fn named_groups(&self) -> Option<Vec<Vec<usize>>> {
-        let groups = if self.groups.is_empty() {
-            grouped(self.queries.as_deref()?)
-        } else {
-            grouped(&self.groups)
-        };
+        let groups = self.all_groups();
         groups.iter().any(|group| group.len() > 1).then_some(groups)
+    }
+
+    /// Returns the groups of all pairs: those of a rule of the splits, else the pairs of each query, else each pair by itself.
+    pub fn all_groups(&self) -> Vec<Vec<usize>> {
+        if !self.groups.is_empty() {
+            return grouped(&self.groups);
+        }
+        match &self.queries {
+            Some(queries) => grouped(queries),
+            None => (0..self.ids.len()).map(|pair| vec![pair]).collect(),
+        }
     }
 
     /// Returns the group of each pair among the rows of all files of pairs; empty where no rule says which belong together.

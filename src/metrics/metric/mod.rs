@@ -22,7 +22,7 @@ use crate::metrics::table;
 use definitions::METRICS;
 pub(crate) use further::further_metrics;
 pub use summary::{RESAMPLES, intervals};
-pub(crate) use summary::{Summary, have_intervals, interval_of, known_draws};
+pub(crate) use summary::{Summary, interval_of, known_draws};
 
 /// The definition of a metric. Its value is the number of its name in the JSON of [`Scores`].
 struct Definition {

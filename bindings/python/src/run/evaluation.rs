@@ -42,6 +42,7 @@ impl Evaluation {
         caution: Option<String>,
     ) -> Result<Self, Error> {
         let (inner, decoded) = runs.evaluate(queries)?;
+        inner.warn_of_few_groups();
         let split = queries.split();
         let texts = split.inputs.texts().ok();
         let candidates = &runs.members()[0].candidates;
