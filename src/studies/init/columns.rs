@@ -19,7 +19,7 @@ use super::guess::numbers::{
 };
 use super::guess::{
     are_unspaced, case_means_something, guessed, guessed_of_lists, is_class, is_formula, most,
-    share_no_words, stated, without_extension,
+    share_no_words, stated, without_extension, would_be_ids,
 };
 use super::kind::{ColumnKind, KindName, Lists, Reading};
 use crate::error::Error;
@@ -112,6 +112,9 @@ pub struct Column {
     pub deviation: f64,
     /// Whether cells that are read as texts are formulas of molecules.
     pub are_formulas: bool,
+    /// Whether texts that nobody has stated are reactions, compositions or peptides that all differ, and say what each row is about as
+    /// ids do.
+    pub(super) would_be_ids: bool,
     /// Whether cells that are read as texts are measures, each written as more than one number: `12.67 ± 0.47`.
     pub are_measures: bool,
     /// The first cell that is not one number, in a column of measures.
@@ -237,6 +240,7 @@ impl Column {
             case_means_something,
             deviation,
             are_formulas: are_texts && most(&texts, is_formula),
+            would_be_ids: is_guessed && are_texts && would_be_ids(name, &texts),
             are_measures,
             measure,
             reordered,

@@ -222,15 +222,7 @@ impl<'c> Values<'c> {
     /// The kind of cells that are neither numbers nor names that recur: ids, or texts.
     fn kind_of_texts(&self) -> ColumnKind {
         let present = &self.present;
-        let are_texts = || {
-            let have_words = present.iter().any(|cell| cell.contains(char::is_whitespace));
-            have_words
-                || are_sequences(present)
-                || are_unspaced_texts(present)
-                || most(present, is_reaction)
-                || are_compositions(present)
-                || (has_word_of_peptides(self.name) && are_peptides(present))
-        };
+        let are_texts = || are_words_or_sequences(present) || are_substances(self.name, present);
         // several rows may be of one molecule
         let are_keys = most(present, is_inchikey) || are_blocks_of_keys(present);
         if are_keys || self.differ() && (is_id(self.name) || !are_texts()) {
@@ -239,6 +231,28 @@ impl<'c> Values<'c> {
             ColumnKind::Texts
         }
     }
+}
+
+/// Whether cells have blanks, as ids have not, or are sequences or long texts in a script without spaces.
+fn are_words_or_sequences(cells: &[&str]) -> bool {
+    let have_words = cells.iter().any(|cell| cell.contains(char::is_whitespace));
+    have_words || are_sequences(cells) || are_unspaced_texts(cells)
+}
+
+/// Whether cells of a column with this name are reactions, compositions or peptides, which may be written as ids are.
+fn are_substances(name: &str, cells: &[&str]) -> bool {
+    most(cells, is_reaction)
+        || are_compositions(cells)
+        || (has_word_of_peptides(name) && are_peptides(cells))
+}
+
+/// Whether cells of a column with this name are texts only since they are reactions, compositions or peptides: they all differ and
+/// are else what ids are.
+pub(super) fn would_be_ids(name: &str, cells: &[&str]) -> bool {
+    let present: Vec<&str> =
+        cells.iter().copied().filter(|cell| !cells::is_missing(cell)).collect();
+    let differ = || present.iter().collect::<HashSet<_>>().len() == present.len();
+    !are_words_or_sequences(&present) && differ() && are_substances(name, &present)
 }
 
 /// The kind of cells that are `lists` as JSON or between brackets, and are of this `kind` without them.
