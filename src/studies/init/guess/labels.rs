@@ -76,7 +76,6 @@ pub(super) fn separator_of(name: &str, cells: &[&str]) -> Option<char> {
         ',' => !is_prose && !has_measures && !are_classes_with_commas(name, cells),
         '/' => !has_measures && stands_apart(cells, '/'),
         ';' => !ends_names_of_characters(cells, is_prose),
-        '|' => !are_records(cells, '|'),
         _ => true,
     };
     let is_usual = |&separator: &char| {
@@ -98,31 +97,39 @@ pub(super) fn separator_of(name: &str, cells: &[&str]) -> Option<char> {
     };
     let is_rare = |&separator: &char| !are_texts && separates_rarely(cells, separator);
     let usual = SEPARATORS.into_iter().find(is_usual);
+    // nor do blanks within the fields of records separate labels
+    if usual != Some(';') && are_records(cells) {
+        return None;
+    }
     let rare = || RARE_SEPARATORS.into_iter().find(is_rare);
     let space = || Some(' ').filter(is_usual);
     let in_names = || SEPARATORS_IN_NAMES.into_iter().find(is_rare);
     usual.or_else(rare).or_else(space).or_else(in_names)
 }
 
-/// The fewest different cells, and the fewest parts of each, that are records.
+/// The fewest different cells that are records, the fewest parts of each, and the fewest places whose parts tell records apart.
 const RECORDS: usize = 10;
 const PARTS_OF_A_RECORD: usize = 3;
+const KEYS_OF_A_RECORD: usize = 2;
 
-/// Whether cells are records with a sign between their fields, such as `sp|P02768|ALBU_HUMAN`, rather than sets of labels: all have as many
-/// parts, and the parts at one place differ wherever cells do.
-fn are_records(cells: &[&str], separator: char) -> bool {
+/// Whether cells are records with bars between their fields, such as `sp|P02768|ALBU_HUMAN`, rather than sets of labels: all have as many
+/// parts, and the parts at two places or more differ wherever cells do. On paths and in lineages those at one place do, the last one.
+fn are_records(cells: &[&str]) -> bool {
+    if !cells.iter().all(|cell| cell.contains('|')) {
+        return false;
+    }
     let different: HashSet<&str> = cells.iter().copied().collect();
-    let records: Vec<Vec<&str>> =
-        different.iter().map(|cell| cell.split(separator).collect()).collect();
+    let records: Vec<Vec<&str>> = different.iter().map(|cell| cell.split('|').collect()).collect();
     let count = records.first().map_or(0, Vec::len);
     let are_as_long = records.iter().all(|parts| parts.len() == count);
     if records.len() < RECORDS || count < PARTS_OF_A_RECORD || !are_as_long {
         return false;
     }
-    (0..count).any(|place| {
-        let parts: HashSet<&str> = records.iter().map(|parts| parts[place]).collect();
+    let is_key = |place: &usize| {
+        let parts: HashSet<&str> = records.iter().map(|parts| parts[*place]).collect();
         parts.len() == records.len()
-    })
+    };
+    (0..count).filter(is_key).count() >= KEYS_OF_A_RECORD
 }
 
 /// Whether semicolons end the names or numbers of characters, such as `&amp;` and `&#32;`, in most of the cells that have one: each of

@@ -168,6 +168,30 @@ fn records_with_bars_between_their_fields_are_no_labels() {
         .collect();
     let sets: Vec<&str> = sets.iter().map(String::as_str).collect();
     assert_eq!(guessed(1, "genres", &sets), ColumnKind::Labels('|'));
+    // blanks within fields separate no labels
+    let named: Vec<String> = (0..20).map(|at| format!("db|Entry {at}|Protein {at}")).collect();
+    let named: Vec<&str> = named.iter().map(String::as_str).collect();
+    assert_eq!(guessed(1, "Proteins", &named.repeat(3)), ColumnKind::Texts);
+    // lineages, paths, tags and casts, of which the parts at one place differ
+    let lineage = |at: usize| {
+        let [phylum, family, genus] = [at / 36, at / 12, at / 4];
+        format!("Bacteria|Phylum{phylum}|Family{family}|Genus{genus}|Genus{genus}_species{at}")
+    };
+    let clade = |at: usize| format!("k__Bacteria|p__P{}|g__G{}|s__S{at}", at / 10, at / 3);
+    let path = |at: usize| {
+        let [first, second] = [["Home", "Garden"][at % 2], ["Tools", "Bath", "Kitchen"][at % 3]];
+        format!("{first}|{second}|item{at}")
+    };
+    let spaced = |at: usize| path(at).replace("Tools", "Power Tools").replace('|', " | ");
+    let tags = |at: usize| format!("{}|{}|v1.{at}", labels[at % 5], ["x", "y", "z"][at % 3]);
+    let cast = |at: usize| format!("Star {}|Actor {}|Extra {at}", at % 9, at % 11);
+    for cell in [&lineage as &dyn Fn(usize) -> String, &clade, &path, &spaced, &tags, &cast] {
+        for rows in [1, 3] {
+            let cells: Vec<String> = (0..67 * rows).map(|at| cell(at / rows)).collect();
+            let cells: Vec<&str> = cells.iter().map(String::as_str).collect();
+            assert_eq!(guessed(1, "what", &cells), ColumnKind::Labels('|'), "{}", cells[0]);
+        }
+    }
 }
 
 #[test]
