@@ -163,7 +163,7 @@ pub struct Column {
     pub(super) decimal_commas: Option<String>,
     /// Whether cells are points in time, as numbers or in a notation that looks like labels.
     pub(super) are_times: bool,
-    /// Whether labels with spaces between are rather the words of names or phrases.
+    /// Whether labels with spaces or commas between are rather the words of names or phrases.
     pub(super) are_phrases: bool,
     /// Whether labels of one word each stand in any order, which therefore says nothing.
     pub(super) are_unordered: bool,
@@ -262,7 +262,7 @@ impl Column {
             qualifies: None,
             decimal_commas: decimal_commas.map(str::to_owned),
             are_times: are_times(&kind, name, &texts),
-            are_phrases: are_phrases(&kind, &texts),
+            are_phrases: are_phrases(&kind, name, &texts),
             are_unordered: are_unordered(&kind, &texts),
             have_digits: most(&texts, |cell| cell.contains(|c: char| c.is_ascii_digit())),
             are_bonds: most(&texts, is_bonds),

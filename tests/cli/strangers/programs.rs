@@ -226,6 +226,19 @@ fn names_are_inputs_beside_texts_with_many_gaps() {
     });
     let (found, _) = init(&sandbox, "ship.csv", &passengers);
     assert_eq!([&found["input"], &found["output"]], ["Name", "Survived"], "{found}");
+    // names and first names that recur
+    let lasts = ["Martin", "Thomas", "Moore", "Williams", "Young", "Allen", "King", "Hill"];
+    let firsts = ["Linda", "Mary", "Ruth", "Anna", "Karen"];
+    let persons = table("id,survived,name,age,cabin", |at| {
+        let [last, first] = [lasts[at / 25], firsts[at % 5]];
+        let second = ["Jane", "May", "Rose", "Lee", "Ann"][at / 5 % 5];
+        let survived = usize::from(at * 7 % 10 > 4);
+        let age = ["22", "35", "54"][at % 3];
+        let cabin = if at % 4 == 0 { format!("C{}", at / 4 % 36) } else { String::new() };
+        format!("{at},{survived},\"{last}, Mrs. {first} {second}\",{age},{cabin}")
+    });
+    let (found, _) = init(&sandbox, "persons.csv", &persons);
+    assert_eq!([&found["input"], &found["output"]], ["name", "survived"], "{found}");
 }
 
 /// As forms write the options that somebody has ticked, of which one has a comma in brackets.

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use dsokr_data::cells;
 
 use super::super::kind::ColumnKind;
-use super::names::{is_name_of_any_texts, names_labels};
+use super::names::{is_name_of_any_texts, names_labels, names_names};
 use super::{
     CLASSES, MANY_CLASSES, MOST, ROWS_OF_A_CLASS, has_words_of_a_class, have_as_many_words,
     looked_at, most, repeat_a_part,
@@ -163,16 +163,31 @@ pub(super) fn stands_in_names(separator: char, cells: &[&str]) -> bool {
     }
 }
 
-/// Whether labels with spaces between are rather the words of names or phrases. As names of persons, all cells differ, most begin with a
+/// Whether labels with spaces or commas between are rather the words of names or phrases. In a column whose name says that it has names,
+/// nearly all cells differ. In others, labels with spaces between are names of persons where all cells differ, most begin with a
 /// capital, and more than half have a word that no other cell has; or half of the words of cells are in nearly all of them, as in
 /// `J. Smith et al. Phys. Rev. B 7`.
-pub(crate) fn are_phrases(kind: &ColumnKind, cells: &[&str]) -> bool {
+pub(crate) fn are_phrases(kind: &ColumnKind, name: &str, cells: &[&str]) -> bool {
+    if !matches!(kind, ColumnKind::Labels(' ' | ',')) {
+        return false;
+    }
+    let cells = looked_at(cells);
+    let different = cells.iter().collect::<HashSet<_>>().len();
+    if names_names(name) && different as f64 >= MOST * cells.len() as f64 {
+        return true;
+    }
     if *kind != ColumnKind::Labels(' ') {
         return false;
     }
-    let words = || cells.iter().map(|cell| labels_of(cell, ' ').collect::<HashSet<_>>());
+    let divided = cells.iter().map(|cell| {
+        let mut words: Vec<&str> = labels_of(cell, ' ').collect();
+        words.sort_unstable();
+        words.dedup();
+        words
+    });
+    let words: Vec<Vec<&str>> = divided.collect();
     let mut counts: HashMap<&str, usize> = HashMap::new();
-    words().flatten().for_each(|word| *counts.entry(word).or_default() += 1);
+    words.iter().flatten().for_each(|word| *counts.entry(word).or_default() += 1);
     let all: usize = counts.values().sum();
     let is_usual = |count: &usize| *count as f64 >= MOST * cells.len() as f64;
     let usual: Vec<usize> = counts.values().copied().filter(is_usual).collect();
@@ -180,9 +195,10 @@ pub(crate) fn are_phrases(kind: &ColumnKind, cells: &[&str]) -> bool {
     if usual.len() > 1 && 2 * usual.iter().sum::<usize>() >= all {
         return true;
     }
-    let have_own = words().filter(|words| words.iter().any(|word| counts[word] == 1)).count();
-    let differ = cells.iter().collect::<HashSet<_>>().len() == cells.len();
-    differ && 2 * have_own > cells.len() && most(cells, |cell| cell.starts_with(char::is_uppercase))
+    let has_own = |words: &&Vec<&str>| words.iter().any(|word| counts[word] == 1);
+    different == cells.len()
+        && most(&cells, |cell| cell.starts_with(char::is_uppercase))
+        && 2 * words.iter().filter(has_own).count() > cells.len()
 }
 
 /// The smallest share of pairs of neighbours that stand both ways round, if the order of labels says nothing, as a divisor.

@@ -159,6 +159,11 @@ pub(super) fn names_labels(name: &str) -> bool {
     words_of(name).last().is_some_and(|word| WORDS_OF_LABELS.contains(&word.as_str()))
 }
 
+/// Whether a column has the name of one with names, as `Name` and `full_name` are.
+pub(super) fn names_names(name: &str) -> bool {
+    words_of(name).last().is_some_and(|word| word.ends_with("name"))
+}
+
 /// Whether a column has the name of one with texts.
 pub(crate) fn is_name_of_texts(name: &str) -> bool {
     NAMES_OF_TEXTS.contains(&name.to_lowercase().as_str())

@@ -297,10 +297,10 @@ fn names_and_phrases_are_no_sets_of_labels_with_spaces_between() {
         })
         .collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    assert!(are_phrases(&space, &names) && !are_phrases(&ColumnKind::Texts, &names));
+    assert!(are_phrases(&space, "who", &names) && !are_phrases(&ColumnKind::Texts, "who", &names));
     let papers: Vec<String> = (0..20).map(|at| format!("J. Smith et al. {}", at / 2)).collect();
     let papers: Vec<&str> = papers.iter().map(String::as_str).collect();
-    assert!(are_phrases(&space, &papers));
+    assert!(are_phrases(&space, "who", &papers));
     // sets in any order, and words of phrases
     let space_sets = ["pool lift", "lift pool sauna", "sauna lift", "pool sauna"];
     assert!(are_unordered(&space, &space_sets) && !are_unordered(&ColumnKind::Texts, &space_sets));
@@ -313,9 +313,24 @@ fn names_and_phrases_are_no_sets_of_labels_with_spaces_between() {
     }
     // sets, of which some have a rare label
     let tags = ["rust regex", "rust", "python regex", "python pandas", "rust pandas serde"];
-    assert!(!are_phrases(&space, &tags));
+    assert!(!are_phrases(&space, "who", &tags));
     let species = ["Rosa alba", "Rosa nigra", "Acer alba", "Acer nigra"];
-    assert!(!are_phrases(&space, &species));
+    assert!(!are_phrases(&space, "who", &species));
+    // persons whose words recur, by the name of their column
+    let comma = ColumnKind::Labels(',');
+    let firsts = ["Linda", "Richard", "Mary", "John"];
+    let persons: Vec<String> = ["Martin", "Thomas", "Moore", "Young"]
+        .iter()
+        .flat_map(|last| firsts.map(|first| format!("{last}, Mr. {first}")))
+        .collect();
+    let persons: Vec<&str> = persons.iter().map(String::as_str).collect();
+    for name in ["Name", "passenger_name", "surname"] {
+        assert!(are_phrases(&comma, name, &persons) && are_phrases(&space, name, &persons));
+        assert!(!are_phrases(&comma, name, &persons.repeat(2)));
+    }
+    for name in ["who", "names", "name_tags"] {
+        assert!(!are_phrases(&comma, name, &persons) && !are_phrases(&space, name, &persons));
+    }
 }
 
 #[test]
