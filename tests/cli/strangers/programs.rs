@@ -60,8 +60,18 @@ fn texts_of_html_are_no_sets_of_labels() {
         format!("{at},Flat no. {at} near the sea,{body},{}.5", price(at))
     });
     let (found, shown) = init(&sandbox, "html.csv", &shop);
-    assert_eq!(found["output"], "price", "{found}");
+    assert_eq!([&found["input"], &found["output"]], ["body_html", "price"], "{found}");
     assert!(has_kind(&shown, "body_html", "texts"), "{shown}");
+    let export = shop.replace("body_html", "Body (HTML)");
+    let (found, _) = init(&sandbox, "export.csv", &export);
+    assert_eq!(found["input"], "Body (HTML)", "{found}");
+    // a class of cars
+    let cars = table("body,review,price", |at| {
+        format!("{},{},{}.5", ["sedan", "van", "coupe"][at % 3], note(at), price(at))
+    });
+    let (found, shown) = init(&sandbox, "cars.csv", &cars);
+    assert_eq!(found["input"], "review", "{found}");
+    assert!(has_kind(&shown, "body", "3 classes"), "{shown}");
     // numbers, and cells that are no prose
     let numbers = shop.replace("&amp;", "&#38;").replace("&nbsp;", "&#xA0;");
     let (_, shown) = init(&sandbox, "numbers.csv", &numbers);
