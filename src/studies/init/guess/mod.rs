@@ -408,23 +408,34 @@ fn are_peptides(cells: &[&str]) -> bool {
         && most(cells, |cell| cell.bytes().all(is_amino_acid))
 }
 
-/// The fewest different sets of elements among compositions. Codes of letters that are symbols, such as `S1C2`, have one or two.
+/// The fewest different sets of elements among compositions whose symbols are single capitals, and the fewest elements of one that
+/// tells them from codes. Codes such as `S1C2` and `SN1000` have one or two.
 const SETS_OF_ELEMENTS: usize = 3;
+const ELEMENTS: usize = 3;
 
-/// The smallest share of compositions that have numbers, as a divisor.
-const WITH_NUMBERS: usize = 10;
+/// The smallest share of compositions that have numbers, and what codes of capitals have not, as a divisor.
+const OF_COMPOSITIONS: usize = 10;
 
-/// Whether most cells are compositions of two elements or more, of different ones, and some have numbers.
+/// Whether most cells are compositions of two elements or more, some of which have numbers, and some a symbol with a small letter or a
+/// decimal point. Where symbols are single capitals, cells are of different elements, and some of three or more with a number between.
 fn are_compositions(cells: &[&str]) -> bool {
     let cells = looked_at(cells);
     let sets: Vec<Vec<&str>> = cells.iter().filter_map(|cell| elements_of(cell)).collect();
     if (sets.len() as f64) < MOST * cells.len() as f64 {
         return false;
     }
-    let has_number = |cell: &&&str| cell.contains(|c: char| c.is_ascii_digit());
-    let with_numbers = cells.iter().filter(has_number).count();
-    let different = sets.iter().collect::<HashSet<_>>().len();
-    different >= SETS_OF_ELEMENTS && WITH_NUMBERS * with_numbers >= cells.len()
+    let in_some = |is: &dyn Fn(&str) -> bool| {
+        OF_COMPOSITIONS * cells.iter().filter(|cell| is(cell)).count() >= cells.len()
+    };
+    let is_no_code = |cell: &str| cell.contains(|c: char| c.is_ascii_lowercase() || c == '.');
+    let are_many = |cell: &str| {
+        let is_between = |pair: &[u8]| pair[0].is_ascii_digit() && pair[1].is_ascii_uppercase();
+        let count = elements_of(cell).map_or(0, |elements| elements.len());
+        count >= ELEMENTS && cell.as_bytes().windows(2).any(is_between)
+    };
+    let different = || sets.iter().collect::<HashSet<_>>().len();
+    in_some(&|cell: &str| cell.contains(|c: char| c.is_ascii_digit()))
+        && (in_some(&is_no_code) || (different() >= SETS_OF_ELEMENTS && in_some(&are_many)))
 }
 
 /// The different symbols of elements of a composition, such as `La0.5Sr0.5MnO3` and `Ca(OH)2`, in alphabetical order; none of a cell

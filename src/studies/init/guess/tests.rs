@@ -621,6 +621,9 @@ fn reactions_compositions_and_peptides_that_differ_are_texts_and_codes_of_their_
         ("rxn", ["CCO>[Cu]>CC=O", "CC(=O)O.CO>>CC(=O)OC", "C=C.[H][H]>>CC"]),
         ("composition", ["GaAs", "La0.5Sr0.5MnO3", "Ca(OH)2"]),
         ("formula", ["TiO2", "Fe2O3", "NaCl"]),
+        ("molecule", ["C8H10N4O2", "C2H6O", "CH4"]),
+        ("doping", ["La0.005Sr0.995MnO3", "La0.010Sr0.990MnO3", "La0.015Sr0.985MnO3"]),
+        ("semiconductor", ["Ga1As2", "Ga2As3", "Ga3As5"]),
         ("Sequence", ["LVNELTEFAK", "YLYEIAR", "AEFVEVTK"]),
     ] {
         assert_eq!(guessed(1, name, &texts), ColumnKind::Texts, "{texts:?}");
@@ -628,6 +631,8 @@ fn reactions_compositions_and_peptides_that_differ_are_texts_and_codes_of_their_
     for (name, codes) in [
         ("path", ["a>b>c", "b>c>d", "c>d>e"]),
         ("well", ["S1C2", "S1C3", "S2C3"]),
+        ("part", ["SN1000", "PO1001", "CU1005"]),
+        ("tray", ["P1B3", "P2C4", "K1F5"]),
         ("sample", ["P12", "K7", "B3"]),
         ("element", ["Ti", "Fe", "Na"]),
         ("code", ["LVNELTEFAK", "YLYEIAR", "AEFVEVTK"]),
