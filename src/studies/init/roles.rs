@@ -224,13 +224,13 @@ fn check_together(outputs: &[&Column]) -> Result<(), Error> {
 
 /// Whether a column has an id of its own for each row.
 fn names_rows(column: &Column, rows: usize) -> bool {
-    column.kind == ColumnKind::Ids && column.distinct == rows
+    (column.kind == ColumnKind::Ids || column.would_be_ids) && column.distinct == rows
 }
 
 /// The column whose texts are the inputs: of those with the name of one, else of all, the longest texts, unless they are formulas,
-/// names in a script without spaces, a few of another name that recur, remarks on few of the rows or the bonds of atoms, beside
+/// names in a script without spaces, substances that differ as ids do, a few of another name that recur, remarks on few of the rows or the bonds of atoms, beside
 /// molecules or vectors with something else to learn, or far less filled than other texts or names; else vectors that differ, else
-/// SMILES; else the longest texts that look like labels with spaces between, are single words that recur, lists, many names, or sets
+/// SMILES; else the longest texts that look like labels with spaces between or are names, are single words that recur, lists, many names, or sets
 /// of labels.
 fn input_of<'c>(columns: &'c [Column], output: Option<&str>) -> Option<&'c Column> {
     let is_a_usual_name = |column: &Column| is_name_of_texts(&column.name);
@@ -314,6 +314,12 @@ fn input_of<'c>(columns: &'c [Column], output: Option<&str>) -> Option<&'c Colum
             && is_anything_else(column)
             && free().any(is_input)
     };
+    // beside molecules or vectors, a composition, a peptide or a reaction names the row as an id does
+    let name_their_rows = |column: &Column| {
+        let is_one = |other: &&Column| is_input(other) && varies(other);
+        let others = free().filter(is_one).count();
+        column.would_be_ids && others > 0 && (others > 1 || is_anything_else(column))
+    };
     // a formula says which molecule a row is about
     let has_molecules = free().any(|column| column.kind == ColumnKind::Smiles);
     let has_more = columns.iter().any(|column| {
@@ -324,16 +330,19 @@ fn input_of<'c>(columns: &'c [Column], output: Option<&str>) -> Option<&'c Colum
     let are_many_names =
         |column: &Column| matches!(column.kind, ColumnKind::Classes(count) if count > CLASSES);
     let are_labels = |column: &Column| matches!(column.kind, ColumnKind::Labels(_));
+    let are_words = |column: &Column| column.kind == ColumnKind::Labels(' ') || column.are_phrases;
     let is_usual = |column: &Column| {
-        let say_what_a_row_is =
-            are_of_many(column) || are_of_molecules(column) || are_unspaced_names(column);
+        let say_what_a_row_is = are_of_many(column)
+            || are_of_molecules(column)
+            || are_unspaced_names(column)
+            || name_their_rows(column);
         let say_little = is_sparse(column) || are_bonds(column) || is_beside_fuller_texts(column);
         are_texts(column) && !are_names(column) && !say_what_a_row_is && !say_little
     };
     longest(&is_usual)
         .or_else(vectors)
         .or_else(|| free().find(|column| column.kind == ColumnKind::Smiles))
-        .or_else(|| longest(&|column: &Column| column.kind == ColumnKind::Labels(' ')))
+        .or_else(|| longest(&are_words))
         .or_else(|| longest(&are_texts))
         .or_else(|| longest(&are_many_names))
         .or_else(|| longest(&are_labels))
@@ -450,7 +459,7 @@ fn preference(column: &Column, input: &Column, is_learned: bool) -> Option<usize
         ColumnKind::Smiles => Some(0),
         ColumnKind::Rankings(_) | ColumnKind::Orders(_) => Some(1),
         // names and phrases, unless nothing else is learned
-        ColumnKind::Labels(' ') if column.are_phrases => Some(7),
+        ColumnKind::Labels(' ' | ',') if column.are_phrases => Some(7),
         ColumnKind::Labels(' ') => Some(4),
         ColumnKind::Labels(_) => Some(2),
         ColumnKind::Classes(_) | ColumnKind::Numbers(_) if is_learned => Some(3),
