@@ -108,8 +108,9 @@ impl Member {
         Ok(())
     }
 
-    /// Warns where a split that is drawn, or whose outputs are label sets, is not the one that the run was measured on after its
-    /// training, although its tables are the same: another version, which reads or divides them otherwise, trained the run.
+    /// Warns where a split that is drawn, or whose outputs are label sets, classes or numbers, is not the one that the run was
+    /// measured on after its training, although its tables are the same: another version, which reads or divides them otherwise,
+    /// trained the run.
     /// All candidates are ranked for its queries.
     ///
     /// # Errors
@@ -134,9 +135,14 @@ impl Member {
         // rows of files of their own are the queries, however they are named
         let is_drawn = self.config.data.draws_split(name);
         let has_other_queries = is_drawn && differ(&now.queries, &then.queries);
-        let are_labels = matches!(split.truth, Some(Truth::Labels(_)));
-        let has_other_labels = are_labels && differ(&now.right_outputs, &then.right_outputs);
-        if !has_other_queries && !has_other_labels {
+        let cells = match &split.truth {
+            Some(Truth::Labels(_)) => Some("labels"),
+            Some(Truth::Classes(_)) => Some("classes"),
+            Some(Truth::Numbers(_)) => Some("numbers"),
+            Some(Truth::Molecules(_) | Truth::Graphs(_) | Truth::Rankings(_)) | None => None,
+        };
+        let other_outputs = cells.filter(|_| differ(&now.right_outputs, &then.right_outputs));
+        if !has_other_queries && other_outputs.is_none() {
             return Ok(());
         }
         let root = self.config.data_root(data)?;
@@ -148,10 +154,9 @@ impl Member {
             // other tables explain it, of which their own lines tell
             return Ok(());
         }
-        let (what, doubt) = if has_other_queries {
-            ("queries", "its pairs may be pairs that the run has learned from")
-        } else {
-            ("labels", "its metrics say little of the run")
+        let (what, doubt) = match other_outputs {
+            Some(outputs) if !has_other_queries => (outputs, "its metrics say little of the run"),
+            Some(_) | None => ("queries", "its pairs may be pairs that the run has learned from"),
         };
         let files_of_inputs = if self.config.data.has_input_files() {
             "files of its inputs are others, or "

@@ -193,6 +193,43 @@ fn a_split_that_the_run_was_not_measured_on_is_named() {
     assert!(!validation.contains("was measured on"), "{validation}");
 }
 
+/// As of a run of a version that read the cells of its outputs otherwise.
+#[test]
+fn right_outputs_that_a_run_was_not_measured_on_are_named() {
+    let sandbox = Sandbox::new();
+    for (column, what) in [("colour", "classes"), ("colours", "labels"), ("price", "numbers")] {
+        let row = |(at, line): (usize, &str)| {
+            let (text, colour) = line.split_once('\t').unwrap();
+            let other = ["white;black", "black;pink", "pink;white;brown", "brown"][at % 4];
+            let price = at % 7 * 13 + at / 8;
+            let cell = match column {
+                "colour" => colour.to_owned(),
+                "colours" => other.to_owned(),
+                _ => format!("{price}.25"),
+            };
+            format!("{text}\t{cell}\n")
+        };
+        let rows: String = noise(160).lines().skip(1).enumerate().map(row).collect();
+        let name = format!("{column}.tsv");
+        sandbox.write(&name, &format!("text\t{column}\n{rows}"));
+        sandbox.succeed(&["init", &name, "--input", "text", "--output", column]);
+        sandbox.succeed(&["train", &format!("{column}.toml"), "--out", column]);
+        let same = warnings(&sandbox, &["evaluate", column]);
+        assert!(!same.contains("was measured on"), "{same}");
+
+        let file = format!("{column}/metrics.json");
+        let mut metrics = json(&sandbox.read(&file).replace('\n', " "));
+        metrics["right_outputs"] = "0000".into();
+        sandbox.write(&file, &metrics.to_string());
+        fs::remove_file(sandbox.path(&format!("{column}/fingerprints.safetensors"))).unwrap();
+        let other = warnings(&sandbox, &["evaluate", column]);
+        let says =
+            format!("{column}: the test split has other {what} than the run was measured on");
+        let doubt = "its metrics say little of the run: train again";
+        assert!(other.contains(&says) && other.contains(doubt), "{other}");
+    }
+}
+
 #[test]
 fn splits_in_files_of_their_own_are_read_beside_tables_that_have_changed() {
     let sandbox = Sandbox::new();

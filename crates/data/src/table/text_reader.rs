@@ -16,7 +16,8 @@ use crate::error::Error;
 pub struct TextRow {
     /// The line on which it starts, from 1.
     pub line: usize,
-    /// The id of the text; its number among all rows, from 1, where no column of ids is read.
+    /// The id of the text; its number among all rows, from 1, where no column of ids is read, or
+    /// [`with_ids_if_named`](TextReader::with_ids_if_named) reads an empty one.
     pub id: String,
     /// The text, not empty.
     pub text: String,
@@ -47,6 +48,8 @@ pub struct TextReader<R> {
     rows: Rows<R>,
     /// Says what is wrong with a text; none where every text will do.
     check: Option<TextCheck>,
+    /// Whether a text with an empty id has its number instead.
+    numbers_empty_ids: bool,
     /// Number of rows so far, with those that could not be read.
     count: usize,
     /// Number of texts so far.
@@ -80,7 +83,7 @@ impl<R: Read> TextReader<R> {
     }
 
     /// Creates a reader like [`new`](Self::new), which reads ids in the column `id` only where the first record of fields names
-    /// it once. Of other tables and formats the ids are numbers.
+    /// it once. Of other tables and formats the ids are numbers, and so is that of a row whose id is empty.
     ///
     /// # Errors
     /// The errors of [`new`](Self::new) without a column of ids.
@@ -95,7 +98,8 @@ impl<R: Read> TextReader<R> {
         let id = Some(id).filter(|_| matches!(format, TextFormat::Tabs | TextFormat::Commas));
         let options = TableOptions { on_bad_row, ..TableOptions::default() };
         let options = RowOptions { optional_column: id, ..options.of_rows() };
-        Self::with_options(path, stream, format, [Some(text), id], options)
+        let reader = Self::with_options(path, stream, format, [Some(text), id], options)?;
+        Ok(Self { numbers_empty_ids: true, ..reader })
     }
 
     fn with_options(
@@ -108,7 +112,7 @@ impl<R: Read> TextReader<R> {
         let columns = columns.into_iter().flatten().map(str::to_owned).collect();
         let rows = Rows::new(path, stream, format, columns, options)?;
         rows.bad.log_last(path);
-        Ok(Self { rows, check: None, count: 0, read: 0, pending: None })
+        Ok(Self { rows, check: None, numbers_empty_ids: false, count: 0, read: 0, pending: None })
     }
 
     /// Returns the same reader, for which a text that `check` finds wrong is one that cannot be read.
@@ -167,7 +171,8 @@ impl<R: Read> TextReader<R> {
         let Some((line, values)) = read? else { return Ok(None) };
         let mut values = values.into_iter();
         let text = values.next().unwrap_or_default();
-        let id = values.next().unwrap_or_else(|| self.count.to_string());
+        let is_given = |id: &String| !self.numbers_empty_ids || !id.trim().is_empty();
+        let id = values.next().filter(is_given).unwrap_or_else(|| self.count.to_string());
         let path = &self.rows.path;
         if text.trim().is_empty() {
             return Err(Error::empty_value(path, line, &self.rows.columns[0]));
