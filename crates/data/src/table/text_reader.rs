@@ -162,7 +162,9 @@ impl<R: Read> TextReader<R> {
     /// Returns whether a stream without a text is no error: a stream of lines may end before the first, but not where all of
     /// its lines are skipped.
     fn may_be_empty(&self) -> bool {
-        !self.rows.bad.has_skipped() && !matches!(self.rows.format, TextFormat::Spectra(_))
+        let is_of_spectra =
+            self.rows.has_other_levels || matches!(self.rows.format, TextFormat::Spectra(_));
+        !self.rows.bad.has_skipped() && !is_of_spectra
     }
 
     fn row(&mut self) -> Result<Option<TextRow>, Error> {
