@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::sandbox::{Sandbox, json, json_lines, number};
+use crate::sandbox::{Sandbox, json, number};
 
 /// The columns of `ranks.tsv` in a report, a row a query.
 fn ranks(sandbox: &Sandbox, report: &str) -> Vec<HashMap<String, String>> {
@@ -99,8 +99,8 @@ fn queries_are_named_and_their_lists_are_their_own() {
     let names: Vec<String> = ranks(&sandbox, "r").iter().map(|row| row["query"].clone()).collect();
     assert_eq!(names, ["a", "b", "c"]);
     // predictions have the same names, and a second row of a query has its number
-    let predicted = json_lines(&sandbox.succeed(&["predict", "runs/small", "data/small/test.tsv"]));
-    let ids: Vec<&str> = predicted.iter().map(|answer| answer["id"].as_str().unwrap()).collect();
+    let predicted = sandbox.succeed(&["predict", "runs/small", "data/small/test.tsv"]);
+    let ids: Vec<_> = predicted.lines().map(|answer| json(answer)["id"].clone()).collect();
     assert_eq!(ids, ["a", "b", "3", "c"]);
     let text = sandbox.succeed(&call);
     assert!(text.contains("2 to 5 candidates each (median 3; in all 9, 0 duplicates)"), "{text}");
