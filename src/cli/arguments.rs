@@ -50,8 +50,8 @@ pub struct Texts {
     #[arg(long)]
     pub column: Option<String>,
     /// The column or key of the texts' ids; default: in a .csv or .tsv table that has it, the column by which the run's
-    /// own data name rows (data.query, else data.id); without it, or where it is empty, the number of the text, from 1, with
-    /// the skipped ones but without blank lines.
+    /// own data name rows (data.query, or data.id where the rows are the outputs); without it, or where it is empty or that
+    /// of a row before, the number of the text, from 1, with the skipped ones but without blank lines.
     #[arg(long)]
     id: Option<String>,
     #[command(flatten)]

@@ -98,6 +98,10 @@ fn queries_are_named_and_their_lists_are_their_own() {
     assert_eq!((of("least"), of("median"), of("most")), (2.0, 3.0, 5.0), "{found}");
     let names: Vec<String> = ranks(&sandbox, "r").iter().map(|row| row["query"].clone()).collect();
     assert_eq!(names, ["a", "b", "c"]);
+    // predictions have the same names, and a second row of a query has its number
+    let predicted = sandbox.succeed(&["predict", "runs/small", "data/small/test.tsv"]);
+    let ids: Vec<_> = predicted.lines().map(|answer| json(answer)["id"].clone()).collect();
+    assert_eq!(ids, ["a", "b", "3", "c"]);
     let text = sandbox.succeed(&call);
     assert!(text.contains("2 to 5 candidates each (median 3; in all 9, 0 duplicates)"), "{text}");
 

@@ -256,7 +256,7 @@ impl Table {
                 Err(error) => rows.skip(error)?,
             }
         }
-        if lines.is_empty() && !rows.has_header {
+        if lines.is_empty() && (!rows.has_header || rows.has_other_levels) {
             return Err(rows.no_rows());
         }
         let mut columns = joined(&names, &rows.columns, columns);

@@ -119,13 +119,19 @@ impl Record {
     }
 
     /// Returns whether a column of a table with [`PARTS`] says something of their spectrum, by any name that files have for it:
-    /// what it is called, its adduct, formula, ion mode, charge and fragmentation tree.
+    /// what it is called, its adduct, formula, ion mode, charge, MS level and fragmentation tree.
     pub fn has_column(name: &str) -> bool {
         let is_method = ADDUCT_OR_METHOD.contains(&plain(name).as_str());
         PARTS.contains(&name)
             || name == TREE
             || is_method
-            || [IDENTIFIER, NAME, ADDUCT, FORMULA, ION_MODE, CHARGE].contains(&names_of(name))
+            || [IDENTIFIER, NAME, ADDUCT, FORMULA, ION_MODE, CHARGE, LEVEL]
+                .contains(&names_of(name))
+    }
+
+    /// Returns whether a field says an MS level, by any name that files have for it.
+    pub fn states_level(name: &str) -> bool {
+        names_of(name) == LEVEL
     }
 
     /// Creates the spectrum of a table's row, whose m/z and intensities are lists with commas between, by the names of
@@ -190,7 +196,7 @@ impl Record {
     }
 
     /// Returns whether it is a tandem spectrum, or says no level.
-    pub(crate) fn is_tandem(&self) -> bool {
+    pub fn is_tandem(&self) -> bool {
         self.first_of(LEVEL).and_then(level).is_none_or(|level| level == 2)
     }
 

@@ -107,7 +107,7 @@ pub struct PairFacts<'a> {
     pub skips_rows: bool,
     /// Column of the ids in a table of further outputs, where `output.id` says nothing.
     pub id: Option<&'a str>,
-    /// The column of the tables of pairs by which each row is named: of queries' ids, else of ids.
+    /// The column of the tables of pairs by which each row is named: of queries' ids, else of ids where the rows are the outputs.
     pub row_names: Option<&'a str>,
     /// Whether the ids of outputs are the numbers of their rows, so that further tables need not have ids.
     pub numbered: bool,

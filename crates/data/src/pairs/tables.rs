@@ -69,7 +69,8 @@ impl Pairs for TablesConfig {
         let facts = PairFacts {
             skips_rows: true,
             weighted: train.is_weighted(),
-            row_names: Some(self.query.as_deref().unwrap_or(&self.id)),
+            // the column of ids names outputs, which lie in a table of their own
+            row_names: self.query.as_deref(),
             ..split_files(folder, train.each().map(|(file, _)| file), validation, test.as_deref())
         };
         self.inputs.facts(facts)

@@ -10,14 +10,15 @@ use dsokr_spectra::{PARTS, Record, SPECTRUM};
 
 use crate::error::Error;
 
-/// Returns the line on which a row starts, and the values of its fields, which must be as many as the header has.
+/// Returns the line on which a row starts, and the values of its fields, which must be as many as the header has; no values of a
+/// row whose spectrum states another MS level than 2.
 pub(super) fn values(
     path: &Path,
     line: usize,
     header: &[String],
     positions: &[Cell],
     fields: Vec<Cow<str>>,
-) -> Result<(usize, Vec<String>), Error> {
+) -> Result<(usize, Option<Vec<String>>), Error> {
     let count = fields.len();
     let expected = header.len();
     if count != expected {
@@ -32,12 +33,15 @@ pub(super) fn values(
         return Err(Error::line(path, line, message));
     }
     let value = |cell: &Cell| match cell {
-        Cell::Fields(range) => Ok(fields[range.clone()].join(" ")),
+        Cell::Fields(range) => Ok(Some(fields[range.clone()].join(" "))),
         Cell::Spectrum(cells) => {
             let cells = cells.iter().map(|(name, at)| (name.as_str(), &*fields[*at]));
-            let text = Record::of_cells(cells);
-            let text = text.and_then(|record| record.spectrum(path.parent()));
-            text.map_err(|(_, reason)| Error::line(path, line, reason))
+            let wrong = |(_, reason): (usize, String)| Error::line(path, line, reason);
+            let record = Record::of_cells(cells).map_err(wrong)?;
+            if !record.is_tandem() {
+                return Ok(None);
+            }
+            record.spectrum(path.parent()).map(Some).map_err(wrong)
         }
     };
     Ok((line, positions.iter().map(value).collect::<Result<_, _>>()?))

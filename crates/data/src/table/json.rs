@@ -67,68 +67,168 @@ fn without_nan(text: &str) -> Cow<'_, str> {
     Cow::Owned(plain)
 }
 
-/// The keys of peaks that are pairs of m/z and intensity, as matchms and GNPS write them.
+/// The keys of peaks that are pairs of m/z and intensity, as matchms and GNPS write them, in any case.
 const PAIRS: [&str; 2] = ["peaks", "peaks_json"];
+
+/// How the text of a line begins the keys of [`PAIRS`].
+const STARTS_OF_PAIRS: [&str; 3] = ["\"peaks", "\"Peaks", "\"PEAKS"];
 
 /// The key of a molecule in libraries of spectra.
 const SMILES: &str = "smiles";
 
-/// Returns a line of a spectrum whose peaks are pairs, by one of [`PAIRS`], with [`PARTS`] behind its keys, and its molecule by the
-/// key [`SMILES`], so far as it lacks them; none of other lines.
-fn with_parts(text: &str) -> Option<String> {
+/// A line as it may be of a spectrum whose peaks are pairs.
+enum PairedLine {
+    /// The line has no precursor, no peaks by the keys of [`PAIRS`], or has [`PARTS`] already.
+    Other,
+    /// The line with [`PARTS`] behind its keys.
+    WithParts(String),
+    /// What is wrong with its peaks.
+    Wrong(String),
+}
+
+/// Returns a line of a spectrum whose peaks are pairs, by the first of [`PAIRS`] that has some, with [`PARTS`] behind its keys, and
+/// its molecule by the key [`SMILES`], so far as it lacks them.
+fn with_parts(text: &str) -> PairedLine {
     // most lines have none, and are not read twice
-    if !text.contains("\"peaks") {
-        return None;
+    if !STARTS_OF_PAIRS.iter().any(|start| text.contains(start)) {
+        return PairedLine::Other;
     }
     let mut reader = serde_json::Deserializer::from_str(text);
-    let entries = reader.deserialize_map(Entries).ok()?;
+    let Ok(entries) = reader.deserialize_map(Entries) else { return PairedLine::Other };
     let [precursor, mzs, intensities] = PARTS;
     let has = |name: &str| entries.iter().any(|(key, _)| key == name);
     if has(mzs) || has(intensities) {
-        return None;
+        return PairedLine::Other;
     }
-    let (_, pairs) = entries.iter().find(|(key, _)| PAIRS.contains(&&**key))?;
-    let [mz_list, intensity_list] = lists_of_pairs(pairs.get())?;
     let field = |name: &str| {
         let mut named = entries.iter().filter(|(key, _)| Record::common_name(key) == Some(name));
         named.next().map(|(_, value)| value.get())
     };
-    let precursor_mz = field(precursor)?;
-    let mut line = text.trim_end().strip_suffix('}')?.to_owned();
-    line += &format!(", \"{mzs}\": [{mz_list}], \"{intensities}\": [{intensity_list}]");
-    if !has(precursor) {
-        line += &format!(", \"{precursor}\": {precursor_mz}");
+    let Some(precursor_mz) = field(precursor) else { return PairedLine::Other };
+    let mut wrong = None;
+    for (key, value) in &entries {
+        if !PAIRS.iter().any(|name| key.eq_ignore_ascii_case(name)) {
+            continue;
+        }
+        let [mz_list, intensity_list] = match peak_lists(value.get()) {
+            PeakLists::Read(lists) => lists,
+            PeakLists::NoPeaks => continue,
+            PeakLists::Wrong(reason) => {
+                wrong.get_or_insert_with(|| format!("key {key:?} holds {reason}"));
+                continue;
+            }
+        };
+        let Some(start) = text.trim_end().strip_suffix('}') else { return PairedLine::Other };
+        let mut line =
+            format!("{start}, \"{mzs}\": [{mz_list}], \"{intensities}\": [{intensity_list}]");
+        if !has(precursor) {
+            line += &format!(", \"{precursor}\": {precursor_mz}");
+        }
+        if let Some(smiles) = field(SMILES).filter(|_| !has(SMILES)) {
+            line += &format!(", \"{SMILES}\": {smiles}");
+        }
+        return PairedLine::WithParts(line + "}");
     }
-    if let Some(smiles) = field(SMILES).filter(|_| !has(SMILES)) {
-        line += &format!(", \"{SMILES}\": {smiles}");
-    }
-    Some(line + "}")
+    wrong.map_or(PairedLine::Other, PairedLine::Wrong)
 }
 
-/// Returns the m/z and the intensities of a list of pairs, or of a text of such a list, as JSON has them within brackets; none of what
-/// is no such list. Further values of a pair are annotations.
-fn lists_of_pairs(raw: &str) -> Option<[String; 2]> {
+/// The peaks that a value has.
+enum PeakLists {
+    /// The m/z and the intensities, as JSON has them within brackets.
+    Read([String; 2]),
+    /// What is wrong with a list that is none of peaks.
+    Wrong(String),
+    /// No list, such as the number of peaks.
+    NoPeaks,
+}
+
+/// Returns the peaks of a list of pairs of m/z and intensity, which may be objects, of two lists, or of a text of either or of
+/// `m/z:intensity` with blanks between. A further value of a pair is an annotation.
+fn peak_lists(raw: &str) -> PeakLists {
     let text: Cow<str> = if raw.starts_with('"') {
-        Cow::Owned(serde_json::from_str(raw).ok()?)
+        let Ok(text) = serde_json::from_str::<String>(raw) else { return PeakLists::NoPeaks };
+        Cow::Owned(text)
     } else {
         Cow::Borrowed(raw)
     };
-    let pairs: Vec<Vec<&RawValue>> = serde_json::from_str(&text).ok()?;
-    let mut lists = [String::new(), String::new()];
-    for pair in &pairs {
-        let [mz, intensity, ..] = pair.as_slice() else { return None };
+    if !text.trim_start().starts_with('[') {
+        return lists_of_words(&text).map_or(PeakLists::NoPeaks, PeakLists::Read);
+    }
+    let Ok(entries) = serde_json::from_str::<Vec<&RawValue>>(&text) else {
+        return PeakLists::NoPeaks;
+    };
+    let peaks: Vec<_> = entries.iter().map(|entry| numbers_of_peak(entry.get())).collect();
+    let are_numbers = |values: &[&str]| values.iter().all(|value| is_number(value));
+    if let [Some(mzs), Some(intensities)] = peaks.as_slice()
+        && mzs.len() > 2
+        && mzs.len() == intensities.len()
+        && are_numbers(mzs)
+        && are_numbers(intensities)
+    {
+        let rises = mzs.windows(2).all(|pair| number_of(pair[0]) < number_of(pair[1]));
+        if rises {
+            return PeakLists::Read([mzs.join(", "), intensities.join(", ")]);
+        }
+        let reason = "two lists, of which the first does not rise as m/z do; pairs of m/z and intensity are needed";
+        return PeakLists::Wrong(reason.into());
+    }
+    let mut lists = [Vec::new(), Vec::new()];
+    for (entry, peak) in entries.iter().zip(&peaks) {
+        let pair = peak.as_deref().and_then(|values| match values {
+            [mz, intensity, others @ ..] if are_numbers(&[*mz, *intensity]) => {
+                let further = others.iter().filter(|other| is_number(other)).count();
+                (further < 2).then_some([*mz, *intensity])
+            }
+            _ => None,
+        });
+        let Some(pair) = pair else {
+            let peak = shorten(entry.get());
+            return PeakLists::Wrong(format!(
+                "the peak {peak}; pairs of m/z and intensity are needed"
+            ));
+        };
+        lists.iter_mut().zip(pair).for_each(|(list, number)| list.push(number));
+    }
+    PeakLists::Read(lists.map(|list| list.join(", ")))
+}
+
+/// Returns the m/z and the intensities of words `m/z:intensity`; none of a text with other words.
+fn lists_of_words(text: &str) -> Option<[String; 2]> {
+    let mut lists = [Vec::new(), Vec::new()];
+    for word in text.split_whitespace() {
+        let (mz, intensity) = word.split_once(':')?;
         for (list, number) in lists.iter_mut().zip([mz, intensity]) {
-            let number = number.get();
-            if !number.starts_with(|c: char| c.is_ascii_digit() || c == '-') {
-                return None;
-            }
-            if !list.is_empty() {
-                list.push_str(", ");
-            }
-            list.push_str(number);
+            // as it is, the number stands in JSON
+            serde_json::from_str::<f64>(number).ok()?;
+            list.push(number);
         }
     }
-    Some(lists)
+    Some(lists.map(|list| list.join(", "))).filter(|[mzs, _]| !mzs.is_empty())
+}
+
+/// Returns the values of a peak: of a list, or m/z and intensity of an object; none of others.
+fn numbers_of_peak(raw: &str) -> Option<Vec<&str>> {
+    if raw.starts_with('{') {
+        let mut reader = serde_json::Deserializer::from_str(raw);
+        let entries = reader.deserialize_map(Entries).ok()?;
+        let value = |name: &str| {
+            let mut named = entries.iter().filter(|(key, _)| key.eq_ignore_ascii_case(name));
+            named.next().map(|(_, value)| value.get())
+        };
+        return Some(vec![value("mz")?, value("intensity")?]);
+    }
+    let values: Vec<&RawValue> = serde_json::from_str(raw).ok()?;
+    Some(values.into_iter().map(RawValue::get).collect())
+}
+
+/// Returns whether a value of JSON is a number.
+fn is_number(raw: &str) -> bool {
+    raw.starts_with(|c: char| c.is_ascii_digit() || c == '-')
+}
+
+/// Returns the number that a value of JSON is.
+fn number_of(raw: &str) -> f64 {
+    raw.parse().unwrap_or(f64::NAN)
 }
 
 /// Returns the keys and values of a line that is an object.
@@ -193,7 +293,10 @@ pub(super) fn json_names(
     text: &str,
 ) -> Result<Vec<(String, ValueKind)>, Error> {
     let plain = without_nan(text);
-    let text = with_parts(&plain).map_or(plain, Cow::Owned);
+    let text = match with_parts(&plain) {
+        PairedLine::WithParts(line) => Cow::Owned(line),
+        PairedLine::Other | PairedLine::Wrong(_) => plain,
+    };
     let entries = entries(path, line, &text)?.into_iter();
     Ok(entries.map(|(key, value)| (key.into_owned(), ValueKind::of(value.get()))).collect())
 }
@@ -209,6 +312,20 @@ struct Object<'t> {
 }
 
 impl Object<'_> {
+    /// Returns whether the spectrum of the line states no MS level, or the level 2. The line may lack its parts.
+    fn is_tandem(&self) -> bool {
+        let mut cells = Vec::new();
+        for (at, (name, _)) in self.entries.iter().enumerate() {
+            if Record::states_level(name)
+                && let Ok(cell) = self.cell(at, None)
+            {
+                cells.push((&**name, cell));
+            }
+        }
+        let record = Record::of_cells(cells.iter().map(|(name, cell)| (*name, cell.as_str())));
+        record.map_or(true, |record| record.is_tandem())
+    }
+
     /// Returns the cell of the value of a key, by the place of its entry.
     fn cell(&self, at: usize, separator: Option<char>) -> Result<String, Error> {
         let (name, value) = &self.entries[at];
@@ -253,18 +370,22 @@ impl Object<'_> {
 
 /// Returns the values of keys of a line that is an object, in the order of `names`. Keys of sets of labels have a separator. With
 /// optional keys, one that the line lacks has the value of null. The key [`SPECTRUM`] stands for [`PARTS`] where the line has these
-/// in its place, also as pairs: `holds_spectra` is then set.
+/// in its place, also as pairs: `holds_spectra` is then set. None of a line whose spectrum states another MS level than 2.
 pub(super) fn json_row(
     path: &Path,
     line: usize,
     text: &str,
     (names, separators, are_optional): (&[String], &[Option<char>], bool),
     holds_spectra: &mut bool,
-) -> Result<Vec<String>, Error> {
+) -> Result<Option<Vec<String>>, Error> {
     let mut values = Vec::with_capacity(names.len());
     let plain = without_nan(text);
     let is_changed = matches!(plain, Cow::Owned(_));
-    let text = with_parts(&plain).map_or(plain, Cow::Owned);
+    let (text, wrong_peaks) = match with_parts(&plain) {
+        PairedLine::WithParts(line) => (Cow::Owned(line), None),
+        PairedLine::Other => (plain, None),
+        PairedLine::Wrong(reason) => (plain, Some(reason)),
+    };
     let entries = entries(path, line, &text)?;
     let object = Object { path, line, text: &text, is_changed, entries };
     let entries = &object.entries;
@@ -286,6 +407,9 @@ pub(super) fn json_row(
             values.push(object.cell(first, separator)?);
             continue;
         }
+        if name == SPECTRUM && !object.is_tandem() {
+            return Ok(None);
+        }
         if name == SPECTRUM && PARTS.iter().all(|part| places.contains_key(part)) {
             *holds_spectra = true;
             for part in PARTS {
@@ -294,6 +418,11 @@ pub(super) fn json_row(
             }
             values.push(object.spectrum()?);
             continue;
+        }
+        let is_part = name == SPECTRUM || PARTS.contains(&name.as_str());
+        if let Some(reason) = wrong_peaks.as_ref().filter(|_| is_part) {
+            *holds_spectra = true;
+            return Err(Error::line(path, line, reason));
         }
         if are_optional {
             values.push(String::new());
@@ -309,7 +438,7 @@ pub(super) fn json_row(
         let message = format!("no key {name:?}{parts}; this line has: {}", list(&keys));
         return Err(Error::line(path, line, message));
     }
-    Ok(values)
+    Ok(Some(values))
 }
 
 /// The object in which Label Studio writes a list of texts: `{"choices": ["ester", "ketone"]}`.

@@ -62,7 +62,12 @@ pub(crate) struct Rows<R> {
     optional_keys: bool,
     /// The separator of labels, of each column; none of columns that are no sets of labels.
     separators: Vec<Option<char>>,
+    /// Whether spectra of tables were left out, since they state other MS levels than 2.
+    pub(super) has_other_levels: bool,
 }
+
+/// The line on which a row starts, and its cells; none of a row whose spectrum states another MS level than 2.
+type ReadRow = (usize, Option<Vec<String>>);
 
 /// Spectra or structures that follow one without its end.
 pub(super) struct Rest {
@@ -156,6 +161,7 @@ impl<R: Read> Rows<R> {
             context: FileContext::default(),
             rest: None,
             optional_keys,
+            has_other_levels: false,
         };
         if layout.header != Header::Columns {
             rows.read_header(layout, optional_column)?;
@@ -207,16 +213,30 @@ impl<R: Read> Rows<R> {
                 let read = self.lines.next(|_| true)?;
                 Ok(read.map(|(line, text)| (line, vec![text.to_owned()])))
             }
-            TextFormat::Tabs | TextFormat::Commas => self.next_record(),
-            TextFormat::JsonLines => self.next_object(),
+            TextFormat::Tabs | TextFormat::Commas => self.next_tandem(Self::next_record),
+            TextFormat::JsonLines => self.next_tandem(Self::next_object),
             TextFormat::Structures => self.next_structure(),
             TextFormat::Spectra(format) => self.next_cells_of_spectrum(format),
         }
     }
 
+    /// Returns the next of the rows that `next` reads, without those of spectra of other MS levels than 2.
+    fn next_tandem(
+        &mut self,
+        next: impl Fn(&mut Self) -> Result<Option<ReadRow>, Error>,
+    ) -> Result<Option<(usize, Vec<String>)>, Error> {
+        while let Some((line, cells)) = next(self)? {
+            match cells {
+                Some(cells) => return Ok(Some((line, cells))),
+                None => self.has_other_levels = true,
+            }
+        }
+        Ok(None)
+    }
+
     /// Returns the next record of fields that a separator divides, or its fields in the columns that are read, once these are
     /// known.
-    fn next_record(&mut self) -> Result<Option<(usize, Vec<String>)>, Error> {
+    fn next_record(&mut self) -> Result<Option<ReadRow>, Error> {
         if let Some((line, fields)) = self.first.take() {
             let fields = fields.into_iter().map(Cow::Owned).collect();
             return values(&self.path, line, &self.header, &self.positions, fields).map(Some);
@@ -234,7 +254,8 @@ impl<R: Read> Rows<R> {
         };
         if self.header.is_empty() {
             // the header itself
-            return Ok(Some((line, fields.into_iter().map(Cow::into_owned).collect())));
+            let names = fields.into_iter().map(Cow::into_owned).collect();
+            return Ok(Some((line, Some(names))));
         }
         if self.has_header && fields.len() > 1 && fields.iter().eq(self.header.iter()) {
             let message = "the names of the columns again, as where one file was put behind another; remove the line";
@@ -258,7 +279,7 @@ impl<R: Read> Rows<R> {
     }
 
     /// Returns the values of the next line of JSON.
-    fn next_object(&mut self) -> Result<Option<(usize, Vec<String>)>, Error> {
+    fn next_object(&mut self) -> Result<Option<ReadRow>, Error> {
         let Some((line, text)) = self.lines.next(|_| true)? else { return Ok(None) };
         let keys = (self.columns.as_slice(), self.separators.as_slice(), self.optional_keys);
         let holds_spectra = &mut self.bad.holds_spectra;
@@ -301,16 +322,21 @@ impl<R: Read> Rows<R> {
         }
     }
 
-    /// Returns the spectrum of the next row, whose columns are fields of spectra in a table, and the line on which it starts.
+    /// Returns the tandem spectrum of the next row that has one, whose columns are fields of spectra in a table, and the line on which it starts.
     fn next_row_of_spectrum(&mut self) -> Result<Option<(usize, SpectrumRecord)>, Error> {
         if let TextFormat::Spectra(format) = self.format {
             return self.next_spectrum(format);
         }
-        let Some((line, cells)) = self.next()? else { return Ok(None) };
-        let names = self.columns.iter().map(String::as_str);
-        let record = SpectrumRecord::of_cells(names.zip(cells.iter().map(String::as_str)));
-        let record = record.map_err(|(_, reason)| Error::line(&self.path, line, reason))?;
-        Ok(Some((line, record)))
+        while let Some((line, cells)) = self.next()? {
+            let names = self.columns.iter().map(String::as_str);
+            let record = SpectrumRecord::of_cells(names.zip(cells.iter().map(String::as_str)));
+            let record = record.map_err(|(_, reason)| Error::line(&self.path, line, reason))?;
+            if record.is_tandem() {
+                return Ok(Some((line, record)));
+            }
+            self.has_other_levels = true;
+        }
+        Ok(None)
     }
 
     /// Returns the next tandem spectrum that can be used; spectra before it that cannot are skipped, if they may be.
@@ -336,15 +362,14 @@ impl<R: Read> Rows<R> {
 
     /// Returns the error about a file of which no row was read.
     pub(super) fn no_rows(&self) -> Error {
-        let none = || match self.format {
-            TextFormat::Spectra(_) => {
+        let none = || {
+            let is_of_spectra =
+                self.has_other_levels || matches!(self.format, TextFormat::Spectra(_));
+            if is_of_spectra {
                 Error::file(&self.path, "no tandem spectra; at least one is needed")
+            } else {
+                Error::empty(&self.path)
             }
-            TextFormat::Lines
-            | TextFormat::Tabs
-            | TextFormat::Commas
-            | TextFormat::JsonLines
-            | TextFormat::Structures => Error::empty(&self.path),
         };
         self.bad.first(&self.path).unwrap_or_else(none)
     }

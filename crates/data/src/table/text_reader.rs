@@ -1,5 +1,6 @@
 //! Texts of a stream, some at a time.
 
+use std::collections::HashSet;
 use std::io::Read;
 use std::path::Path;
 
@@ -17,7 +18,7 @@ pub struct TextRow {
     /// The line on which it starts, from 1.
     pub line: usize,
     /// The id of the text; its number among all rows, from 1, where no column of ids is read, or
-    /// [`with_ids_if_named`](TextReader::with_ids_if_named) reads an empty one.
+    /// [`with_ids_if_named`](TextReader::with_ids_if_named) reads an empty one or one that a row before has.
     pub id: String,
     /// The text, not empty.
     pub text: String,
@@ -48,8 +49,8 @@ pub struct TextReader<R> {
     rows: Rows<R>,
     /// Says what is wrong with a text; none where every text will do.
     check: Option<TextCheck>,
-    /// Whether a text with an empty id has its number instead.
-    numbers_empty_ids: bool,
+    /// The ids so far, where a text has its number in the place of an empty id or one of these; else none.
+    distinct_ids: Option<HashSet<String>>,
     /// Number of rows so far, with those that could not be read.
     count: usize,
     /// Number of texts so far.
@@ -83,7 +84,8 @@ impl<R: Read> TextReader<R> {
     }
 
     /// Creates a reader like [`new`](Self::new), which reads ids in the column `id` only where the first record of fields names
-    /// it once. Of other tables and formats the ids are numbers, and so is that of a row whose id is empty.
+    /// it once. Of other tables and formats the ids are numbers, and so are those of rows whose id is empty or that of a row
+    /// before, so that ids tell rows apart. It needs the memory of all ids.
     ///
     /// # Errors
     /// The errors of [`new`](Self::new) without a column of ids.
@@ -99,7 +101,7 @@ impl<R: Read> TextReader<R> {
         let options = TableOptions { on_bad_row, ..TableOptions::default() };
         let options = RowOptions { optional_column: id, ..options.of_rows() };
         let reader = Self::with_options(path, stream, format, [Some(text), id], options)?;
-        Ok(Self { numbers_empty_ids: true, ..reader })
+        Ok(Self { distinct_ids: id.map(|_| HashSet::new()), ..reader })
     }
 
     fn with_options(
@@ -112,7 +114,7 @@ impl<R: Read> TextReader<R> {
         let columns = columns.into_iter().flatten().map(str::to_owned).collect();
         let rows = Rows::new(path, stream, format, columns, options)?;
         rows.bad.log_last(path);
-        Ok(Self { rows, check: None, numbers_empty_ids: false, count: 0, read: 0, pending: None })
+        Ok(Self { rows, check: None, distinct_ids: None, count: 0, read: 0, pending: None })
     }
 
     /// Returns the same reader, for which a text that `check` finds wrong is one that cannot be read.
@@ -160,7 +162,9 @@ impl<R: Read> TextReader<R> {
     /// Returns whether a stream without a text is no error: a stream of lines may end before the first, but not where all of
     /// its lines are skipped.
     fn may_be_empty(&self) -> bool {
-        !self.rows.bad.has_skipped() && !matches!(self.rows.format, TextFormat::Spectra(_))
+        let is_of_spectra =
+            self.rows.has_other_levels || matches!(self.rows.format, TextFormat::Spectra(_));
+        !self.rows.bad.has_skipped() && !is_of_spectra
     }
 
     fn row(&mut self) -> Result<Option<TextRow>, Error> {
@@ -171,8 +175,12 @@ impl<R: Read> TextReader<R> {
         let Some((line, values)) = read? else { return Ok(None) };
         let mut values = values.into_iter();
         let text = values.next().unwrap_or_default();
-        let is_given = |id: &String| !self.numbers_empty_ids || !id.trim().is_empty();
-        let id = values.next().filter(is_given).unwrap_or_else(|| self.count.to_string());
+        let number = self.count.to_string();
+        let id = match (values.next(), &self.distinct_ids) {
+            (None, _) => number,
+            (Some(id), None) => id,
+            (Some(id), Some(ids)) => distinct_id(id, number, ids),
+        };
         let path = &self.rows.path;
         if text.trim().is_empty() {
             return Err(Error::empty_value(path, line, &self.rows.columns[0]));
@@ -184,7 +192,18 @@ impl<R: Read> TextReader<R> {
             let text = shorten(text.trim());
             return Err(Error::line(path, line, format!("column {column:?}: {text:?}: {reason}")));
         }
+        if let Some(ids) = &mut self.distinct_ids {
+            ids.insert(id.clone());
+        }
         self.read += 1;
         Ok(Some(TextRow { line, id, text }))
     }
+}
+
+/// Returns the id of a row that no row before has: its own, else its number, else words with the number.
+fn distinct_id(id: String, number: String, ids: &HashSet<String>) -> String {
+    if !id.trim().is_empty() && !ids.contains(&id) {
+        return id;
+    }
+    if ids.contains(&number) { format!("row {number}") } else { number }
 }

@@ -39,6 +39,8 @@ fn ids_are_read_where_the_names_of_the_columns_have_theirs() {
         ("id\ttext\na\tone\nb\ttwo\n", TextFormat::Tabs, ["a", "b"]),
         ("text;id\none;a\ntwo;b\n", TextFormat::Commas, ["a", "b"]),
         ("id,text\na,one\n,two\n", TextFormat::Commas, ["a", "2"]),
+        ("id,text\na,one\na,two\n", TextFormat::Commas, ["a", "2"]),
+        ("id,text\n2,one\n2,two\n", TextFormat::Commas, ["2", "row 2"]),
         ("name\ttext\na\tone\nb\ttwo\n", TextFormat::Tabs, ["1", "2"]),
         // which of the two would be it?
         ("id,text,id\na,one,x\nb,two,y\n", TextFormat::Commas, ["1", "2"]),

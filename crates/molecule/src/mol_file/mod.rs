@@ -273,6 +273,7 @@ fn normal_valences(element: Element, charge: i8) -> &'static [u8] {
         (Element::CL | Element::BR | Element::I, 2) => &[3, 5],
         (Element::I, 3) => &[2, 4],
         (Element::I, -1) => &[0, 2, 4, 6],
+        (Element::P | ARSENIC, -1) => &[2, 4, 6],
         _ => valences(element, charge),
     }
 }

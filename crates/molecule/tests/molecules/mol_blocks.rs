@@ -57,7 +57,7 @@ fn atoms_that_give_electrons_keep_their_hydrogens() {
 
 /// RDKit 2026.09 reads the same.
 #[test]
-fn charged_halogens_have_the_hydrogens_of_their_neighbours_in_the_table() {
+fn charged_atoms_have_the_hydrogens_of_their_neighbours_in_the_table() {
     for (symbol, charge, carbons, smiles) in [
         ("F ", 1, 1, "C[FH+]"),
         ("Cl", 1, 1, "C[ClH+]"),
@@ -67,9 +67,13 @@ fn charged_halogens_have_the_hydrogens_of_their_neighbours_in_the_table() {
         ("Cl", 3, 4, "C[Cl+3](C)(C)C"),
         ("I ", -1, 0, "[I-]"),
         ("I ", -1, 1, "C[IH-]"),
+        ("P ", -1, 0, "[PH2-]"),
+        ("P ", -1, 1, "C[PH-]"),
+        ("P ", -1, 6, "C[P-](C)(C)(C)(C)C"),
+        ("As", -1, 1, "C[AsH-]"),
     ] {
-        let halogen = format!("{symbol}  0  0");
-        let mut atoms = vec![halogen.as_str()];
+        let charged = format!("{symbol}  0  0");
+        let mut atoms = vec![charged.as_str()];
         atoms.resize(1 + carbons, "C   0  0");
         let bonds: Vec<String> = (2..).take(carbons).map(|to| format!("  1{to:3}  1  0")).collect();
         let bonds: Vec<&str> = bonds.iter().map(String::as_str).collect();

@@ -101,6 +101,51 @@ fn one_spectrum_is_the_same_in_every_format() {
 }
 
 #[test]
+fn peaks_of_json_are_pairs_or_two_lists() {
+    let folder = Folder::new();
+    let read = |peaks: &str| {
+        let line = format!("{{\"precursor_mz\": 181.07, {peaks}}}\n");
+        let table = Table::read(&folder.file("a.jsonl", line), &["spectrum"]);
+        table.map(|table| row(&table, 0, &["spectrum"]).remove(0))
+    };
+    for peaks in [
+        "\"peaks\": [[50.1, 0.2], [60.1, 1], [70.1, 0.5]]",
+        "\"peaks\": [[50.1, 60.1, 70.1], [0.2, 1, 0.5]]",
+        // a number of peaks beside them, and an annotation
+        "\"Peaks\": 3, \"Peaks_json\": [[50.1, 0.2, 7], [60.1, 1], [70.1, 0.5]]",
+        "\"peaks\": [{\"mz\": 50.1, \"intensity\": 0.2}, {\"intensity\": 1, \"mz\": 60.1}, [70.1, 0.5]]",
+        "\"peaks\": \"50.1:0.2 60.1:1 70.1:0.5\"",
+    ] {
+        assert_eq!(read(peaks).unwrap(), "181.07 50.1:0.2 60.1:1 70.1:0.5", "{peaks}");
+    }
+    for (peaks, says) in [
+        ("\"peaks\": [[0.2, 1, 0.5], [50.1, 60.1, 70.1]]", "two lists"),
+        ("\"peaks\": [[50.1, 1, 2, 3]]", "the peak [50.1, 1, 2, 3]"),
+        ("\"peaks\": [[50.1, 1], [3]]", "the peak [3]"),
+    ] {
+        let error = read(peaks).unwrap_err().to_string();
+        assert!(error.contains("key \"peaks\" holds") && error.contains(says), "{error}");
+    }
+}
+
+#[test]
+fn spectra_of_other_levels_are_left_out_of_tables() {
+    let folder = Folder::new();
+    let lines = "{\"ms_level\": 1, \"precursor_mz\": 149.0961, \"peaks\": [[149.1, 1]]}\n\
+                 {\"ms_level\": 2, \"precursor_mz\": 149.0961, \"peaks\": [[91.1, 1]]}\n\
+                 {\"ms_level\": \"MS1\", \"peaks\": [[149.1, 1]]}\n";
+    let commas = "MS_Level,precursor_mz,mzs,intensities\n1,149.0961,149.1,1\n2,149.0961,91.1,1\n";
+    for (name, text) in [("a.jsonl", lines), ("a.csv", commas)] {
+        let table = Table::read(&folder.file(name, text), &["spectrum"]).unwrap();
+        assert_eq!(table.column("spectrum").unwrap(), ["149.0961 91.1:1"], "{name}");
+        let others: String =
+            text.split_inclusive('\n').filter(|line| !line.contains("91.1")).collect();
+        let error = Table::read(&folder.file(name, others), &["spectrum"]).unwrap_err();
+        assert!(error.to_string().contains("no tandem spectra"), "{error}");
+    }
+}
+
+#[test]
 fn names_of_the_file_count_too_and_gzip_is_read() {
     let folder = Folder::new();
     let mut gzip = GzEncoder::new(Vec::new(), Compression::fast());
