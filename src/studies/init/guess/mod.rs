@@ -157,7 +157,7 @@ impl<'c> Values<'c> {
         }
         let are_half = may_be_numbers
             && !are_few
-            && is_half_numbers(&numbers, present, self.differ())
+            && is_half_numbers(&numbers, present, self.differ(), self.position == 0)
             && !is_id(self.name);
         are_half.then_some(numbers)
     }

@@ -224,7 +224,26 @@ fn numbers_with_another_unit_behind_are_remarks_and_codes_are_none() {
         .map(|at| if at % 3 == 0 { format!("{}a", at / 2) } else { (at / 2).to_string() })
         .collect();
     let houses: Vec<&str> = houses.iter().map(String::as_str).collect();
-    assert_ne!(guessed(1, "house", &houses), ColumnKind::Numbers(plain));
+    assert_ne!(guessed(1, "house", &houses), ColumnKind::Numbers(plain.clone()));
+    // ordinals, houses and versions
+    for (other, decimals) in
+        [("th", ""), ("ST", ""), ("bis", ""), (" ter", ""), ("beta", ".5"), ("rc", ".5")]
+    {
+        let cell = |at: usize| format!("{at}{decimals}{}", if at % 3 == 0 { other } else { "" });
+        assert_eq!(units.unit(&cell(3)), None, "{other}");
+        let cells: Vec<String> = (0..60).map(|at| cell(at / 2)).collect();
+        let cells: Vec<&str> = cells.iter().map(String::as_str).collect();
+        assert_ne!(guessed(1, "what", &cells), ColumnKind::Numbers(plain.clone()), "{other}");
+    }
+    // codes in the first column, which name the rows
+    let code = |at: usize| match at % 3 {
+        0 => format!("{}ab", 1000 + at),
+        _ => format!("{}.{}", 1000 + at, at % 10),
+    };
+    let codes: Vec<String> = (0..60).map(code).collect();
+    let codes: Vec<&str> = codes.iter().map(String::as_str).collect();
+    assert_eq!(guessed(0, "code", &codes), ColumnKind::Ids);
+    assert_eq!(guessed(1, "dose", &codes), ColumnKind::Numbers(plain));
 }
 
 #[test]
