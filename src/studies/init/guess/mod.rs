@@ -467,7 +467,7 @@ pub(super) fn is_formula(cell: &str) -> bool {
 }
 
 /// Whether a cell has the form of an InChIKey: 14 and 10 letters, and one that may be left out, with hyphens between.
-fn is_inchikey(cell: &str) -> bool {
+pub(super) fn is_inchikey(cell: &str) -> bool {
     let lengths: Vec<usize> = cell.split('-').map(str::len).collect();
     lengths.starts_with(&[14, 10])
 }

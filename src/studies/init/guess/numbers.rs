@@ -395,7 +395,10 @@ pub(crate) fn first_thousand<'c>(kind: &ColumnKind, cells: &[&'c str]) -> Option
         let has_sign = are_points || (cell.contains(sign) && !notation.has_currency());
         has_sign && other.normalised(cell).is_some()
     };
-    let is_read = |cell: &&str| notation.normalised(cell).is_some();
+    // behind the sign of `1600,–`, a dash stands for no cents
+    let has_dash =
+        |cell: &str| cell.split_once(sign).is_some_and(|(_, behind)| behind.starts_with(DASHES));
+    let is_read = |cell: &&str| notation.normalised(cell).is_some() && !has_dash(cell);
     let mut read = cells.iter().copied().map(without_sign_of_bound).filter(is_read);
     if !read.all(may_be_decimal) {
         return None;

@@ -887,6 +887,9 @@ fn points_are_those_of_thousands_where_other_numbers_are_smaller() {
     assert_eq!(first_thousand(&kind, &["673", "10.072", "1.010.072"]), None);
     assert_eq!(first_thousand(&kind, &["1.250,5", "3"]), None);
     let numbers = ColumnKind::Numbers(NumberNotation::default());
+    // no cents
+    assert_eq!(first_thousand(&numbers, &["1600,\u{2013}", "1200,\u{2014}", "900,-"]), None);
+    assert_eq!(first_thousand(&numbers, &["1600,\u{2013}", "1,200"]), Some("1,200"));
     for (name, cells) in [
         ("mean", ["1", "1.333", "2.667", "3", "2"]),
         ("mass", ["180.157", "46.069", "18.015", "78.114", "32.042"]),
