@@ -246,10 +246,10 @@ fn names_rows(column: &Column, rows: usize) -> bool {
 }
 
 /// The column whose texts are the inputs: of those with the name of one, else of all, the longest texts, unless they are formulas,
-/// names in a script without spaces, substances that differ as ids do, a few of another name that recur, remarks on few of the rows or the bonds of atoms, beside
-/// molecules or vectors with something else to learn, or far less filled than other texts or names; else vectors that differ, else
-/// SMILES; else the longest texts that look like labels with spaces between or are names, are single words that recur, lists, many names, or sets
-/// of labels.
+/// names in a script without spaces, substances that differ as ids do, a few of another name that recur, remarks on few of the rows or
+/// the bonds of atoms, beside molecules or vectors with something else to learn, or far less filled than other texts or names; else
+/// vectors that differ, else SMILES; else the longest texts that look like labels with spaces between or are names, are single words
+/// that recur, lists, many names, or sets of labels.
 fn input_of<'c>(columns: &'c [Column], output: Option<&str>) -> Option<&'c Column> {
     let is_a_usual_name = |column: &Column| is_name_of_texts(&column.name);
     let free = || columns.iter().filter(|column| output != Some(column.name.as_str()));

@@ -430,8 +430,8 @@ fn are_compositions(cells: &[&str]) -> bool {
     let is_no_code = |cell: &str| cell.contains(|c: char| c.is_ascii_lowercase() || c == '.');
     let are_many = |cell: &str| {
         let is_between = |pair: &[u8]| pair[0].is_ascii_digit() && pair[1].is_ascii_uppercase();
-        let count = elements_of(cell).map_or(0, |elements| elements.len());
-        count >= ELEMENTS && cell.as_bytes().windows(2).any(is_between)
+        let has_many = elements_of(cell).is_some_and(|elements| elements.len() >= ELEMENTS);
+        has_many && cell.as_bytes().windows(2).any(is_between)
     };
     let different = || sets.iter().collect::<HashSet<_>>().len();
     in_some(&|cell: &str| cell.contains(|c: char| c.is_ascii_digit()))
