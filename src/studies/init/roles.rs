@@ -10,7 +10,7 @@ use super::copies::copies_of;
 use super::guess::names::{
     has_word_of_spectra, has_word_of_texts, is_name_of_texts, most_classes_named,
 };
-use super::guess::{CLASSES, ROWS_OF_A_CLASS};
+use super::guess::{CLASSES, ROWS_OF_A_CLASS, is_inchikey};
 use super::kind::ColumnKind;
 use crate::error::{Error, ensure};
 
@@ -140,7 +140,10 @@ fn named<'c>(
 
 /// The error for a table without a column that an argument could name.
 fn missing(columns: &[Column], argument: &'static str, what: &str, left_out: &str) -> Error {
-    let name = |column: &Column| format!("{:?} ({})", shorten(&column.name), column.kind);
+    let name = |column: &Column| {
+        let time = if column.are_times { ", points in time" } else { "" };
+        format!("{:?} ({}{time})", shorten(&column.name), column.kind)
+    };
     let names = first_of(columns.iter().map(name));
     let mut allowed = if names.is_empty() {
         "a table that has one".to_owned()
@@ -154,6 +157,21 @@ fn missing(columns: &[Column], argument: &'static str, what: &str, left_out: &st
              {:?})",
             inchi.name
         );
+    }
+    let keys = columns
+        .iter()
+        .find(|column| column.kind == ColumnKind::Ids && is_inchikey(&column.example));
+    if let Some(keys) = keys.filter(|_| argument == INPUT) {
+        allowed += &format!(
+            " (the InChIKeys in {:?} are alike only where molecules are the same, so that nothing is learned from them: write the \
+             SMILES beside them)",
+            keys.name
+        );
+    }
+    let is_time = |column: &&Column| column.are_times && varies(column);
+    if let Some(times) = columns.iter().find(is_time).filter(|_| argument == OUTPUT) {
+        let output = Argument::new(OUTPUT).with(&times.name);
+        allowed += &format!("; points in time are learned only where {output} says so");
     }
     if columns.iter().any(|column| column.kind != ColumnKind::Nothing) {
         let kind = Argument::new("as").with("COLUMN=KIND");
@@ -228,10 +246,10 @@ fn names_rows(column: &Column, rows: usize) -> bool {
 }
 
 /// The column whose texts are the inputs: of those with the name of one, else of all, the longest texts, unless they are formulas,
-/// names in a script without spaces, substances that differ as ids do, a few of another name that recur, remarks on few of the rows or the bonds of atoms, beside
-/// molecules or vectors with something else to learn, or far less filled than other texts or names; else vectors that differ, else
-/// SMILES; else the longest texts that look like labels with spaces between or are names, are single words that recur, lists, many names, or sets
-/// of labels.
+/// names in a script without spaces, substances that differ as ids do, a few of another name that recur, remarks on few of the rows or
+/// the bonds of atoms, beside molecules or vectors with something else to learn, or far less filled than other texts or names; else
+/// vectors that differ, else SMILES; else the longest texts that look like labels with spaces between or are names, are single words
+/// that recur, lists, many names, or sets of labels.
 fn input_of<'c>(columns: &'c [Column], output: Option<&str>) -> Option<&'c Column> {
     let is_a_usual_name = |column: &Column| is_name_of_texts(&column.name);
     let free = || columns.iter().filter(|column| output != Some(column.name.as_str()));

@@ -221,6 +221,20 @@ fn reactions_compositions_and_peptides_are_no_inputs_beside_molecules_and_vector
     assert_eq!([&found["input"], &found["output"]], ["Sequence", "SMILES"], "{found}");
 }
 
+/// Nothing is learned from keys of molecules, also where several rows are of one.
+#[test]
+fn keys_of_molecules_alone_are_refused_with_the_remedy() {
+    let sandbox = Sandbox::new();
+    let keys = table("inchikey,y", |at| {
+        let letters = [at / 2 % 10, at / 20].map(|place| &"ABCDEFGHIJ"[place..=place]);
+        format!("UHOVQNZJYSOR{}-UHFFFAOYSA-N,{}.25", letters.concat(), at % 27)
+    });
+    sandbox.write("keys.csv", &keys);
+    let says =
+        ["no column of texts", "the InChIKeys in \"inchikey\"", "write the SMILES beside them"];
+    sandbox.fail(&["init", "keys.csv"], 2, &says);
+}
+
 /// As of the passengers of a ship: the few numbers of cabins are no inputs, and names no outputs.
 #[test]
 fn names_are_inputs_beside_texts_with_many_gaps() {
@@ -379,6 +393,18 @@ fn points_in_time_as_numbers_are_no_outputs() {
     let (found, _) = init(&sandbox, "days.csv", &days);
     assert_eq!(found["output"], "score", "{found}");
     assert_eq!(found["further_outputs"], serde_json::json!([]), "{found}");
+    // alone, they are named
+    let alone = table("note,listed", |at| {
+        format!("{},{}", note(at), 20_240_000 + 100 * (1 + at % 12) + 1 + at % 28)
+    });
+    sandbox.write("alone.csv", &alone);
+    let says = [
+        "\"listed\" (numbers, points in time)",
+        "points in time are learned only where --output listed says so",
+    ];
+    sandbox.fail(&["init", "alone.csv"], 2, &says);
+    let found = json(&sandbox.succeed(&["init", "alone.csv", "--output", "listed", "--json"]));
+    assert_eq!(found["output"], "listed", "{found}");
 }
 
 /// Columns of 0 and 1 are numbers of one vector, as columns of other numbers are.

@@ -157,7 +157,7 @@ impl<'c> Values<'c> {
         }
         let are_half = may_be_numbers
             && !are_few
-            && is_half_numbers(&numbers, present, self.differ())
+            && is_half_numbers(&numbers, present, self.differ(), self.position == 0)
             && !is_id(self.name);
         are_half.then_some(numbers)
     }
@@ -430,8 +430,8 @@ fn are_compositions(cells: &[&str]) -> bool {
     let is_no_code = |cell: &str| cell.contains(|c: char| c.is_ascii_lowercase() || c == '.');
     let are_many = |cell: &str| {
         let is_between = |pair: &[u8]| pair[0].is_ascii_digit() && pair[1].is_ascii_uppercase();
-        let count = elements_of(cell).map_or(0, |elements| elements.len());
-        count >= ELEMENTS && cell.as_bytes().windows(2).any(is_between)
+        let has_many = elements_of(cell).is_some_and(|elements| elements.len() >= ELEMENTS);
+        has_many && cell.as_bytes().windows(2).any(is_between)
     };
     let different = || sets.iter().collect::<HashSet<_>>().len();
     in_some(&|cell: &str| cell.contains(|c: char| c.is_ascii_digit()))
@@ -467,7 +467,7 @@ pub(super) fn is_formula(cell: &str) -> bool {
 }
 
 /// Whether a cell has the form of an InChIKey: 14 and 10 letters, and one that may be left out, with hyphens between.
-fn is_inchikey(cell: &str) -> bool {
+pub(super) fn is_inchikey(cell: &str) -> bool {
     let lengths: Vec<usize> = cell.split('-').map(str::len).collect();
     lengths.starts_with(&[14, 10])
 }

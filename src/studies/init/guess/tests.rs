@@ -224,7 +224,26 @@ fn numbers_with_another_unit_behind_are_remarks_and_codes_are_none() {
         .map(|at| if at % 3 == 0 { format!("{}a", at / 2) } else { (at / 2).to_string() })
         .collect();
     let houses: Vec<&str> = houses.iter().map(String::as_str).collect();
-    assert_ne!(guessed(1, "house", &houses), ColumnKind::Numbers(plain));
+    assert_ne!(guessed(1, "house", &houses), ColumnKind::Numbers(plain.clone()));
+    // ordinals, houses and versions
+    for (other, decimals) in
+        [("th", ""), ("ST", ""), ("bis", ""), (" ter", ""), ("beta", ".5"), ("rc", ".5")]
+    {
+        let cell = |at: usize| format!("{at}{decimals}{}", if at % 3 == 0 { other } else { "" });
+        assert_eq!(units.unit(&cell(3)), None, "{other}");
+        let cells: Vec<String> = (0..60).map(|at| cell(at / 2)).collect();
+        let cells: Vec<&str> = cells.iter().map(String::as_str).collect();
+        assert_ne!(guessed(1, "what", &cells), ColumnKind::Numbers(plain.clone()), "{other}");
+    }
+    // codes in the first column, which name the rows
+    let code = |at: usize| match at % 3 {
+        0 => format!("{}ab", 1000 + at),
+        _ => format!("{}.{}", 1000 + at, at % 10),
+    };
+    let codes: Vec<String> = (0..60).map(code).collect();
+    let codes: Vec<&str> = codes.iter().map(String::as_str).collect();
+    assert_eq!(guessed(0, "code", &codes), ColumnKind::Ids);
+    assert_eq!(guessed(1, "dose", &codes), ColumnKind::Numbers(plain));
 }
 
 #[test]
@@ -868,6 +887,9 @@ fn points_are_those_of_thousands_where_other_numbers_are_smaller() {
     assert_eq!(first_thousand(&kind, &["673", "10.072", "1.010.072"]), None);
     assert_eq!(first_thousand(&kind, &["1.250,5", "3"]), None);
     let numbers = ColumnKind::Numbers(NumberNotation::default());
+    // no cents
+    assert_eq!(first_thousand(&numbers, &["1600,\u{2013}", "1200,\u{2014}", "900,-"]), None);
+    assert_eq!(first_thousand(&numbers, &["1600,\u{2013}", "1,200"]), Some("1,200"));
     for (name, cells) in [
         ("mean", ["1", "1.333", "2.667", "3", "2"]),
         ("mass", ["180.157", "46.069", "18.015", "78.114", "32.042"]),
