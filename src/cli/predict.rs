@@ -228,7 +228,7 @@ fn lines(
             }
             AnswerFormat::Msp => {
                 let spectrum = run.spectrum(query.unwrap_or_default())?;
-                lines += &annotated(id, &spectrum, answer)?;
+                lines += &annotated(id, &spectrum, answer, set_size)?;
             }
         }
     }
@@ -239,7 +239,12 @@ fn lines(
 const TOLERANCE: f64 = 10.0;
 
 /// An entry of MSP for each candidate of a spectrum. A molecule that is too large to be broken explains nothing.
-fn annotated(id: &str, spectrum: &Spectrum, answer: &Answer) -> Result<String, Error> {
+fn annotated(
+    id: &str,
+    spectrum: &Spectrum,
+    answer: &Answer,
+    set_size: Option<usize>,
+) -> Result<String, Error> {
     // nothing explains a spectrum whose adduct is not known, which a caution says
     let explainer = PeakExplainer::new(spectrum, TOLERANCE).ok();
     let mut entries = String::new();
@@ -250,12 +255,13 @@ fn annotated(id: &str, spectrum: &Spectrum, answer: &Answer) -> Result<String, E
         let largest = explainer.as_ref().map_or(1.0, PeakExplainer::largest_score);
         // an empty sum is -0
         let explained = explanation.score / largest + 0.0;
-        let comments = [
+        let mut comments = vec![
             ("rank", hit.rank.to_string()),
             ("candidate", hit.id.clone()),
             ("score", hit.score.to_string()),
             ("explained", format!("{explained:.4}")),
         ];
+        comments.extend(set_size.map(|size| ("set_size", size.to_string())));
         let entry = AnnotatedSpectrum {
             name: id,
             spectrum,

@@ -147,11 +147,16 @@ impl<'a> RequestQueries<'a> {
         Ok(Split::new(ids("vectors"), inputs, vec![None; rows.len()]))
     }
 
-    /// Refuses texts that are no spectra, by their places in the request.
-    fn check_spectra(&self) -> Result<(), Error> {
+    /// Refuses texts that are no spectra or no molecules, where the model reads these, by their places in the request.
+    fn check_texts(&self, model: &Model) -> Result<(), Error> {
+        let source = model.member().config.source();
         for (at, text) in self.texts.unwrap_or_default().iter().enumerate() {
             let name = format!("texts[{at}]");
-            text.parse::<Spectrum>().map_err(|error| error.of(format_args!("query {name:?}: ")))?;
+            let query = format!("query {name:?}: ");
+            if model.reads_spectra() {
+                text.parse::<Spectrum>().map_err(|error| error.of(&query))?;
+            }
+            source.query(text).map_err(|error| error.of(&query))?;
         }
         Ok(())
     }
@@ -164,9 +169,7 @@ impl<'a> RequestQueries<'a> {
         among: Option<&CandidateRule>,
     ) -> Result<PredictedQueries, Error> {
         let Some(rows) = self.coordinates else {
-            if model.reads_spectra() {
-                self.check_spectra()?;
-            }
+            self.check_texts(model)?;
             return model.run.predict(processes, |member| self.read(member), among);
         };
         let allowed = "absent: coordinates are not of spectra";

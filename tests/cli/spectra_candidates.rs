@@ -256,7 +256,10 @@ fn candidates_are_those_of_the_precursors_mass_or_of_the_formula() {
         sandbox.write("line.txt", &line);
         let command = ["predict", "runs/bins", "line.txt", "--candidates", "formula"];
         let command = [&command[..], &["--coverage", "0.6"]].concat();
+        let annotated = sandbox.succeed(&[&command[..], &["--format", "msp"]].concat());
         let command = json(&sandbox.succeed(&command));
+        let set_size = format!("\"set_size={}\"", command["set_size"]);
+        assert!(annotated.contains(&set_size), "{annotated}");
         assert_eq!(found["answers"][0]["hits"][0]["id"], command["candidates"][0]["id"]);
         let count = |hits: &serde_json::Value| hits.as_array().unwrap().len();
         assert_eq!(count(&found["answers"][0]["hits"]), count(&command["candidates"]));

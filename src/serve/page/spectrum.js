@@ -115,15 +115,33 @@ function jsonNumbers(value) {
   return wordsOf(value.replace(/[[\]]/g, " "));
 }
 
-/** The peaks of a spectrum of JSON: pairs, behind which an annotation may stand, or two lists by names. */
+/** The pairs of two lists of more than two numbers, of m/z, which rise, and of intensities; null of what is no such list. */
+function pairsOfLists(peaks) {
+  const isList = (list) => Array.isArray(list) && list.length > 2 && list.every((number) => typeof number === "number");
+  if (peaks.length !== 2 || !peaks.every(isList) || peaks[0].length !== peaks[1].length) return null;
+  const [mzs, intensities] = peaks;
+  if (!mzs.every((mz, place) => place === 0 || mz > mzs[place - 1])) {
+    throw new Error("The peaks of the JSON are two lists, of which the first does not rise as m/z do: pairs of m/z and intensity are needed");
+  }
+  return mzs.map((mz, place) => [mz, intensities[place]]);
+}
+
+/** A peak of JSON as a pair; null of what is none. A further value is an annotation, and several numbers are no peak. */
+function pairOfPeak(peak) {
+  const [mz, intensity, ...others] = Array.isArray(peak) ? peak : [peak?.mz, peak?.intensity];
+  const isGiven = (value) => value !== undefined && value !== null;
+  const isOne = others.filter((value) => typeof value === "number").length < 2;
+  return isGiven(mz) && isGiven(intensity) && isOne ? [mz, intensity] : null;
+}
+
+/** The peaks of a spectrum of JSON: pairs, behind which an annotation may stand, or two lists, also by names. */
 function jsonPeaks(named) {
   let peaks = named(...PAIRS);
   if (typeof peaks === "string" && peaks.startsWith("[")) peaks = JSON.parse(peaks);
   if (typeof peaks === "string") peaks = peaks.split(/[\s;]+/).filter(Boolean).map((peak) => peak.split(":"));
   if (peaks) {
-    const pairs = Array.isArray(peaks) ? peaks.map((peak) => (Array.isArray(peak) ? peak.slice(0, 2) : [peak?.mz, peak?.intensity])) : null;
-    const isWhole = (pair) => pair.length === 2 && pair.every((value) => value !== undefined && value !== null);
-    if (!pairs?.every(isWhole)) throw new Error("The peaks of the JSON must be pairs of m/z and intensity");
+    const pairs = Array.isArray(peaks) ? pairsOfLists(peaks) ?? peaks.map(pairOfPeak) : null;
+    if (!pairs?.every(Boolean)) throw new Error("The peaks of the JSON must be pairs of m/z and intensity");
     return pairs;
   }
   const mzs = jsonNumbers(named(...MZS));
@@ -151,7 +169,10 @@ function jsonFields(value) {
 /** A spectrum of JSON, as GNPS, MoNA, matchms and MassSpecGym write it. */
 function jsonSpectrum(value) {
   if (value === null || typeof value !== "object") throw new Error("The JSON must be a spectrum, a list of spectra, or a list of pairs of m/z and intensity");
-  const named = (...names) => names.map((name) => value[name]).find((field) => field !== undefined && field !== null);
+  const fields = new Map(Object.entries(value).map(([name, field]) => [name.toLowerCase(), field]));
+  // The number of peaks may stand beside them.
+  const isList = (field) => typeof field === "string" || (typeof field === "object" && field !== null);
+  const named = (...names) => names.map((name) => fields.get(name)).find(isList);
   const pairs = jsonPeaks(named).map((peak) => peak.join(" "));
   return [...jsonFields(value), `Num Peaks: ${pairs.length}`, ...pairs].join("\n");
 }
@@ -180,22 +201,25 @@ function takeQuery(text) {
   begin();
 }
 
-/** The query of a text: a file's entry with fields of the form, or peaks with them; `fields` are those that are about it, as [`PRECURSOR`] has them. */
-function spectrumQuery(text, fields) {
+/** A line of an entry with which its peaks begin, or that ends it. */
+const isPeaksStart = (line) => /^\s*(?:num[ _]*peaks|pk\$|end ions|[\d.])/i.test(line);
+
+/** The query of a text: a file's entry with fields of the form, or peaks with them; `fields` are those that are about it, as [`PRECURSOR`] has them. They precede those of the entry, or only stand in for them. */
+function spectrumQuery(text, fields, precede = true) {
   const valueOf = (key, id) => (key === "precursor_mz" ? decimal(id) : at(id).value.replace(/\s+/g, "") || undefined);
   const given = Object.entries(fields).map(([key, id]) => [key, valueOf(key, id)]).filter(([, value]) => value !== undefined);
   const [entry] = spectraOf(text);
   const lines = entry.split("\n");
-  const [first, ...rest] = lines;
-  // Of several fields with one name the first counts, and those of a spectrum before those of its file.
+  if (isPeakList(lines[0])) return peakList(/^[[(]/.test(entry) ? withoutBrackets(entry) : entry, Object.fromEntries(given), precede);
   const begin = lines.findIndex(isMgf);
-  if (begin >= 0) {
-    lines.splice(begin + 1, 0, ...given.map(([key, value]) => `${key}=${value}`));
-    return lines.join("\n");
-  }
-  if (isMassBank(first)) return [first, ...given.map(([key, value]) => `CH$${key}: ${value}`), ...rest].join("\n");
-  if (!isPeakList(first)) return [...given.map(([key, value]) => `${key}: ${value}`), entry].join("\n");
-  return peakList(/^[[(]/.test(entry) ? withoutBrackets(entry) : entry, Object.fromEntries(given));
+  const massBank = isMassBank(lines[0]);
+  // Of several fields with one name the first counts, those of a spectrum before those of its file, and of names of the adduct the last is ion_type.
+  const nameOfField = (key) => (!precede && key === "adduct" ? "ion_type" : key);
+  const lineOf = ([key, value]) => (begin >= 0 ? `${nameOfField(key)}=${value}` : `${massBank ? "CH$" : ""}${nameOfField(key)}: ${value}`);
+  const start = begin >= 0 ? begin + 1 : Number(massBank);
+  const place = precede ? start : Math.max(start, lines.findIndex(isPeaksStart));
+  lines.splice(place, 0, ...given.map(lineOf));
+  return lines.join("\n");
 }
 
 /** A list whose peaks stand in brackets, with semicolons in their place. A comma between the two numbers of a bracket divides them. */
@@ -262,13 +286,14 @@ function pairsOf(text) {
   return lines.map(([mz, intensity]) => [mz, intensity]);
 }
 
-/** A line with the precursor and the peaks of a list, which may be that line already. */
-function peakList(text, given) {
-  const fields = { ...given };
+/** A line with the precursor and the peaks of a list, which may be that line already. Fields that are given precede those of the list, or only stand in for them. */
+function peakList(text, given, precede = true) {
+  const own = {};
   const list = text.replace(/(?<=^|[\s,;])(adduct|formula|tree)=([^\s,;]*)/g, (_, key, value) => {
-    fields[key] ??= value;
+    own[key] ??= value;
     return "";
   });
+  const fields = precede ? { ...own, ...given } : { ...given, ...own };
   if (hasDecimalCommas(list)) throw new Error(COMMAS);
   const words = wordsOf(list);
   let peaks;

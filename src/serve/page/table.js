@@ -129,7 +129,7 @@ function csvCell(value) {
   return /[",\n\r]/.test(text) ? `"${text.replaceAll("\"", "\"\"")}"` : text;
 }
 
-/** The fields of the form that are about the spectra of all rows: the precursor's m/z and the formula are of one. */
+/** The fields of the form that are about the spectra of all rows without one of their own: the precursor's m/z and the formula are of one. */
 const OF_ALL_ROWS = { adduct: PRECURSOR.adduct };
 
 /** The queries of cells. Of a cell that is none, `refused` has the reason by its place, and the query is empty. */
@@ -137,7 +137,7 @@ function queriesOf(cells, refused) {
   if (state.model.inputs !== "spectra") return cells;
   return cells.map((cell, place) => {
     try {
-      return cell && spectrumQuery(cell, OF_ALL_ROWS);
+      return cell && spectrumQuery(cell, OF_ALL_ROWS, false);
     } catch (error) {
       refused.set(place, error.message);
       return "";
@@ -262,7 +262,7 @@ function showTableHint() {
   const passing = at("filters").hidden ? "" : " that pass the filters";
   const spectra = state.model.inputs === "spectra";
   const query = spectra ? "a spectrum, such as “149.0961 91.0542:100 119.0855:8”," : "a query";
-  const fields = spectra ? " Of the fields above the precursor's m/z and the formula do not count." : "";
+  const fields = spectra ? " Of the fields above the adduct is that of rows without one; the precursor's m/z and the formula do not count." : "";
   at("table-says").textContent = `Choose a CSV, TSV or text file with ${query} in each row. The best candidates of each row`
     + `${passing} are saved as one CSV file.${fields}`;
 }

@@ -348,6 +348,18 @@ fn the_page_reads_spectra_of_json_and_lists_with_names_of_columns() {
                 json!(["49.0076 120\n50.0142 99.5"]),
             ),
             (
+                r#"spectraOf('{"peaks": [[49.1, 50.1, 51.1], [1, 3, 2]]}')"#,
+                json!(["Num Peaks: 3\n49.1 1\n50.1 3\n51.1 2"]),
+            ),
+            (
+                r#"spectraOf('{"peaks": 2, "Peaks_json": [[49.1, 1], [50.1, 3]]}')"#,
+                json!(["Num Peaks: 2\n49.1 1\n50.1 3"]),
+            ),
+            (
+                r#"outcome(() => spectraOf('{"peaks": [[1, 3, 2], [49.1, 50.1, 51.1]]}')).slice(0, 38)"#,
+                json!("The peaks of the JSON are two lists, o"),
+            ),
+            (
                 r#"spectraOf('{"peaks": [[49.0076, null, 1]]}')"#,
                 json!("The peaks of the JSON must be pairs of m/z and intensity"),
             ),
@@ -440,6 +452,15 @@ fn the_page_searches_the_spectra_of_a_table_as_the_form_says() {
             (
                 "refusals(new Map([[4, 'd'], [0, 'a'], [1, 'b'], [2, 'c']]))",
                 json!("4 rows are refused: row 1: a; row 2: b; row 3: c; …"),
+            ),
+            // an adduct of a row counts
+            (
+                r#"queriesOf(["63.04 adduct=[M+H]+ 45:1", "BEGIN IONS\nPEPMASS=5\nADDUCT=[M+H]+\n1 2\nEND IONS", "NAME: a\nPRECURSORTYPE: [M+H]+\nNum Peaks: 1\n1 2"], refused)"#,
+                json!([
+                    "63.04 adduct=[M+H]+ 45:1",
+                    "BEGIN IONS\nPEPMASS=5\nADDUCT=[M+H]+\nion_type=[M+Na]+\n1 2\nEND IONS",
+                    "NAME: a\nPRECURSORTYPE: [M+H]+\nion_type: [M+Na]+\nNum Peaks: 1\n1 2"
+                ]),
             ),
             // the text of a query that is not a spectrum is its cell
             (

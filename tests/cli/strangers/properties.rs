@@ -4,6 +4,8 @@ use std::fmt::Write;
 
 use super::{Bound, Stranger, pairs};
 use crate::sandbox::{Sandbox, json, number};
+#[cfg(feature = "serve")]
+use crate::served::Served;
 
 /// A number of atoms of an element in a SMILES.
 fn count(smiles: &str, elements: &[char]) -> usize {
@@ -42,6 +44,16 @@ fn a_property_of_molecules_is_predicted_from_their_parts() {
     // a query that is no molecule is refused by its name
     let query = ["search", "runs/solubility", "not a molecule", "--top", "1"];
     sandbox.fail(&query, 2, &["not a molecule", "a SMILES, since data.inputs.smiles is set"]);
+    // a server says which of several it is, so that the page leaves it out
+    #[cfg(feature = "serve")]
+    {
+        let served = Served::start(&sandbox, &["runs/solubility"]);
+        let texts = serde_json::json!({"texts": ["CCO", "not a molecule"]});
+        let (status, refusal) = served.post("/api/search", &texts);
+        let error = refusal["error"].as_str().unwrap();
+        assert_eq!(status, 422, "{error}");
+        assert!(error.starts_with("query \"texts[1]\": the query = \"not a molecule\""), "{error}");
+    }
 }
 
 /// A name of a column that is as long as a sentence, and bounds among the numbers.
