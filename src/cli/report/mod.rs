@@ -201,7 +201,8 @@ impl<'a> Files<'a> {
 
     /// Writes and draws how often first candidates are right, by their score and by their gap.
     fn write_reliability(&self) -> Result<(), Error> {
-        let bins = reliability(self.evaluated.decoded, BINS)?;
+        let groups = &self.evaluated.evaluation.groups;
+        let bins = reliability(self.evaluated.decoded, groups, BINS)?;
         let rows = bins.iter().map(ReliabilityBin::cells);
         self.put("reliability.tsv", &Table::new(ReliabilityBin::COLUMNS, 0).with(rows).tsv())?;
         plot::reliability(&self.folder.join("reliability.svg"), [&bins, self.evaluated.gaps])
