@@ -234,9 +234,18 @@ impl<'a> Files<'a> {
                 queries.push(Query { text, gold_label: self.label(gold), row });
             }
         }
+        let mut subtitle = counts_line("evaluation", &evaluation.scores);
+        match evaluation.group_count() {
+            Some(groups) if !intervals.is_empty() => {
+                subtitle += &format!("; intervals draw {groups} groups of queries whole");
+            }
+            Some(1) => subtitle += "; all queries are one group",
+            Some(groups) => subtitle += &format!("; the queries are {groups} groups"),
+            None => {}
+        }
         let page = Page {
             title: ranks[0].0.clone(),
-            subtitle: counts_line("evaluation", &evaluation.scores),
+            subtitle,
             scores: &evaluation.scores,
             intervals: &|name| intervals.get(name).copied(),
             figures: figures(self.folder, evaluation.scores.quantiles.is_some())?,

@@ -50,9 +50,14 @@ class Evaluation:
         queries of a file have inputs of training pairs."""
         return self._scores[3]
 
+    @property
+    def groups(self) -> int | None:
+        """The number of groups of queries that belong together, which intervals draw whole; none where each query is by itself."""
+        return self._scores[4]
+
     @cached_property
     def intervals(self) -> dict[str, list[float]]:
-        """95 % intervals [low, high] of the metrics, by a bootstrap over queries."""
+        """95 % intervals [low, high] of the metrics, by a bootstrap over queries, or over their ``groups``."""
         return json.loads(self._inner.intervals())
 
     @cached_property
@@ -133,8 +138,11 @@ class Comparison:
     """Models compared with the first one on the same queries."""
 
     def __init__(self, content: str, text: str) -> None:
-        self.metrics: list[dict[str, Any]] = json.loads(content)["metrics"]
+        compared = json.loads(content)
+        self.metrics: list[dict[str, Any]] = compared["metrics"]
         """The metrics, each with its value, interval and paired difference of every model."""
+        self.groups: int | None = compared.get("groups")
+        """The number of groups of queries that belong together, which are drawn whole; none where each query is by itself."""
         self._text = text
 
     def to_pandas(self) -> Any:
