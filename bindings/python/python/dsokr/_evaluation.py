@@ -158,7 +158,7 @@ class Comparison:
                 low, high = run["ci95"] or (None, None)
                 row = {"metric": metric["metric"], "run": run["run"], "value": run["value"], "low": low, "high": high}
                 difference = run["difference"] or {"difference": None, "ci95": (None, None), "p": None, "p_holm": None}
-                least, most = difference["ci95"]
+                least, most = difference["ci95"] or (None, None)
                 row |= {"difference": difference["difference"], "difference_low": least, "difference_high": most}
                 rows.append(row | {"p": difference["p"], "p_holm": difference["p_holm"]})
         return rows
@@ -169,7 +169,9 @@ class Comparison:
             interval = "" if row["low"] is None else f"[{row['low']:.4f}, {row['high']:.4f}]"
             difference = ""
             if row["difference"] is not None:
-                difference = f"{row['difference']:+.4f} [{row['difference_low']:+.4f}, {row['difference_high']:+.4f}]"
+                difference = f"{row['difference']:+.4f}"
+                if row["difference_low"] is not None:
+                    difference += f" [{row['difference_low']:+.4f}, {row['difference_high']:+.4f}]"
             rows.append([escape(row["metric"]), escape(row["run"]), _number(row["value"]), interval, difference])
         return table(["metric", "model", "value", "95 % interval", "difference from the first"], rows)
 
