@@ -11,6 +11,7 @@ use dsokr_decode::report::{Comparison, compare};
 use dsokr_decode::{Decoded, RANK_METRICS, Rank, RankMetric};
 use serde::Serialize;
 use serde_json::json;
+use tracing::warn;
 
 use crate::cli::output::{PROGRAM, print, print_json};
 use crate::cli::plot::check_svg;
@@ -174,8 +175,13 @@ impl Shown {
         }
         let first = queried.processes.is_first();
         self.compare_molecules(runs, queries, &mut evaluation, &decoded, first)?;
+        let has_intervals = self.ci || self.report.is_some();
+        if has_intervals && request.file.is_some() {
+            let caution = runs.caution_of_groups(queries);
+            caution.iter().for_each(|caution| warn!("{caution}: intervals may be too short"));
+        }
         let mut metrics = evaluation.scores.clone();
-        let intervals = if self.ci || self.report.is_some() {
+        let intervals = if has_intervals {
             intervals(&evaluation, RESAMPLES, runs.config().seed)?
         } else {
             BTreeMap::new()

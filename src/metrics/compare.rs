@@ -106,8 +106,9 @@ pub struct RunValue {
 pub struct PairedDifference {
     /// The run's metric minus the first run's.
     pub difference: f64,
-    /// Its 95 % interval, low and high.
-    pub ci95: [f64; 2],
+    /// Its 95 % interval, low and high; none where the differences of all parts of cross-validations are equal, of which few say
+    /// nothing about others.
+    pub ci95: Option<[f64; 2]>,
     /// Two-sided p-value of the hypothesis that there is no difference.
     pub p: f64,
     /// The p-value after Holm's correction over the runs that are compared by this metric; the same for
@@ -334,7 +335,7 @@ fn paired(
         shifted.max(0.5_f64.powf((units - 1) as f64))
     });
     let ci95 = finite(&drawn).then(|| percentile_interval(drawn))?;
-    Some(PairedDifference { difference, ci95, p, p_holm: p })
+    Some(PairedDifference { difference, ci95: Some(ci95), p, p_holm: p })
 }
 
 fn finite(values: &[f64]) -> bool {
@@ -449,10 +450,12 @@ impl RunComparison {
             let number = format!("{value:.places$}");
             let [paired, between, p, holm] =
                 difference.map_or_else(Default::default, |difference| {
-                    let [low, high] = difference.ci95;
+                    let ends = difference.ci95;
+                    let ends =
+                        ends.map(|[low, high]| format!("[{low:+.places$}, {high:+.places$}]"));
                     [
                         format!("{:+.places$}", difference.difference),
-                        format!("[{low:+.places$}, {high:+.places$}]"),
+                        ends.unwrap_or_default(),
                         format!("{:.4}", difference.p),
                         format!("{:.4}", difference.p_holm),
                     ]
@@ -470,7 +473,7 @@ impl RunComparison {
             let RunValue { run, value, ci95, difference } = value;
             let ends = |ends: Option<[f64; 2]>| ends.map_or([None; 2], |ends| ends.map(Some));
             let [low, high] = ends(*ci95);
-            let [from, to] = ends(difference.map(|difference| difference.ci95));
+            let [from, to] = ends(difference.and_then(|difference| difference.ci95));
             let paired = difference.map(|difference| difference.difference);
             let p = difference.map(|difference| difference.p);
             let holm = difference.map(|difference| difference.p_holm);

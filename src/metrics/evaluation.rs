@@ -141,7 +141,7 @@ impl Evaluation {
     }
 
     /// The number of groups of queries that are not independent of one another; none where each query is by itself.
-    pub(crate) fn group_count(&self) -> Option<usize> {
+    pub fn group_count(&self) -> Option<usize> {
         let groups = self.groups.iter().collect::<HashSet<_>>().len();
         (groups < self.groups.len()).then_some(groups)
     }

@@ -72,7 +72,7 @@ impl Run {
         if file.is_none() && (in_memory || !config.data.has_validation()) {
             return self.unseen_calibration(among, data);
         }
-        let (on, chosen) = match file {
+        let (on, mut reasons) = match file {
             Some(file) => (file.display().to_string(), Vec::new()),
             None => {
                 let mut chosen =
@@ -87,7 +87,10 @@ impl Run {
             None => run.read_split_for(SplitName::Validation, data, SplitUse::Calibration),
         };
         let queries = self.predict(processes, read, among)?;
-        let caution = self.caution(chosen, file.is_none());
+        if file.is_some() {
+            reasons.extend(self.caution_of_groups(&queries));
+        }
+        let caution = self.caution(reasons, file.is_none());
         let groups = queries.groups();
         Ok(CalibratingQueries { queries: self.calibrating(&queries)?, groups, on, caution })
     }

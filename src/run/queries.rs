@@ -329,6 +329,21 @@ impl Run {
         Ok((count > 0).then(line))
     }
 
+    /// Returns a caution where a member keeps the rows of a group together, and the table of the queries does not say their groups.
+    pub(crate) fn caution_of_groups(&self, queries: &PredictedQueries) -> Option<String> {
+        if !queries.groups().is_empty() {
+            return None;
+        }
+        let mut rules = self
+            .members
+            .iter()
+            .filter_map(|member| member.config.data.facts().splits?.group.clone());
+        let rule = rules.next()?;
+        Some(format!(
+            "the table lacks what data.splits.group = {rule:?} is about, so that each of its rows counts by itself"
+        ))
+    }
+
     /// Refuses the training pairs of members that learn from different ones, which each draws.
     fn check_same_pairs(&self) -> Result<(), Error> {
         let first = &self.members[0].config;

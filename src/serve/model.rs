@@ -312,6 +312,7 @@ impl Model {
             data: config.data.facts().trained_on(),
             split: report.map(|report| report.split.to_string()),
             queries: report.map(|report| report.metrics.ranks.queries),
+            groups: report.and_then(|report| report.groups),
             pool: report.map(Report::candidates_text),
             date: self.record.as_ref().map(|record| record.date.clone()),
             metrics: report.map(NamedMetric::all).unwrap_or_default(),

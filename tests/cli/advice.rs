@@ -404,6 +404,11 @@ fn a_test_split_of_few_groups() {
         assert!(run.status.success() && errors.contains(warning), "{errors}");
         let found = json(&sandbox.succeed(&["evaluate", &out, "--ci", "--json"]));
         assert_eq!(found["groups"], groups, "{found}");
+        let kept = json(&sandbox.read(&format!("{out}/metrics.json")).replace('\n', " "));
+        assert_eq!(kept["groups"], groups, "{kept}");
+        let card = sandbox.read(&format!("{out}/README.md"));
+        let over = format!("by a bootstrap over {groups} groups of queries:");
+        assert_eq!(card.contains(&over), has_intervals, "{card}");
         assert_eq!(found["intervals"]["mae"].is_array(), has_intervals, "{found}");
         let text = sandbox.succeed(&["evaluate", &out, "--ci"]);
         let line = format!("intervals draw {groups} groups of queries whole:");

@@ -83,7 +83,8 @@ fn the_queries_of_a_group_share_its_weight() {
     }
     let error = queries.sets(0.6, 7).unwrap_err().to_string();
     assert!(
-        error.contains("coverage = 0.6: expected at most 0.5000") && error.contains("in 3 groups"),
+        error.contains("coverage = 0.6: expected at most 0.5000, or a table of more groups")
+            && error.contains("in 3 groups)"),
         "{error}"
     );
 }
@@ -575,4 +576,26 @@ fn groups_of_any_member_are_those_of_the_ensemble() {
     }
     assert_eq!(measured[0].1["accuracy"], measured[1].1["accuracy"]);
     assert!((measured[0].0 - measured[1].0).abs() < 1e-5, "{measured:?}");
+}
+
+/// A table without the column of groups calibrates row by row, and says so.
+#[test]
+fn calibrating_rows_whose_groups_are_not_known_have_a_caution() {
+    let folder = Folder::new();
+    write_patients(&folder);
+    let without =
+        PATIENTS.replace("reranker = { folds = 4, held_out_folds = 1, refit = false }", "");
+    let path = folder.file("plain.toml", without);
+    let run = fit(&load(&path, &[]), folder.path("run")).unwrap().run;
+    let table = std::fs::read_to_string(folder.path("pool/pool.tsv")).unwrap();
+    let nameless = folder.file("nameless.tsv", table.replacen("\tmany\t", "\tother\t", 1));
+    let table = folder.file("table.tsv", table);
+    let processes = Processes::default();
+    let of = |file: &Path| run.sets(&processes, 0.5, Some(file), None, None).unwrap().calibration;
+    let known = of(&table);
+    assert_eq!((known.groups, known.caution), (Some(60), None));
+    let unknown = of(&nameless);
+    assert_eq!((unknown.queries, unknown.groups), (240, None));
+    let caution = unknown.caution.unwrap();
+    assert!(caution.contains("data.splits.group = \"many\""), "{caution}");
 }

@@ -283,7 +283,7 @@ fn queries_of_one_score_are_in_one_bin() {
             Decoded { rank: Rank::new(0, 1, 100).ok(), gold_score: None, hits }
         };
         let queries: Vec<Decoded> = scores.iter().map(query).collect();
-        let bins = reliability(&queries, 10).unwrap();
+        let bins = reliability(&queries, &[], 10).unwrap();
         bins.iter().map(|bin| (bin.from, bin.to, bin.queries)).collect()
     };
     let scores = |parts: &[(f32, usize)]| -> Vec<f32> {
@@ -304,6 +304,33 @@ fn queries_of_one_score_are_in_one_bin() {
     assert_eq!(sizes, [500, 100, 100, 100, 100, 100]);
 }
 
+/// Twenty copies of five queries, of which two are right, say as much as the five.
+#[test]
+fn copies_of_queries_count_once_in_a_bin() {
+    let query = |at: usize| {
+        let hits = vec![Hit { candidate: 0, score: at as f32 }];
+        let rank = Rank::new(u64::from(at >= 2), 1, 100).ok();
+        Decoded { rank, gold_score: None, hits }
+    };
+    let five: Vec<Decoded> = (0..5).map(query).collect();
+    let copies: Vec<Decoded> = (0..100).map(|at| query(at / 20)).collect();
+    let groups: Vec<String> = (0..100).map(|at| (at / 20).to_string()).collect();
+    let alone = reliability(&five, &[], 10).unwrap();
+    let whole = reliability(&copies, &groups, 10).unwrap();
+    assert_eq!((alone.len(), whole.len()), (1, 1));
+    let [alone, whole] = [alone[0], whole[0]];
+    assert_eq!((alone.queries, alone.groups), (5, None));
+    assert_eq!((whole.queries, whole.groups), (100, Some(5)));
+    let close = |a: f64, b: f64| (a - b).abs() < 1e-12;
+    assert!(close(whole.right, 0.4) && close(whole.mean_score, alone.mean_score), "{whole:?}");
+    assert!(close(whole.low, alone.low) && close(whole.high, alone.high), "{whole:?} {alone:?}");
+    // groups of one query are queries
+    let single: Vec<String> = (0..100).map(|at| at.to_string()).collect();
+    let queries: Vec<Decoded> = (0..100).map(query).collect();
+    let expected = reliability(&queries, &[], 10).unwrap();
+    assert_eq!(reliability(&queries, &single, 10).unwrap(), expected);
+}
+
 #[test]
 fn the_bin_of_a_score_holds_it_or_is_the_nearest() {
     let bin = |from: f64, to: f64| ReliabilityBin {
@@ -311,6 +338,7 @@ fn the_bin_of_a_score_holds_it_or_is_the_nearest() {
         to,
         mean_score: from,
         queries: 10,
+        groups: None,
         right: 0.5,
         low: 0.2,
         high: 0.8,
