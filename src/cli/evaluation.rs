@@ -24,7 +24,7 @@ use crate::metrics::evaluation::{Evaluation, connected_groups, warn_of_few_group
 use crate::metrics::metric::{Metric, RESAMPLES, intervals};
 use crate::metrics::molecules::{EXAMPLES, drawing};
 use crate::metrics::scores::Scores;
-use crate::metrics::table::Table;
+use crate::metrics::table::{Table, interval};
 use crate::run::{
     LearningCurve, Member, PoolMetrics, PredictedQueries, QueryRequest, Run, counts_line,
     metrics_table,
@@ -390,9 +390,8 @@ impl Shown {
             text += &format!("intervals draw {groups} groups of queries whole:\n");
         }
         for (metric, value) in Metric::measured_in(metrics) {
-            if let Some([low, high]) = intervals.get(metric.name()) {
-                let title = metric.title();
-                text += &format!("{title} {value:.4}, 95 % interval [{low:.4}, {high:.4}]\n");
+            if let Some(&ends) = intervals.get(metric.name()) {
+                text += &interval_line(metric, value, ends);
             }
         }
         if let (Some(other), Some(differences)) = (&names.against, against) {
@@ -424,6 +423,14 @@ impl Shown {
         }
         print(&text)
     }
+}
+
+/// A line with a metric and its 95 % interval, in as many decimal places as tables have of its value.
+fn interval_line(metric: Metric, value: f64, ends: [f64; 2]) -> String {
+    let title = metric.title();
+    let places = metric.places(value);
+    let interval = interval(Some(ends), places);
+    format!("{title} {value:.places$}, 95 % interval {interval}\n")
 }
 
 /// Refuses a comparison by ranks with the run in a folder where the ranks of one of the two carry no information.
@@ -503,4 +510,30 @@ fn draw(
         return Err(Error::value(Argument::new("draw"), file.display(), allowed));
     };
     Ok(write_atomically(file, |out| out.write_all(svg.as_bytes()))?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::interval_line;
+    use crate::metrics::metric::Metric;
+
+    /// Four decimal places show nothing of errors of concentrations, and more than there is of large amounts.
+    #[test]
+    fn intervals_have_the_decimal_places_of_tables() {
+        for (name, value, ends, expected) in [
+            (
+                "mae",
+                2.74e-6,
+                [2.1e-6, 3.456e-6],
+                "0.00000274, 95 % interval [0.00000210, 0.00000346]",
+            ),
+            ("rmse", 0.0034312, [0.0031, 0.00381], "0.003431, 95 % interval [0.003100, 0.003810]"),
+            ("mae", 164_482.3, [65_187.7, 2e5], "164482, 95 % interval [65188, 200000]"),
+            ("mrr", 0.51239, [0.4, 0.6], "0.5124, 95 % interval [0.4000, 0.6000]"),
+        ] {
+            let metric = Metric::find(name).unwrap();
+            let line = format!("{} {expected}\n", metric.title());
+            assert_eq!(interval_line(metric, value, ends), line);
+        }
+    }
 }

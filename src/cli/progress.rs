@@ -111,7 +111,7 @@ fn say_that_work_goes_on() {
 /// What is done now: the names of the stages, each with its share that is done, and the time that the last one has taken.
 fn at_work(stages: &[StageReport]) -> String {
     let Some(innermost) = stages.last() else {
-        return "between two stages".into();
+        return "at work between two stages".into();
     };
     let names: Vec<String> = stages.iter().map(stage_and_share).collect();
     format!("at work on {}, for {:.0} s", names.join(": "), innermost.elapsed.as_secs_f64())
@@ -161,6 +161,6 @@ mod tests {
         // several threads may count a part before it is done
         let line = at_work(&[stage("projection", 11, 10, 1)]);
         assert_eq!(line, "at work on projection 100 %, for 1 s");
-        assert_eq!(at_work(&[]), "between two stages");
+        assert_eq!(at_work(&[]), "at work between two stages");
     }
 }
