@@ -331,14 +331,13 @@ impl Run {
 
     /// Returns a caution where a member keeps the rows of a group together, and the table of the queries does not say their groups.
     pub(crate) fn caution_of_groups(&self, queries: &PredictedQueries) -> Option<String> {
-        if !queries.groups().is_empty() {
+        let is_known = |split: &Split| !split.lacks_groups && !split.groups.is_empty();
+        if queries.splits.iter().any(is_known) {
             return None;
         }
-        let mut rules = self
-            .members
-            .iter()
-            .filter_map(|member| member.config.data.facts().splits?.group.clone());
-        let rule = rules.next()?;
+        let mut members = self.members.iter().zip(&queries.splits);
+        let (member, _) = members.find(|(_, split)| split.lacks_groups)?;
+        let rule = member.config.data.facts().splits?.group.as_deref()?;
         Some(format!(
             "the table lacks what data.splits.group = {rule:?} is about, so that each of its rows counts by itself"
         ))

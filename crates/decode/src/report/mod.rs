@@ -83,8 +83,10 @@ pub fn hits_curve(
     let drawn = resampled(ranks.len(), groups, resamples, seed, curve)?;
     let hits = curve(&mut (0..ranks.len()));
     let interval = |at: usize| percentile_interval(drawn.iter().map(|curve| curve[at]).collect());
-    let point =
-        |(at, hits)| HitsPoint { k: at + 1, hits, ci95: have_intervals.then(|| interval(at)) };
+    let point = |(at, hits): (usize, f64)| {
+        let ci95 = have_intervals.then(|| interval(at));
+        HitsPoint { k: at + 1, hits, ci95 }
+    };
     Ok(hits.into_iter().enumerate().map(point).collect())
 }
 
