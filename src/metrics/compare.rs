@@ -10,6 +10,7 @@ use serde::Serialize;
 use crate::error::{Error, ensure};
 use crate::metrics::evaluation::{Evaluation, connected_groups};
 use crate::metrics::metric::{Metric, Summary, have_intervals, known_draws};
+use crate::metrics::queries::queries_text;
 use crate::metrics::scores::Scores;
 use crate::metrics::table::{Table, interval, places};
 
@@ -406,11 +407,12 @@ impl RunComparison {
         let first = first.map_or("", |value| value.run.as_str());
         let on = match self.compared {
             Compared::Queries { queries, groups: None, resamples } => {
-                format!("{queries} queries, {resamples} bootstrap resamples")
+                format!("{}, {resamples} bootstrap resamples", queries_text(queries))
             }
             Compared::Queries { queries, groups: Some(groups), resamples } => {
                 format!(
-                    "{queries} queries in {groups} groups, {resamples} bootstrap resamples of groups"
+                    "{} in {groups} groups, {resamples} bootstrap resamples of groups",
+                    queries_text(queries)
                 )
             }
             Compared::Parts { parts, folds } => {
