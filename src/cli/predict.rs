@@ -5,6 +5,7 @@ use tracing::info;
 use crate::config::candidate_rule::CandidateRule;
 use crate::error::{Error, ensure};
 use crate::metrics::molecules::are_smiles;
+use crate::metrics::queries::queries_text;
 use crate::run::{Answer, Calibration, CandidateSet, CandidateSets, Member, Run};
 use dsokr_core::{Argument, Processes};
 use dsokr_data::Split;
@@ -196,11 +197,12 @@ fn calibrated_sets(
     let data = arguments.data.as_deref();
     let sets = run.sets(&Processes::default(), coverage, file, among, data)?;
     let Calibration { on, queries, groups, caution, .. } = &sets.calibration;
+    let queries = queries_text(*queries);
     let groups = groups.map_or(String::new(), |groups| {
         format!(" in {groups} groups, each of which counts as one")
     });
     let caution = caution.as_ref().map_or(String::new(), |caution| format!("; {caution}"));
-    info!("sets of candidates are calibrated on {queries} queries{groups}: {on}{caution}");
+    info!("sets of candidates are calibrated on {queries}{groups}: {on}{caution}");
     Ok(Some(sets))
 }
 

@@ -12,6 +12,7 @@ use serde::Serialize;
 use crate::error::{Error, ensure};
 use crate::metrics::evaluation::{Evaluation, connected_groups};
 use crate::metrics::metric::{Metric, Summary, known_draws};
+use crate::metrics::queries::queries_text;
 use crate::metrics::scores::Scores;
 use crate::metrics::table::{Table, interval, places};
 
@@ -410,18 +411,20 @@ impl RunComparison {
         let caution: String = self.caution.iter().map(|caution| format!(" {caution}.")).collect();
         let on = match self.compared {
             Compared::Queries { queries, groups: None, resamples } => {
-                format!("{queries} queries, {resamples} bootstrap resamples")
+                format!("{}, {resamples} bootstrap resamples", queries_text(queries))
             }
             Compared::Queries { queries, groups: Some(groups), .. } if groups < LEAST_GROUPS => {
                 let groups =
                     if groups == 1 { "1 group".to_owned() } else { format!("{groups} groups") };
                 return format!(
-                    "{queries} queries in {groups}: fewer than {LEAST_GROUPS} have no intervals and no differences.{caution}\n"
+                    "{} in {groups}: fewer than {LEAST_GROUPS} have no intervals and no differences.{caution}\n",
+                    queries_text(queries)
                 );
             }
             Compared::Queries { queries, groups: Some(groups), resamples } => {
                 format!(
-                    "{queries} queries in {groups} groups, {resamples} bootstrap resamples of groups"
+                    "{} in {groups} groups, {resamples} bootstrap resamples of groups",
+                    queries_text(queries)
                 )
             }
             Compared::Parts { parts, folds } => {

@@ -15,6 +15,11 @@ pub(crate) fn mean(values: &[f64]) -> (f64, f64) {
     (mean, (squares / (n - 1.0).max(1.0) / n).sqrt())
 }
 
+/// A number of queries, in words: "1 query", "2 queries".
+pub(crate) fn queries_text(count: usize) -> String {
+    if count == 1 { "1 query".into() } else { format!("{count} queries") }
+}
+
 pub(crate) fn check_queries<T>(queries: &[T]) -> Result<(), Error> {
     if queries.is_empty() {
         Err(dsokr_core::Error::too_few("no queries", 1).into())

@@ -201,6 +201,7 @@ fn log(cautions: &[Vec<String>], names: &[String]) {
     for (caution, names) in queries {
         let others = match names.len() - 1 {
             0 => String::new(),
+            1 => " and 1 other".to_owned(),
             others => format!(" and {others} others"),
         };
         let first = match names[0] {

@@ -107,8 +107,13 @@ impl Member {
         let n = self.candidates.len();
         let mut graph = Graph::default();
         let z = self.predictor.onnx(&mut graph).ok_or_else(|| {
-            let allowed = "a neural encoder that ONNX can express: mlp, ngram-bag, peak-bag, transformer, \
-                           peak-transformer, pretrained, bag-and-transformer, bag-and-pretrained";
+            let archive = Argument::new("archive").with("FILE");
+            let candidates = Argument::switch("candidates");
+            let allowed = format_args!(
+                "a neural encoder that ONNX can express: mlp, ngram-bag, peak-bag, transformer, peak-transformer, pretrained, \
+                 bag-and-transformer, bag-and-pretrained; {archive} writes any run as one file, and {candidates} the \
+                 candidates of any run"
+            );
             Error::value("encoder.kind", format!("{:?}", self.config.encoder.kind()), allowed)
         })?;
         let z = if self.config.decoding.unit_length() {

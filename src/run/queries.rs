@@ -14,6 +14,7 @@ use crate::decoding::beyond::{BeyondSearch, Restrictions};
 use crate::decoding::evaluation::{lists_fingerprint, measured_on};
 use crate::error::{Error, ensure};
 use crate::metrics::evaluation::{EvaluatedPool, Evaluation, connected_groups};
+use crate::metrics::queries::queries_text;
 use crate::run_dir::{MeasuredOn, fingerprint_of};
 
 /// Queries as each member reads them, with the members' predictions.
@@ -321,10 +322,13 @@ impl Run {
         let is_learned = |number: &&Option<u64>| number.is_some_and(|n| learned.contains(&n));
         let count = asked.iter().filter(is_learned).count();
         let line = || {
-            let all = asked.len();
-            format!(
-                "{count} of {all} queries have inputs of training pairs: the metrics say less about new ones"
-            )
+            let all = queries_text(asked.len());
+            let have = if count == 1 {
+                "has the input of a training pair"
+            } else {
+                "have inputs of training pairs"
+            };
+            format!("{count} of {all} {have}: the metrics say less about new ones")
         };
         Ok((count > 0).then(line))
     }

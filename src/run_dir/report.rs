@@ -19,6 +19,7 @@ use crate::config::Checked;
 use crate::error::Error;
 use crate::metrics::evaluation::SharedCandidates;
 use crate::metrics::metric::Metric;
+use crate::metrics::queries::queries_text;
 use crate::metrics::scores::{OutputScores, Scores};
 use crate::metrics::table::Table;
 
@@ -206,11 +207,6 @@ fn candidates_text(m: &Scores) -> String {
             m.candidates, m.duplicate_candidates
         ),
     }
-}
-
-/// A number of queries: "1 query", "2 queries".
-fn queries_text(count: usize) -> String {
-    if count == 1 { "1 query".into() } else { format!("{count} queries") }
 }
 
 /// One line of text with the numbers of queries and candidates.

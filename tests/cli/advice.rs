@@ -226,6 +226,18 @@ fn splits_that_share_pairs_or_outputs() {
     let runs = ["compare", "runs/small", "runs/small-2"];
     let compared = json(&sandbox.succeed(&[&runs[..], &of_file[..]].concat()));
     assert_says(compared["caution"].as_str().unwrap(), &["runs/small: ", caution]);
+    assert_says(
+        &queries("data/small/both.tsv"),
+        &["1 of 2 queries has the input of a training pair: the metrics say less"],
+    );
+    sandbox.write("data/small/one.tsv", &format!("id\tdescription\n{pair}\n"));
+    assert_says(
+        &queries("data/small/one.tsv"),
+        &["1 of 1 query has the input of a training pair: the metrics say less"],
+    );
+    let of_one = ["--queries", "data/small/one.tsv"];
+    let compared = sandbox.succeed(&[&runs[..], &of_one[..]].concat());
+    assert_says(&compared, &["1 query, 10000 bootstrap resamples"]);
     let others = queries("data/small/outputs-only.tsv");
     assert!(!others.contains("inputs of training pairs"), "{others}");
 }

@@ -9,7 +9,7 @@ use safetensors::SafeTensors;
 use serde_json::{Value, json};
 
 use crate::pretrained::model;
-use crate::sandbox::Sandbox;
+use crate::sandbox::{BAG, CONFIG, RIDGE, Sandbox};
 
 /// Texts that a tokenizer of at most 12 tokens truncates, and the empty one.
 pub const TEXTS: [&str; 4] = [
@@ -243,4 +243,12 @@ fn a_refused_export_names_the_others() {
     let others = ["not read from a pretrained folder", "--archive FILE", "--candidates", "--onnx"];
     sandbox.fail(&["export", "run", "--out", "new"], 2, &others);
     sandbox.fail(&["export", "run"], 2, &["--out = none", "--archive FILE"]);
+    sandbox.write("machine.toml", &CONFIG.replace(BAG, RIDGE));
+    sandbox.succeed(&["train", "machine.toml", "--quiet", "--out", "machine"]);
+    let others = [
+        "encoder.kind = \"kernel-machine\"",
+        "expected a neural encoder that ONNX can express",
+        "--archive FILE writes any run as one file, and --candidates the candidates of any run",
+    ];
+    sandbox.fail(&["export", "machine", "--onnx", "--out", "new"], 2, &others);
 }

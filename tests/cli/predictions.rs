@@ -304,6 +304,11 @@ fn a_text_of_which_no_model_knows_a_part_has_a_caution() {
         assert_eq!(says, "the model knows no part of this text: the order means nothing");
         assert!(answers[1].get("cautions").is_none(), "{runs:?} {}", answers[1]);
     }
+    sandbox.write("unknown.txt", "東京\n京都\n");
+    let output = sandbox.run(&["predict", "runs/small", "unknown.txt", "--top", "2"]);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    let caution = "query \"1\" and 1 other: the model knows no part of this text";
+    assert!(errors.contains(caution), "{errors}");
 }
 
 /// Features of outputs that are numbers.

@@ -67,7 +67,7 @@ function summary(response, answer) {
 /** What a set of candidates holds; of a query in doubt the confidence is not said as its own. */
 function holding({ coverage, on, queries, groups, caution }, { hits, whole, cautions }) {
   const set = whole ? plural(hits.length, "candidate", "candidates") : `The first ${hits.length} of a list of more than ${hits.length} candidates`;
-  const measured = `measured on ${queries} queries${groups ? ` in ${groups} groups` : ""} (${on}${caution ? `; ${caution}` : ""})`;
+  const measured = `measured on ${plural(queries, "query", "queries")}${groups ? ` in ${groups} groups` : ""} (${on}${caution ? `; ${caution}` : ""})`;
   if (cautions?.length) return `${set}; the ${exactPercent(coverage)} confidence of lists, ${measured}, says little of this query`;
   const verb = whole && hits.length === 1 ? "is the answer" : "contain the answer";
   return `${set} that ${verb} with ${exactPercent(coverage)} confidence, ${measured}`;

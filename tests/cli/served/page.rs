@@ -274,6 +274,12 @@ fn the_page_doubts_an_order_only_where_words_alone_are_read() {
                     "2 candidates; the 50 % confidence of lists, measured on 20 queries (validation), says little of this query"
                 ),
             ),
+            (
+                r#"holding({ coverage: 0.5, on: "validation", queries: 1 }, { hits: [1, 2], whole: true, cautions: ["a doubt"] })"#,
+                json!(
+                    "2 candidates; the 50 % confidence of lists, measured on 1 query (validation), says little of this query"
+                ),
+            ),
         ],
     );
 }
