@@ -108,11 +108,13 @@ impl Fit for Descent<'_> {
         // every process goes on from the checkpoint of a run that was interrupted
         let mut first = 0;
         if let Some(run) = run
-            && let Some(stored) = run.read_checkpoint()?
+            && let Some(stored) = ranks.agree(run.read_checkpoint())?
         {
             first = stored.json("value")?;
             map.weights = stored.shaped("weights", &shape)?;
         }
+        // a shared file system may show one of them an older file, or none
+        ranks.check_same("checkpoint's step", &first.to_string())?;
         observer.event(&Event::Start { step: first, total: self.settings.steps });
         for step in first..self.settings.steps {
             // all processes end where one of them is cancelled
@@ -144,6 +146,7 @@ impl Fit for Descent<'_> {
                 observer.event(&Event::Checkpoint { step: done });
             }
         }
+        observer.event(&Event::End { step: self.settings.steps });
         Ok(Fitted::new(map))
     }
 }

@@ -8,7 +8,8 @@ use crate::cli::plot;
 use crate::cli::plot::check_svg;
 use crate::cli::queries::Queries;
 use crate::error::{Error, ensure};
-use crate::metrics::compare::{EvaluatedRun, Format, RunComparison, compare};
+use crate::metrics::compare::{Compared, EvaluatedRun, Format, RunComparison, compare};
+use crate::metrics::evaluation::warn_of_few_groups;
 use crate::metrics::metric::RESAMPLES;
 use crate::run::Member;
 use crate::studies::sweep::{Sweep, compare_folds};
@@ -91,6 +92,10 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
         evaluated.push(EvaluatedRun { name, queries: answers.split().names(), evaluation });
     }
     let comparison = compare(&evaluated, RESAMPLES, runs[0].config().seed)?;
+    match comparison.compared {
+        Compared::Queries { queries, groups, .. } => warn_of_few_groups(queries, groups),
+        Compared::Parts { .. } => {}
+    }
     let comparison = RunComparison { caution, ..comparison };
     show(&comparison, arguments)
 }

@@ -1,5 +1,7 @@
 use std::path::PathBuf;
 
+use dsokr_core::{Argument, Place};
+
 use crate::error::Error;
 use crate::studies::sweep::{CrossValidation, SweepRequest};
 
@@ -45,11 +47,11 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
     };
     let base = trainings.base()?;
     let (shared, axes) = validation.sweep(&base)?;
-    let config = base.with(&shared)?;
+    let config = base.with(&shared).map_err(of_arguments)?;
     let request = trainings.request(&config, &axes);
     let default = || PathBuf::from("runs").join(format!("{}-cv", base.name));
     let out = Some(request.out.clone().unwrap_or_else(default));
-    let validated = train(&SweepRequest { out, ..request })?;
+    let validated = train(&SweepRequest { out, ..request }).map_err(of_arguments)?;
     if trainings.json {
         return print_json(&validated);
     }
@@ -60,4 +62,43 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
         );
     }
     print(&format!("{text}\ntables: {}\n", validated.path.display()))
+}
+
+/// The keys that arguments of this command set, and these arguments.
+const KEYS: [(&str, &str); 2] = [("data.fold.count", "folds"), ("data.fold.group", "group")];
+
+/// The error with the arguments of this command in the place of the keys that they set, which no file of the user has.
+fn of_arguments(error: Error) -> Error {
+    use dsokr_core::Error::Value;
+    use dsokr_data::Error::Column;
+    match error {
+        Error::Core(Value { key: Place::Key(key), found, allowed }) => {
+            Error::Core(Value { key: place(key), found, allowed })
+        }
+        Error::Config { path, message } => {
+            Error::Config { path, message: text_of_arguments(&message) }
+        }
+        Error::Data(Column { path, column, hint, available }) => {
+            Error::Data(Column { path, column, hint: text_of_arguments(&hint), available })
+        }
+        Error::Member { name, source } => {
+            Error::Member { name, source: Box::new(of_arguments(*source)) }
+        }
+        other => other,
+    }
+}
+
+/// The argument that sets a key, or the key, which no argument sets.
+fn place(key: String) -> Place {
+    match KEYS.iter().find(|(name, _)| *name == key) {
+        Some(&(_, argument)) => Argument::new(argument).into(),
+        None => Place::Key(key),
+    }
+}
+
+/// A text with the arguments in the place of the keys that they set.
+fn text_of_arguments(text: &str) -> String {
+    KEYS.iter().fold(text.to_owned(), |text, &(key, argument)| {
+        text.replace(key, &Argument::new(argument).to_string())
+    })
 }

@@ -11,6 +11,7 @@ use dsokr_decode::report::{Comparison, compare};
 use dsokr_decode::{Decoded, RANK_METRICS, Rank, RankMetric};
 use serde::Serialize;
 use serde_json::json;
+use tracing::warn;
 
 use crate::cli::output::{PROGRAM, print, print_json};
 use crate::cli::plot::check_svg;
@@ -19,11 +20,11 @@ use crate::cli::report;
 use crate::cli::report::{Evaluated, compared_molecules};
 use crate::error::{Error, ensure};
 use crate::metrics::compare::{EvaluatedRun, check_compared};
-use crate::metrics::evaluation::{Evaluation, connected_groups};
+use crate::metrics::evaluation::{Evaluation, connected_groups, warn_of_few_groups};
 use crate::metrics::metric::{Metric, RESAMPLES, intervals};
 use crate::metrics::molecules::{EXAMPLES, drawing};
 use crate::metrics::scores::Scores;
-use crate::metrics::table::Table;
+use crate::metrics::table::{Table, interval};
 use crate::run::{
     LearningCurve, Member, PoolMetrics, PredictedQueries, QueryRequest, Run, counts_line,
     metrics_table,
@@ -169,10 +170,18 @@ impl Shown {
     ) -> Result<Measured<'a>, Error> {
         let QueriedRuns { runs, queries, request, .. } = *queried;
         let (mut evaluation, decoded) = runs.evaluate(queries)?;
+        if self.against.is_none() {
+            evaluation.warn_of_few_groups();
+        }
         let first = queried.processes.is_first();
         self.compare_molecules(runs, queries, &mut evaluation, &decoded, first)?;
+        let has_intervals = self.ci || self.report.is_some();
+        if has_intervals && request.file.is_some() {
+            let caution = runs.caution_of_groups(queries);
+            caution.iter().for_each(|caution| warn!("{caution}: intervals may be too short"));
+        }
         let mut metrics = evaluation.scores.clone();
-        let intervals = if self.ci || self.report.is_some() {
+        let intervals = if has_intervals {
             intervals(&evaluation, RESAMPLES, runs.config().seed)?
         } else {
             BTreeMap::new()
@@ -217,10 +226,12 @@ impl Shown {
         check_ranks(folder, &theirs)?;
         check_compared(Argument::new("against"), ours, &theirs)?;
         let EvaluatedRun { name, evaluation, .. } = theirs;
-        let groups = connected_groups([&ours.evaluation, &evaluation].into_iter());
+        let both = [&ours.evaluation, &evaluation];
+        let groups = connected_groups(both.into_iter().map(|run| run.groups.as_slice()));
         let seed = runs.config().seed;
         let compared =
             compare(&ours.evaluation.ranks, &evaluation.ranks, &groups, RESAMPLES, seed)?;
+        warn_of_few_groups(compared.queries, compared.groups);
         measured.results.against = Some(compared);
         measured.ranks.push((name, evaluation.ranks));
         Ok(())
@@ -379,26 +390,47 @@ impl Shown {
             text += &format!("intervals draw {groups} groups of queries whole:\n");
         }
         for (metric, value) in Metric::measured_in(metrics) {
-            if let Some([low, high]) = intervals.get(metric.name()) {
-                let title = metric.title();
-                text += &format!("{title} {value:.4}, 95 % interval [{low:.4}, {high:.4}]\n");
+            if let Some(&ends) = intervals.get(metric.name()) {
+                text += &interval_line(metric, value, ends);
             }
         }
         if let (Some(other), Some(differences)) = (&names.against, against) {
-            text += &format!("\ndifference from {other}, 95 % intervals of a paired bootstrap:\n");
+            let have_intervals =
+                differences.metrics.values().any(|difference| difference.ci95.is_some());
+            let how = match (differences.groups, have_intervals) {
+                (None, _) => "95 % intervals of a paired bootstrap".to_owned(),
+                (Some(groups), true) => {
+                    format!("95 % intervals of a paired bootstrap of {groups} groups of queries")
+                }
+                (Some(1), false) => "without intervals, since all queries are one group".to_owned(),
+                (Some(groups), false) => {
+                    format!("without intervals, since the queries are {groups} groups")
+                }
+            };
+            text += &format!("\ndifference from {other}, {how}:\n");
             for metric in &RANK_METRICS {
                 let name = metric.title;
                 let Some(paired) = differences.metrics.get(metric.name) else { continue };
                 let difference = paired.difference;
-                let [low, high] = paired.ci95;
-                let better = 100.0 * paired.first_better;
-                text += &format!(
-                    "{name:<8} {difference:+.4} [{low:+.4}, {high:+.4}], better in {better:.1} % of resamples\n"
-                );
+                text += &format!("{name:<8} {difference:+.4}");
+                if let (Some([low, high]), Some(better)) = (paired.ci95, paired.first_better) {
+                    let better = 100.0 * better;
+                    text +=
+                        &format!(" [{low:+.4}, {high:+.4}], better in {better:.1} % of resamples");
+                }
+                text += "\n";
             }
         }
         print(&text)
     }
+}
+
+/// A line with a metric and its 95 % interval, in as many decimal places as tables have of its value.
+fn interval_line(metric: Metric, value: f64, ends: [f64; 2]) -> String {
+    let title = metric.title();
+    let places = metric.places(value);
+    let interval = interval(Some(ends), places);
+    format!("{title} {value:.places$}, 95 % interval {interval}\n")
 }
 
 /// Refuses a comparison by ranks with the run in a folder where the ranks of one of the two carry no information.
@@ -478,4 +510,30 @@ fn draw(
         return Err(Error::value(Argument::new("draw"), file.display(), allowed));
     };
     Ok(write_atomically(file, |out| out.write_all(svg.as_bytes()))?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::interval_line;
+    use crate::metrics::metric::Metric;
+
+    /// Four decimal places show nothing of errors of concentrations, and more than there is of large amounts.
+    #[test]
+    fn intervals_have_the_decimal_places_of_tables() {
+        for (name, value, ends, expected) in [
+            (
+                "mae",
+                2.74e-6,
+                [2.1e-6, 3.456e-6],
+                "0.00000274, 95 % interval [0.00000210, 0.00000346]",
+            ),
+            ("rmse", 0.0034312, [0.0031, 0.00381], "0.003431, 95 % interval [0.003100, 0.003810]"),
+            ("mae", 164_482.3, [65_187.7, 2e5], "164482, 95 % interval [65188, 200000]"),
+            ("mrr", 0.51239, [0.4, 0.6], "0.5124, 95 % interval [0.4000, 0.6000]"),
+        ] {
+            let metric = Metric::find(name).unwrap();
+            let line = format!("{} {expected}\n", metric.title());
+            assert_eq!(interval_line(metric, value, ends), line);
+        }
+    }
 }

@@ -62,12 +62,23 @@ impl Observer for Progress {
             Event::Estimate { left } => {
                 info!("about {} of training, evaluations not counted", whole_seconds(left));
             }
-            Event::End { .. } => signals::respond(Response::End),
+            Event::End { step } => {
+                signals::respond(Response::End);
+                if let Some(bar) = BAR.get() {
+                    // a training that has stopped early has no steps before it
+                    bar.set_length(*step);
+                    bar.set_position(*step);
+                }
+            }
             Event::EarlyStop { .. } | Event::Solving { .. } | Event::Solved { .. } => {
                 info!("{event}");
             }
-            // files are written often
-            Event::Checkpoint { .. } => {}
+            // files are written often, and are all that a program's learner says of its steps
+            Event::Checkpoint { step } => {
+                if let Some(bar) = BAR.get() {
+                    bar.set_position(*step);
+                }
+            }
             // events of later versions
             _ => {}
         }
@@ -100,7 +111,7 @@ fn say_that_work_goes_on() {
 /// What is done now: the names of the stages, each with its share that is done, and the time that the last one has taken.
 fn at_work(stages: &[StageReport]) -> String {
     let Some(innermost) = stages.last() else {
-        return "between two stages".into();
+        return "at work between two stages".into();
     };
     let names: Vec<String> = stages.iter().map(stage_and_share).collect();
     format!("at work on {}, for {:.0} s", names.join(": "), innermost.elapsed.as_secs_f64())
@@ -119,6 +130,23 @@ mod tests {
     use super::*;
 
     #[test]
+    fn checkpoints_move_the_bar_and_the_end_completes_it() {
+        let mut progress = Progress { quiet: false };
+        let mut after = |event: Event| {
+            progress.event(&event);
+            let bar = BAR.get().unwrap();
+            (bar.position(), bar.length())
+        };
+        assert_eq!(after(Event::Start { step: 0, total: 45 }), (0, Some(45)));
+        assert_eq!(after(Event::Checkpoint { step: 20 }), (20, Some(45)));
+        // an early stop
+        assert_eq!(after(Event::End { step: 30 }), (30, Some(30)));
+        // the next member of an ensemble
+        assert_eq!(after(Event::Start { step: 10, total: 45 }), (10, Some(45)));
+        assert_eq!(after(Event::End { step: 45 }), (45, Some(45)));
+    }
+
+    #[test]
     fn a_line_names_the_stages_and_how_much_is_done() {
         let stage = |name: &str, done, parts, seconds| StageReport {
             name: name.into(),
@@ -133,6 +161,6 @@ mod tests {
         // several threads may count a part before it is done
         let line = at_work(&[stage("projection", 11, 10, 1)]);
         assert_eq!(line, "at work on projection 100 %, for 1 s");
-        assert_eq!(at_work(&[]), "between two stages");
+        assert_eq!(at_work(&[]), "at work between two stages");
     }
 }

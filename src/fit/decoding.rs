@@ -51,6 +51,8 @@ pub(super) struct Decoding {
     pub choices: Vec<Choice>,
     /// What the reranker changes on the validation split; none without a reranker or without validation pairs.
     pub reranked: Option<Reranked>,
+    /// Whether the run keeps held-out predictions, but no reranker that has not seen some of their pairs.
+    pub lacks_unseen: bool,
 }
 
 /// The metric that chooses, on the validation split.
@@ -122,6 +124,8 @@ impl<'a> Corrections<'a> {
             let reranker = fitted.reranker.among(candidates)?;
             decoding.reranked = reranked(evaluator, candidates, &reranker, predictions)?;
             decoding.reranker = Some(reranker);
+            decoding.lacks_unseen =
+                self.problem.config.decoding.held_out && fitted.unseen.is_none();
             unseen = fitted.unseen.map(|(_, pairs)| pairs);
         }
         self.save_held_out(held_out, unseen, run)?;

@@ -188,6 +188,7 @@ fn evaluate(
     }
     replace_json(path, RULE, &run.rule)?;
     let (evaluation, _) = run.evaluate(&queries)?;
+    evaluation.warn_of_few_groups();
     let report = report(name, evaluation, run.config().seed)?;
     let report = Report { caution: request.config.caution_about(name), ..report };
     let mut measured_on = queries.measured_on(&run)?;

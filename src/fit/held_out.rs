@@ -340,7 +340,14 @@ impl FurtherFits {
         };
         let left = fitted.held_out.take();
         let held_out = gathered(&self.model.held_out, left, &refitted, ids, of_model)?;
-        let held_out = held_out.grouped(problem.dataset.train.named_groups().as_deref());
+        // also where each pair is by itself: without groups a run that names some is of an earlier version
+        let train = &problem.dataset.train;
+        let groups = if problem.config.data.names_groups() {
+            Some(train.all_groups())
+        } else {
+            train.named_groups()
+        };
+        let held_out = held_out.grouped(groups.as_deref());
         let of_fold = |fold: &Fold| {
             let Refitted { predicted, held_out } = &refitted[fold.number];
             let of_model = |part: &[usize]| Ok(predicted.select(part));

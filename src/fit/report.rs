@@ -195,6 +195,7 @@ impl Reported {
             report: &self.report,
             choices: &[fitted.choices.as_slice(), &decoding.choices].concat(),
             reranked: decoding.reranked,
+            lacks_unseen: decoding.lacks_unseen,
             log: &log,
             evaluator,
             predictions: &self.predictions,

@@ -2,8 +2,8 @@
 
 use std::sync::{Arc, OnceLock};
 
-use dsokr_core::{Cancellation, grouped};
-use dsokr_data::{DataRoot, Dataset, connected};
+use dsokr_core::Cancellation;
+use dsokr_data::{DataRoot, Dataset};
 use dsokr_decode::{
     CandidateBlocks, Candidates, Evidence, Lexicon, Neighbourhood, Queries, Reranker,
     RerankerExamples, RerankerFeatures, Words,
@@ -249,7 +249,8 @@ fn words_need(problem: &Problem) -> Result<Option<Need>, Error> {
 /// A fitted reranker.
 pub(super) struct FittedReranker {
     pub reranker: Reranker,
-    /// A reranker that has not seen the first fold, and the pairs of this fold; where a run keeps held-out predictions.
+    /// A reranker that has not seen the first fold, and the pairs of this fold, where a run keeps held-out predictions; none
+    /// where its examples cannot be divided.
     pub unseen: Option<(Reranker, UnseenPairs)>,
 }
 
@@ -365,18 +366,17 @@ fn knows_copies(problem: &Problem) -> bool {
     leaves_pairs && problem.dataset.train.named_groups().is_some()
 }
 
-/// The halves of a single fold, so that there is a reranker which has not seen one of them. Pairs of one output are in the
-/// same half, and so are those of one group. None where all are connected.
+/// The halves of a single fold, so that there is a reranker which has not seen one of them. Where the data name groups, what
+/// folds keep together is in one half; else pairs of one output are. None where all are together.
 fn halves(fold: &FoldPredictions, problem: &Problem) -> Option<[FoldPredictions; 2]> {
     let train = &problem.dataset.train;
-    let outputs = &train.outputs;
     // equal numbers for pairs that are in one half
     let keys: Vec<Option<usize>> = match train.named_groups() {
-        None => outputs.clone(),
-        Some(groups) => {
-            let mut keys = vec![None; outputs.len()];
-            let all = connected(outputs.len(), &[&groups, &grouped(outputs)]);
-            for (number, pairs) in all.iter().enumerate() {
+        None => train.outputs.clone(),
+        // outputs that recur in many groups would connect all of them
+        Some(_) => {
+            let mut keys = vec![None; train.ids.len()];
+            for (number, pairs) in problem.dataset.training_groups().iter().enumerate() {
                 pairs.iter().for_each(|&pair| keys[pair] = Some(number));
             }
             keys

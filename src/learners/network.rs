@@ -281,9 +281,12 @@ impl<R: Recipe> Fit for PreparedNetwork<'_, R> {
 
 /// The state that the training of a run goes on from, whose log and checkpoints end there.
 fn resumed(run: &mut RunDir, ranks: &Processes) -> Result<Option<Checkpoint>, Error> {
-    let start = run.last_checkpoint()?;
+    let start = ranks.agree(run.last_checkpoint())?;
+    let step = start.as_ref().map_or(0, |checkpoint| checkpoint.step);
+    // a shared file system may show one of them an older file, or none
+    ranks.check_same("checkpoint's step", &step.to_string())?;
     if ranks.is_first() {
-        run.rewind(start.as_ref().map_or(0, |checkpoint| checkpoint.step))?;
+        run.rewind(step)?;
     }
     Ok(start)
 }

@@ -4,12 +4,14 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 
 use dsokr_core::{Argument, Place};
-use dsokr_decode::{IndependentQueries, PoolSizes, percentile_interval, resampled, sign_flip_p};
+use dsokr_decode::{
+    IndependentQueries, LEAST_GROUPS, PoolSizes, percentile_interval, resampled, sign_flip_p,
+};
 use serde::Serialize;
 
 use crate::error::{Error, ensure};
 use crate::metrics::evaluation::{Evaluation, connected_groups};
-use crate::metrics::metric::{Metric, Summary, have_intervals, known_draws};
+use crate::metrics::metric::{Metric, Summary, known_draws};
 use crate::metrics::scores::Scores;
 use crate::metrics::table::{Table, interval, places};
 
@@ -104,8 +106,9 @@ pub struct RunValue {
 pub struct PairedDifference {
     /// The run's metric minus the first run's.
     pub difference: f64,
-    /// Its 95 % interval, low and high.
-    pub ci95: [f64; 2],
+    /// Its 95 % interval, low and high; none where the differences of all parts of cross-validations are equal, of which few say
+    /// nothing about others.
+    pub ci95: Option<[f64; 2]>,
     /// Two-sided p-value of the hypothesis that there is no difference.
     pub p: f64,
     /// The p-value after Holm's correction over the runs that are compared by this metric; the same for
@@ -144,7 +147,7 @@ pub fn compare(runs: &[EvaluatedRun], resamples: usize, seed: u64) -> Result<Run
         .map(|evaluation| metrics.iter().map(|metric| metric.summary(evaluation)).collect())
         .collect();
     // the same queries, which not every run's configuration divides alike
-    let groups = &connected_groups(runs.iter().map(|run| &run.evaluation));
+    let groups = &connected_groups(runs.iter().map(|run| run.evaluation.groups.as_slice()));
     // one value for each run and metric, NaN where the run does not have the metric
     let drawn = resampled(first.queries.len(), groups, resamples, seed, |queries| {
         let queries: Vec<usize> = queries.collect();
@@ -158,7 +161,7 @@ pub fn compare(runs: &[EvaluatedRun], resamples: usize, seed: u64) -> Result<Run
     };
     let queries = first.queries.len();
     let units = IndependentQueries::new(queries, groups)?;
-    let has_intervals = have_intervals(queries, units.count());
+    let has_intervals = units.have_intervals();
     let mut compared: Vec<MetricComparison> = Vec::new();
     for (at, &metric) in metrics.iter().enumerate() {
         let value_of = |run: usize| {
@@ -332,7 +335,7 @@ fn paired(
         shifted.max(0.5_f64.powf((units - 1) as f64))
     });
     let ci95 = finite(&drawn).then(|| percentile_interval(drawn))?;
-    Some(PairedDifference { difference, ci95, p, p_holm: p })
+    Some(PairedDifference { difference, ci95: Some(ci95), p, p_holm: p })
 }
 
 fn finite(values: &[f64]) -> bool {
@@ -404,9 +407,17 @@ impl RunComparison {
     fn caption(&self) -> String {
         let first = self.metrics.iter().flat_map(|metric| &metric.runs).next();
         let first = first.map_or("", |value| value.run.as_str());
+        let caution: String = self.caution.iter().map(|caution| format!(" {caution}.")).collect();
         let on = match self.compared {
             Compared::Queries { queries, groups: None, resamples } => {
                 format!("{queries} queries, {resamples} bootstrap resamples")
+            }
+            Compared::Queries { queries, groups: Some(groups), .. } if groups < LEAST_GROUPS => {
+                let groups =
+                    if groups == 1 { "1 group".to_owned() } else { format!("{groups} groups") };
+                return format!(
+                    "{queries} queries in {groups}: fewer than {LEAST_GROUPS} have no intervals and no differences.{caution}\n"
+                );
             }
             Compared::Queries { queries, groups: Some(groups), resamples } => {
                 format!(
@@ -419,11 +430,9 @@ impl RunComparison {
                 )
             }
         };
-        let caution = self.caution.iter().map(|caution| format!(" {caution}."));
         format!(
             "{on}; differences from {first} are paired, p-values are two-sided, and Holm's correction is over the runs \
-             of each metric.{}\n",
-            caution.collect::<String>()
+             of each metric.{caution}\n"
         )
     }
 
@@ -441,10 +450,12 @@ impl RunComparison {
             let number = format!("{value:.places$}");
             let [paired, between, p, holm] =
                 difference.map_or_else(Default::default, |difference| {
-                    let [low, high] = difference.ci95;
+                    let ends = difference.ci95;
+                    let ends =
+                        ends.map(|[low, high]| format!("[{low:+.places$}, {high:+.places$}]"));
                     [
                         format!("{:+.places$}", difference.difference),
-                        format!("[{low:+.places$}, {high:+.places$}]"),
+                        ends.unwrap_or_default(),
                         format!("{:.4}", difference.p),
                         format!("{:.4}", difference.p_holm),
                     ]
@@ -462,7 +473,7 @@ impl RunComparison {
             let RunValue { run, value, ci95, difference } = value;
             let ends = |ends: Option<[f64; 2]>| ends.map_or([None; 2], |ends| ends.map(Some));
             let [low, high] = ends(*ci95);
-            let [from, to] = ends(difference.map(|difference| difference.ci95));
+            let [from, to] = ends(difference.and_then(|difference| difference.ci95));
             let paired = difference.map(|difference| difference.difference);
             let p = difference.map(|difference| difference.p);
             let holm = difference.map(|difference| difference.p_holm);
@@ -555,6 +566,27 @@ mod tests {
             text.starts_with("16 queries in 8 groups, 200 bootstrap resamples of groups"),
             "{text}"
         );
+    }
+
+    /// Four groups of each run connect to two, of which nothing is known.
+    #[test]
+    fn a_comparison_of_two_groups_says_that_they_are_too_few() {
+        let names: Vec<String> = (0..8).map(|query| query.to_string()).collect();
+        let run = |name: &str, groups: &[usize]| EvaluatedRun {
+            name: name.to_owned(),
+            queries: &names,
+            evaluation: answered(name, &[true; 8], groups),
+        };
+        let pairs = run("pairs", &[0, 0, 1, 1, 2, 2, 3, 3]);
+        let others = run("others", &[0, 1, 1, 0, 2, 3, 3, 2]);
+        let compared = compare(&[pairs, others], 200, 0).unwrap();
+        let of = Compared::Queries { queries: 8, groups: Some(2), resamples: 200 };
+        assert_eq!(compared.compared, of);
+        let mut values = compared.metrics.iter().flat_map(|metric| &metric.runs);
+        assert!(values.all(|value| value.ci95.is_none() && value.difference.is_none()));
+        let text = compared.render(Format::Text).unwrap();
+        let says = "8 queries in 2 groups: fewer than 3 have no intervals and no differences.\n";
+        assert!(text.starts_with(says) && !text.contains("p-values"), "{text}");
     }
 
     #[test]

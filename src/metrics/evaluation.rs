@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashSet};
 
 use dsokr_core::grouped;
 use dsokr_data::{Truth, connected};
-use dsokr_decode::{Candidates, Metrics, Rank};
+use dsokr_decode::{Candidates, LEAST_GROUPS, Metrics, Rank};
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
@@ -15,9 +15,6 @@ use crate::metrics::labels::all_labels;
 use crate::metrics::queries::QueryValues;
 use crate::metrics::regression::RegressionScores;
 use crate::metrics::scores::{OutputFacts, OutputScores, Scores};
-
-/// The fewest groups of queries whose metrics have intervals: percentile intervals of two hold the mean in half of all cases.
-pub(crate) const LEAST_GROUPS: usize = 3;
 
 /// Percentile intervals of fewer groups are too short: of eight they hold the mean in 89 % of all cases, of three in 76 %.
 const FEW_GROUPS: usize = 10;
@@ -89,15 +86,11 @@ impl SharedCandidates {
     }
 }
 
-/// A name for the group of each query of several evaluations of the same queries, which need not divide them alike: queries that
-/// one of them keeps together are not independent of one another, nor are those that several connect. Empty where all are.
-pub(crate) fn connected_groups<'e>(
-    evaluations: impl Iterator<Item = &'e Evaluation>,
-) -> Vec<String> {
-    let divisions: Vec<&[String]> = evaluations
-        .map(|evaluation| evaluation.groups.as_slice())
-        .filter(|groups| !groups.is_empty())
-        .collect();
+/// A name for the group of each query, of the groups that several runs give the same queries, which they need not divide alike:
+/// queries that one of them keeps together are not independent of one another, nor are those that several connect. Empty where
+/// all are.
+pub(crate) fn connected_groups<'g>(of_runs: impl Iterator<Item = &'g [String]>) -> Vec<String> {
+    let divisions: Vec<&[String]> = of_runs.filter(|groups| !groups.is_empty()).collect();
     let Some(queries) = divisions.first().map(|groups| groups.len()) else { return Vec::new() };
     let divisions: Vec<Vec<Vec<usize>>> = divisions.into_iter().map(grouped).collect();
     let divisions: Vec<&[Vec<usize>]> = divisions.iter().map(Vec::as_slice).collect();
@@ -106,6 +99,25 @@ pub(crate) fn connected_groups<'e>(
         group.iter().for_each(|&query| names[query] = number.to_string());
     }
     names
+}
+
+/// Warns where queries are of few groups; `groups` is none where each query is by itself.
+pub(crate) fn warn_of_few_groups(queries: usize, groups: Option<usize>) {
+    match groups {
+        Some(1) => tracing::warn!(
+            "all {queries} queries are one group of data.splits.group: the metrics say little about other groups, and have no \
+             intervals"
+        ),
+        Some(groups) if groups < LEAST_GROUPS => tracing::warn!(
+            "the {queries} queries are {groups} groups of data.splits.group: the metrics say little about other groups, and have \
+             no intervals, which need {LEAST_GROUPS}"
+        ),
+        Some(groups) if groups < FEW_GROUPS => tracing::warn!(
+            "the {queries} queries are {groups} groups of data.splits.group, which are drawn whole: intervals of so few are too \
+             short"
+        ),
+        Some(_) | None => {}
+    }
 }
 
 impl Evaluation {
@@ -129,29 +141,15 @@ impl Evaluation {
     }
 
     /// The number of groups of queries that are not independent of one another; none where each query is by itself.
-    pub(crate) fn group_count(&self) -> Option<usize> {
+    pub fn group_count(&self) -> Option<usize> {
         let groups = self.groups.iter().collect::<HashSet<_>>().len();
         (groups < self.groups.len()).then_some(groups)
     }
 
-    /// Warns where the queries are of few groups, of which metrics say little about others.
-    pub(crate) fn warn_of_few_groups(&self) {
-        let queries = self.ranks.len();
-        match self.group_count() {
-            Some(1) => tracing::warn!(
-                "all {queries} queries are one group of data.splits.group: the metrics say little about other groups, and have \
-                 no intervals"
-            ),
-            Some(groups) if groups < LEAST_GROUPS => tracing::warn!(
-                "the {queries} queries are {groups} groups of data.splits.group: the metrics say little about other groups, and \
-                 have no intervals, which need {LEAST_GROUPS}"
-            ),
-            Some(groups) if groups < FEW_GROUPS => tracing::warn!(
-                "the {queries} queries are {groups} groups of data.splits.group, which are drawn whole: intervals of so few are \
-                 too short"
-            ),
-            Some(_) | None => {}
-        }
+    /// Warns where the queries are of few groups, of which metrics say little about others. An evaluation of a run does not warn by
+    /// itself, since the queries of several runs that are compared may be fewer groups.
+    pub fn warn_of_few_groups(&self) {
+        warn_of_few_groups(self.ranks.len(), self.group_count());
     }
 
     /// The metrics of a random order of the candidates, the first of which is compared with the right output where predicted

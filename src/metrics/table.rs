@@ -125,16 +125,16 @@ pub(crate) fn places(value: f64) -> usize {
     match value.abs() {
         size if size >= 100.0 => 1,
         size if size >= 10.0 => 2,
-        size if size >= 0.01 || size == 0.0 => 4,
-        // what is smaller is an error of rounding
-        size if (1e-15..1e-4).contains(&size) => (2.0 - size.log10().floor()) as usize,
+        // below 1e-15 is 0 with an error of rounding
+        size if size >= 0.01 || size < 1e-15 => 4,
+        size if size < 1e-4 => (2.0 - size.log10().floor()) as usize,
         _ => 6,
     }
 }
 
-/// Decimal places with which four digits of a number count, at most six.
+/// Decimal places with which four digits of a number count, at most six; four where six show only zeros, as of 0.
 pub(crate) fn places_of_four_digits(value: f64) -> usize {
-    if value == 0.0 {
+    if value.abs() <= 5e-7 {
         return 4;
     }
     (3.0 - value.abs().log10().floor()).clamp(0.0, 6.0) as usize

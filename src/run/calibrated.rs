@@ -6,7 +6,7 @@ use std::sync::Arc;
 use dsokr_core::{Argument, Processes};
 use dsokr_data::SplitName;
 use dsokr_data::config::DataSource;
-use dsokr_decode::{MissingGold, RankedHits};
+use dsokr_decode::{IndependentQueries, MissingGold, RankedHits};
 
 use super::coverage::{CalibratingQueries, CalibratingQuery, CandidateSet, CandidateSets, FIRST};
 use super::held_out::Reason;
@@ -72,7 +72,7 @@ impl Run {
         if file.is_none() && (in_memory || !config.data.has_validation()) {
             return self.unseen_calibration(among, data);
         }
-        let (on, chosen) = match file {
+        let (on, mut reasons) = match file {
             Some(file) => (file.display().to_string(), Vec::new()),
             None => {
                 let mut chosen =
@@ -87,8 +87,11 @@ impl Run {
             None => run.read_split_for(SplitName::Validation, data, SplitUse::Calibration),
         };
         let queries = self.predict(processes, read, among)?;
-        let caution = self.caution(chosen, file.is_none());
-        let groups = queries.split().groups.clone();
+        if file.is_some() {
+            reasons.extend(self.caution_of_groups(&queries));
+        }
+        let caution = self.caution(reasons, file.is_none());
+        let groups = queries.groups();
         Ok(CalibratingQueries { queries: self.calibrating(&queries)?, groups, on, caution })
     }
 
@@ -122,15 +125,33 @@ impl Run {
             let pairs = train.select(&unseen.pairs)?;
             unseen.queries.lists = rule.lists(&pairs, &member.candidates, &self.masses, assumed)?;
         }
+        let is_reranked =
+            self.reranker_of.is_some() || self.members().iter().any(Member::has_reranker);
+        if let Some(member) = unseen.ungrouped.filter(|_| is_reranked) {
+            let calibration = Argument::new("calibration");
+            return Err(reason.refuses(&format!(
+                "absent, or a file of queries with their right outputs ({calibration}): {} is of an earlier version, in which \
+                 predictions beside a reranker have seen other pairs of their group: train again",
+                member.name
+            )));
+        }
         let queries = unseen.models().calibrating(&unseen.queries)?;
-        let groups = unseen.queries.split().groups.clone();
-        let left_out = if groups.is_empty() { "it" } else { "its group" };
+        let groups = unseen.queries.groups();
+        let has_groups = IndependentQueries::new(queries.len(), &groups)?.count() < queries.len();
+        let left_out = if has_groups { "its group" } else { "it" };
         let mut reasons = vec![format!(
             "each is predicted by a model without {left_out}, in a basis that knows its output"
         )];
         let chosen = |member: &Member| member.config.encoder.abilities().chosen_on_held_out;
         if let Some(chosen) = self.members().iter().find_map(chosen) {
             reasons.push(format!("{chosen} chosen on all of them"));
+        }
+        if let Some(member) = unseen.ungrouped {
+            reasons.push(format!(
+                "pairs of one group count each by itself, since {} is of an earlier version, which does not keep them: train \
+                 again",
+                member.name
+            ));
         }
         Ok(CalibratingQueries {
             queries,
@@ -146,8 +167,9 @@ impl Run {
         let lacks = |member: &Member| {
             let has =
                 |file| member.folder.as_ref().is_some_and(|folder| folder.join(file).exists());
+            // what a reranker lacks is told where it is read
             let unseen = if member.has_reranker() {
-                has(UNSEEN_RERANKER)
+                member.config.decoding.held_out || has(UNSEEN_RERANKER)
             } else {
                 member.reranker.is_none() || self.reranker_of.is_some()
             };

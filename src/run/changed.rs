@@ -24,6 +24,8 @@ pub enum SplitUse {
     Weights,
     /// The calibration of sets of candidates.
     Calibration,
+    /// How often first candidates are right, by which answers say how sure they are.
+    Confidence,
     /// Anything else.
     Other,
 }
@@ -41,7 +43,16 @@ impl SplitUse {
                 "calibrate on a table of your own, as `dsokr predict --calibration FILE` does, or "
                     .to_owned()
             }
-            Self::Other => String::new(),
+            Self::Confidence | Self::Other => String::new(),
+        }
+    }
+
+    /// Whether answers about new queries are believed by what the split says of the run, so that pairs that the run may have
+    /// learned from are refused.
+    pub(super) fn calibrates(self) -> bool {
+        match self {
+            Self::Calibration | Self::Confidence => true,
+            Self::Evaluation | Self::Weights | Self::Other => false,
         }
     }
 }
@@ -98,6 +109,12 @@ impl Member {
         } else {
             format!("{run}: the data have changed since the training ({tables}): {doubt}")
         };
+        self.warn_once(warning);
+        Ok(())
+    }
+
+    /// Gives a warning, unless it has been given.
+    fn warn_once(&self, warning: String) {
         let is_new = {
             let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
             said.insert(warning.clone())
@@ -105,37 +122,60 @@ impl Member {
         if is_new {
             warn!("{warning}");
         }
-        Ok(())
     }
 
     /// Warns where a split that is drawn, or whose outputs are label sets, classes or numbers, is not the one that the run was
     /// measured on after its training, although its tables are the same: another version, which reads or divides them otherwise,
     /// trained the run.
-    /// All candidates are ranked for its queries.
+    /// Of the other drawn splits nothing is kept, but where the recorded one is drawn otherwise, so are these. The same warning
+    /// is given once; for calibrating queries other pairs are an error. Runs whose queries have candidates of their own by the
+    /// configuration have recorded them with these, and are not compared.
     ///
     /// # Errors
-    /// Vectors of queries that cannot be read; a folder of data that is not known.
+    /// [`dsokr_core::Error::File`] of the run, for calibrating queries; vectors of queries that cannot be read; a folder of data
+    /// that is not known.
     pub(super) fn check_measured(
         &self,
         name: SplitName,
         split: &Split,
         data: Option<&Path>,
+        split_use: SplitUse,
     ) -> Result<(), Error> {
         let Some(folder) = &self.folder else { return Ok(()) };
         // a record of an earlier version that is not read says nothing of it
         let record = Record::read(folder).ok().flatten();
-        let Some(record) = record.filter(|record| record.report.split == name) else {
+        let Some(record) = record.filter(|_| self.config.evaluation.candidates.is_none()) else {
             return Ok(());
         };
-        let now = measured_on(split, Pool::Shared, &self.candidates, None)?;
+        let recorded = record.report.split;
+        let root = self.config.data_root(data)?;
+        let is_elsewhere = data.is_some() && !self.is_trained_in(&root);
+        if is_elsewhere {
+            // other tables explain it, of which their own lines tell
+            return Ok(());
+        }
+        let read;
+        let measured = if recorded == name {
+            split
+        } else {
+            let are_drawn = [name, recorded]
+                .iter()
+                .all(|&each| each != SplitName::Train && self.config.data.draws_split(each));
+            if !are_drawn {
+                return Ok(());
+            }
+            read = self.read_under(&root, |source, root| source.read_split(recorded, root))?;
+            &read
+        };
+        let now = measured_on(measured, Pool::Shared, &self.candidates, None)?;
         let then = &record.measured_on;
         let differ = |now: &Option<String>, then: &Option<String>| {
             now.is_some() && then.is_some() && now != then
         };
         // rows of files of their own are the queries, however they are named
-        let is_drawn = self.config.data.draws_split(name);
+        let is_drawn = self.config.data.draws_split(recorded);
         let has_other_queries = is_drawn && differ(&now.queries, &then.queries);
-        let cells = match &split.truth {
+        let cells = match &measured.truth {
             Some(Truth::Labels(_)) => Some("labels"),
             Some(Truth::Classes(_)) => Some("classes"),
             Some(Truth::Numbers(_)) => Some("numbers"),
@@ -145,31 +185,38 @@ impl Member {
         if !has_other_queries && other_outputs.is_none() {
             return Ok(());
         }
-        let root = self.config.data_root(data)?;
-        let is_elsewhere = data.is_some() && !self.is_trained_in(&root);
-        let files = self.config.data.files_of_split(name);
+        let files = self.config.data.files_of_split(recorded);
         let are_known =
             !files.is_empty() && files.iter().all(|&file| then.tables.contains_key(file));
-        if is_elsewhere || !are_known || !self.changed_tables(&root)?.is_empty() {
-            // other tables explain it, of which their own lines tell
+        if !are_known || !self.changed_tables(&root)?.is_empty() {
             return Ok(());
         }
+        let its = if recorded == name { "its".to_owned() } else { format!("the {name} split's") };
         let (what, doubt) = match other_outputs {
-            Some(outputs) if !has_other_queries => (outputs, "its metrics say little of the run"),
-            Some(_) | None => ("queries", "its pairs may be pairs that the run has learned from"),
+            Some(outputs) if !has_other_queries => {
+                (outputs, format!("{its} metrics say little of the run"))
+            }
+            Some(_) | None => {
+                ("queries", format!("{its} pairs may be pairs that the run has learned from"))
+            }
         };
         let files_of_inputs = if self.config.data.has_input_files() {
             "files of its inputs are others, or "
         } else {
             ""
         };
-        warn!(
-            "{}: the {name} split has other {what} than the run was measured on, although its tables are the same: \
-             {files_of_inputs}this version reads or divides them otherwise than the one that trained the run ({}); {doubt}: train \
-             again",
-            folder.display(),
+        let is_refused = has_other_queries && split_use.calibrates();
+        let remedy = if is_refused { split_use.remedy() } else { String::new() };
+        let message = format!(
+            "the {recorded} split has other {what} than the run was measured on, although its tables are the same: \
+             {files_of_inputs}this version reads or divides them otherwise than the one that trained the run ({}); {doubt}: \
+             {remedy}train again",
             record.version
         );
+        if is_refused {
+            return Err(Error::run(folder, message));
+        }
+        self.warn_once(format!("{}: {message}", folder.display()));
         Ok(())
     }
 

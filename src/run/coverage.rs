@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use dsokr_core::Argument;
 use dsokr_core::random::{generator, shuffle};
 use dsokr_decode::{Combination, IndependentQueries};
 use serde::Serialize;
@@ -146,16 +147,29 @@ impl CalibratingQueries {
             let calibrate = distances.len();
             let all = self.queries.len();
             let on = &self.on;
-            let (count_as, in_groups) = match groups {
-                Some(groups) => (
-                    format!(", and each of their {n} groups counts as one"),
-                    format!(" in {groups} groups"),
-                ),
-                None => (String::new(), String::new()),
+            let tempered = match (tempering.is_empty(), groups) {
+                (true, _) => "",
+                (false, None) => "; a fifth of them is for the temperature",
+                (false, Some(_)) => "; a fifth of the groups is for the temperature",
+            };
+            let (remedy, count_as, in_groups) = match groups {
+                Some(groups) => {
+                    let calibration = Argument::new("calibration").with("FILE");
+                    let counted = |count: usize| match count {
+                        1 => "1 group".to_owned(),
+                        _ => format!("{count} groups"),
+                    };
+                    (
+                        format!(", or a table of more groups ({calibration})"),
+                        format!(", and each of their {} counts as one", counted(n)),
+                        format!(" in {}", counted(groups)),
+                    )
+                }
+                None => (String::new(), String::new(), String::new()),
             };
             let allowed = format!(
-                "at most {most:.4}: of the {calibrate} queries that calibrate, {finite} have a right output among the \
-                 candidates{count_as} ({on}, {all} queries{in_groups}; a fifth of them is for the temperature)"
+                "at most {most:.4}{remedy}: of the {calibrate} queries that calibrate, {finite} have a right output among the \
+                 candidates{count_as} ({on}, {all} queries{in_groups}{tempered})"
             );
             return Err(Error::value("coverage", coverage, allowed));
         };

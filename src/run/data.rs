@@ -26,7 +26,7 @@ impl Member {
     }
 
     /// As [`read_split`](Self::read_split), for a use that tells what helps where the split may not be read.
-    pub(super) fn read_split_for(
+    pub(crate) fn read_split_for(
         &self,
         name: SplitName,
         data: Option<&Path>,
@@ -35,6 +35,10 @@ impl Member {
         let root = self.config.data_root(data)?;
         let split = self.read_under(&root, |source, root| source.read_split(name, root))?;
         self.check_unchanged(name, data, &root, split_use)?;
+        // an evaluation compares what it has predicted
+        if split_use.calibrates() {
+            self.check_measured(name, &split, data, split_use)?;
+        }
         Ok(split)
     }
 
@@ -285,7 +289,7 @@ impl Member {
     }
 
     /// As [`read_data`](Self::read_data), where the data are in a folder that is known.
-    fn read_under<T>(
+    pub(super) fn read_under<T>(
         &self,
         root: &DataRoot,
         read: impl FnOnce(Source, &DataRoot) -> Result<T, dsokr_data::Error>,

@@ -15,7 +15,10 @@ use super::{Member, PredictedQueries, Run};
 use crate::decoding::evaluation::Models;
 use crate::decoding::lexicon::read_reranker;
 use crate::error::{Error, ensure};
-use crate::run_dir::{HELD_OUT, HeldOut, UNSEEN_RERANKER, UnseenPairs, drawn_pairs, held_out};
+use crate::metrics::evaluation::connected_groups;
+use crate::run_dir::{
+    HELD_OUT, HeldOut, KNOWS_ALL, UNSEEN_RERANKER, UnseenPairs, drawn_pairs, held_out,
+};
 use crate::targets::OutputSpace;
 
 /// Bytes of the scores that weights are fitted by.
@@ -29,6 +32,9 @@ pub(super) struct UnseenQueries<'a> {
     pub pairs: Vec<usize>,
     /// Their queries and held-out predictions, with empty texts where nothing keeps them.
     pub queries: PredictedQueries,
+    /// The first member of an early development version, whose file does not say which pairs belong together, although the
+    /// configuration does.
+    pub ungrouped: Option<&'a Member>,
     /// The candidates and the reranker of each member, neither of which has seen the pairs.
     decoders: Vec<(Cow<'a, Candidates>, Option<Reranker>)>,
 }
@@ -55,7 +61,7 @@ pub(super) struct Reason<'r> {
 }
 
 impl Reason<'_> {
-    fn refuses(self, remedy: &str) -> Error {
+    pub(super) fn refuses(self, remedy: &str) -> Error {
         Error::value(self.key, self.value, remedy)
     }
 }
@@ -77,18 +83,22 @@ impl Run {
         let mut held_out = Vec::new();
         let mut unseen = Vec::new();
         let mut decoders = Vec::new();
+        let mut ungrouped = None;
         for member in &self.members {
             let file = member.file(HELD_OUT, reason)?;
             let dim = member.candidates.dim();
             let mut predicted = held_out::load(&file, dim)?;
+            if member.config.data.names_groups() && predicted.groups.is_empty() {
+                ungrouped = ungrouped.or(Some(member));
+            }
             decoders.push(if member.has_reranker() {
+                let (candidates, reranker) = member.unseen_decoder(reason)?;
                 let mut fold = held_out::load_unseen(&file, dim)?;
                 if let Some(predictions) = fold.predictions.take() {
                     // the others know pairs of the same group
                     predicted = HeldOut { predictions, ..predicted.select(&fold.pairs) };
                 }
                 unseen.push(fold);
-                let (candidates, reranker) = member.unseen_decoder(reason)?;
                 (Cow::Owned(candidates), Some(reranker))
             } else if let Some((owner, reranker)) = &shared {
                 let reranker = member.reranker_from(reranker, owner)?;
@@ -108,7 +118,7 @@ impl Run {
         let pairs: Vec<usize> = choose(common.len()).into_iter().map(|at| common[at]).collect();
         let texts = unseen.iter().find_map(|unseen| unseen.texts_of(&pairs));
         let queries = self.as_queries(&held_out, &pairs, texts, reason)?;
-        Ok(UnseenQueries { run: self, pairs, queries, decoders })
+        Ok(UnseenQueries { run: self, pairs, queries, ungrouped, decoders })
     }
 
     /// The member whose reranker the others share, and its reranker that has not seen a fold of the pairs.
@@ -128,21 +138,19 @@ impl Run {
     ) -> Result<PredictedQueries, Error> {
         let ids = held_out[0].select(pairs).ids;
         let mut predictions = Vec::new();
-        let mut groups: Vec<u64> = Vec::new();
+        let mut groups: Vec<Vec<String>> = Vec::new();
         for (member, held_out) in self.members.iter().zip(held_out) {
             let held_out = held_out.select(pairs);
             if held_out.ids != ids {
                 return Err(reason.refuses("absent: members have different training pairs"));
             }
-            if groups.is_empty() {
-                groups = held_out.groups;
-            }
+            groups.push(held_out.groups.iter().map(u64::to_string).collect());
             let decoding = &member.config.decoding;
             predictions.push(decoding.scaled(&held_out.predictions, member.candidates.dim())?);
         }
         let texts = texts.unwrap_or_else(|| vec![String::new(); pairs.len()]);
         let names = pairs.iter().map(usize::to_string).collect();
-        let groups = groups.iter().map(u64::to_string).collect();
+        let groups = connected_groups(groups.iter().map(Vec::as_slice));
         let split = Split { ids, queries: Some(names), groups, ..Split::texts(texts) };
         Ok(PredictedQueries::of_split(split, predictions))
     }
@@ -242,7 +250,15 @@ impl Member {
 
     /// Its reranker that has not seen a fold of the training pairs.
     fn unseen_reranker(&self, reason: Reason) -> Result<Reranker, Error> {
-        read_reranker(&Reranker::open(&self.file(UNSEEN_RERANKER, reason)?)?)
+        let file = self.file(UNSEEN_RERANKER, reason)?;
+        if self.config.decoding.held_out && !file.exists() {
+            let allowed = format!(
+                "absent, or a run with more decoding.reranker.held_out_folds: in {}, {KNOWS_ALL}",
+                self.name
+            );
+            return Err(reason.refuses(&allowed));
+        }
+        read_reranker(&Reranker::open(&file)?)
     }
 
     /// The candidates and the reranker as they are to a fold of the training pairs that neither the hub constants nor the

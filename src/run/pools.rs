@@ -9,7 +9,7 @@ use super::{PredictedQueries, Run};
 use crate::config::candidate_rule::CandidateRule;
 use crate::error::Error;
 use crate::metrics::evaluation::Evaluation;
-use crate::metrics::metric::{RESAMPLES, have_intervals, interval_of};
+use crate::metrics::metric::{RESAMPLES, interval_of};
 
 /// How often the candidates of a sample are drawn.
 const DRAWS: u64 = 10;
@@ -89,19 +89,19 @@ impl Run {
         let mut metrics = BTreeMap::new();
         let mut intervals = BTreeMap::new();
         let seed = self.config().seed;
-        let groups = &queries.split().groups;
-        let units = IndependentQueries::new(queries.split().ids.len(), groups)?.count();
+        let groups = queries.groups();
+        let units = IndependentQueries::new(queries.split().ids.len(), &groups)?;
         let has_ranks = evaluations.iter().all(|evaluation| evaluation.scores.has_ranks());
         for metric in RANK_METRICS.iter().filter(|_| has_ranks) {
             let drawn = Drawn::new(metric, &evaluations);
             let all: Vec<usize> = (0..queries.split().ids.len()).collect();
             let value = drawn.mean(&all);
             metrics.insert(metric.name, value);
-            let resampled = resampled(all.len(), groups, RESAMPLES, seed, |queries| {
+            let resampled = resampled(all.len(), &groups, RESAMPLES, seed, |queries| {
                 drawn.mean(&queries.collect::<Vec<usize>>())
             })?;
-            let interval = interval_of(value, metric.is_share, units, resampled);
-            if let Some(interval) = interval.filter(|_| have_intervals(all.len(), units)) {
+            let interval = interval_of(value, metric.is_share, units.count(), resampled);
+            if let Some(interval) = interval.filter(|_| units.have_intervals()) {
                 intervals.insert(metric.name, interval);
             }
         }

@@ -13,7 +13,7 @@ use crate::config::candidate_rule::CandidateRule;
 use crate::decoding::beyond::{BeyondSearch, Restrictions};
 use crate::decoding::evaluation::{lists_fingerprint, measured_on};
 use crate::error::{Error, ensure};
-use crate::metrics::evaluation::{EvaluatedPool, Evaluation};
+use crate::metrics::evaluation::{EvaluatedPool, Evaluation, connected_groups};
 use crate::run_dir::{MeasuredOn, fingerprint_of};
 
 /// Queries as each member reads them, with the members' predictions.
@@ -46,6 +46,12 @@ impl PredictedQueries {
     /// The queries as the first member reads them.
     pub fn split(&self) -> &Split {
         &self.splits[0]
+    }
+
+    /// The group of each query, whose queries are not independent of one another by the configuration of a member or of several;
+    /// empty where all are.
+    pub(super) fn groups(&self) -> Vec<String> {
+        connected_groups(self.splits.iter().map(|split| split.groups.as_slice()))
     }
 
     /// The candidates of each query.
@@ -165,7 +171,8 @@ impl QueryRequest {
         let queries = run.predict_with(processes, read, lists.as_ref(), predict)?;
         if self.file.is_none() && queries.lists.is_none() {
             let first = &run.members()[0];
-            processes.agree(first.check_measured(name, queries.split(), data))?;
+            let checked = first.check_measured(name, queries.split(), data, self.split_use);
+            processes.agree(checked)?;
         }
         let queries = PredictedQueries {
             missing_gold: self.missing_gold,
@@ -322,6 +329,20 @@ impl Run {
         Ok((count > 0).then(line))
     }
 
+    /// Returns a caution where a member keeps the rows of a group together, and the table of the queries does not say their groups.
+    pub(crate) fn caution_of_groups(&self, queries: &PredictedQueries) -> Option<String> {
+        let is_known = |split: &Split| !split.lacks_groups && !split.groups.is_empty();
+        if queries.splits.iter().any(is_known) {
+            return None;
+        }
+        let mut members = self.members.iter().zip(&queries.splits);
+        let (member, _) = members.find(|(_, split)| split.lacks_groups)?;
+        let rule = member.config.data.facts().splits?.group.as_deref()?;
+        Some(format!(
+            "the table lacks what data.splits.group = {rule:?} is about, so that each of its rows counts by itself"
+        ))
+    }
+
     /// Refuses the training pairs of members that learn from different ones, which each draws.
     fn check_same_pairs(&self) -> Result<(), Error> {
         let first = &self.members[0].config;
@@ -416,7 +437,7 @@ impl Run {
         let (mut evaluation, decoded) =
             models.evaluate(queries.split(), &queries.predictions, pool)?;
         evaluation.pool = Some(queries.evaluated_pool(self));
-        evaluation.warn_of_few_groups();
+        evaluation.groups = queries.groups();
         Ok((evaluation, decoded))
     }
 

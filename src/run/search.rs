@@ -207,7 +207,7 @@ impl Run {
             let hit = Hit { candidate: 0, score: answer.gap.unwrap_or(f32::MAX) };
             Decoded { rank, gold_score: None, hits: vec![hit] }
         });
-        Ok(reliability(&decoded.collect::<Vec<_>>(), bins)?)
+        Ok(reliability(&decoded.collect::<Vec<_>>(), &queries.groups(), bins)?)
     }
 
     /// Rank 1 where the first hit is the true set of labels or ranking, which need not be a candidate, and none

@@ -21,6 +21,10 @@ const VERSION: u32 = 3;
 /// Training pairs whose predictions weights are fitted to.
 const PAIRS: usize = 1500;
 
+/// Why a run with held-out predictions and a reranker has no reranker that has not seen some of their pairs.
+pub(crate) const KNOWS_ALL: &str = "no reranker could be fitted without a part of its examples, whose pairs are one group or have one \
+                                    output, or of which only that part has outputs among the first candidates";
+
 /// Predictions for training inputs by models that were not fitted to their pair.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HeldOut {
@@ -30,7 +34,8 @@ pub struct HeldOut {
     pub ids: Vec<String>,
     /// The coordinates of each prediction, `[pairs × p]` row-major.
     pub predictions: Vec<f32>,
-    /// The number of the group of each pair, where the data name groups of several; else empty.
+    /// The number of the group of each pair, where the configuration names groups, or queries with several pairs; else empty.
+    /// Also empty in files of early development versions.
     pub groups: Vec<u64>,
 }
 

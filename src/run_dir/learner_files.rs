@@ -78,6 +78,9 @@ impl RunDir {
     /// Opens the checkpoint that [`write_checkpoint`](Self::write_checkpoint) has written, on each of the processes; none where
     /// the run has none yet. [`Stored::shaped`] gives a tensor, and [`Stored::json`] with the key `"value"` the value.
     ///
+    /// Each process reads the file by itself, and a shared file system may show one of them an older file, or none: processes
+    /// that share a fit compare the steps that they go on from by [`check_same`](dsokr_core::Processes::check_same).
+    ///
     /// # Errors
     /// A file that is damaged or belongs to a different run.
     pub fn read_checkpoint(&self) -> Result<Option<Stored>, Error> {

@@ -75,7 +75,7 @@ use crate::error::{Error, ensure_run};
 pub(crate) use constants::{load_constants, save_constants};
 pub use dir::RunDir;
 pub use held_out::HeldOut;
-pub(crate) use held_out::{UnseenPairs, drawn_pairs};
+pub(crate) use held_out::{KNOWS_ALL, UnseenPairs, drawn_pairs};
 pub use learning_curve::{LearningCurve, LearningPoint};
 pub use log::SolvedLine;
 pub use metrics_table::metrics_table;

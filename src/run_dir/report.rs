@@ -30,6 +30,9 @@ pub struct Report {
     /// The model's metrics.
     #[serde(flatten)]
     pub metrics: Scores,
+    /// Number of the groups of queries that belong together, which intervals draw whole; none where each query is by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub groups: Option<usize>,
     /// 95 % intervals of the model's metrics, `[low, high]`, by a bootstrap over queries, or over groups of them
     /// that belong together.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -335,6 +338,9 @@ fn front_matter(config: &Checked, report: Option<&Report>) -> Result<String, Err
         let _ = writeln!(text, "split: {}", quoted(&report.split.to_string()));
         let ranks = &report.metrics.ranks;
         let _ = writeln!(text, "queries: {}\ncandidates: {}", ranks.queries, ranks.candidates);
+        if let Some(groups) = report.groups {
+            let _ = writeln!(text, "groups: {groups}");
+        }
         if let Some(PoolSizes { least, median, most }) = ranks.candidates_per_query {
             let _ = writeln!(
                 text,
@@ -402,10 +408,19 @@ fn summary(config: &Checked, report: Option<&Report>) -> String {
     };
     let names = ["metric", "value", "95 % interval", "chance"];
     let table = Table::new(names, 1).with(Metric::measured_in(&report.metrics).map(row));
+    let how = match report.groups {
+        None => "with 95 % intervals by a bootstrap over queries".to_owned(),
+        Some(1) => "of one group, which has no intervals".to_owned(),
+        Some(groups) if report.intervals.is_empty() => {
+            format!("of {groups} groups, without intervals")
+        }
+        Some(groups) => {
+            format!("with 95 % intervals by a bootstrap over {groups} groups of queries")
+        }
+    };
     let _ = write!(
         text,
-        "\nMetrics of the {} split, {} among {}, with 95 % intervals by a bootstrap over \
-         queries:\n\n{}",
+        "\nMetrics of the {} split, {} among {}, {how}:\n\n{}",
         report.split,
         queries_text(report.metrics.ranks.queries),
         report.candidates_text(),

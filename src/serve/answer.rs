@@ -156,6 +156,9 @@ pub(super) struct Confidence {
     pub high: f64,
     /// Number of these queries.
     pub queries: usize,
+    /// Number of their groups, each of which counts as one query; absent where every query is independent of the others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub groups: Option<usize>,
     /// Their smallest gap.
     pub from: f64,
     /// Their largest gap.
@@ -279,9 +282,9 @@ fn nearest(processes: &Processes, model: &Model, text: &str) -> Result<Vec<Neare
 
 /// How often first candidates with such a gap were right, or with the nearest ones where there are none.
 fn confidence(model: &Model, gap: f32) -> Option<Confidence> {
-    let &ReliabilityBin { right, low, high, queries, from, to, .. } =
+    let &ReliabilityBin { right, low, high, queries, groups, from, to, .. } =
         ReliabilityBin::nearest(model.reliability()?, gap.into())?;
-    Some(Confidence { gap, right, low, high, queries, from, to })
+    Some(Confidence { gap, right, low, high, queries, groups, from, to })
 }
 
 /// The parts that two molecules may share.

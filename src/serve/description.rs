@@ -64,6 +64,9 @@ pub(super) struct ModelDescription {
     /// Number of queries that the metrics are of.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queries: Option<usize>,
+    /// Number of the groups of these queries, which intervals draw whole; absent where each query is by itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub groups: Option<usize>,
     /// The candidates that each of these queries was ranked among, in words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pool: Option<String>,

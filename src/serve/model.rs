@@ -21,7 +21,7 @@ use crate::decoding::filter::MOST;
 use crate::encoders::WordsRead;
 use crate::error::{Error, ensure};
 use crate::run::beyond::search_by;
-use crate::run::{Member, Record, Run};
+use crate::run::{Member, Record, Run, SplitUse};
 use crate::run_dir::{MEMBERS, Report};
 
 /// How often the files of a run are looked at.
@@ -245,7 +245,9 @@ impl Model {
                 return Err(reason.to_owned());
             }
             let data = self.data.as_deref();
-            let read = |member: &Member| member.read_split(SplitName::Validation, data);
+            let read = |member: &Member| {
+                member.read_split_for(SplitName::Validation, data, SplitUse::Confidence)
+            };
             let queries = self.run.predict(processes, read, None).map_err(text)?;
             self.run.gap_reliability(&queries, BINS).map_err(text)
         };
@@ -310,6 +312,7 @@ impl Model {
             data: config.data.facts().trained_on(),
             split: report.map(|report| report.split.to_string()),
             queries: report.map(|report| report.metrics.ranks.queries),
+            groups: report.and_then(|report| report.groups),
             pool: report.map(Report::candidates_text),
             date: self.record.as_ref().map(|record| record.date.clone()),
             metrics: report.map(NamedMetric::all).unwrap_or_default(),

@@ -109,7 +109,7 @@ pub(crate) fn coordinates(config: &Checked, dataset: &Dataset) -> usize {
     let outputs = dataset.outputs.rows.as_ref();
     match (config.encoder.abilities().levels, config.sketch.full) {
         (Some(levels), _) => levels.len(),
-        (None, false) => config.sketch.size.min(dataset.train.ids.len()),
+        (None, false) => sketched_coordinates(config, dataset.train.ids.len()),
         // an encoder learns the rows themselves; a kernel machine's predictions are weights of the outputs, of which equal
         // ones are one
         (None, true) if config.encoder.abilities().weighs_outputs => {
@@ -118,6 +118,16 @@ pub(crate) fn coordinates(config: &Checked, dataset: &Dataset) -> usize {
         }
         (None, true) => outputs.width(),
     }
+}
+
+/// Number of coordinates of the basis of so many outputs, at most: a sum has no more than its kernels have together.
+fn sketched_coordinates(config: &Checked, outputs: usize) -> usize {
+    let size = config.sketch.size.min(outputs);
+    if config.output.kernels.is_empty() {
+        return size;
+    }
+    let sizes = config.output.summands().map(|summand| summand.size.min(outputs));
+    size.min(sizes.sum())
 }
 
 /// The memory of targets and candidates; of the training pairs this process holds the targets of a share, and of the
@@ -153,14 +163,15 @@ pub(crate) fn of_outputs(
         // IOKR has no basis, and its targets are the places of the outputs
         return vec![candidates];
     }
-    let anchored: f64 = anchors(config, dataset, distinct_candidates)
+    let outputs = sketched_outputs(config, dataset);
+    let anchored: f64 = anchors(config, dataset, outputs, distinct_candidates)
         .into_iter()
         .map(|kernel| kernel.multiplications(pairs))
         .sum();
     let basis = Need {
         multiplications: pairs * p * width
             + anchored
-            + spectra(config, dataset, pairs, distinct_candidates),
+            + spectra(config, dataset, outputs, pairs, distinct_candidates),
         ..Need::memory(size, "the basis", 32.0 * p * p + 4.0 * p * width)
     };
     // targets that pairs share are held by every process
@@ -174,8 +185,14 @@ pub(crate) fn of_outputs(
 const SUBSPACE_STEPS: f64 = 8.0;
 
 /// The multiplications for Gram matrices and eigenvectors of kernels, for the covariances of those that are tempered, and for
-/// the coordinates of pairs and candidates in the directions of a sum.
-fn spectra(config: &Checked, dataset: &Dataset, pairs: f64, candidates: f64) -> f64 {
+/// the coordinates of pairs and candidates in the directions of a sum. Sketches are of so many `outputs`.
+fn spectra(
+    config: &Checked,
+    dataset: &Dataset,
+    outputs: usize,
+    pairs: f64,
+    candidates: f64,
+) -> f64 {
     let threads = rayon::current_num_threads() as f64;
     // a kernel that is linear in features has a matrix of all their columns, whose rows are multiplied and then turned
     let turned = |size: f64, width: usize, is_linear: bool| {
@@ -186,18 +203,19 @@ fn spectra(config: &Checked, dataset: &Dataset, pairs: f64, candidates: f64) -> 
         let tempered = if tempering.changes_nothing() { 0.0 } else { turned + covariance };
         2.0 * turned + eigendecomposition(size, threads) + tempered
     };
-    let p = config.sketch.size as f64;
+    let p = sketched_coordinates(config, outputs) as f64;
     let single = config.output.kernel.as_ref();
     let is_linear = single.is_some_and(|kernel| kernel.feature_scale(1.0).is_some());
     let turned_single = turned(p, dataset.outputs.rows.as_ref().width(), is_linear);
     let summands = || config.output.kernels.iter().zip(dataset.outputs.features.widths());
     let of_summands =
         summands().filter(|(kernel, _)| kernel.weight > 0.0).map(|(kernel, width)| {
-            let size = kernel.size as f64;
+            let size = kernel.size.min(outputs) as f64;
             let is_linear = kernel.kernel.feature_scale(1.0).is_some();
             of_kernel(size, kernel.tempering(), turned(size, width, is_linear))
         });
-    let all: f64 = config.output.summands().map(|kernel| kernel.size as f64).sum();
+    let sizes = config.output.summands().map(|kernel| kernel.size.min(outputs) as f64);
+    let all: f64 = sizes.sum();
     // the leading eigenvectors of the covariance of all coordinates, by some steps on a quarter more vectors than are kept
     let vectors = 1.25 * p;
     let leading = if 2.0 * vectors < all {
@@ -268,10 +286,9 @@ fn sketched_outputs(config: &Checked, dataset: &Dataset) -> usize {
     distinct_rows(dataset.outputs.rows.as_ref(), &outputs)
 }
 
-/// The anchors of each kernel that is not linear in features.
-fn anchors(config: &Checked, dataset: &Dataset, candidates: f64) -> Vec<Anchors> {
+/// The anchors of each kernel that is not linear in features, of `n` outputs.
+fn anchors(config: &Checked, dataset: &Dataset, n: usize, candidates: f64) -> Vec<Anchors> {
     let rows = dataset.outputs.rows.as_ref();
-    let n = sketched_outputs(config, dataset);
     let summands = config.output.summands().map(|summand| (&summand.kernel, summand.size));
     let single = config.output.kernel.as_ref().map(|kernel| (kernel, config.sketch.size));
     let mut anchors = Vec::new();

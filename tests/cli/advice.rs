@@ -404,10 +404,25 @@ fn a_test_split_of_few_groups() {
         assert!(run.status.success() && errors.contains(warning), "{errors}");
         let found = json(&sandbox.succeed(&["evaluate", &out, "--ci", "--json"]));
         assert_eq!(found["groups"], groups, "{found}");
+        let kept = json(&sandbox.read(&format!("{out}/metrics.json")).replace('\n', " "));
+        assert_eq!(kept["groups"], groups, "{kept}");
+        let card = sandbox.read(&format!("{out}/README.md"));
+        let over = format!("by a bootstrap over {groups} groups of queries:");
+        assert_eq!(card.contains(&over), has_intervals, "{card}");
         assert_eq!(found["intervals"]["mae"].is_array(), has_intervals, "{found}");
         let text = sandbox.succeed(&["evaluate", &out, "--ci"]);
         let line = format!("intervals draw {groups} groups of queries whole:");
         assert_eq!(text.contains(&line), has_intervals, "{text}");
+        // of two runs the warning comes once
+        for calls in [&["compare", &out, &out][..], &["evaluate", &out]] {
+            let run = sandbox.run(calls);
+            let errors = String::from_utf8_lossy(&run.stderr);
+            assert!(run.status.success(), "{errors}");
+            assert_eq!(errors.matches(warning).count(), 1, "{errors}");
+        }
+        let text = sandbox.succeed(&["compare", &out, &out]);
+        let too_few = "16 queries in 2 groups: fewer than 3 have no intervals and no differences.";
+        assert_eq!(text.contains(too_few), !has_intervals, "{text}");
     }
 }
 

@@ -70,10 +70,37 @@ fn parts_are_runs_and_the_command_goes_on() {
     sandbox.fail(
         &["cv", "ridge.toml", "--out", "f", "--folds", "71"],
         2,
-        &["data.fold.count = 71", "at most 70"],
+        &["--folds = 71", "at most 70"],
     );
     sandbox.fail(&["cv", "ridge.toml", "--repeats", "0"], 2, &["--repeats = 0"]);
-    sandbox.fail(&["cv", "ridge.toml", "--out", "g", "--group", "colour"], 2, &["colour"]);
+}
+
+/// Nobody has typed a key of `data.fold`.
+#[test]
+fn refusals_name_the_arguments_of_the_command() {
+    let sandbox = Sandbox::new();
+    ridge(&sandbox);
+    for table in ["train", "validation", "test"] {
+        let file = format!("data/small/{table}.tsv");
+        let table = sandbox.read(&file);
+        let lines = table.lines().map(|line| {
+            let (id, _) = line.split_once('\t').unwrap();
+            let half = match id {
+                "id" => "half",
+                id if id.ends_with(['0', '2', '4', '6', '8']) => "even",
+                _ => "odd",
+            };
+            format!("{line}\t{half}\n")
+        });
+        sandbox.write(&file, &lines.collect::<String>());
+    }
+    let refused = |group: &str, expected: &[&str]| {
+        let command = ["cv", "ridge.toml", "--out", "cv", "--folds", "3", "--group", group];
+        sandbox.fail(&command, 2, expected);
+    };
+    refused("half", &["--folds = 3", "at most 2, the number of groups of pairs"]);
+    refused("colour", &["no column \"colour\", which --group names", "half"]);
+    refused("repeats", &["--group = \"repeats\"", "\"scaffold\" or a column"]);
 }
 
 #[test]

@@ -188,9 +188,26 @@ fn a_split_that_the_run_was_not_measured_on_is_named() {
     let other = warnings(&sandbox, &["evaluate", "run"]);
     let doubt = "its pairs may be pairs that the run has learned from: train again";
     assert!(other.contains(says) && other.contains(doubt), "{other}");
-    // of the other split nothing is kept
+    // where one split is drawn otherwise, so is the other one
     let validation = warnings(&sandbox, &["evaluate", "run", "--split", "validation"]);
-    assert!(!validation.contains("was measured on"), "{validation}");
+    let doubt = "the validation split's pairs may be pairs that the run has learned from";
+    assert!(validation.contains(says) && validation.contains(doubt), "{validation}");
+    sandbox.write("texts.txt", "stone river\n");
+    sandbox.fail(
+        &["predict", "run", "texts.txt", "--coverage", "0.5"],
+        2,
+        &[says, doubt, "calibrate on a table of your own"],
+    );
+    let served = Served::start(&sandbox, &["run"]);
+    let begun = Instant::now();
+    let lacks = format!("answers go without how often validation queries are right: {says}");
+    while !sandbox.read("serve.log").contains(&lacks) {
+        assert!(begun.elapsed() < Duration::from_secs(60), "{}", sandbox.read("serve.log"));
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let found = served.ask("/api/search", &serde_json::json!({"texts": ["stone river"]}));
+    let answer = &found["answers"][0];
+    assert!(answer["hits"][0].is_object() && answer["confidence"].is_null(), "{found}");
 }
 
 /// As of a run of a version that read the cells of its outputs otherwise.

@@ -64,6 +64,30 @@ fn one_kernel_in_a_list_is_that_kernel_and_a_weight_of_zero_leaves_one_out() {
     assert!((error(&both) - error(&plain)).abs() > 1e-3, "{both}, {plain}");
 }
 
+/// The two kernels have 35 coordinates.
+#[test]
+fn a_sum_keeps_no_more_coordinates_than_its_kernels_have() {
+    let sandbox = sandbox();
+    let needs = |size: &str| {
+        let plan = ["train", "bag.toml", "--plan", "--json", "--quiet", "--set", size];
+        json(&sandbox.succeed(&plan))[0]["needs"].clone()
+    };
+    let report = |size: &str, out: &str| {
+        let train = ["train", "ridge.toml", "--json", "--quiet", "--out", out, "--set", size];
+        json(&sandbox.succeed(&train))
+    };
+    let plan = needs("sketch.size=35");
+    let exact = report("sketch.size=35", "exact");
+    for (size, out) in [("sketch.size=20000", "large"), ("sketch.size=9223372036854775807", "most")]
+    {
+        assert_eq!(needs(size), plan, "{size}");
+        let report = report(size, out);
+        for key in FIGURES {
+            assert_eq!(report[key], exact[key], "{size}: {key}");
+        }
+    }
+}
+
 #[test]
 fn several_kernels_are_one_run() {
     let sandbox = sandbox();

@@ -1,15 +1,17 @@
 //! Candidate sets that hold a right output with a given probability.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::f64::consts::LN_2;
 use std::path::Path;
 
+use burn::tensor::Device;
 use dsokr::config::Checked;
 use dsokr::core::Processes;
 use dsokr::core::random::{below, generator, shuffle, unit};
+use dsokr::core::store::{Contents, Stored, Tensor};
 use dsokr::data::SplitName;
-use dsokr::run::{CalibratingQueries, CalibratingQuery, CandidateSets};
-use dsokr::{CandidateRule, Config, fit};
+use dsokr::run::{CalibratingQueries, CalibratingQuery, CandidateSets, Run};
+use dsokr::{CandidateRule, Config, Member, fit, intervals};
 
 use crate::Folder;
 
@@ -81,7 +83,8 @@ fn the_queries_of_a_group_share_its_weight() {
     }
     let error = queries.sets(0.6, 7).unwrap_err().to_string();
     assert!(
-        error.contains("coverage = 0.6: expected at most 0.5000") && error.contains("in 3 groups"),
+        error.contains("coverage = 0.6: expected at most 0.5000, or a table of more groups")
+            && error.contains("in 3 groups)"),
         "{error}"
     );
 }
@@ -392,4 +395,207 @@ split = "test"
     let deviation = (coverage * (1.0 - coverage) * (1.0 / 9.0 + 1.0 / 15.0) / splits as f64).sqrt();
     println!("{held} of {queries}, deviation {deviation}");
     assert!(held > coverage - 3.0 * deviation, "{held}, deviation {deviation}");
+}
+
+/// A run on classes of texts of patients, each of whom has texts of several classes.
+const PATIENTS: &str = r#"
+[data]
+source = "pool"
+folder = "./pool"
+file = "pool.tsv"
+inputs = { column = "text" }
+splits = { validation = 0, test = 0.2, group = "many" }
+
+[output]
+label = "kind"
+features = { kind = "classes", column = "kind" }
+kernel = { name = "linear" }
+
+[sketch]
+full = false
+
+[encoder]
+kind = "kernel-machine"
+inputs = { kind = "ngrams", blocks = [{ kind = "words", min = 1, max = 1 }] }
+kernel = { name = "linear" }
+lambda = 1e-3
+
+[decoding]
+held_out = true
+reranker = { folds = 4, held_out_folds = 1, refit = false }
+
+[evaluation]
+metric = "accuracy"
+split = "test"
+"#;
+
+/// Writes the table of [`PATIENTS`]: 60 groups in one column, five in another, and the splits of the first ones in a third.
+fn write_patients(folder: &Folder) {
+    let mut random = generator(6, "texts", 0);
+    let mut word = || below(&mut random, 8);
+    let mut rows = String::new();
+    for row in 0..240 {
+        let class = word() % 4;
+        let text: Vec<String> = (0..5).map(|_| format!("w{class}{}", word())).collect();
+        let (many, few) = (row / 4, row / 48);
+        let part = ["test", "validation", "train", "train", "train"][many % 5];
+        rows +=
+            &format!("{row}\t{} w{}\tc{class}\tg{many}\tg{few}\t{part}\n", text.join(" "), word());
+    }
+    std::fs::create_dir(folder.path("pool")).unwrap();
+    let table = format!("id\ttext\tkind\tmany\tfew\tpart\n{rows}");
+    std::fs::write(folder.path("pool/pool.tsv"), table).unwrap();
+}
+
+/// Patients with rows of several classes, which connect all patients: these alone halve the one fold that a reranker learns from,
+/// so that weights are fitted, and sets calibrated, on pairs that a reranker has not seen. A fold of one patient has no halves.
+#[test]
+fn groups_whose_classes_are_mixed_have_a_reranker_that_has_not_seen_some() {
+    let folder = Folder::new();
+    write_patients(&folder);
+    let members = r#"
+[ensemble]
+weights = "held-out"
+
+[[ensemble.members]]
+name = "a"
+
+[[ensemble.members]]
+name = "b"
+encoder.lambda = 1e-2
+"#;
+    let path = folder.path("pool.toml");
+    std::fs::write(&path, [PATIENTS, members].concat()).unwrap();
+    let run = fit(&load(&path, &[]), folder.path("both")).unwrap().run;
+    for member in ["a", "b"] {
+        let file = format!("both/members/{member}/reranker-unseen.safetensors");
+        assert!(folder.path(&file).exists(), "{file}");
+    }
+    let sets = run.sets(&Processes::default(), 0.5, None, None, None).unwrap();
+    assert_eq!(sets.calibration.on, "held-out predictions");
+    assert!(sets.calibration.groups.is_some_and(|groups| groups > 2));
+
+    std::fs::write(&path, PATIENTS).unwrap();
+    let trained = fit(&load(&path, &["data.splits.group=few"]), folder.path("few")).unwrap();
+    let advice = trained.advice.join("\n");
+    assert!(advice.contains("held-out predictions calibrate no sets"), "{advice}");
+    let refused = trained.run.sets(&Processes::default(), 0.5, None, None, None).unwrap_err();
+    let refused = refused.to_string();
+    assert!(
+        refused.contains("decoding.reranker.held_out_folds") && refused.contains("one group"),
+        "{refused}"
+    );
+}
+
+/// As of a version that did not keep groups: beside a reranker its predictions have seen other pairs of their group, and elsewhere
+/// each pair counts by itself.
+#[test]
+fn held_out_predictions_without_their_groups_are_refused_or_cautioned() {
+    let folder = Folder::new();
+    write_patients(&folder);
+    let path = folder.path("pool.toml");
+    std::fs::write(&path, PATIENTS).unwrap();
+    let without =
+        PATIENTS.replace("reranker = { folds = 4, held_out_folds = 1, refit = false }", "");
+    let plain = folder.file("plain.toml", without);
+    let calibrated = |run: &str| {
+        let run = Run::open(folder.path(run)).unwrap();
+        run.sets(&Processes::default(), 0.5, None, None, None)
+    };
+
+    fit(&load(&plain, &[]), folder.path("plain")).unwrap();
+    let sets = calibrated("plain").unwrap().calibration;
+    assert_eq!((sets.queries, sets.groups), (192, Some(48)));
+    forget_groups(&folder.path("plain/held-out.safetensors"));
+    let sets = calibrated("plain").unwrap().calibration;
+    assert_eq!((sets.queries, sets.groups), (192, None));
+    let caution = sets.caution.unwrap();
+    assert!(caution.contains("without it") && caution.contains("train again"), "{caution}");
+
+    fit(&load(&path, &[]), folder.path("reranked")).unwrap();
+    assert!(calibrated("reranked").is_ok());
+    forget_groups(&folder.path("reranked/held-out.safetensors"));
+    let refused = calibrated("reranked").unwrap_err().to_string();
+    assert!(refused.contains("other pairs of their group: train again"), "{refused}");
+
+    // groups of one pair each are kept too, and change nothing
+    fit(&load(&plain, &["data.splits.group=id"]), folder.path("alone")).unwrap();
+    let sets = calibrated("alone").unwrap().calibration;
+    assert_eq!((sets.queries, sets.groups), (192, None));
+    let caution = sets.caution.unwrap();
+    assert!(caution.contains("without it") && !caution.contains("train again"), "{caution}");
+}
+
+/// Writes held-out predictions again, without the groups of their pairs.
+fn forget_groups(path: &Path) {
+    let stored = Stored::open(path, "held-out", 3).unwrap();
+    let numbers = |name: &str| stored.read::<u64>(name, 1).ok().map(|(_, all)| all.to_vec());
+    let rows =
+        |name: &str| stored.read::<f32>(name, 2).ok().map(|(shape, all)| (shape, all.to_vec()));
+    let (_, ids) = stored.read::<u8>("ids", 1).unwrap();
+    let mut tensors = vec![Tensor::owned("ids", &[ids.len()], &ids.to_vec())];
+    assert!(numbers("groups").is_some());
+    for name in ["pairs", "unseen_pairs"] {
+        let numbers = numbers(name);
+        tensors.extend(numbers.map(|numbers| Tensor::owned(name, &[numbers.len()], &numbers)));
+    }
+    for name in ["predictions", "unseen_predictions"] {
+        tensors.extend(rows(name).map(|(shape, values)| Tensor::owned(name, &shape, &values)));
+    }
+    drop(stored);
+    Contents::new("held-out", 3, &BTreeMap::new(), &tensors).write(path).unwrap();
+}
+
+/// Of two runs of an ensemble one keeps the rows of a patient together, as the first member or as the second.
+#[test]
+fn groups_of_any_member_are_those_of_the_ensemble() {
+    let folder = Folder::new();
+    write_patients(&folder);
+    let without =
+        PATIENTS.replace("reranker = { folds = 4, held_out_folds = 1, refit = false }", "");
+    let drawn = "splits = { validation = 0, test = 0.2, group = \"many\" }";
+    let splits = ["{ column = \"part\", group = \"many\" }", "{ column = \"part\" }"];
+    let mut runs = Vec::new();
+    for (name, splits) in ["grouped", "alone"].into_iter().zip(splits) {
+        let config = without.replace(drawn, &format!("splits = {splits}"));
+        let path = folder.file(&format!("{name}.toml"), config);
+        fit(&load(&path, &[]), folder.path(name)).unwrap();
+        runs.push(folder.path(name));
+    }
+    let processes = Processes::default();
+    let mut measured = Vec::new();
+    for _ in 0..2 {
+        let run = Run::open_all(&runs, &Device::flex()).unwrap();
+        let sets = run.sets(&processes, 0.5, None, None, None).unwrap();
+        assert_eq!((sets.calibration.queries, sets.calibration.groups), (48, Some(12)));
+        let read = |member: &Member| member.read_split(SplitName::Test, None);
+        let queries = run.predict(&processes, read, None).unwrap();
+        let (evaluation, _) = run.evaluate(&queries).unwrap();
+        measured.push((sets.threshold, intervals(&evaluation, 200, 0).unwrap()));
+        runs.reverse();
+    }
+    assert_eq!(measured[0].1["accuracy"], measured[1].1["accuracy"]);
+    assert!((measured[0].0 - measured[1].0).abs() < 1e-5, "{measured:?}");
+}
+
+/// A table without the column of groups calibrates row by row, and says so.
+#[test]
+fn calibrating_rows_whose_groups_are_not_known_have_a_caution() {
+    let folder = Folder::new();
+    write_patients(&folder);
+    let without =
+        PATIENTS.replace("reranker = { folds = 4, held_out_folds = 1, refit = false }", "");
+    let path = folder.file("plain.toml", without);
+    let run = fit(&load(&path, &[]), folder.path("run")).unwrap().run;
+    let table = std::fs::read_to_string(folder.path("pool/pool.tsv")).unwrap();
+    let nameless = folder.file("nameless.tsv", table.replacen("\tmany\t", "\tother\t", 1));
+    let table = folder.file("table.tsv", table);
+    let processes = Processes::default();
+    let of = |file: &Path| run.sets(&processes, 0.5, Some(file), None, None).unwrap().calibration;
+    let known = of(&table);
+    assert_eq!((known.groups, known.caution), (Some(60), None));
+    let unknown = of(&nameless);
+    assert_eq!((unknown.queries, unknown.groups), (240, None));
+    let caution = unknown.caution.unwrap();
+    assert!(caution.contains("data.splits.group = \"many\""), "{caution}");
 }

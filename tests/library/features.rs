@@ -5,14 +5,25 @@ use std::collections::{BTreeMap, HashMap};
 use dsokr::core::Processes;
 use dsokr::data::{Split, SplitName};
 
+use dsokr::molecule::{Composition, Molecule, MoleculeFeatures};
 use dsokr::run::Run;
-use dsokr::{Config, fit};
+use dsokr::{Cancellation, Config, Error, fit};
 use faer::Mat;
 use faer::prelude::Solve;
 
 use crate::Folder;
 
 const LAMBDA: f64 = 1e-3;
+
+#[test]
+fn cancelled_features_of_molecules_are_a_cancellation() {
+    let molecules = [Molecule::parse("CCO").unwrap()];
+    let cancellation = Cancellation::default();
+    cancellation.cancel();
+    let counted = cancellation.scope(|| Composition {}.counts(&molecules));
+    let error = Error::from(dsokr::data::Error::from(counted.unwrap_err()));
+    assert!(error.is_cancelled() && !error.is_request(), "{error}");
+}
 
 /// Chains of C, N and O with a number that depends on what is in them.
 fn molecules() -> Vec<(String, f64)> {

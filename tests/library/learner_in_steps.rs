@@ -12,9 +12,10 @@ use crate::ranks::apart;
 #[path = "../../examples/learner_in_steps.rs"]
 mod program;
 
-/// Keeps the step at which a fit starts, and cancels the fit at a checkpoint.
+/// Keeps the steps at which a fit starts and ends, and cancels the fit at a checkpoint.
 struct Watch {
     started: Option<u64>,
+    ended: Option<u64>,
     cancel_at: Option<u64>,
     cancellation: Cancellation,
 }
@@ -23,6 +24,7 @@ impl Observer for Watch {
     fn event(&mut self, event: &Event) {
         match event {
             Event::Start { step, .. } => self.started = Some(*step),
+            Event::End { step } => self.ended = Some(*step),
             Event::Checkpoint { step } if self.cancel_at == Some(*step) => {
                 self.cancellation.cancel();
             }
@@ -43,8 +45,13 @@ fn train(
     let ended = threads(size, |processes| {
         let cancellation = Cancellation::default();
         let request = Request { out: Some(out.into()), resume, ..Request::new(&config)? };
-        let mut watch = Watch { started: None, cancel_at, cancellation: cancellation.clone() };
+        let cancellation_of_watch = cancellation.clone();
+        let mut watch =
+            Watch { started: None, ended: None, cancel_at, cancellation: cancellation_of_watch };
         let trained = cancellation.scope(|| request.run_shared(processes, &mut watch));
+        // who shows the progress is told of the end of each fit, which has 45 steps
+        let is_complete = trained.is_ok() && watch.started.is_some();
+        assert_eq!(watch.ended, is_complete.then_some(45));
         Ok::<_, Error>((trained, watch.started))
     });
     ended.into_iter().map(|rank| rank.unwrap()).collect()

@@ -80,6 +80,8 @@ pub struct Split {
     /// The group of each pair, which parts do not divide, and which resamples of queries have whole; empty where they have
     /// not been read, or pairs have none.
     pub groups: Vec<String>,
+    /// Whether a file of queries lacks what the rule of the groups is about, so that each of its rows is a group of its own.
+    pub lacks_groups: bool,
     /// The group of each pair among the rows of all files of pairs, where some splits are files of their own: parts of a
     /// cross-validation divide none of these, and advice compares splits by them. Empty where `groups` says it.
     pub groups_of_files: Vec<String>,
@@ -126,6 +128,7 @@ impl Split {
             truth: self.truth.as_ref().and_then(|truth| truth.select(&places)),
             weights: self.weights.select(rows),
             groups: of_rows(&self.groups, rows),
+            lacks_groups: self.lacks_groups,
             groups_of_files: of_rows(&self.groups_of_files, rows),
             fold_groups: of_rows(&self.fold_groups, rows),
             labels: of_rows(&self.labels, rows),
@@ -178,12 +181,19 @@ impl Split {
     /// Returns the groups of pairs that the data name: those of a rule of the splits, else the pairs of each query; none where
     /// no group has several pairs.
     pub fn named_groups(&self) -> Option<Vec<Vec<usize>>> {
-        let groups = if self.groups.is_empty() {
-            grouped(self.queries.as_deref()?)
-        } else {
-            grouped(&self.groups)
-        };
+        let groups = self.all_groups();
         groups.iter().any(|group| group.len() > 1).then_some(groups)
+    }
+
+    /// Returns the groups of all pairs: those of a rule of the splits, else the pairs of each query, else each pair by itself.
+    pub fn all_groups(&self) -> Vec<Vec<usize>> {
+        if !self.groups.is_empty() {
+            return grouped(&self.groups);
+        }
+        match &self.queries {
+            Some(queries) => grouped(queries),
+            None => (0..self.ids.len()).map(|pair| vec![pair]).collect(),
+        }
     }
 
     /// Returns the group of each pair among the rows of all files of pairs; empty where no rule says which belong together.

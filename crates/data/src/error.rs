@@ -50,9 +50,19 @@ pub enum Error {
     /// not come from a file.
     #[error(transparent)]
     Core(#[from] dsokr_core::Error),
-    /// Molecules, graphs and their features.
+    /// Molecules and graphs that cannot be read, and features that do not make a vocabulary.
     #[error(transparent)]
-    Molecule(#[from] dsokr_molecule::Error),
+    Molecule(dsokr_molecule::Error),
+}
+
+impl From<dsokr_molecule::Error> for Error {
+    /// What is no error of molecules or graphs, such as a cancellation, is what it is.
+    fn from(error: dsokr_molecule::Error) -> Self {
+        match error {
+            dsokr_molecule::Error::Core(error) => Self::Core(error),
+            other => Self::Molecule(other),
+        }
+    }
 }
 
 impl Error {

@@ -17,6 +17,8 @@ struct JsonLines {
     /// What the nanoseconds of each column, or of its lists, are; none of columns of other values.
     nanoseconds: Vec<Option<Nanoseconds>>,
     line: Cursor<String>,
+    /// An error behind rows that were returned before it.
+    pending: Option<Error>,
 }
 
 /// Opens a file. One line is in memory at a time.
@@ -31,23 +33,47 @@ pub(crate) fn json_lines(file: File) -> Result<impl Read> {
     }
     let schema = reader.metadata().file_metadata().schema();
     let nanoseconds = schema.get_fields().iter().map(|column| Nanoseconds::of(column)).collect();
-    Ok(JsonLines { rows: reader.into_iter(), nanoseconds, line: Cursor::default() })
+    let rows = reader.into_iter();
+    Ok(JsonLines { rows, nanoseconds, line: Cursor::default(), pending: None })
+}
+
+impl JsonLines {
+    /// Returns the next row as a line; none at the end.
+    fn next_line(&mut self) -> Result<Option<String>> {
+        if let Some(error) = self.pending.take() {
+            return Err(error);
+        }
+        let Some(row) = self.rows.next() else { return Ok(None) };
+        let row = row.map_err(Error::other)?;
+        let columns = row.get_column_iter().zip(&self.nanoseconds);
+        let cells = columns.map(|((name, field), nanoseconds)| {
+            let value = json_value(field, *nanoseconds);
+            format!("{}:{value}", Value::from(name.as_str()))
+        });
+        let cells: Vec<String> = cells.collect();
+        Ok(Some(format!("{{{}}}\n", cells.join(","))))
+    }
 }
 
 impl Read for JsonLines {
+    /// Fills the buffer: who answers texts that are ready would otherwise get them one by one.
     fn read(&mut self, buffer: &mut [u8]) -> Result<usize> {
-        if self.line.position() == self.line.get_ref().len() as u64 {
-            let Some(row) = self.rows.next() else { return Ok(0) };
-            let row = row.map_err(Error::other)?;
-            let columns = row.get_column_iter().zip(&self.nanoseconds);
-            let cells = columns.map(|((name, field), nanoseconds)| {
-                let value = json_value(field, *nanoseconds);
-                format!("{}:{value}", Value::from(name.as_str()))
-            });
-            let cells: Vec<String> = cells.collect();
-            self.line = Cursor::new(format!("{{{}}}\n", cells.join(",")));
+        let mut count = 0;
+        while count < buffer.len() {
+            if self.line.position() == self.line.get_ref().len() as u64 {
+                match self.next_line() {
+                    Ok(Some(line)) => self.line = Cursor::new(line),
+                    Ok(None) => break,
+                    Err(error) if count == 0 => return Err(error),
+                    Err(error) => {
+                        self.pending = Some(error);
+                        break;
+                    }
+                }
+            }
+            count += self.line.read(&mut buffer[count..])?;
         }
-        self.line.read(buffer)
+        Ok(count)
     }
 }
 

@@ -113,6 +113,9 @@ pub fn resampled<T: Send>(
     (0..resamples as u64).into_par_iter().map(resample).collect()
 }
 
+/// The fewest groups of queries whose metrics have intervals: percentile intervals of two hold the mean in half of all cases.
+pub const LEAST_GROUPS: usize = 3;
+
 /// What is independent among queries.
 ///
 /// ```
@@ -151,6 +154,27 @@ impl IndependentQueries {
         match self {
             Self::Alone(queries) => *queries,
             Self::Groups(groups) => groups.len(),
+        }
+    }
+
+    /// Returns whether resamples of the queries give intervals: those of a single group are all equal, and those of two say nearly
+    /// nothing, so that groups of several queries have intervals from [`LEAST_GROUPS`] on.
+    pub fn have_intervals(&self) -> bool {
+        match self {
+            Self::Alone(_) => true,
+            Self::Groups(groups) => {
+                groups.len() >= LEAST_GROUPS || groups.iter().all(|group| group.len() == 1)
+            }
+        }
+    }
+
+    /// Returns the number of groups; none where each query is by itself.
+    pub fn group_count(&self) -> Option<usize> {
+        match self {
+            Self::Alone(_) => None,
+            Self::Groups(groups) => {
+                groups.iter().any(|group| group.len() > 1).then_some(groups.len())
+            }
         }
     }
 }

@@ -74,7 +74,7 @@ pub use gold_outputs::{ChosenGold, GoldOutputs};
 pub use hits::{Decoded, Hit, RowHit, rank, rank_shared, top_k, top_rows, top_rows_shared};
 pub use hubs::Hubs;
 pub use intervals::{
-    IndependentQueries, bootstrap, percentile_interval, resampled, wilson_interval,
+    IndependentQueries, LEAST_GROUPS, bootstrap, percentile_interval, resampled, wilson_interval,
 };
 pub use metrics::{Metrics, MultiLabelMetrics, PoolSizes, f1};
 pub use permutations::DecodedOutput;

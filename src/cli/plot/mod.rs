@@ -47,14 +47,16 @@ pub fn check_svg(argument: &'static str, file: &PathBuf) -> Result<(), Error> {
     Ok(())
 }
 
-/// Hits@k against k, a line and the band of its 95 % intervals for each run.
+/// Hits@k against k, a line for each run, and the band of its 95 % intervals where it has some.
 pub fn hits(path: &Path, runs: &[(String, Vec<HitsPoint>)]) -> Result<(), Error> {
     let lines = runs.iter().map(|(name, curve)| {
-        let at = |at: &HitsPoint| (at.k as f64, at.hits, Some([at.low, at.high]));
+        let at = |at: &HitsPoint| (at.k as f64, at.hits, at.ci95);
         series(name, Style::Band, curve.iter().map(at))
     });
     let x = Axis::linear("k");
-    let y = Axis::share("Hits@k (95 % intervals)");
+    let mut points = runs.iter().flat_map(|(_, curve)| curve);
+    let has_intervals = points.any(|point| point.ci95.is_some());
+    let y = Axis::share(if has_intervals { "Hits@k (95 % intervals)" } else { "Hits@k" });
     let title = "Right outputs among the first k".to_owned();
     save(path, &[Panel { title, x: Axis { whole: true, ..x }, y, series: lines.collect() }])
 }
@@ -143,7 +145,9 @@ pub fn comparison(path: &Path, comparison: &RunComparison) -> Result<(), Error> 
         });
         let x = Axis { names, ..Axis::linear("run") };
         let name = title(metric.metric);
-        let y = Axis::linear(format!("{name} (95 % intervals)"));
+        let has_intervals = metric.runs.iter().any(|run| run.ci95.is_some());
+        let intervals = if has_intervals { " (95 % intervals)" } else { "" };
+        let y = Axis::linear(format!("{name}{intervals}"));
         Panel { title: format!("{name} by run"), x, y, series: series.collect() }
     });
     save(path, &panels.collect::<Vec<_>>())

@@ -201,7 +201,8 @@ impl<'a> Files<'a> {
 
     /// Writes and draws how often first candidates are right, by their score and by their gap.
     fn write_reliability(&self) -> Result<(), Error> {
-        let bins = reliability(self.evaluated.decoded, BINS)?;
+        let groups = &self.evaluated.evaluation.groups;
+        let bins = reliability(self.evaluated.decoded, groups, BINS)?;
         let rows = bins.iter().map(ReliabilityBin::cells);
         self.put("reliability.tsv", &Table::new(ReliabilityBin::COLUMNS, 0).with(rows).tsv())?;
         plot::reliability(&self.folder.join("reliability.svg"), [&bins, self.evaluated.gaps])
@@ -233,9 +234,18 @@ impl<'a> Files<'a> {
                 queries.push(Query { text, gold_label: self.label(gold), row });
             }
         }
+        let mut subtitle = counts_line("evaluation", &evaluation.scores);
+        match evaluation.group_count() {
+            Some(groups) if !intervals.is_empty() => {
+                subtitle += &format!("; intervals draw {groups} groups of queries whole");
+            }
+            Some(1) => subtitle += "; all queries are one group",
+            Some(groups) => subtitle += &format!("; the queries are {groups} groups"),
+            None => {}
+        }
         let page = Page {
             title: ranks[0].0.clone(),
-            subtitle: counts_line("evaluation", &evaluation.scores),
+            subtitle,
             scores: &evaluation.scores,
             intervals: &|name| intervals.get(name).copied(),
             figures: figures(self.folder, evaluation.scores.quantiles.is_some())?,

@@ -347,9 +347,10 @@ impl<'a> Models<'a> {
 pub(crate) fn report(name: SplitName, evaluation: Evaluation, seed: u64) -> Result<Report, Error> {
     let chance = evaluation.chance()?;
     let intervals = intervals(&evaluation, RESAMPLES, seed)?;
+    let groups = evaluation.group_count();
     let metrics = evaluation.scores;
     let perfect_h = None;
     let caution = None;
     let skipped_rows = BTreeMap::new();
-    Ok(Report { split: name, metrics, intervals, chance, perfect_h, caution, skipped_rows })
+    Ok(Report { split: name, metrics, groups, intervals, chance, perfect_h, caution, skipped_rows })
 }

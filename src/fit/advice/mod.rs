@@ -25,7 +25,7 @@ use crate::learners::choice::Choice;
 use crate::metrics::metric::{Metric, Needs};
 use crate::metrics::scores::Scores;
 use crate::metrics::table::places;
-use crate::run_dir::Report;
+use crate::run_dir::{KNOWS_ALL, Report};
 use crate::targets::Problem;
 
 /// What a training has found, on which advice is given.
@@ -36,6 +36,8 @@ pub(crate) struct Findings<'a> {
     pub choices: &'a [Choice],
     /// What the reranker changes on the validation split.
     pub reranked: Option<Reranked>,
+    /// Whether the run keeps held-out predictions, but no reranker that has not seen some of their pairs.
+    pub lacks_unseen: bool,
     /// The evaluations of a training by steps.
     pub log: &'a [LogLine<Scores>],
     pub evaluator: &'a Evaluator<'a>,
@@ -47,12 +49,13 @@ pub(crate) struct Findings<'a> {
 type Rule = fn(&Findings) -> Result<Option<String>, Error>;
 
 /// All rules, in the order of their lines.
-const RULES: [Rule; 12] = [
+const RULES: [Rule; 13] = [
     one_output_or_worse_than_chance,
     low_ceiling,
     far_from_zero,
     edge_of_grid,
     reranker_that_loses,
+    reranker_that_knows_all,
     still_learning,
     training_without_steps,
     shared_between_splits,
@@ -268,6 +271,18 @@ fn reranker_that_loses(findings: &Findings) -> Result<Option<String>, Error> {
         )
     };
     Ok(loses.then(line))
+}
+
+/// Advice where the reranker has learned from all pairs of its folds together, so that nothing can be calibrated or weighed on
+/// held-out predictions.
+fn reranker_that_knows_all(findings: &Findings) -> Result<Option<String>, Error> {
+    let line = || {
+        format!(
+            "held-out predictions calibrate no sets and give no weights: {KNOWS_ALL}; raise \
+             decoding.reranker.held_out_folds"
+        )
+    };
+    Ok(findings.lacks_unseen.then(line))
 }
 
 fn still_learning(findings: &Findings) -> Result<Option<String>, Error> {

@@ -22,7 +22,7 @@ use crate::metrics::table;
 use definitions::METRICS;
 pub(crate) use further::further_metrics;
 pub use summary::{RESAMPLES, intervals};
-pub(crate) use summary::{Summary, have_intervals, interval_of, known_draws};
+pub(crate) use summary::{Summary, interval_of, known_draws};
 
 /// The definition of a metric. Its value is the number of its name in the JSON of [`Scores`].
 struct Definition {
@@ -311,11 +311,13 @@ mod tests {
             ("squared_error", 0.489728, "0.4897"),
             ("squared_error", 1.0454, "1.045"),
             ("squared_error", 0.0, "0.0000"),
+            ("squared_error", 6e-7, "0.000001"),
             ("pinball", 0.00002, "0.0000200"),
             ("r2", 2.294e-7, "0.0000"),
-            // an error of rounding
-            ("mae", 1e-17, "0.000000"),
-            ("kernel_loss", 1e-9, "0.000000"),
+            // errors of rounding are shown as 0 is
+            ("mae", 1e-17, "0.0000"),
+            ("kernel_loss", 1e-9, "0.0000"),
+            ("squared_error", 2.4e-8, "0.0000"),
         ] {
             assert_eq!(shown(name, value), expected, "{name}");
         }

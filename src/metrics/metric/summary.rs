@@ -9,7 +9,7 @@ use super::{Metric, Over};
 use crate::error::Error;
 use crate::metrics::areas::{DRAWN, ScoredLabels};
 use crate::metrics::classes::PredictedClasses;
-use crate::metrics::evaluation::{Evaluation, LEAST_GROUPS};
+use crate::metrics::evaluation::Evaluation;
 use crate::metrics::labels::{all_labels, label_rows};
 use crate::metrics::regression::PredictedNumbers;
 
@@ -92,10 +92,11 @@ pub fn intervals(
     seed: u64,
 ) -> Result<BTreeMap<String, [f64; 2]>, Error> {
     let queries = evaluation.ranks.len();
-    let units = IndependentQueries::new(queries, &evaluation.groups)?.count();
-    if !have_intervals(queries, units) {
+    let units = IndependentQueries::new(queries, &evaluation.groups)?;
+    if !units.have_intervals() {
         return Ok(BTreeMap::new());
     }
+    let units = units.count();
     let numbers: usize = match &evaluation.outputs {
         Some((Truth::Numbers(rows), _)) => rows.iter().map(Vec::len).sum(),
         Some(_) | None => 0,
@@ -119,12 +120,6 @@ pub fn intervals(
         Some((metric.name().to_owned(), ends?))
     };
     Ok(measured.iter().enumerate().filter_map(interval).collect())
-}
-
-/// Whether so many queries of so many independent units have intervals: draws of a single group are all equal, and those of two
-/// say nearly nothing.
-pub(crate) fn have_intervals(queries: usize, units: usize) -> bool {
-    units == queries || units >= LEAST_GROUPS
 }
 
 /// The 95 % interval of a metric of this value and of these values on draws of so many independent queries or groups. That of a

@@ -114,13 +114,15 @@ function doubt({ words, nearest }) {
 }
 
 /** How often first candidates with such a lead were right. */
-function confidence({ gap, right, low, high, queries, from, to }) {
+function confidence({ gap, right, low, high, queries, groups, from, to }) {
   const level = right >= 0.8 ? "high" : right >= 0.5 ? "medium" : "low";
   const range = from === to ? number(from) : `${number(from)} to ${number(to)}`;
-  const exact = `The first score is ${number(gap)} above the next. Of ${queries} validation queries with a gap of ${range}, the first candidate was `
+  const exact = `The first score is ${number(gap)} above the next. Of ${queries} validation queries${groups ? ` in ${groups} groups` : ""} with a gap of ${range}, the first candidate was `
     + `right for ${percent(right)} (95 % interval ${percent(low)} to ${percent(high)}).`;
+  // a share of groups is no number of queries
+  const cases = groups ? `${percent(right)} of ${groups} groups of similar cases` : `${Math.round(right * queries)} of ${queries} similar cases`;
   return make("p", { class: "confidence", title: exact }, "Confidence: ", make("strong", { class: level }, level),
-    ` (first candidate right in ${Math.round(right * queries)} of ${queries} similar cases)`);
+    ` (first candidate right in ${cases})`);
 }
 
 /** Predicted quantiles in words, drawn, and as a table. */

@@ -289,7 +289,7 @@ function describe() {
     ["Candidates", candidateCount(model)],
     ["Data", model.data || "drawn"], ["Coordinates", model.coordinates.join(", ")],
     ...(model.split ? [["Evaluated on",
-      `${model.split}, ${plural(model.queries, "query", "queries")} among ${model.pool}, ${model.date}`]] : []),
+      `${model.split}, ${plural(model.queries, "query", "queries")}${model.groups ? ` in ${plural(model.groups, "group", "groups")}` : ""} among ${model.pool}, ${model.date}`]] : []),
   ];
   at("facts").replaceChildren(...facts.flatMap(([name, value]) => [make("dt", {}, name), make("dd", {}, value)]));
   const rows = model.metrics.map((metric) => make("tr", {}, make("td", {}, metric.title),

@@ -19,7 +19,7 @@ use super::guess::numbers::{
 };
 use super::guess::{
     are_unspaced, case_means_something, guessed, guessed_of_lists, is_class, is_formula, most,
-    share_no_words, stated, without_extension,
+    share_no_words, stated, without_extension, would_be_ids,
 };
 use super::kind::{ColumnKind, KindName, Lists, Reading};
 use crate::error::Error;
@@ -112,6 +112,9 @@ pub struct Column {
     pub deviation: f64,
     /// Whether cells that are read as texts are formulas of molecules.
     pub are_formulas: bool,
+    /// Whether texts that nobody has stated are reactions, compositions or peptides that all differ, and say what each row is about as
+    /// ids do.
+    pub(super) would_be_ids: bool,
     /// Whether cells that are read as texts are measures, each written as more than one number: `12.67 ± 0.47`.
     pub are_measures: bool,
     /// The first cell that is not one number, in a column of measures.
@@ -160,7 +163,7 @@ pub struct Column {
     pub(super) decimal_commas: Option<String>,
     /// Whether cells are points in time, as numbers or in a notation that looks like labels.
     pub(super) are_times: bool,
-    /// Whether labels with spaces between are rather the words of names or phrases.
+    /// Whether labels with spaces or commas between are rather the words of names or phrases.
     pub(super) are_phrases: bool,
     /// Whether labels of one word each stand in any order, which therefore says nothing.
     pub(super) are_unordered: bool,
@@ -237,6 +240,7 @@ impl Column {
             case_means_something,
             deviation,
             are_formulas: are_texts && most(&texts, is_formula),
+            would_be_ids: is_guessed && are_texts && would_be_ids(name, &texts),
             are_measures,
             measure,
             reordered,
@@ -258,7 +262,7 @@ impl Column {
             qualifies: None,
             decimal_commas: decimal_commas.map(str::to_owned),
             are_times: are_times(&kind, name, &texts),
-            are_phrases: are_phrases(&kind, &texts),
+            are_phrases: are_phrases(&kind, name, &texts),
             are_unordered: are_unordered(&kind, &texts),
             have_digits: most(&texts, |cell| cell.contains(|c: char| c.is_ascii_digit())),
             are_bonds: most(&texts, is_bonds),

@@ -10,7 +10,7 @@ use super::copies::copies_of;
 use super::guess::names::{
     has_word_of_spectra, has_word_of_texts, is_name_of_texts, most_classes_named,
 };
-use super::guess::{CLASSES, ROWS_OF_A_CLASS};
+use super::guess::{CLASSES, ROWS_OF_A_CLASS, is_inchikey};
 use super::kind::ColumnKind;
 use crate::error::{Error, ensure};
 
@@ -140,7 +140,10 @@ fn named<'c>(
 
 /// The error for a table without a column that an argument could name.
 fn missing(columns: &[Column], argument: &'static str, what: &str, left_out: &str) -> Error {
-    let name = |column: &Column| format!("{:?} ({})", shorten(&column.name), column.kind);
+    let name = |column: &Column| {
+        let time = if column.are_times { ", points in time" } else { "" };
+        format!("{:?} ({}{time})", shorten(&column.name), column.kind)
+    };
     let names = first_of(columns.iter().map(name));
     let mut allowed = if names.is_empty() {
         "a table that has one".to_owned()
@@ -154,6 +157,21 @@ fn missing(columns: &[Column], argument: &'static str, what: &str, left_out: &st
              {:?})",
             inchi.name
         );
+    }
+    let keys = columns
+        .iter()
+        .find(|column| column.kind == ColumnKind::Ids && is_inchikey(&column.example));
+    if let Some(keys) = keys.filter(|_| argument == INPUT) {
+        allowed += &format!(
+            " (the InChIKeys in {:?} are alike only where molecules are the same, so that nothing is learned from them: write the \
+             SMILES beside them)",
+            keys.name
+        );
+    }
+    let is_time = |column: &&Column| column.are_times && varies(column);
+    if let Some(times) = columns.iter().find(is_time).filter(|_| argument == OUTPUT) {
+        let output = Argument::new(OUTPUT).with(&times.name);
+        allowed += &format!("; points in time are learned only where {output} says so");
     }
     if columns.iter().any(|column| column.kind != ColumnKind::Nothing) {
         let kind = Argument::new("as").with("COLUMN=KIND");
@@ -224,14 +242,14 @@ fn check_together(outputs: &[&Column]) -> Result<(), Error> {
 
 /// Whether a column has an id of its own for each row.
 fn names_rows(column: &Column, rows: usize) -> bool {
-    column.kind == ColumnKind::Ids && column.distinct == rows
+    (column.kind == ColumnKind::Ids || column.would_be_ids) && column.distinct == rows
 }
 
 /// The column whose texts are the inputs: of those with the name of one, else of all, the longest texts, unless they are formulas,
-/// names in a script without spaces, a few of another name that recur, remarks on few of the rows or the bonds of atoms, beside
-/// molecules or vectors with something else to learn, or far less filled than other texts or names; else vectors that differ, else
-/// SMILES; else the longest texts that look like labels with spaces between, are single words that recur, lists, many names, or sets
-/// of labels.
+/// names in a script without spaces, substances that differ as ids do, a few of another name that recur, remarks on few of the rows or
+/// the bonds of atoms, beside molecules or vectors with something else to learn, or far less filled than other texts or names; else
+/// vectors that differ, else SMILES; else the longest texts that look like labels with spaces between or are names, are single words
+/// that recur, lists, many names, or sets of labels.
 fn input_of<'c>(columns: &'c [Column], output: Option<&str>) -> Option<&'c Column> {
     let is_a_usual_name = |column: &Column| is_name_of_texts(&column.name);
     let free = || columns.iter().filter(|column| output != Some(column.name.as_str()));
@@ -314,6 +332,12 @@ fn input_of<'c>(columns: &'c [Column], output: Option<&str>) -> Option<&'c Colum
             && is_anything_else(column)
             && free().any(is_input)
     };
+    // beside molecules or vectors, a composition, a peptide or a reaction names the row as an id does
+    let name_their_rows = |column: &Column| {
+        let is_one = |other: &&Column| is_input(other) && varies(other);
+        let others = free().filter(is_one).count();
+        column.would_be_ids && others > 0 && (others > 1 || is_anything_else(column))
+    };
     // a formula says which molecule a row is about
     let has_molecules = free().any(|column| column.kind == ColumnKind::Smiles);
     let has_more = columns.iter().any(|column| {
@@ -324,16 +348,19 @@ fn input_of<'c>(columns: &'c [Column], output: Option<&str>) -> Option<&'c Colum
     let are_many_names =
         |column: &Column| matches!(column.kind, ColumnKind::Classes(count) if count > CLASSES);
     let are_labels = |column: &Column| matches!(column.kind, ColumnKind::Labels(_));
+    let are_words = |column: &Column| column.kind == ColumnKind::Labels(' ') || column.are_phrases;
     let is_usual = |column: &Column| {
-        let say_what_a_row_is =
-            are_of_many(column) || are_of_molecules(column) || are_unspaced_names(column);
+        let say_what_a_row_is = are_of_many(column)
+            || are_of_molecules(column)
+            || are_unspaced_names(column)
+            || name_their_rows(column);
         let say_little = is_sparse(column) || are_bonds(column) || is_beside_fuller_texts(column);
         are_texts(column) && !are_names(column) && !say_what_a_row_is && !say_little
     };
     longest(&is_usual)
         .or_else(vectors)
         .or_else(|| free().find(|column| column.kind == ColumnKind::Smiles))
-        .or_else(|| longest(&|column: &Column| column.kind == ColumnKind::Labels(' ')))
+        .or_else(|| longest(&are_words))
         .or_else(|| longest(&are_texts))
         .or_else(|| longest(&are_many_names))
         .or_else(|| longest(&are_labels))
@@ -450,7 +477,7 @@ fn preference(column: &Column, input: &Column, is_learned: bool) -> Option<usize
         ColumnKind::Smiles => Some(0),
         ColumnKind::Rankings(_) | ColumnKind::Orders(_) => Some(1),
         // names and phrases, unless nothing else is learned
-        ColumnKind::Labels(' ') if column.are_phrases => Some(7),
+        ColumnKind::Labels(' ' | ',') if column.are_phrases => Some(7),
         ColumnKind::Labels(' ') => Some(4),
         ColumnKind::Labels(_) => Some(2),
         ColumnKind::Classes(_) | ColumnKind::Numbers(_) if is_learned => Some(3),

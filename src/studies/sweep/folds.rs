@@ -193,7 +193,7 @@ impl FoldRuns {
 /// those that its run is trained on: 1/(k − 1), or more with `data.limit` or nested parts. The training pairs of parts overlap, so their metrics are correlated,
 /// and the uncorrected test, whose factor is 1/J, finds differences that are not there. Intervals are
 /// `d̄ ± t₀.₉₇₅ √((1/J + n₂/n₁) s²)`; the interval of a metric has the mean and the variance of the metric itself. They end where
-/// the values of a metric, or differences of these, do. p is at least 2^(1 − J), which the signs of J differences do not go below.
+/// the values of a metric, or differences of these, do; values that are equal in all parts have none. p is at least 2^(1 − J), which the signs of J differences do not go below.
 ///
 /// # Errors
 /// [`dsokr_core::Error::Value`] for less than two; a folder without a cross-validation, of other data or parts, or with
@@ -231,15 +231,15 @@ pub fn compare_folds(paths: &[PathBuf], names: &[String]) -> Result<RunCompariso
         let reference = values(0, metric);
         let value = |at: usize| {
             let ours = values(at, metric)?;
-            let (value, half) = test.interval(&ours);
+            let (value, ci95) = test.interval(&ours);
             let theirs = reference.as_ref().filter(|_| at > 0);
             let difference = theirs.map(|theirs| {
                 let difference = test.difference(&ours, theirs);
-                let ci95 = metric.difference_within_range(difference.ci95);
+                let ci95 = difference.ci95.map(|ends| metric.difference_within_range(ends));
                 PairedDifference { ci95, ..difference }
             });
             let run = names[at].clone();
-            let ci95 = Some(metric.within_range([value - half, value + half]));
+            let ci95 = ci95.map(|ends| metric.within_range(ends));
             Some(RunValue { run, value, ci95, difference })
         };
         MetricComparison::from_runs(metric, (0..all.len()).filter_map(value).collect())
@@ -271,15 +271,23 @@ impl TTest {
     }
 
     /// The mean and half the length of its 95 % interval.
-    fn interval(&self, values: &[f64]) -> (f64, f64) {
+    fn half_interval(&self, values: &[f64]) -> (f64, f64) {
         let MeanAndDeviation { mean, deviation } = MeanAndDeviation::from_values(values);
         (mean, self.quantile * self.factor.sqrt() * deviation)
+    }
+
+    /// The mean and its 95 % interval; none where the values are equal up to rounding, by which few parts say nothing of others.
+    fn interval(&self, values: &[f64]) -> (f64, Option<[f64; 2]>) {
+        let (mean, half) = self.half_interval(values);
+        let has_length = half > 1e-12 * mean.abs();
+        (mean, has_length.then_some([mean - half, mean + half]))
     }
 
     fn difference(&self, ours: &[f64], theirs: &[f64]) -> PairedDifference {
         let differences: Vec<f64> =
             ours.iter().zip(theirs).map(|(ours, theirs)| ours - theirs).collect();
-        let (difference, half) = self.interval(&differences);
+        let (difference, half) = self.half_interval(&differences);
+        let (_, ci95) = self.interval(&differences);
         let t = self.quantile * difference / half;
         let p = match (half == 0.0, difference == 0.0) {
             (true, true) => 1.0,
@@ -288,7 +296,7 @@ impl TTest {
         };
         // a few differences that are nearly equal by chance prove no more than their signs
         let p = p.max(0.5_f64.powf(self.freedom as f64));
-        PairedDifference { difference, ci95: [difference - half, difference + half], p, p_holm: p }
+        PairedDifference { difference, ci95, p, p_holm: p }
     }
 }
 
@@ -322,9 +330,11 @@ mod tests {
             let theirs = vec![0.25; parts];
             let equal = test.difference(&ours, &theirs);
             assert_eq!((equal.difference, equal.p), (0.75, expected), "{parts} parts");
+            assert_eq!((equal.ci95, test.interval(&ours)), (None, (1.0, None)), "{parts} parts");
             assert_eq!(test.difference(&ours, &ours).p, 1.0);
             let nearly: Vec<f64> = (0..parts).map(|part| 0.25 + 1e-9 * part as f64).collect();
-            assert_eq!(test.difference(&ours, &nearly).p, expected, "{parts} parts");
+            let nearly = test.difference(&ours, &nearly);
+            assert_eq!((nearly.p, nearly.ci95.is_some()), (expected, true), "{parts} parts");
         }
     }
 }

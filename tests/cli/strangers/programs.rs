@@ -60,8 +60,18 @@ fn texts_of_html_are_no_sets_of_labels() {
         format!("{at},Flat no. {at} near the sea,{body},{}.5", price(at))
     });
     let (found, shown) = init(&sandbox, "html.csv", &shop);
-    assert_eq!(found["output"], "price", "{found}");
+    assert_eq!([&found["input"], &found["output"]], ["body_html", "price"], "{found}");
     assert!(has_kind(&shown, "body_html", "texts"), "{shown}");
+    let export = shop.replace("body_html", "Body (HTML)");
+    let (found, _) = init(&sandbox, "export.csv", &export);
+    assert_eq!(found["input"], "Body (HTML)", "{found}");
+    // a class of cars
+    let cars = table("body,review,price", |at| {
+        format!("{},{},{}.5", ["sedan", "van", "coupe"][at % 3], note(at), price(at))
+    });
+    let (found, shown) = init(&sandbox, "cars.csv", &cars);
+    assert_eq!(found["input"], "review", "{found}");
+    assert!(has_kind(&shown, "body", "3 classes"), "{shown}");
     // numbers, and cells that are no prose
     let numbers = shop.replace("&amp;", "&#38;").replace("&nbsp;", "&#xA0;");
     let (_, shown) = init(&sandbox, "numbers.csv", &numbers);
@@ -158,6 +168,73 @@ fn reactions_compositions_and_peptides_are_inputs() {
     assert!(!shown.contains("taken for ids"), "{shown}");
 }
 
+/// They name the rows, as ids do, and the molecules or vectors beside them are the inputs.
+#[test]
+fn reactions_compositions_and_peptides_are_no_inputs_beside_molecules_and_vectors() {
+    let sandbox = Sandbox::new();
+    let molecule = |at: usize| format!("{}C(=O)O{}", "C".repeat(at % 20), "C".repeat(1 + at / 20));
+    let composition = |at: usize| {
+        let metal = ["Ga", "In", "Al", "Ti", "Zr"][at % 5];
+        format!("{metal}{}{}", ["As", "N", "P", "O", "S"][at / 5 % 5], 2 + at / 25)
+    };
+    let reaction = |at: usize| {
+        let [acid, alcohol] = [at % 20, 1 + at / 20].map(|count| "C".repeat(count));
+        let reactants = format!("{acid}C(=O)O.O{alcohol}");
+        (format!("{reactants}>>{}", molecule(at)), reactants)
+    };
+    let peptides = table("Sequence,SMILES,activity", |at| {
+        let middle = [at % 20, at / 20].map(|place| &"ACDEFGHIKLMNPQRSTVWY"[place..=place]);
+        format!("LVNELT{}K,{},{}.25", middle.concat(), molecule(at), at % 27)
+    });
+    let formulas = table("smiles,formula,y", |at| {
+        format!("{},{},{}.25", molecule(at), composition(at), at % 27)
+    });
+    let vectors = table("composition,xrd,gap", |at| {
+        let xrd = [3, 7, 11].map(|step| format!("0.{:03}", at * step % 997)).join(" ");
+        format!("{},{xrd},{}.25", composition(at), at % 9)
+    });
+    let products = table("rxn_smiles,product,yield", |at| {
+        format!("{},{},{}.5", reaction(at).0, molecule(at), 40 + at % 47)
+    });
+    let reactants = table("reaction,reactants,product", |at| {
+        let (reaction, reactants) = reaction(at);
+        format!("{reaction},{reactants},{}", molecule(at))
+    });
+    for (file, content, input, output) in [
+        ("peptides.csv", peptides, "SMILES", "activity"),
+        ("formulas.csv", formulas, "smiles", "y"),
+        ("vectors.csv", vectors, "xrd", "gap"),
+        ("products.csv", products, "product", "yield"),
+        ("reactants.csv", reactants, "reactants", "product"),
+    ] {
+        let (found, _) = init(&sandbox, file, &content);
+        assert_eq!([&found["input"], &found["output"]], [input, output], "{found}");
+    }
+    let peptides = sandbox.read("peptides.toml");
+    assert!(peptides.contains("\"Sequence\""), "{peptides}");
+    // without anything else to learn, molecules are the output
+    let pairs = table("Sequence,SMILES", |at| {
+        let middle = [at % 20, at / 20].map(|place| &"ACDEFGHIKLMNPQRSTVWY"[place..=place]);
+        format!("LVNELT{}K,{}", middle.concat(), molecule(at))
+    });
+    let (found, _) = init(&sandbox, "pairs.csv", &pairs);
+    assert_eq!([&found["input"], &found["output"]], ["Sequence", "SMILES"], "{found}");
+}
+
+/// Nothing is learned from keys of molecules, also where several rows are of one.
+#[test]
+fn keys_of_molecules_alone_are_refused_with_the_remedy() {
+    let sandbox = Sandbox::new();
+    let keys = table("inchikey,y", |at| {
+        let letters = [at / 2 % 10, at / 20].map(|place| &"ABCDEFGHIJ"[place..=place]);
+        format!("UHOVQNZJYSOR{}-UHFFFAOYSA-N,{}.25", letters.concat(), at % 27)
+    });
+    sandbox.write("keys.csv", &keys);
+    let says =
+        ["no column of texts", "the InChIKeys in \"inchikey\"", "write the SMILES beside them"];
+    sandbox.fail(&["init", "keys.csv"], 2, &says);
+}
+
 /// As of the passengers of a ship: the few numbers of cabins are no inputs, and names no outputs.
 #[test]
 fn names_are_inputs_beside_texts_with_many_gaps() {
@@ -173,6 +250,19 @@ fn names_are_inputs_beside_texts_with_many_gaps() {
     });
     let (found, _) = init(&sandbox, "ship.csv", &passengers);
     assert_eq!([&found["input"], &found["output"]], ["Name", "Survived"], "{found}");
+    // names and first names that recur
+    let lasts = ["Martin", "Thomas", "Moore", "Williams", "Young", "Allen", "King", "Hill"];
+    let firsts = ["Linda", "Mary", "Ruth", "Anna", "Karen"];
+    let persons = table("id,survived,name,age,cabin", |at| {
+        let [last, first] = [lasts[at / 25], firsts[at % 5]];
+        let second = ["Jane", "May", "Rose", "Lee", "Ann"][at / 5 % 5];
+        let survived = usize::from(at * 7 % 10 > 4);
+        let age = ["22", "35", "54"][at % 3];
+        let cabin = if at % 4 == 0 { format!("C{}", at / 4 % 36) } else { String::new() };
+        format!("{at},{survived},\"{last}, Mrs. {first} {second}\",{age},{cabin}")
+    });
+    let (found, _) = init(&sandbox, "persons.csv", &persons);
+    assert_eq!([&found["input"], &found["output"]], ["name", "survived"], "{found}");
 }
 
 /// As forms write the options that somebody has ticked, of which one has a comma in brackets.
@@ -303,6 +393,18 @@ fn points_in_time_as_numbers_are_no_outputs() {
     let (found, _) = init(&sandbox, "days.csv", &days);
     assert_eq!(found["output"], "score", "{found}");
     assert_eq!(found["further_outputs"], serde_json::json!([]), "{found}");
+    // alone, they are named
+    let alone = table("note,listed", |at| {
+        format!("{},{}", note(at), 20_240_000 + 100 * (1 + at % 12) + 1 + at % 28)
+    });
+    sandbox.write("alone.csv", &alone);
+    let says = [
+        "\"listed\" (numbers, points in time)",
+        "points in time are learned only where --output listed says so",
+    ];
+    sandbox.fail(&["init", "alone.csv"], 2, &says);
+    let found = json(&sandbox.succeed(&["init", "alone.csv", "--output", "listed", "--json"]));
+    assert_eq!(found["output"], "listed", "{found}");
 }
 
 /// Columns of 0 and 1 are numbers of one vector, as columns of other numbers are.

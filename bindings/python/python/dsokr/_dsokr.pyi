@@ -197,7 +197,7 @@ class Evaluation:
     def scores(self, /) -> str:
         """
         The metrics, those of a random order of the candidates, names and metrics of the members of an
-        ensemble, and why the metrics say less about new queries, as JSON.
+        ensemble, why the metrics say less about new queries, and the number of groups of queries, as JSON.
         """
     def to_json(self, /) -> str:
         """

@@ -50,9 +50,14 @@ class Evaluation:
         queries of a file have inputs of training pairs."""
         return self._scores[3]
 
+    @property
+    def groups(self) -> int | None:
+        """The number of groups of queries that belong together, which intervals draw whole; none where each query is by itself."""
+        return self._scores[4]
+
     @cached_property
     def intervals(self) -> dict[str, list[float]]:
-        """95 % intervals [low, high] of the metrics, by a bootstrap over queries."""
+        """95 % intervals [low, high] of the metrics, by a bootstrap over queries, or over their ``groups``."""
         return json.loads(self._inner.intervals())
 
     @cached_property
@@ -133,8 +138,11 @@ class Comparison:
     """Models compared with the first one on the same queries."""
 
     def __init__(self, content: str, text: str) -> None:
-        self.metrics: list[dict[str, Any]] = json.loads(content)["metrics"]
+        compared = json.loads(content)
+        self.metrics: list[dict[str, Any]] = compared["metrics"]
         """The metrics, each with its value, interval and paired difference of every model."""
+        self.groups: int | None = compared.get("groups")
+        """The number of groups of queries that belong together, which are drawn whole; none where each query is by itself."""
         self._text = text
 
     def to_pandas(self) -> Any:
@@ -150,7 +158,7 @@ class Comparison:
                 low, high = run["ci95"] or (None, None)
                 row = {"metric": metric["metric"], "run": run["run"], "value": run["value"], "low": low, "high": high}
                 difference = run["difference"] or {"difference": None, "ci95": (None, None), "p": None, "p_holm": None}
-                least, most = difference["ci95"]
+                least, most = difference["ci95"] or (None, None)
                 row |= {"difference": difference["difference"], "difference_low": least, "difference_high": most}
                 rows.append(row | {"p": difference["p"], "p_holm": difference["p_holm"]})
         return rows
@@ -161,7 +169,9 @@ class Comparison:
             interval = "" if row["low"] is None else f"[{row['low']:.4f}, {row['high']:.4f}]"
             difference = ""
             if row["difference"] is not None:
-                difference = f"{row['difference']:+.4f} [{row['difference_low']:+.4f}, {row['difference_high']:+.4f}]"
+                difference = f"{row['difference']:+.4f}"
+                if row["difference_low"] is not None:
+                    difference += f" [{row['difference_low']:+.4f}, {row['difference_high']:+.4f}]"
             rows.append([escape(row["metric"]), escape(row["run"]), _number(row["value"]), interval, difference])
         return table(["metric", "model", "value", "95 % interval", "difference from the first"], rows)
 

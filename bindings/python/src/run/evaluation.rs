@@ -42,6 +42,7 @@ impl Evaluation {
         caution: Option<String>,
     ) -> Result<Self, Error> {
         let (inner, decoded) = runs.evaluate(queries)?;
+        inner.warn_of_few_groups();
         let split = queries.split();
         let texts = split.inputs.texts().ok();
         let candidates = &runs.members()[0].candidates;
@@ -76,10 +77,11 @@ impl Evaluation {
 #[pymethods]
 impl Evaluation {
     /// The metrics, those of a random order of the candidates, names and metrics of the members of an
-    /// ensemble, and why the metrics say less about new queries, as JSON.
+    /// ensemble, why the metrics say less about new queries, and the number of groups of queries, as JSON.
     #[getter]
     fn scores(&self) -> PyResult<String> {
-        json(&(&self.inner.scores, &self.chance, &self.members, &self.caution))
+        let groups = self.inner.group_count();
+        json(&(&self.inner.scores, &self.chance, &self.members, &self.caution, groups))
     }
 
     /// Everything but the outputs that only reports show, as JSON, which `from_json` reads.

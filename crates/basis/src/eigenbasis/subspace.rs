@@ -36,6 +36,7 @@ const DEPARTURE: f64 = 1e-12;
 /// The errors of [`leading`].
 pub(super) fn leading_few(matrix: Mat<f64>, count: usize, tolerance: f64) -> Result<Eigen, Error> {
     let size = matrix.nrows();
+    let count = count.min(size);
     let width = count + (count / 4).max(SPARE);
     if 2 * width < size
         && let Some(axes) = subspace(matrix.as_ref(), width)

@@ -81,6 +81,8 @@ fn few_coordinates_are_the_leading_principal_axes() {
     let sources = sources();
     let rows = joined(&sources);
     let whole = Basis::sum(weighted(bases(&sources), &WEIGHTS), 100, &rows).unwrap();
+    let most = Basis::sum(weighted(bases(&sources), &WEIGHTS), usize::MAX, &rows).unwrap();
+    assert_eq!(most.spectrum(), whole.spectrum());
     let few = Basis::sum(weighted(bases(&sources), &WEIGHTS), 5, &rows).unwrap();
     assert_eq!(few.dimension(), 5);
     for (few, whole) in few.spectrum().iter().zip(whole.spectrum()) {

@@ -76,11 +76,17 @@ impl ByteSum {
     }
 
     /// Returns the checksum of a file, as [`of_file`](Self::of_file) does, which a process reads once, and again only where it
-    /// has changed: where it is another file, or has another length or time of modification.
+    /// has changed: where it has another length or time of modification; on Unix also where it is another file or has another
+    /// time of the last change, and on Windows where it has another time of creation.
     ///
     /// # Errors
     /// The errors of [`open_input`].
     pub fn of_file_once(path: &Path) -> io::Result<Self> {
+        Self::of_file_at(path, SystemTime::now())
+    }
+
+    /// Returns what [`of_file_once`](Self::of_file_once) does at a time.
+    fn of_file_at(path: &Path, begun: SystemTime) -> io::Result<Self> {
         let path = path.canonicalize()?;
         let state = FileState::of(&fs::metadata(&path)?)?;
         // who would wait for the lock reads the file: a fork of the process may inherit a lock that is never given back
@@ -90,7 +96,6 @@ impl ByteSum {
         {
             return Ok(*sum);
         }
-        let begun = SystemTime::now();
         let sum = Self::of_file(&path)?;
         let is_unchanged = FileState::of(&fs::metadata(&path)?)? == state;
         if state.tells_changes_from(begun)
@@ -147,33 +152,61 @@ const STEP: Duration = Duration::from_secs(3);
 struct FileState {
     length: u64,
     modified: SystemTime,
+    /// The time of the last change of bytes or attributes, which nobody can set; none where the system does not keep it.
+    changed: Option<SystemTime>,
     /// What the system knows besides.
-    identity: [u64; 4],
+    identity: [u64; 2],
 }
 
 impl FileState {
     fn of(file: &Metadata) -> io::Result<Self> {
-        Ok(Self { length: file.len(), modified: file.modified()?, identity: identity(file) })
+        Ok(Self {
+            length: file.len(),
+            modified: file.modified()?,
+            changed: changed(file),
+            identity: identity(file),
+        })
     }
 
     /// Returns whether every change from a time on gives the file another state.
     fn tells_changes_from(&self, time: SystemTime) -> bool {
-        time.duration_since(self.modified).is_ok_and(|age| age > STEP)
+        // a copy may have the time of modification of its source
+        let last = self.changed.map_or(self.modified, |changed| changed.max(self.modified));
+        time.duration_since(last).is_ok_and(|age| age > STEP)
     }
 }
 
-/// Returns the device and the number of a file, and the time of the last change of its bytes or attributes, which nobody can
-/// set.
 #[cfg(unix)]
-fn identity(file: &Metadata) -> [u64; 4] {
+fn changed(file: &Metadata) -> Option<SystemTime> {
     use std::os::unix::fs::MetadataExt;
-    [file.dev(), file.ino(), file.ctime() as u64, file.ctime_nsec() as u64]
+    let seconds = u64::try_from(file.ctime()).ok()?;
+    let nanoseconds = u32::try_from(file.ctime_nsec()).ok()?;
+    SystemTime::UNIX_EPOCH.checked_add(Duration::new(seconds, nanoseconds))
+}
+
+#[cfg(not(unix))]
+fn changed(_: &Metadata) -> Option<SystemTime> {
+    None
+}
+
+/// Returns the device and the number of a file.
+#[cfg(unix)]
+fn identity(file: &Metadata) -> [u64; 2] {
+    use std::os::unix::fs::MetadataExt;
+    [file.dev(), file.ino()]
+}
+
+/// Returns the time of creation of a file, which is another one for most files that take the place of others.
+#[cfg(windows)]
+fn identity(file: &Metadata) -> [u64; 2] {
+    use std::os::windows::fs::MetadataExt;
+    [file.creation_time(), 0]
 }
 
 /// Returns nothing: length and time of modification must do.
-#[cfg(not(unix))]
-fn identity(_: &Metadata) -> [u64; 4] {
-    [0; 4]
+#[cfg(not(any(unix, windows)))]
+fn identity(_: &Metadata) -> [u64; 2] {
+    [0; 2]
 }
 
 #[cfg(test)]
@@ -190,13 +223,18 @@ mod tests {
             let file = fs::File::options().append(true).open(&path).unwrap();
             file.set_modified(now - Duration::from_secs(age)).unwrap();
         };
-        let sum = || ByteSum::of_file_once(&path).unwrap();
+        // changes of the files are now, and cannot be put into the past
+        let sum = || ByteSum::of_file_at(&path, now + Duration::from_secs(60)).unwrap();
         let is_known = || KNOWN.lock().unwrap().contains_key(&path);
 
         // a later change might have the same time
         write("first", 0);
-        assert_eq!(sum(), ByteSum::of(b"first"));
+        assert_eq!(ByteSum::of_file_once(&path).unwrap(), ByteSum::of(b"first"));
         assert!(!is_known());
+        // so might one of a copy that has the time of its source
+        write("copy", 60);
+        assert_eq!(ByteSum::of_file_once(&path).unwrap(), ByteSum::of(b"copy"));
+        assert_eq!(is_known(), !cfg!(unix));
         write("First", 60);
         for _ in 0..2 {
             assert_eq!(sum(), ByteSum::of(b"First"));

@@ -64,8 +64,8 @@ impl PairedRows<'_> {
             if let Some(file) = file {
                 let first = table.len();
                 // queries of a file have the groups that the file alone says, as where it is read without the others
-                let names = self.groups_of_queries(&file).into_iter();
-                groups.extend(names.map(|group| format!("{name} {group}")));
+                let (names, _) = self.groups_of_queries(&file);
+                groups.extend(names.iter().map(|group| format!("{name} {group}")));
                 table = table.followed_by(file, self.id)?;
                 *part = first..table.len();
             }
@@ -136,14 +136,14 @@ impl PairedRows<'_> {
         wanted: &Wanted,
         is_run_table: bool,
     ) -> Result<Split, Error> {
-        let groups = self.groups_of_queries(&self.table);
-        Ok(Split { groups, ..self.queries(wanted, is_run_table)? })
+        let (groups, lacks_groups) = self.groups_of_queries(&self.table);
+        Ok(Split { groups, lacks_groups, ..self.queries(wanted, is_run_table)? })
     }
 
     /// Returns a name for the group of each row of a file, by the rule of the splits; none where these are drawn row by row.
-    /// Where the file does not have what the rule is about, each row is its own group.
-    fn groups_of_queries(&self, table: &Table) -> Vec<String> {
-        let Some(rule) = self.splits.rule() else { return Vec::new() };
+    /// Where the file does not have what the rule is about, each row is its own group, and the second value is true.
+    fn groups_of_queries(&self, table: &Table) -> (Vec<String>, bool) {
+        let Some(rule) = self.splits.rule() else { return (Vec::new(), false) };
         let groups = self.compared_vectors(table, rule).and_then(|vectors| {
             let vectors = vectors.as_ref().map(|vectors| vectors as &dyn RowSource);
             self.together.groups_of_queries(table, vectors, rule, GROUP)
@@ -154,8 +154,8 @@ impl PairedRows<'_> {
             None
         });
         match groups {
-            Some(groups) => names_of_groups(&groups, table.len()),
-            None => (0..table.len()).map(|row| row.to_string()).collect(),
+            Some(groups) => (names_of_groups(&groups, table.len()), false),
+            None => ((0..table.len()).map(|row| row.to_string()).collect(), true),
         }
     }
 

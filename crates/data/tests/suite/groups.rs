@@ -246,17 +246,18 @@ fn queries_of_other_files_have_the_groups_of_the_rule() {
     let rows = "100\tone\tCCO\ta\n101\ttwo\tOCC\tb\n102\tone\tCCN\tb\n103\tthree\tCCCl\tc\n";
     folder.file("queries.tsv", format!("id\tdescription\tsmiles\tcluster\n{rows}"));
     folder.file("texts.tsv", "id\tdescription\n100\tone\n101\ttwo\n102\tone\n");
-    for (group, file, expected) in [
-        ("cluster", "queries.tsv", vec![1, 2, 1]),
-        ("repeats", "texts.tsv", vec![2, 1]),
-        ("cluster", "texts.tsv", vec![1, 1, 1]),
-        ("scaffold", "texts.tsv", vec![1, 1, 1]),
+    for (group, file, expected, lacks) in [
+        ("cluster", "queries.tsv", vec![1, 2, 1], false),
+        ("repeats", "texts.tsv", vec![2, 1], false),
+        ("cluster", "texts.tsv", vec![1, 1, 1], true),
+        ("scaffold", "texts.tsv", vec![1, 1, 1], true),
     ] {
         let splits = format!("validation = 20, group = '{group}'");
         let read =
             |source: &Source, root: &DataRoot| source.read_queries(&folder.path(file), Some(root));
         let queries = with_source(&folder, &splits, read).unwrap();
         assert_eq!(sizes(&queries.groups), expected, "{group} {file}");
+        assert_eq!(queries.lacks_groups, lacks, "{group} {file}");
     }
     let read = |source: &Source, root: &DataRoot| {
         source.read_queries(&folder.path("queries.tsv"), Some(root))

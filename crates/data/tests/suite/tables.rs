@@ -6,6 +6,8 @@ use std::fmt::Write;
 use std::path::Path;
 
 use dsokr_data::table::{OnBadRow, Table, TableOptions, unique_ids};
+#[cfg(feature = "parquet")]
+use dsokr_data::table::{TextFormat, TextReader, open_text};
 
 use super::{Folder, published};
 
@@ -461,6 +463,20 @@ fn many_keys_of_json_lines_are_found_in_every_order() -> Outcome {
     let message = folder.message(Table::read(&path, &["b", "a"]).expect_err("a twice"));
     let expected = "twice.jsonl:1: \"a\" names both column 1 and column 3; names must be distinct";
     assert_eq!(message, expected);
+    Ok(())
+}
+
+/// Nobody waits for rows of a file.
+#[test]
+#[cfg(feature = "parquet")]
+fn rows_of_parquet_are_read_in_batches() -> Outcome {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/rows.parquet");
+    let format = TextFormat::from_path(&path);
+    let stop = OnBadRow::Stop;
+    let mut texts = TextReader::new(&path, open_text(&path)?, format, "text", None, stop)?;
+    for expected in [2, 1, 0] {
+        assert_eq!(texts.batch(2)?.len(), expected);
+    }
     Ok(())
 }
 

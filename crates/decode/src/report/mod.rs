@@ -15,7 +15,7 @@
 //! assert_eq!((bins[0].first, bins[0].last, bins[0].queries), (1, 9, 2.0));
 //! let comparison = report::compare(&one, &two, &[], 1000, 0)?;
 //! let mrr = &comparison.metrics["mrr"];
-//! assert!(mrr.difference > 0.0 && mrr.first_better > 0.9);
+//! assert!(mrr.difference > 0.0 && mrr.first_better.is_some_and(|share| share > 0.9));
 //! assert_eq!(report::worst(&two, 2), [2, 1]);
 //! # Ok::<(), dsokr_core::Error>(())
 //! ```
@@ -28,7 +28,7 @@ use dsokr_core::Error;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{check_queries, check_range};
-use crate::intervals::{percentile_interval, resampled};
+use crate::intervals::{IndependentQueries, percentile_interval, resampled};
 use crate::rank::Rank;
 use crate::rank_metrics::{RANK_METRICS, RankMetric};
 
@@ -44,10 +44,8 @@ pub struct HitsPoint {
     pub k: usize,
     /// Hits@k, `(1/n) Σ E[rank ≤ k]`.
     pub hits: f64,
-    /// Lower end of its 95 % bootstrap interval.
-    pub low: f64,
-    /// Upper end.
-    pub high: f64,
+    /// Its 95 % bootstrap interval, low and high; none where the queries [have none](IndependentQueries::have_intervals).
+    pub ci95: Option<[f64; 2]>,
 }
 
 /// Computes hits@k for k = 1, …, `most`, each with a 95 % bootstrap interval over queries; `groups` are those of
@@ -81,11 +79,13 @@ pub fn hits_curve(
         sums.iter_mut().for_each(|sum| *sum /= count as f64);
         sums
     };
+    let have_intervals = IndependentQueries::new(ranks.len(), groups)?.have_intervals();
     let drawn = resampled(ranks.len(), groups, resamples, seed, curve)?;
     let hits = curve(&mut (0..ranks.len()));
-    let point = |(at, hits)| {
-        let [low, high] = percentile_interval(drawn.iter().map(|curve| curve[at]).collect());
-        HitsPoint { k: at + 1, hits, low, high }
+    let interval = |at: usize| percentile_interval(drawn.iter().map(|curve| curve[at]).collect());
+    let point = |(at, hits): (usize, f64)| {
+        let ci95 = have_intervals.then(|| interval(at));
+        HitsPoint { k: at + 1, hits, ci95 }
     };
     Ok(hits.into_iter().enumerate().map(point).collect())
 }
@@ -164,6 +164,9 @@ fn start(step: u32, per_decade: u32) -> Option<u64> {
 pub struct Comparison {
     /// Number of queries.
     pub queries: usize,
+    /// Number of their groups, which are drawn whole; none where each query is by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub groups: Option<usize>,
     /// How each of [`RANK_METRICS`] differs, by its name, but for those that are infinite where a
     /// gold candidate is missing.
     #[serde(flatten)]
@@ -179,11 +182,12 @@ pub struct Difference {
     pub second: f64,
     /// First less second.
     pub difference: f64,
-    /// 95 % interval of the difference, low and high.
-    pub ci95: [f64; 2],
+    /// 95 % interval of the difference, low and high; none where the queries
+    /// [have none](IndependentQueries::have_intervals).
+    pub ci95: Option<[f64; 2]>,
     /// Share of the resamples in which the first is better; those in which both are the same count
-    /// one half.
-    pub first_better: f64,
+    /// one half. None where the queries have no intervals.
+    pub first_better: Option<f64>,
 }
 
 /// Compares both models on each resample of the queries (paired bootstrap).
@@ -209,6 +213,8 @@ pub fn compare(
         compared.iter().map(value).collect()
     };
     let differences: Vec<Vec<f64>> = first.iter().zip(second).map(less).collect();
+    let units = IndependentQueries::new(first.len(), groups)?;
+    let have_intervals = units.have_intervals();
     let drawn = resampled(first.len(), groups, resamples, seed, |queries| {
         let mut sums = vec![0.0; compared.len()];
         let mut count: usize = 0;
@@ -227,13 +233,13 @@ pub fn compare(
         let drawn: Vec<f64> = drawn.iter().map(|means| means[at]).collect();
         let better = drawn.iter().filter(|&&mean| mean > 0.0).count() as f64;
         let same = drawn.iter().filter(|&&mean| mean == 0.0).count() as f64;
-        let first_better = (better + same / 2.0) / resamples as f64;
+        let first_better = have_intervals.then(|| (better + same / 2.0) / resamples as f64);
         let first = mean(metric, first);
         let second = mean(metric, second);
-        let ci95 = percentile_interval(drawn);
+        let ci95 = have_intervals.then(|| percentile_interval(drawn));
         let difference = first - second;
         (metric.name.to_owned(), Difference { first, second, difference, ci95, first_better })
     };
     let metrics = compared.iter().enumerate().map(difference).collect();
-    Ok(Comparison { queries: first.len(), metrics })
+    Ok(Comparison { queries: first.len(), groups: units.group_count(), metrics })
 }

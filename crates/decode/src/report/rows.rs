@@ -1,6 +1,7 @@
 //! Queries one by one.
 
 use std::cmp::Ordering;
+use std::collections::{HashMap, HashSet};
 
 use dsokr_core::Error;
 use serde::{Deserialize, Serialize};
@@ -8,10 +9,10 @@ use serde::{Deserialize, Serialize};
 use crate::candidates::Candidates;
 use crate::error::{check_queries, check_range};
 use crate::hits::Decoded;
-use crate::intervals::wilson_interval;
+use crate::intervals::{IndependentQueries, wilson_interval};
 use crate::rank::Rank;
 
-/// The fewest queries of a bin, where there are several bins.
+/// The fewest queries, or groups of queries, of a bin, where there are several bins.
 const LEAST: usize = 10;
 
 /// How one query was decoded.
@@ -125,11 +126,13 @@ pub struct ReliabilityBin {
     pub from: f64,
     /// Highest score.
     pub to: f64,
-    /// Mean score.
+    /// Mean score, where each group counts as one query, as in the share.
     pub mean_score: f64,
     /// Number of queries.
     pub queries: usize,
-    /// Share of the queries whose gold candidate is first, `(1/n) Σ E[rank ≤ 1]`.
+    /// Number of their groups; none where each query is by itself.
+    pub groups: Option<usize>,
+    /// Share of the queries whose gold candidate is first, `(1/n) Σ E[rank ≤ 1]`; of groups, the mean of their shares.
     pub right: f64,
     /// Lower end of its 95 % interval (Wilson 1927).
     pub low: f64,
@@ -139,7 +142,8 @@ pub struct ReliabilityBin {
 
 impl ReliabilityBin {
     /// Names of the columns of [`ReliabilityBin::cells`].
-    pub const COLUMNS: [&str; 7] = ["from", "to", "mean_score", "queries", "right", "low", "high"];
+    pub const COLUMNS: [&str; 8] =
+        ["from", "to", "mean_score", "queries", "right", "low", "high", "groups"];
 
     /// Creates the bin that holds a score, else the one whose scores are nearest; of several the one with higher
     /// scores. None where there are no bins.
@@ -148,10 +152,14 @@ impl ReliabilityBin {
         bins.iter().rev().min_by(|a, b| apart(a).total_cmp(&apart(b)))
     }
 
-    /// Returns the bin as texts, for a table.
-    pub fn cells(&self) -> [String; 7] {
-        let Self { from, to, mean_score, queries, right, low, high } = *self;
-        [from, to, mean_score, queries as f64, right, low, high].map(|value| value.to_string())
+    /// Returns the bin as texts, for a table; no groups are an empty text.
+    pub fn cells(&self) -> [String; 8] {
+        let Self { from, to, mean_score, queries, groups, right, low, high } = *self;
+        let groups = groups.map(|groups| groups as f64);
+        let [from, to, mean_score, queries] = [from, to, mean_score, queries as f64].map(Some);
+        let [right, low, high] = [right, low, high].map(Some);
+        [from, to, mean_score, queries, right, low, high, groups]
+            .map(|value| value.map(|value| value.to_string()).unwrap_or_default())
     }
 }
 
@@ -161,8 +169,13 @@ impl ReliabilityBin {
 ///
 /// A gold candidate that ties with others for the first place counts in part; a missing one is not first.
 ///
+/// `groups` names the group of each query, where queries are not independent of one another, and is empty where all are. Each group
+/// then counts as one query, within each bin that has some of its queries: for the share, for its interval, and for the least
+/// number of a bin.
+///
 /// # Errors
-/// [`Error::TooFew`] for no queries, and for a query without hits; [`Error::OutOfRange`] for no bins.
+/// [`Error::TooFew`] for no queries, and for a query without hits; [`Error::OutOfRange`] for no bins; [`Error::Shape`] for another
+/// number of groups than of queries.
 ///
 /// ```
 /// use dsokr_decode::{Decoded, Hit, Rank, report};
@@ -172,23 +185,38 @@ impl ReliabilityBin {
 ///     Decoded { rank: Rank::new(above, 1, 100).ok(), gold_score: None, hits }
 /// };
 /// let queries: Vec<_> = (0..20).map(|at| query(at as f32, u64::from(at < 10))).collect();
-/// let bins = report::reliability(&queries, 10)?;
+/// let bins = report::reliability(&queries, &[], 10)?;
 /// assert_eq!((bins.len(), bins[0].right, bins[1].right), (2, 0.0, 1.0));
 /// assert!(bins[1].low > 0.6 && bins[1].high == 1.0);
 /// # Ok::<(), dsokr_core::Error>(())
 /// ```
-pub fn reliability(decoded: &[Decoded], most: usize) -> Result<Vec<ReliabilityBin>, Error> {
+pub fn reliability(
+    decoded: &[Decoded],
+    groups: &[String],
+    most: usize,
+) -> Result<Vec<ReliabilityBin>, Error> {
     check_queries(decoded.len())?;
     check_range(most > 0, "0 bins of scores", "1 and above")?;
+    let units = IndependentQueries::new(decoded.len(), groups)?;
+    let mut unit_of: Vec<usize> = (0..decoded.len()).collect();
+    if let IndependentQueries::Groups(groups) = &units {
+        for (number, group) in groups.iter().enumerate() {
+            group.iter().for_each(|&query| unit_of[query] = number);
+        }
+    }
     let first = |(query, decoded): (usize, &Decoded)| {
         let none = || Error::too_few(format!("query {query}: no hits"), 1);
         let score = f64::from(decoded.hits.first().ok_or_else(none)?.score);
-        Ok((score, decoded.rank.map_or(0.0, |rank| rank.expected_hit(1))))
+        let right = decoded.rank.map_or(0.0, |rank| rank.expected_hit(1));
+        Ok(FirstCandidate { score, right, unit: unit_of[query] })
     };
-    let mut queries: Vec<(f64, f64)> =
+    let mut queries: Vec<FirstCandidate> =
         decoded.iter().enumerate().map(first).collect::<Result<_, Error>>()?;
-    queries.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let count = (queries.len() / LEAST).clamp(1, most);
+    queries.sort_by(|a, b| a.score.total_cmp(&b.score));
+    let count = (units.count() / LEAST).clamp(1, most);
+    let has_enough = |queries: &[FirstCandidate]| {
+        queries.iter().map(|query| query.unit).collect::<HashSet<usize>>().len() >= LEAST
+    };
     let mut bins = Vec::with_capacity(count);
     let mut start = 0;
     for at in 1..count {
@@ -198,8 +226,10 @@ pub fn reliability(decoded: &[Decoded], most: usize) -> Result<Vec<ReliabilityBi
             continue;
         }
         // the next change of the score
-        let end = (part..queries.len()).find(|&end| queries[end].0 != queries[end - 1].0);
-        if let Some(end) = end.filter(|end| end - start >= LEAST && queries.len() - end >= LEAST) {
+        let end = (part..queries.len()).find(|&end| queries[end].score != queries[end - 1].score);
+        if let Some(end) =
+            end.filter(|&end| has_enough(&queries[start..end]) && has_enough(&queries[end..]))
+        {
             bins.push(bin(&queries[start..end]));
             start = end;
         }
@@ -208,18 +238,36 @@ pub fn reliability(decoded: &[Decoded], most: usize) -> Result<Vec<ReliabilityBi
     Ok(bins)
 }
 
+/// The first candidate of a query.
+struct FirstCandidate {
+    score: f64,
+    /// The share of it that is right.
+    right: f64,
+    /// The number of the query's group, or of the query where each is by itself.
+    unit: usize,
+}
+
 /// Returns the bin of some queries, at least one, in ascending order of their scores.
-fn bin(queries: &[(f64, f64)]) -> ReliabilityBin {
-    let n = queries.len() as f64;
-    let mean = |value_of: fn(&(f64, f64)) -> f64| queries.iter().map(value_of).sum::<f64>() / n;
-    let mean_score = mean(|query| query.0);
-    let right = mean(|query| query.1);
-    let [low, high] = wilson_interval(right, queries.len());
+fn bin(queries: &[FirstCandidate]) -> ReliabilityBin {
+    let mut sizes: HashMap<usize, usize> = HashMap::new();
+    for query in queries {
+        *sizes.entry(query.unit).or_default() += 1;
+    }
+    let units = sizes.len();
+    let mean = |value_of: fn(&FirstCandidate) -> f64| {
+        let share = |query: &FirstCandidate| value_of(query) / sizes[&query.unit] as f64;
+        queries.iter().map(share).sum::<f64>() / units as f64
+    };
+    let mean_score = mean(|query| query.score);
+    // rounding does not move the share out of its range
+    let right = mean(|query| query.right).clamp(0.0, 1.0);
+    let [low, high] = wilson_interval(right, units);
     ReliabilityBin {
-        from: queries[0].0,
-        to: queries[queries.len() - 1].0,
+        from: queries[0].score,
+        to: queries[queries.len() - 1].score,
         mean_score,
         queries: queries.len(),
+        groups: (units < queries.len()).then_some(units),
         right,
         low,
         high,

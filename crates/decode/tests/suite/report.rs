@@ -104,10 +104,12 @@ fn the_curve_goes_through_the_metrics_and_their_intervals() {
         assert_eq!(point.k, k);
         let close = |a: f64, b: f64| (a - b).abs() < 1e-12;
         assert!(close(point.hits, hits));
-        assert!(close(point.low, interval[0]) && close(point.high, interval[1]));
+        let [low, high] = point.ci95.unwrap();
+        assert!(close(low, interval[0]) && close(high, interval[1]));
     }
     assert!(curve.is_sorted_by(|a, b| a.hits <= b.hits + 1e-12 && a.k < b.k));
-    assert!(curve.iter().all(|point| point.low <= point.hits && point.hits <= point.high));
+    let is_within = |hits: f64, [low, high]: [f64; 2]| low <= hits && hits <= high;
+    assert!(curve.iter().all(|point| is_within(point.hits, point.ci95.unwrap())));
     // At the size of the pool, all that are not missing.
     let actual = ranks.iter().flatten().count() as f64 / 300.0;
     assert!((curve[599].hits - actual).abs() < 1e-12);
@@ -169,13 +171,14 @@ fn comparisons_are_paired() {
         assert_eq!((Some(x.first), Some(x.second)), (one.value(name), two.value(name)));
         assert_eq!(x.difference, x.first - x.second);
         assert_eq!(x.difference, -y.difference);
-        assert!((x.ci95[0] + y.ci95[1]).abs() < 1e-12 && (x.ci95[1] + y.ci95[0]).abs() < 1e-12);
-        assert!((x.first_better + y.first_better - 1.0).abs() < 1e-12);
-        assert!(x.ci95[0] < x.difference && x.difference < x.ci95[1]);
+        let [of_x, of_y] = [x, y].map(|paired| paired.ci95.unwrap());
+        assert!((of_x[0] + of_y[1]).abs() < 1e-12 && (of_x[1] + of_y[0]).abs() < 1e-12);
+        assert!((x.first_better.unwrap() + y.first_better.unwrap() - 1.0).abs() < 1e-12);
+        assert!(of_x[0] < x.difference && x.difference < of_x[1]);
     }
     // Against itself there is no difference whatever is drawn.
     let same = compare(&a, &a, &[], 100, 5).unwrap().metrics["mrr"];
-    assert_eq!((same.difference, same.ci95, same.first_better), (0.0, [0.0; 2], 0.5));
+    assert_eq!((same.difference, same.ci95, same.first_better), (0.0, Some([0.0; 2]), Some(0.5)));
 
     assert_eq!(
         message(compare(&a, &b[1..], &[], 100, 5)),
@@ -195,7 +198,7 @@ fn a_small_gain_on_every_query_is_sure_where_intervals_overlap() {
     let first: Vec<_> = (0..200).map(|q| Rank::new(q % 40, 1, 500).ok()).collect();
     let second: Vec<_> = (0..200).map(|q| Rank::new(q % 40 + 1, 1, 500).ok()).collect();
     let actual = compare(&first, &second, &[], 1000, 0).unwrap().metrics["mrr"];
-    assert!(actual.ci95[0] > 0.0 && actual.first_better == 1.0);
+    assert!(actual.ci95.unwrap()[0] > 0.0 && actual.first_better == Some(1.0));
     let one = bootstrap(&first, Rank::expected_reciprocal, 1000, 0).unwrap().1;
     let two = bootstrap(&second, Rank::expected_reciprocal, 1000, 0).unwrap().1;
     assert!(two[1] > one[0], "the intervals {one:?} and {two:?} overlap");
@@ -212,7 +215,8 @@ fn intervals_of_differences_have_the_width_of_the_central_limit() {
     let mean = differences.iter().sum::<f64>() / 2000.0;
     let variance = differences.iter().map(|d| (d - mean).powi(2)).sum::<f64>() / 2000.0;
     let expected = 2.0 * 1.96 * (variance / 2000.0).sqrt();
-    let width = actual.ci95[1] - actual.ci95[0];
+    let [low, high] = actual.ci95.unwrap();
+    let width = high - low;
     assert!((width / expected - 1.0).abs() < 0.1, "{width} {expected}");
 }
 
@@ -227,13 +231,29 @@ fn groups_of_queries_are_drawn_whole() {
     let groups: Vec<String> = (0..400).map(|query| (query / 4).to_string()).collect();
     let curve = hits_curve(&a, 20, &[], 200, 2).unwrap();
     let whole = hits_curve(&copied(&a), 20, &groups, 200, 2).unwrap();
-    let close = |a: f64, b: f64| (a - b).abs() < 1e-12;
+    let close = |one: Option<[f64; 2]>, four: Option<[f64; 2]>| {
+        let mut ends = one.unwrap().into_iter().zip(four.unwrap());
+        ends.all(|(a, b)| (a - b).abs() < 1e-12)
+    };
     for (one, four) in curve.iter().zip(&whole) {
-        assert!(close(one.low, four.low) && close(one.high, four.high), "{one:?} {four:?}");
+        assert!(close(one.ci95, four.ci95), "{one:?} {four:?}");
     }
     let one = compare(&a, &b, &[], 200, 2).unwrap().metrics["mrr"];
     let four = compare(&copied(&a), &copied(&b), &groups, 200, 2).unwrap().metrics["mrr"];
-    assert!(close(one.ci95[0], four.ci95[0]) && close(one.ci95[1], four.ci95[1]));
+    assert!(close(one.ci95, four.ci95));
+
+    // one group and two have no intervals
+    for (count, has) in [(1, false), (2, false), (3, true)] {
+        let groups: Vec<String> = (0..100).map(|query| (query % count).to_string()).collect();
+        let compared = compare(&a, &b, &groups, 200, 2).unwrap();
+        assert_eq!((compared.queries, compared.groups), (100, Some(count)));
+        let mrr = compared.metrics["mrr"];
+        assert_eq!((mrr.ci95.is_some(), mrr.first_better.is_some()), (has, has));
+        let curve = hits_curve(&a, 20, &groups, 200, 2).unwrap();
+        assert!(curve.iter().all(|point| point.ci95.is_some() == has), "{count}");
+    }
+    let two = ["a", "b"].map(str::to_owned);
+    assert!(compare(&a[..2], &b[..2], &two, 200, 2).unwrap().metrics["mrr"].ci95.is_some());
 
     let single: Vec<String> = (0..100).map(|query| format!("group {query}")).collect();
     assert_eq!(hits_curve(&a, 20, &single, 200, 2).unwrap(), curve);
@@ -263,7 +283,7 @@ fn queries_of_one_score_are_in_one_bin() {
             Decoded { rank: Rank::new(0, 1, 100).ok(), gold_score: None, hits }
         };
         let queries: Vec<Decoded> = scores.iter().map(query).collect();
-        let bins = reliability(&queries, 10).unwrap();
+        let bins = reliability(&queries, &[], 10).unwrap();
         bins.iter().map(|bin| (bin.from, bin.to, bin.queries)).collect()
     };
     let scores = |parts: &[(f32, usize)]| -> Vec<f32> {
@@ -284,6 +304,33 @@ fn queries_of_one_score_are_in_one_bin() {
     assert_eq!(sizes, [500, 100, 100, 100, 100, 100]);
 }
 
+/// Twenty copies of five queries, of which two are right, say as much as the five.
+#[test]
+fn copies_of_queries_count_once_in_a_bin() {
+    let query = |at: usize| {
+        let hits = vec![Hit { candidate: 0, score: at as f32 }];
+        let rank = Rank::new(u64::from(at >= 2), 1, 100).ok();
+        Decoded { rank, gold_score: None, hits }
+    };
+    let five: Vec<Decoded> = (0..5).map(query).collect();
+    let copies: Vec<Decoded> = (0..100).map(|at| query(at / 20)).collect();
+    let groups: Vec<String> = (0..100).map(|at| (at / 20).to_string()).collect();
+    let alone = reliability(&five, &[], 10).unwrap();
+    let whole = reliability(&copies, &groups, 10).unwrap();
+    assert_eq!((alone.len(), whole.len()), (1, 1));
+    let [alone, whole] = [alone[0], whole[0]];
+    assert_eq!((alone.queries, alone.groups), (5, None));
+    assert_eq!((whole.queries, whole.groups), (100, Some(5)));
+    let close = |a: f64, b: f64| (a - b).abs() < 1e-12;
+    assert!(close(whole.right, 0.4) && close(whole.mean_score, alone.mean_score), "{whole:?}");
+    assert!(close(whole.low, alone.low) && close(whole.high, alone.high), "{whole:?} {alone:?}");
+    // groups of one query are queries
+    let single: Vec<String> = (0..100).map(|at| at.to_string()).collect();
+    let queries: Vec<Decoded> = (0..100).map(query).collect();
+    let expected = reliability(&queries, &[], 10).unwrap();
+    assert_eq!(reliability(&queries, &single, 10).unwrap(), expected);
+}
+
 #[test]
 fn the_bin_of_a_score_holds_it_or_is_the_nearest() {
     let bin = |from: f64, to: f64| ReliabilityBin {
@@ -291,6 +338,7 @@ fn the_bin_of_a_score_holds_it_or_is_the_nearest() {
         to,
         mean_score: from,
         queries: 10,
+        groups: None,
         right: 0.5,
         low: 0.2,
         high: 0.8,

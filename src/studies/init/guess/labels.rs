@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use dsokr_data::cells;
 
 use super::super::kind::ColumnKind;
-use super::names::{is_name_of_any_texts, names_labels};
+use super::names::{is_name_of_any_texts, names_labels, names_names};
 use super::{
     CLASSES, MANY_CLASSES, MOST, ROWS_OF_A_CLASS, has_words_of_a_class, have_as_many_words,
     looked_at, most, repeat_a_part,
@@ -76,7 +76,6 @@ pub(super) fn separator_of(name: &str, cells: &[&str]) -> Option<char> {
         ',' => !is_prose && !has_measures && !are_classes_with_commas(name, cells),
         '/' => !has_measures && stands_apart(cells, '/'),
         ';' => !ends_names_of_characters(cells, is_prose),
-        '|' => !are_records(cells, '|'),
         _ => true,
     };
     let is_usual = |&separator: &char| {
@@ -98,31 +97,39 @@ pub(super) fn separator_of(name: &str, cells: &[&str]) -> Option<char> {
     };
     let is_rare = |&separator: &char| !are_texts && separates_rarely(cells, separator);
     let usual = SEPARATORS.into_iter().find(is_usual);
+    // nor do blanks within the fields of records separate labels
+    if usual != Some(';') && are_records(cells) {
+        return None;
+    }
     let rare = || RARE_SEPARATORS.into_iter().find(is_rare);
     let space = || Some(' ').filter(is_usual);
     let in_names = || SEPARATORS_IN_NAMES.into_iter().find(is_rare);
     usual.or_else(rare).or_else(space).or_else(in_names)
 }
 
-/// The fewest different cells, and the fewest parts of each, that are records.
+/// The fewest different cells that are records, the fewest parts of each, and the fewest places whose parts tell records apart.
 const RECORDS: usize = 10;
 const PARTS_OF_A_RECORD: usize = 3;
+const KEYS_OF_A_RECORD: usize = 2;
 
-/// Whether cells are records with a sign between their fields, such as `sp|P02768|ALBU_HUMAN`, rather than sets of labels: all have as many
-/// parts, and the parts at one place differ wherever cells do.
-fn are_records(cells: &[&str], separator: char) -> bool {
+/// Whether cells are records with bars between their fields, such as `sp|P02768|ALBU_HUMAN`, rather than sets of labels: all have as many
+/// parts, and the parts at two places or more differ wherever cells do. On paths and in lineages those at one place do, the last one.
+fn are_records(cells: &[&str]) -> bool {
+    if !cells.iter().all(|cell| cell.contains('|')) {
+        return false;
+    }
     let different: HashSet<&str> = cells.iter().copied().collect();
-    let records: Vec<Vec<&str>> =
-        different.iter().map(|cell| cell.split(separator).collect()).collect();
+    let records: Vec<Vec<&str>> = different.iter().map(|cell| cell.split('|').collect()).collect();
     let count = records.first().map_or(0, Vec::len);
     let are_as_long = records.iter().all(|parts| parts.len() == count);
     if records.len() < RECORDS || count < PARTS_OF_A_RECORD || !are_as_long {
         return false;
     }
-    (0..count).any(|place| {
-        let parts: HashSet<&str> = records.iter().map(|parts| parts[place]).collect();
+    let is_key = |place: &usize| {
+        let parts: HashSet<&str> = records.iter().map(|parts| parts[*place]).collect();
         parts.len() == records.len()
-    })
+    };
+    (0..count).filter(is_key).count() >= KEYS_OF_A_RECORD
 }
 
 /// Whether semicolons end the names or numbers of characters, such as `&amp;` and `&#32;`, in most of the cells that have one: each of
@@ -156,16 +163,31 @@ pub(super) fn stands_in_names(separator: char, cells: &[&str]) -> bool {
     }
 }
 
-/// Whether labels with spaces between are rather the words of names or phrases. As names of persons, all cells differ, most begin with a
+/// Whether labels with spaces or commas between are rather the words of names or phrases. In a column whose name says that it has names,
+/// nearly all cells differ. In others, labels with spaces between are names of persons where all cells differ, most begin with a
 /// capital, and more than half have a word that no other cell has; or half of the words of cells are in nearly all of them, as in
 /// `J. Smith et al. Phys. Rev. B 7`.
-pub(crate) fn are_phrases(kind: &ColumnKind, cells: &[&str]) -> bool {
+pub(crate) fn are_phrases(kind: &ColumnKind, name: &str, cells: &[&str]) -> bool {
+    if !matches!(kind, ColumnKind::Labels(' ' | ',')) {
+        return false;
+    }
+    let cells = looked_at(cells);
+    let different = cells.iter().collect::<HashSet<_>>().len();
+    if names_names(name) && different as f64 >= MOST * cells.len() as f64 {
+        return true;
+    }
     if *kind != ColumnKind::Labels(' ') {
         return false;
     }
-    let words = || cells.iter().map(|cell| labels_of(cell, ' ').collect::<HashSet<_>>());
+    let divided = cells.iter().map(|cell| {
+        let mut words: Vec<&str> = labels_of(cell, ' ').collect();
+        words.sort_unstable();
+        words.dedup();
+        words
+    });
+    let words: Vec<Vec<&str>> = divided.collect();
     let mut counts: HashMap<&str, usize> = HashMap::new();
-    words().flatten().for_each(|word| *counts.entry(word).or_default() += 1);
+    words.iter().flatten().for_each(|word| *counts.entry(word).or_default() += 1);
     let all: usize = counts.values().sum();
     let is_usual = |count: &usize| *count as f64 >= MOST * cells.len() as f64;
     let usual: Vec<usize> = counts.values().copied().filter(is_usual).collect();
@@ -173,9 +195,10 @@ pub(crate) fn are_phrases(kind: &ColumnKind, cells: &[&str]) -> bool {
     if usual.len() > 1 && 2 * usual.iter().sum::<usize>() >= all {
         return true;
     }
-    let have_own = words().filter(|words| words.iter().any(|word| counts[word] == 1)).count();
-    let differ = cells.iter().collect::<HashSet<_>>().len() == cells.len();
-    differ && 2 * have_own > cells.len() && most(cells, |cell| cell.starts_with(char::is_uppercase))
+    let has_own = |words: &&Vec<&str>| words.iter().any(|word| counts[word] == 1);
+    different == cells.len()
+        && most(&cells, |cell| cell.starts_with(char::is_uppercase))
+        && 2 * words.iter().filter(has_own).count() > cells.len()
 }
 
 /// The smallest share of pairs of neighbours that stand both ways round, if the order of labels says nothing, as a divisor.

@@ -157,7 +157,7 @@ impl<'c> Values<'c> {
         }
         let are_half = may_be_numbers
             && !are_few
-            && is_half_numbers(&numbers, present, self.differ())
+            && is_half_numbers(&numbers, present, self.differ(), self.position == 0)
             && !is_id(self.name);
         are_half.then_some(numbers)
     }
@@ -222,15 +222,7 @@ impl<'c> Values<'c> {
     /// The kind of cells that are neither numbers nor names that recur: ids, or texts.
     fn kind_of_texts(&self) -> ColumnKind {
         let present = &self.present;
-        let are_texts = || {
-            let have_words = present.iter().any(|cell| cell.contains(char::is_whitespace));
-            have_words
-                || are_sequences(present)
-                || are_unspaced_texts(present)
-                || most(present, is_reaction)
-                || are_compositions(present)
-                || (has_word_of_peptides(self.name) && are_peptides(present))
-        };
+        let are_texts = || are_words_or_sequences(present) || are_substances(self.name, present);
         // several rows may be of one molecule
         let are_keys = most(present, is_inchikey) || are_blocks_of_keys(present);
         if are_keys || self.differ() && (is_id(self.name) || !are_texts()) {
@@ -239,6 +231,28 @@ impl<'c> Values<'c> {
             ColumnKind::Texts
         }
     }
+}
+
+/// Whether cells have blanks, as ids have not, or are sequences or long texts in a script without spaces.
+fn are_words_or_sequences(cells: &[&str]) -> bool {
+    let have_words = cells.iter().any(|cell| cell.contains(char::is_whitespace));
+    have_words || are_sequences(cells) || are_unspaced_texts(cells)
+}
+
+/// Whether cells of a column with this name are reactions, compositions or peptides, which may be written as ids are.
+fn are_substances(name: &str, cells: &[&str]) -> bool {
+    most(cells, is_reaction)
+        || are_compositions(cells)
+        || (has_word_of_peptides(name) && are_peptides(cells))
+}
+
+/// Whether cells of a column with this name are texts only since they are reactions, compositions or peptides: they all differ and
+/// are else what ids are.
+pub(super) fn would_be_ids(name: &str, cells: &[&str]) -> bool {
+    let present: Vec<&str> =
+        cells.iter().copied().filter(|cell| !cells::is_missing(cell)).collect();
+    let differ = || present.iter().collect::<HashSet<_>>().len() == present.len();
+    !are_words_or_sequences(&present) && differ() && are_substances(name, &present)
 }
 
 /// The kind of cells that are `lists` as JSON or between brackets, and are of this `kind` without them.
@@ -394,23 +408,34 @@ fn are_peptides(cells: &[&str]) -> bool {
         && most(cells, |cell| cell.bytes().all(is_amino_acid))
 }
 
-/// The fewest different sets of elements among compositions. Codes of letters that are symbols, such as `S1C2`, have one or two.
+/// The fewest different sets of elements among compositions whose symbols are single capitals, and the fewest elements of one that
+/// tells them from codes. Codes such as `S1C2` and `SN1000` have one or two.
 const SETS_OF_ELEMENTS: usize = 3;
+const ELEMENTS: usize = 3;
 
-/// The smallest share of compositions that have numbers, as a divisor.
-const WITH_NUMBERS: usize = 10;
+/// The smallest share of compositions that have numbers, and what codes of capitals have not, as a divisor.
+const OF_COMPOSITIONS: usize = 10;
 
-/// Whether most cells are compositions of two elements or more, of different ones, and some have numbers.
+/// Whether most cells are compositions of two elements or more, some of which have numbers, and some a symbol with a small letter or a
+/// decimal point. Where symbols are single capitals, cells are of different elements, and some of three or more with a number between.
 fn are_compositions(cells: &[&str]) -> bool {
     let cells = looked_at(cells);
     let sets: Vec<Vec<&str>> = cells.iter().filter_map(|cell| elements_of(cell)).collect();
     if (sets.len() as f64) < MOST * cells.len() as f64 {
         return false;
     }
-    let has_number = |cell: &&&str| cell.contains(|c: char| c.is_ascii_digit());
-    let with_numbers = cells.iter().filter(has_number).count();
-    let different = sets.iter().collect::<HashSet<_>>().len();
-    different >= SETS_OF_ELEMENTS && WITH_NUMBERS * with_numbers >= cells.len()
+    let in_some = |is: &dyn Fn(&str) -> bool| {
+        OF_COMPOSITIONS * cells.iter().filter(|cell| is(cell)).count() >= cells.len()
+    };
+    let is_no_code = |cell: &str| cell.contains(|c: char| c.is_ascii_lowercase() || c == '.');
+    let are_many = |cell: &str| {
+        let is_between = |pair: &[u8]| pair[0].is_ascii_digit() && pair[1].is_ascii_uppercase();
+        let has_many = elements_of(cell).is_some_and(|elements| elements.len() >= ELEMENTS);
+        has_many && cell.as_bytes().windows(2).any(is_between)
+    };
+    let different = || sets.iter().collect::<HashSet<_>>().len();
+    in_some(&|cell: &str| cell.contains(|c: char| c.is_ascii_digit()))
+        && (in_some(&is_no_code) || (different() >= SETS_OF_ELEMENTS && in_some(&are_many)))
 }
 
 /// The different symbols of elements of a composition, such as `La0.5Sr0.5MnO3` and `Ca(OH)2`, in alphabetical order; none of a cell
@@ -442,7 +467,7 @@ pub(super) fn is_formula(cell: &str) -> bool {
 }
 
 /// Whether a cell has the form of an InChIKey: 14 and 10 letters, and one that may be left out, with hyphens between.
-fn is_inchikey(cell: &str) -> bool {
+pub(super) fn is_inchikey(cell: &str) -> bool {
     let lengths: Vec<usize> = cell.split('-').map(str::len).collect();
     lengths.starts_with(&[14, 10])
 }

@@ -41,6 +41,9 @@ const NAMES_OF_TEXTS: [&str; 9] = [
     "texto",
 ];
 
+/// Words of the names of columns with the texts of pages, as `body_html` and `Body (HTML)`.
+const WORDS_OF_PAGES: [&str; 2] = ["body", "html"];
+
 /// Names of columns whose texts may be short, beside longer ones in others.
 const NAMES_OF_SHORT_TEXTS: [&str; 4] = ["review", "question", "prompt", "summary"];
 
@@ -159,14 +162,26 @@ pub(super) fn names_labels(name: &str) -> bool {
     words_of(name).last().is_some_and(|word| WORDS_OF_LABELS.contains(&word.as_str()))
 }
 
-/// Whether a column has the name of one with texts.
-pub(crate) fn is_name_of_texts(name: &str) -> bool {
-    NAMES_OF_TEXTS.contains(&name.to_lowercase().as_str())
+/// Whether a column has the name of one with names, as `Name` and `full_name` are.
+pub(super) fn names_names(name: &str) -> bool {
+    words_of(name).last().is_some_and(|word| word.ends_with("name"))
 }
 
-/// Whether the name of a column has a word that is the name of one with texts, as `odor_description` has.
+/// Whether a column has the name of one with texts.
+pub(crate) fn is_name_of_texts(name: &str) -> bool {
+    NAMES_OF_TEXTS.contains(&name.to_lowercase().as_str()) || names_pages(name)
+}
+
+/// Whether a column has the name of one with the texts of pages.
+fn names_pages(name: &str) -> bool {
+    let words = words_of(name);
+    !words.is_empty() && words.iter().all(|word| WORDS_OF_PAGES.contains(&word.as_str()))
+}
+
+/// Whether a column has the name of one with texts, or its name has a word that is one, as `odor_description` has.
 pub(crate) fn has_word_of_texts(name: &str) -> bool {
-    words_of(name).iter().any(|word| NAMES_OF_TEXTS.contains(&word.as_str()))
+    let mut words = words_of(name).into_iter();
+    names_pages(name) || words.any(|word| NAMES_OF_TEXTS.contains(&word.as_str()))
 }
 
 /// Whether the name of a column has a word for peaks, bands and the like, as `peaks_json` and `IR` have.

@@ -51,14 +51,21 @@ fn fill_a_range_from(cells: &[&str], most: u64) -> bool {
 }
 
 /// Whether at least half of the cells are numbers, and the others are remarks rather than sets of numbers or codes: few
-/// different ones, or without digits or with [another unit](UnitsBehind). Whole numbers that all `differ` are names.
-pub(super) fn is_half_numbers(numbers: &ColumnKind, cells: &[&str], differ: bool) -> bool {
+/// different ones, or without digits or with [another unit](UnitsBehind). Whole numbers that all `differ` are names, and so are others
+/// with letters behind that stand `in_front`, in the first column.
+pub(super) fn is_half_numbers(
+    numbers: &ColumnKind,
+    cells: &[&str],
+    differ: bool,
+    in_front: bool,
+) -> bool {
     let (read, others): (Vec<&str>, Vec<&str>) =
         looked_at(cells).into_iter().partition(|cell| numbers.read(cell) != Reading::Invalid);
     let are_whole = read.iter().all(|cell| cell.parse::<i64>().is_ok());
     let sets = others.iter().filter(|cell| is_set_of_numbers(cell)).count();
     let are_few = others.iter().collect::<HashSet<_>>().len() <= REMARKS;
-    let units = UnitsBehind::of(numbers);
+    let may_name_rows = differ && in_front;
+    let units = if may_name_rows { None } else { UnitsBehind::of(numbers) };
     let is_remark = |cell: &&str| {
         let has_digits = cell.contains(|c: char| c.is_ascii_digit());
         !has_digits || units.as_ref().is_some_and(|units| units.unit(cell).is_some())
@@ -69,6 +76,9 @@ pub(super) fn is_half_numbers(numbers: &ColumnKind, cells: &[&str], differ: bool
 
 /// The most characters of a unit or flag behind a number; more are a remark.
 const CHARACTERS_OF_A_UNIT: usize = 8;
+
+/// What stands behind numbers and is no unit: of ordinals, houses and versions.
+const NO_UNITS: [&str; 10] = ["st", "nd", "rd", "th", "er", "bis", "ter", "alpha", "beta", "rc"];
 
 /// Looks for units and flags behind the numbers of a column, which are others than the unit that the column has, if any.
 pub(crate) struct UnitsBehind {
@@ -85,14 +95,16 @@ impl UnitsBehind {
     }
 
     /// The unit or flag behind the single number of a cell that is not read, as in `50mg`, `1200 nM` and `2227.2*`. None of codes, in
-    /// which one letter or capitals follow the digits, such as `1002B`.
+    /// which one letter or capitals follow the digits, such as `1002B`, nor of ordinals, houses and versions, such as `4th`.
     pub(crate) fn unit<'c>(&self, cell: &'c str) -> Option<&'c str> {
         let end = cell.rfind(|c: char| c.is_ascii_digit())? + 1;
         let (number, behind) = cell.split_at(end);
         let unit = behind.trim();
         let is_code = behind.starts_with(char::is_alphabetic)
             && (unit.chars().count() == 1 || unit.chars().all(char::is_uppercase));
+        let is_of_names = NO_UNITS.iter().any(|known| known.eq_ignore_ascii_case(unit));
         let is_unit = !unit.is_empty()
+            && !is_of_names
             && unit.chars().count() <= CHARACTERS_OF_A_UNIT
             && !unit.contains(char::is_whitespace)
             && !unit.starts_with(['.', ',', ';', ':', '-', '\u{2212}']);
@@ -383,7 +395,10 @@ pub(crate) fn first_thousand<'c>(kind: &ColumnKind, cells: &[&'c str]) -> Option
         let has_sign = are_points || (cell.contains(sign) && !notation.has_currency());
         has_sign && other.normalised(cell).is_some()
     };
-    let is_read = |cell: &&str| notation.normalised(cell).is_some();
+    // behind the sign of `1600,–`, a dash stands for no cents
+    let has_dash =
+        |cell: &str| cell.split_once(sign).is_some_and(|(_, behind)| behind.starts_with(DASHES));
+    let is_read = |cell: &&str| notation.normalised(cell).is_some() && !has_dash(cell);
     let mut read = cells.iter().copied().map(without_sign_of_bound).filter(is_read);
     if !read.all(may_be_decimal) {
         return None;

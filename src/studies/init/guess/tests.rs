@@ -168,6 +168,30 @@ fn records_with_bars_between_their_fields_are_no_labels() {
         .collect();
     let sets: Vec<&str> = sets.iter().map(String::as_str).collect();
     assert_eq!(guessed(1, "genres", &sets), ColumnKind::Labels('|'));
+    // blanks within fields separate no labels
+    let named: Vec<String> = (0..20).map(|at| format!("db|Entry {at}|Protein {at}")).collect();
+    let named: Vec<&str> = named.iter().map(String::as_str).collect();
+    assert_eq!(guessed(1, "Proteins", &named.repeat(3)), ColumnKind::Texts);
+    // lineages, paths, tags and casts, of which the parts at one place differ
+    let lineage = |at: usize| {
+        let [phylum, family, genus] = [at / 36, at / 12, at / 4];
+        format!("Bacteria|Phylum{phylum}|Family{family}|Genus{genus}|Genus{genus}_species{at}")
+    };
+    let clade = |at: usize| format!("k__Bacteria|p__P{}|g__G{}|s__S{at}", at / 10, at / 3);
+    let path = |at: usize| {
+        let [first, second] = [["Home", "Garden"][at % 2], ["Tools", "Bath", "Kitchen"][at % 3]];
+        format!("{first}|{second}|item{at}")
+    };
+    let spaced = |at: usize| path(at).replace("Tools", "Power Tools").replace('|', " | ");
+    let tags = |at: usize| format!("{}|{}|v1.{at}", labels[at % 5], ["x", "y", "z"][at % 3]);
+    let cast = |at: usize| format!("Star {}|Actor {}|Extra {at}", at % 9, at % 11);
+    for cell in [&lineage as &dyn Fn(usize) -> String, &clade, &path, &spaced, &tags, &cast] {
+        for rows in [1, 3] {
+            let cells: Vec<String> = (0..67 * rows).map(|at| cell(at / rows)).collect();
+            let cells: Vec<&str> = cells.iter().map(String::as_str).collect();
+            assert_eq!(guessed(1, "what", &cells), ColumnKind::Labels('|'), "{}", cells[0]);
+        }
+    }
 }
 
 #[test]
@@ -200,7 +224,26 @@ fn numbers_with_another_unit_behind_are_remarks_and_codes_are_none() {
         .map(|at| if at % 3 == 0 { format!("{}a", at / 2) } else { (at / 2).to_string() })
         .collect();
     let houses: Vec<&str> = houses.iter().map(String::as_str).collect();
-    assert_ne!(guessed(1, "house", &houses), ColumnKind::Numbers(plain));
+    assert_ne!(guessed(1, "house", &houses), ColumnKind::Numbers(plain.clone()));
+    // ordinals, houses and versions
+    for (other, decimals) in
+        [("th", ""), ("ST", ""), ("bis", ""), (" ter", ""), ("beta", ".5"), ("rc", ".5")]
+    {
+        let cell = |at: usize| format!("{at}{decimals}{}", if at % 3 == 0 { other } else { "" });
+        assert_eq!(units.unit(&cell(3)), None, "{other}");
+        let cells: Vec<String> = (0..60).map(|at| cell(at / 2)).collect();
+        let cells: Vec<&str> = cells.iter().map(String::as_str).collect();
+        assert_ne!(guessed(1, "what", &cells), ColumnKind::Numbers(plain.clone()), "{other}");
+    }
+    // codes in the first column, which name the rows
+    let code = |at: usize| match at % 3 {
+        0 => format!("{}ab", 1000 + at),
+        _ => format!("{}.{}", 1000 + at, at % 10),
+    };
+    let codes: Vec<String> = (0..60).map(code).collect();
+    let codes: Vec<&str> = codes.iter().map(String::as_str).collect();
+    assert_eq!(guessed(0, "code", &codes), ColumnKind::Ids);
+    assert_eq!(guessed(1, "dose", &codes), ColumnKind::Numbers(plain));
 }
 
 #[test]
@@ -273,10 +316,10 @@ fn names_and_phrases_are_no_sets_of_labels_with_spaces_between() {
         })
         .collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    assert!(are_phrases(&space, &names) && !are_phrases(&ColumnKind::Texts, &names));
+    assert!(are_phrases(&space, "who", &names) && !are_phrases(&ColumnKind::Texts, "who", &names));
     let papers: Vec<String> = (0..20).map(|at| format!("J. Smith et al. {}", at / 2)).collect();
     let papers: Vec<&str> = papers.iter().map(String::as_str).collect();
-    assert!(are_phrases(&space, &papers));
+    assert!(are_phrases(&space, "who", &papers));
     // sets in any order, and words of phrases
     let space_sets = ["pool lift", "lift pool sauna", "sauna lift", "pool sauna"];
     assert!(are_unordered(&space, &space_sets) && !are_unordered(&ColumnKind::Texts, &space_sets));
@@ -289,9 +332,24 @@ fn names_and_phrases_are_no_sets_of_labels_with_spaces_between() {
     }
     // sets, of which some have a rare label
     let tags = ["rust regex", "rust", "python regex", "python pandas", "rust pandas serde"];
-    assert!(!are_phrases(&space, &tags));
+    assert!(!are_phrases(&space, "who", &tags));
     let species = ["Rosa alba", "Rosa nigra", "Acer alba", "Acer nigra"];
-    assert!(!are_phrases(&space, &species));
+    assert!(!are_phrases(&space, "who", &species));
+    // persons whose words recur, by the name of their column
+    let comma = ColumnKind::Labels(',');
+    let firsts = ["Linda", "Richard", "Mary", "John"];
+    let persons: Vec<String> = ["Martin", "Thomas", "Moore", "Young"]
+        .iter()
+        .flat_map(|last| firsts.map(|first| format!("{last}, Mr. {first}")))
+        .collect();
+    let persons: Vec<&str> = persons.iter().map(String::as_str).collect();
+    for name in ["Name", "passenger_name", "surname"] {
+        assert!(are_phrases(&comma, name, &persons) && are_phrases(&space, name, &persons));
+        assert!(!are_phrases(&comma, name, &persons.repeat(2)));
+    }
+    for name in ["who", "names", "name_tags"] {
+        assert!(!are_phrases(&comma, name, &persons) && !are_phrases(&space, name, &persons));
+    }
 }
 
 #[test]
@@ -582,6 +640,9 @@ fn reactions_compositions_and_peptides_that_differ_are_texts_and_codes_of_their_
         ("rxn", ["CCO>[Cu]>CC=O", "CC(=O)O.CO>>CC(=O)OC", "C=C.[H][H]>>CC"]),
         ("composition", ["GaAs", "La0.5Sr0.5MnO3", "Ca(OH)2"]),
         ("formula", ["TiO2", "Fe2O3", "NaCl"]),
+        ("molecule", ["C8H10N4O2", "C2H6O", "CH4"]),
+        ("doping", ["La0.005Sr0.995MnO3", "La0.010Sr0.990MnO3", "La0.015Sr0.985MnO3"]),
+        ("semiconductor", ["Ga1As2", "Ga2As3", "Ga3As5"]),
         ("Sequence", ["LVNELTEFAK", "YLYEIAR", "AEFVEVTK"]),
     ] {
         assert_eq!(guessed(1, name, &texts), ColumnKind::Texts, "{texts:?}");
@@ -589,6 +650,8 @@ fn reactions_compositions_and_peptides_that_differ_are_texts_and_codes_of_their_
     for (name, codes) in [
         ("path", ["a>b>c", "b>c>d", "c>d>e"]),
         ("well", ["S1C2", "S1C3", "S2C3"]),
+        ("part", ["SN1000", "PO1001", "CU1005"]),
+        ("tray", ["P1B3", "P2C4", "K1F5"]),
         ("sample", ["P12", "K7", "B3"]),
         ("element", ["Ti", "Fe", "Na"]),
         ("code", ["LVNELTEFAK", "YLYEIAR", "AEFVEVTK"]),
@@ -824,6 +887,9 @@ fn points_are_those_of_thousands_where_other_numbers_are_smaller() {
     assert_eq!(first_thousand(&kind, &["673", "10.072", "1.010.072"]), None);
     assert_eq!(first_thousand(&kind, &["1.250,5", "3"]), None);
     let numbers = ColumnKind::Numbers(NumberNotation::default());
+    // no cents
+    assert_eq!(first_thousand(&numbers, &["1600,\u{2013}", "1200,\u{2014}", "900,-"]), None);
+    assert_eq!(first_thousand(&numbers, &["1600,\u{2013}", "1,200"]), Some("1,200"));
     for (name, cells) in [
         ("mean", ["1", "1.333", "2.667", "3", "2"]),
         ("mass", ["180.157", "46.069", "18.015", "78.114", "32.042"]),
