@@ -37,6 +37,7 @@ mod json;
 mod layout;
 mod lines;
 mod names;
+mod paired;
 mod record;
 mod rows;
 mod separators;

@@ -55,6 +55,16 @@ pub(super) enum Cell {
     Spectrum(Vec<(String, usize)>),
 }
 
+impl Cell {
+    /// Returns whether the value has a field from this place on.
+    pub(super) fn reaches(&self, place: usize) -> bool {
+        match self {
+            Self::Fields(range) => *range.end() >= place,
+            Self::Spectrum(fields) => fields.iter().any(|(_, at)| *at >= place),
+        }
+    }
+}
+
 /// Returns a name as a table has it whose blanks behind separators belong to no field.
 pub(super) fn without_blanks_before(name: &str) -> &str {
     name.trim_start_matches(' ')

@@ -74,7 +74,7 @@ const PAIRS: [&str; 2] = ["peaks", "peaks_json"];
 const STARTS_OF_PAIRS: [&str; 3] = ["\"peaks", "\"Peaks", "\"PEAKS"];
 
 /// The key of a molecule in libraries of spectra.
-const SMILES: &str = "smiles";
+pub(super) const SMILES: &str = "smiles";
 
 /// A line as it may be of a spectrum whose peaks are pairs.
 enum PairedLine {
@@ -133,7 +133,7 @@ fn with_parts(text: &str) -> PairedLine {
 }
 
 /// The peaks that a value has.
-enum PeakLists {
+pub(super) enum PeakLists {
     /// The m/z and the intensities, as JSON has them within brackets.
     Read([String; 2]),
     /// What is wrong with a list that is none of peaks.
@@ -144,7 +144,7 @@ enum PeakLists {
 
 /// Returns the peaks of a list of pairs of m/z and intensity, which may be objects, of two lists, or of a text of either or of
 /// `m/z:intensity` with blanks between. A further value of a pair is an annotation.
-fn peak_lists(raw: &str) -> PeakLists {
+pub(super) fn peak_lists(raw: &str) -> PeakLists {
     let text: Cow<str> = if raw.starts_with('"') {
         let Ok(text) = serde_json::from_str::<String>(raw) else { return PeakLists::NoPeaks };
         Cow::Owned(text)

@@ -13,6 +13,7 @@ use super::formats::{DOUBLE_COLON, TextFormat, remedy_of_double_colons};
 use super::json::json_row;
 use super::layout::{Header, Layout};
 use super::lines::{Lines, Pieces};
+use super::paired::PairColumn;
 use super::record::{Dialect, Record};
 use super::structures::{self, StructureRecord};
 use crate::error::Error;
@@ -50,6 +51,8 @@ pub(crate) struct Rows<R> {
     first: Option<(usize, Vec<String>)>,
     /// The positions of `columns` among all columns of the file.
     positions: Vec<Cell>,
+    /// The column of peaks that are pairs, whose columns of lists are behind those of the file.
+    pairs: Option<PairColumn>,
     /// Whether the end of the last row is not known, so that it cannot be skipped: a quotation mark is left open.
     torn: bool,
     /// Whether the last field of the last row, of [`TextFormat::Tabs`], begins with a quotation mark without a partner.
@@ -154,6 +157,7 @@ impl<R: Read> Rows<R> {
             dialect: layout.dialect,
             first: None,
             positions: (0..columns.len()).map(|at| Cell::Fields(at..=at)).collect(),
+            pairs: None,
             separators: columns.iter().map(separator).collect(),
             columns,
             torn: false,
@@ -192,6 +196,8 @@ impl<R: Read> Rows<R> {
             // R names all columns but theirs
             names.insert(0, String::new());
         }
+        self.pairs = PairColumn::of(&names);
+        names.extend(self.pairs.iter().flat_map(PairColumn::names));
         let is_named = |column: &str| names.iter().filter(|name| *name == column).count() == 1;
         if optional.is_some_and(|column| !is_named(column)) {
             self.columns.pop();
@@ -257,24 +263,35 @@ impl<R: Read> Rows<R> {
             let names = fields.into_iter().map(Cow::into_owned).collect();
             return Ok(Some((line, Some(names))));
         }
-        if self.has_header && fields.len() > 1 && fields.iter().eq(self.header.iter()) {
+        let added = self.pairs.as_ref().map_or(0, |pairs| pairs.names().len());
+        let width = self.header.len() - added;
+        let header = &self.header[..width];
+        if self.has_header && fields.len() > 1 && fields.iter().eq(header.iter()) {
             let message = "the names of the columns again, as where one file was put behind another; remove the line";
             return Err(Error::line(path, line, message));
         }
         let opens = !is_quoted && fields.last().is_some_and(|field| has_open_quotation(field));
         let follows = std::mem::replace(&mut self.opens, opens);
-        if (opens || follows) && fields.len() < self.header.len() {
+        if (opens || follows) && fields.len() < width {
             self.torn = true;
             let message = format!(
                 "{} fields; expected {} ({}); a field that begins with a quotation mark goes on in the next line: fields of \
                  .tsv files are not quoted unless the names of the columns are, so save the table as .csv, or quote the \
                  names too",
                 fields.len(),
-                self.header.len(),
-                list(&self.header),
+                width,
+                list(header),
             );
             return Err(Error::line(path, line, message));
         }
+        let Some(pairs) = self.pairs.as_ref().filter(|_| fields.len() == width) else {
+            return values(path, line, header, &self.positions, fields).map(Some);
+        };
+        let needed = self.positions.iter().any(|cell| cell.reaches(width));
+        let fields = pairs.extended(fields, needed).map_err(|reason| {
+            let column = &header[pairs.place()];
+            Error::line(path, line, format!("column {column:?} holds {reason}"))
+        })?;
         values(path, line, &self.header, &self.positions, fields).map(Some)
     }
 

@@ -37,8 +37,8 @@ const MARKED: &str = "marked";
 /// Distance of the strokes of a hashed wedge.
 const STROKE: f64 = 3.0;
 
-/// The largest part of a bond that a label covers.
-const COVERED: f64 = 0.42;
+/// The largest part of a bond that the labels at its ends cover together. Where they are wider, each may cover half of it.
+const COVERED: f64 = 0.84;
 
 impl Molecule {
     /// Returns a drawing as a self-contained SVG document: bonds of the Kekulé structure, wedges at stereocentres,
@@ -256,17 +256,23 @@ impl Drawing<'_> {
         let length = self.distance(from, to);
         // the two lines around the middle of a double bond are half as far from it
         let inner = offset.abs() > APART / 2.0 + 1e-9;
-        let end = |atom: usize, other: usize| {
+        let start = |atom: usize| shifted(self.points[atom], along, [0.0, offset]);
+        let cut = |atom: usize, other: usize| {
             let direction = unit(self.points, atom, other);
-            let start = shifted(self.points[atom], along, [0.0, offset]);
             let covered = self.labels[atom].iter().fold(0.0, |covered: f64, run| {
-                covered.max(leaves(run, self.points[atom], start, direction))
+                covered.max(leaves(run, self.points[atom], start(atom), direction))
             });
             let shorter = if inner && self.molecule.degree(atom) > 1 { SHORTER } else { 0.0 };
-            let covered = if covered > 0.0 { covered + SPACE } else { shorter };
-            shifted(start, direction, [covered.min(COVERED * length), 0.0])
+            if covered > 0.0 { covered + SPACE } else { shorter }
         };
-        [end(from, to), end(to, from)]
+        let [first, second] = [cut(from, to), cut(to, from)];
+        let most = COVERED * length;
+        let end = |atom: usize, other: usize, [cut, cut_of_other]: [f64; 2]| {
+            let direction = unit(self.points, atom, other);
+            let room = (most - cut_of_other).max(most / 2.0);
+            shifted(start(atom), direction, [cut.min(room), 0.0])
+        };
+        [end(from, to, [first, second]), end(to, from, [second, first])]
     }
 
     fn distance(&self, from: usize, to: usize) -> f64 {

@@ -43,7 +43,7 @@ impl Formula {
     pub fn parse(smiles: &str) -> Result<Self, Error> {
         read(smiles, |parsed, places| {
             let kekule = if is_regular(parsed) { kekulize(parsed).ok() } else { None };
-            let donors = donors(parsed, parsed);
+            let donors = donors(parsed);
             let read = kekule.and_then(|kekule| graph(parsed, &donors, &kekule, places).ok());
             match read {
                 Some((molecule, _)) => Ok(Self::from(&molecule)),

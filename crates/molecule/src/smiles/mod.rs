@@ -215,7 +215,7 @@ fn convert(
     kekule: &KekuleResult,
     places: &Positions,
 ) -> Result<Molecule, Error> {
-    let donors = donors(view, parsed);
+    let donors = donors(parsed);
     let (mut molecule, index) = graph(view, &donors, kekule, places)?;
     let ring = |ring: &Vec<AtomIdx>| {
         let atoms = ring.iter().map(|a| a.0 as usize).collect();
@@ -238,10 +238,10 @@ fn convert(
 /// The atoms that give metals pairs of electrons, by the bonds that the text writes as single ones.
 type Donors = HashMap<BondIdx, AtomIdx>;
 
-/// Returns the donors of the bonds that RDKit makes dative and `view` has as single ones, since the text has the metal first. Only
-/// nitrogen and oxygen are among them that have single bonds alone, as do their neighbours: of others the pair is part of what
-/// makes rings aromatic, which `view` has perceived without it.
-fn donors(view: &Parsed, parsed: &Parsed) -> Donors {
+/// Returns the donors of the bonds that RDKit makes dative and the text has as single ones. The bonds that chematic perceives lead
+/// from the first atom of the text, which may be the metal. Only nitrogen and oxygen are among the donors that have single bonds
+/// alone, as do their neighbours: of others the pair is part of what makes rings aromatic, which is perceived without it.
+fn donors(parsed: &Parsed) -> Donors {
     let number = |idx: AtomIdx| {
         let atom = parsed.atom(idx);
         if atom.wildcard { 0 } else { atom.element.atomic_number() }
@@ -266,7 +266,7 @@ fn donors(view: &Parsed, parsed: &Parsed) -> Donors {
                 .all(|(other, _)| valence::is_metal(number(other)) || is_saturated(other))
     };
     let donor = |((idx, entry), is_dative): ((BondIdx, &BondEntry), bool)| {
-        if !is_dative || !is_single(view.bond(idx).order) {
+        if !is_dative || !is_single(entry.order) {
             return None;
         }
         let donor = [entry.atom1, entry.atom2].into_iter().find(may_give)?;

@@ -345,6 +345,11 @@ fn bonds_end_before_labels() {
         "CC#N",
         "CC(=O)C(N)=NO",
         "[13CH3]S(=O)(=O)Cl",
+        "[13CH3]CO",
+        "C[13CH2]O",
+        "[CH2]c1ccccc1",
+        "C[C]C",
+        "CC[15NH2]",
         "C=C=C",
         "[NH4+].[Cl-].[Na+].O",
     ] {

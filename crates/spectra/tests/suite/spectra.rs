@@ -129,6 +129,24 @@ fn peaks_of_json_are_pairs_or_two_lists() {
 }
 
 #[test]
+fn peaks_of_a_column_are_pairs_too() {
+    let folder = Folder::new();
+    let table = |peaks: &str| {
+        let text = format!("Precursor_MZ,Smiles,peaks_json\n181.07,CCO,\"{peaks}\"\n");
+        let path = folder.file("a.csv", text);
+        Table::read(&path, &["spectrum", "smiles"])
+    };
+    let read = table("[[50.1, 0.2], [60.1, 1]]").unwrap();
+    assert_eq!(row(&read, 0, &["spectrum", "smiles"]), ["181.07 50.1:0.2 60.1:1", "CCO"]);
+    let error = table("[[50.1], [60.1, 1]]").unwrap_err().to_string();
+    assert!(error.contains("column \"peaks_json\" holds the peak [50.1]"), "{error}");
+    // a row that lacks a field is named by the columns of the file
+    let path = folder.file("b.csv", "precursor_mz,smiles,peaks_json\n181.07,CCO\n");
+    let error = Table::read(&path, &["smiles"]).unwrap_err().to_string();
+    assert!(error.contains("2 fields; expected 3 "), "{error}");
+}
+
+#[test]
 fn spectra_of_other_levels_are_left_out_of_tables() {
     let folder = Folder::new();
     let lines = "{\"ms_level\": 1, \"precursor_mz\": 149.0961, \"peaks\": [[149.1, 1]]}\n\
