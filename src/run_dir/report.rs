@@ -246,10 +246,31 @@ pub(crate) enum CardQuery {
 pub(crate) struct CardExample {
     /// The query.
     pub query: CardQuery,
-    /// The names of the two columns of the answers.
-    pub columns: [&'static str; 2],
-    /// The first answers, or the quantiles, each with its score or its value.
-    pub answers: Vec<[String; 2]>,
+    /// The answers.
+    pub answers: CardAnswers,
+}
+
+/// The answers to an example on the card of a run.
+#[derive(Debug)]
+pub(crate) enum CardAnswers {
+    /// The first answers, in the order of a search.
+    Listed(Vec<CardAnswer>),
+    /// The level and the value of each predicted quantile.
+    Quantiles(Vec<[String; 2]>),
+}
+
+/// An answer as a search lists it.
+#[derive(Debug)]
+pub(crate) struct CardAnswer {
+    /// The rank of a candidate; `all` of the best of all outputs, and `new` of a molecule that was found beyond the
+    /// candidates.
+    pub rank: String,
+    /// The score.
+    pub score: f64,
+    /// The id of a candidate; else empty.
+    pub id: String,
+    /// The label; empty of a candidate that has none.
+    pub label: String,
 }
 
 /// Markdown with YAML front matter, made from a configuration, the report on it and an example, if there are any. Runs
@@ -278,7 +299,7 @@ pub(super) fn card(
 const LONGEST_ANSWER: usize = 200;
 
 fn example_section(example: &CardExample) -> String {
-    let CardExample { query, columns, answers } = example;
+    let CardExample { query, answers } = example;
     let query = match query {
         CardQuery::Text(text) => {
             format!("The first answers to this text:\n\n{}", fenced("text", text))
@@ -287,11 +308,28 @@ fn example_section(example: &CardExample) -> String {
             format!("The first answers to the query {} of the validation split:\n", code(name))
         }
     };
-    let rows = answers
-        .iter()
-        .map(|[answer, number]| [code(&shorten_to(answer, LONGEST_ANSWER)), number.clone()]);
-    let table = Table::new(*columns, 1).with(rows).markdown();
+    let table = answers_table(answers).markdown();
     format!("## Example\n\n{query}\n{table}\n")
+}
+
+fn answers_table(answers: &CardAnswers) -> Table {
+    match answers {
+        CardAnswers::Listed(answers) => {
+            let cell = |text: &str| match text {
+                "" => String::new(),
+                text => code(&shorten_to(text, LONGEST_ANSWER)),
+            };
+            let row = |CardAnswer { rank, score, id, label }: &CardAnswer| {
+                [rank.clone(), format!("{score:.4}"), cell(id), cell(label)]
+            };
+            Table::new(["rank", "score", "id", "label"], 0).with(answers.iter().map(row))
+        }
+        CardAnswers::Quantiles(quantiles) => {
+            let row =
+                |[level, value]: &[String; 2]| [code(&format!("quantile {level}")), value.clone()];
+            Table::new(["quantile", "value"], 1).with(quantiles.iter().map(row))
+        }
+    }
 }
 
 /// What outputs are called that no kind of features tells.

@@ -153,11 +153,64 @@ fn a_card_shows_a_validation_text_with_the_first_answers_of_a_search() {
     let text = example.lines().next().unwrap();
     assert!(sandbox.read("data/small/validation.tsv").contains(text), "{card}");
     let first = json(&sandbox.succeed(&["search", "runs/small", text, "--json"]));
-    let hit = &first["candidates"][0];
-    let row = format!("| `{}` | {:.4} |\n", hit["label"].as_str().unwrap(), number(hit, "score"));
+    let row = row_of_hit(&first["candidates"][0]);
     assert!(example.contains(&row), "{row} {card}");
     assert!(card.contains(&format!("dsokr search . '{text}'\n")), "{card}");
     assert!(card.contains(&format!("run.search({text:?}, 5)?")), "{card}");
+}
+
+/// The row of a candidate on the card.
+fn row_of_hit(hit: &Value) -> String {
+    let [id, label] = ["id", "label"].map(|key| hit[key].as_str().unwrap());
+    format!("| {} | {:.4} | `{id}` | `{label}` |\n", hit["rank"], number(hit, "score"))
+}
+
+/// The rows of the answers on the card of a run.
+fn rows_of_answers(sandbox: &Sandbox, run: &str) -> Vec<String> {
+    let card = sandbox.read(&format!("{run}/README.md"));
+    let (_, table) = card.split_once("| rank | score | id | label |\n").unwrap();
+    let rows = table.lines().skip(1).take_while(|line| line.starts_with('|'));
+    rows.map(str::to_owned).collect()
+}
+
+#[test]
+fn a_card_lists_molecules_beyond_the_candidates_first() {
+    let sandbox = crate::molecules::sandbox();
+    let set = format!("decoding.beyond={{{}}}", crate::beyond::SETTINGS);
+    sandbox.succeed(&["train", "molecules.toml", "--quiet", "--set", &set]);
+    let card = sandbox.read("runs/molecules/README.md");
+    let (_, example) = card.split_once("The first answers to this text:\n\n```text\n").unwrap();
+    let text = example.lines().next().unwrap();
+    let search = ["search", "runs/molecules", "--top", "3", "--json", "--", text];
+    let answer = json(&sandbox.succeed(&search));
+    let found = answer["beyond"].as_array().unwrap();
+    assert!(!found.is_empty(), "{answer}");
+    let of_search = found.iter().map(|molecule| {
+        let id = if molecule["in_table"].as_bool().unwrap() {
+            format!("`{}`", molecule["nearest"].as_str().unwrap())
+        } else {
+            String::new()
+        };
+        let label = molecule["label"].as_str().unwrap();
+        format!("| new | {:.4} | {id} | `{label}` |", number(molecule, "score"))
+    });
+    let hits = answer["candidates"].as_array().unwrap().iter().map(row_of_hit);
+    let hits = hits.map(|row| row.trim_end().to_owned());
+    let expected: Vec<String> = of_search.chain(hits).take(3).collect();
+    assert_eq!(rows_of_answers(&sandbox, "runs/molecules"), expected, "{card}");
+}
+
+/// The id of a candidate without a label is a line of its table, not a number that is predicted.
+#[test]
+fn a_card_has_ids_and_predicted_numbers_in_two_columns() {
+    let sandbox = crate::classes::sandbox();
+    sandbox.write("numbers.toml", &crate::classes::numbers());
+    sandbox.succeed(&["train", "numbers.toml", "--quiet"]);
+    let rows = rows_of_answers(&sandbox, "runs/numbers");
+    assert!(rows[0].starts_with("| all | ") && rows[0].contains(" |  | `"), "{rows:?}");
+    for (rank, row) in (1..).zip(&rows[1..]) {
+        assert!(row.starts_with(&format!("| {rank} | ")) && row.ends_with("` |  |"), "{rows:?}");
+    }
 }
 
 #[test]
