@@ -432,11 +432,13 @@ fn summary(config: &Checked, report: Option<&Report>) -> String {
         return text + "\nThe model has not been evaluated yet: its training has not ended.\n";
     };
     let row = |(metric, value): (Metric, f64)| {
+        let places = metric.places(value);
         let interval = report.intervals.get(metric.name());
-        let interval = interval.map(|[low, high]| format!("{low:.4} to {high:.4}"));
-        let chance = metric.measured(&report.chance).map(|value| format!("{value:.4}"));
+        let interval = interval.map(|[low, high]| format!("{low:.places$} to {high:.places$}"));
+        let chance = metric.measured(&report.chance);
+        let chance = chance.map(|value| format!("{value:.0$}", metric.places(value)));
         let [interval, chance] = [interval, chance].map(|cell| cell.unwrap_or_else(|| "–".into()));
-        [metric.title().to_owned(), format!("{value:.4}"), interval, chance]
+        [metric.title().to_owned(), format!("{value:.places$}"), interval, chance]
     };
     let names = ["metric", "value", "95 % interval", "chance"];
     let table = Table::new(names, 1).with(Metric::measured_in(&report.metrics).map(row));

@@ -213,6 +213,39 @@ fn a_card_has_ids_and_predicted_numbers_in_two_columns() {
     }
 }
 
+/// Four decimal places of an error of 1e-10 show nothing, in the place of chance too.
+#[test]
+fn errors_of_small_numbers_have_digits_on_the_card_and_the_page() {
+    let sandbox = crate::classes::sandbox();
+    let config = crate::classes::numbers();
+    sandbox.write("small.toml", &config.replace(r#"["logp", "tpsa", "rings"]"#, "\"logp\""));
+    let small = |line: &str| {
+        let mut cells: Vec<String> = line.split(',').map(str::to_owned).collect();
+        if let Ok(logp) = cells[4].parse::<f64>() {
+            cells[4] = format!("{:e}", logp * 1e-9);
+        }
+        cells.join(",") + "\n"
+    };
+    let table: String = sandbox.read("table.csv").lines().map(small).collect();
+    sandbox.write("table.csv", &table);
+    let report = sandbox.train("small.toml", &[]);
+    sandbox.succeed(&["evaluate", "runs/small", "--report", "report"]);
+    let card = sandbox.read("runs/small/README.md");
+    let page = sandbox.read("report/report.html");
+    for (name, title) in [("mae", "MAE"), ("rmse", "RMSE")] {
+        let value = number(&report, name);
+        assert!(value > 1e-12 && value < 1e-9, "{report}");
+        let row = |text: &str, head: &str| {
+            text.lines().find(|line| line.contains(head)).unwrap().to_owned()
+        };
+        let rows = [row(&card, &format!("| {title} |")), row(&page, &format!("<td>{title}</td>"))];
+        for row in rows {
+            let has_zero = ["0.0000 ", "0.0000<"].iter().any(|zero| row.contains(zero));
+            assert!(row.contains("0.0000000") && !has_zero, "{row}");
+        }
+    }
+}
+
 #[test]
 fn metrics_that_something_is_chosen_on_have_a_warning() {
     let sandbox = Sandbox::new();
