@@ -6,7 +6,7 @@ use std::fmt::{self, Write};
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use dsokr_core::message::{shell_word, shorten_to};
+use dsokr_core::message::{before_argument, shell_word, shorten_to};
 use dsokr_data::config::OutputFeatures;
 use dsokr_data::{InputKind, SplitName};
 use dsokr_decode::PoolSizes;
@@ -513,7 +513,7 @@ fn usage(config: &Checked, example: Option<&CardExample>) -> String {
                 "model.search(open(\"spectrum.mgf\").read(), k=5)\n",
             ]),
             (InputKind::Texts, _) => [
-                format!("dsokr search . {}", shell_word(text)),
+                format!("dsokr search . {}{}", before_argument(text), shell_word(text)),
                 format!("let answer = run.search({text:?}, 5)?;\n"),
                 format!("model.search({}, k=5)\n", quoted(text)),
             ],

@@ -130,6 +130,32 @@ fn a_training_ends_with_a_search_that_can_be_run() {
     assert!(sandbox.succeed(&["search", "long", text]).contains("score"));
 }
 
+/// A text that begins with a hyphen is no option in what `init`, a training and its card print.
+#[cfg(unix)]
+#[test]
+fn printed_searches_run_with_texts_that_begin_with_a_hyphen() {
+    let sandbox = Sandbox::new();
+    let row = |at: usize| {
+        let (text, rate) =
+            [("--help with apples", "good"), ("-5 degrees for pears", "bad")][at % 2];
+        format!("{text} in box {at},{rate}\n")
+    };
+    sandbox.write("signs.csv", &("text,rate\n".to_owned() + &(0..40).map(row).collect::<String>()));
+    let looked = sandbox.succeed(&["init", "signs.csv"]);
+    let trained = sandbox.succeed(&["train", "signs.toml"]);
+    let card = sandbox.read("runs/signs/README.md");
+    let program = std::path::Path::new(env!("CARGO_BIN_EXE_dsokr"));
+    for (folder, printed) in [(".", looked), (".", trained), ("runs/signs", card)] {
+        let mut commands = printed.lines().map(|line| line.trim_start_matches("try: ").trim());
+        let command = commands.find(|line| line.starts_with("dsokr search ")).unwrap();
+        let mut shell = std::process::Command::new("/bin/sh");
+        shell.args(["-c", command]).current_dir(sandbox.path(folder));
+        let output = shell.env("PATH", program.parent().unwrap()).output().unwrap();
+        let shown = String::from_utf8_lossy(&output.stdout);
+        assert!(shown.contains("good") && shown.contains("bad"), "{command}: {output:?}");
+    }
+}
+
 #[test]
 fn a_training_on_spectra_ends_with_a_command_for_a_file_that_it_has_read() {
     let sandbox = crate::spectra::sandbox();
