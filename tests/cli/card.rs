@@ -108,6 +108,9 @@ fn a_training_ends_with_a_search_that_can_be_run() {
     let text = text.trim_matches('"');
     assert!(sandbox.read("data/small/validation.tsv").contains(text), "{command}");
     assert!(sandbox.succeed(&["search", "runs/small", text]).contains("score"));
+    // a run that is complete already ends with the same one
+    let resume = ["train", "small.toml", "--out", "runs/small", "--resume"];
+    assert!(sandbox.succeed(&resume).contains(&format!("try: {command}\n")), "{command}");
     // a shell reads a path with blanks as one argument
     let printed = sandbox.succeed(&["train", "small.toml", "--out", "it's small"]);
     assert!(printed.contains(r"try: dsokr search 'it'\''s small' "), "{printed}");
