@@ -204,13 +204,13 @@ fn rows_of_answers(sandbox: &Sandbox, run: &str) -> Vec<String> {
 
 #[test]
 fn a_card_lists_molecules_beyond_the_candidates_first() {
-    let sandbox = crate::molecules::sandbox();
+    let sandbox = crate::beyond::trained();
     let set = format!("decoding.beyond={{{}}}", crate::beyond::SETTINGS);
-    sandbox.succeed(&["train", "molecules.toml", "--quiet", "--set", &set]);
-    let card = sandbox.read("runs/molecules/README.md");
+    sandbox.succeed(&["train", "molecules.toml", "--quiet", "--set", &set, "--out", "searched"]);
+    let card = sandbox.read("searched/README.md");
     let (_, example) = card.split_once("The first answers to this text:\n\n```text\n").unwrap();
     let text = example.lines().next().unwrap();
-    let search = ["search", "runs/molecules", "--top", "3", "--json", "--", text];
+    let search = ["search", "searched", "--top", "3", "--json", "--", text];
     let answer = json(&sandbox.succeed(&search));
     let found = answer["beyond"].as_array().unwrap();
     assert!(!found.is_empty(), "{answer}");
@@ -226,7 +226,7 @@ fn a_card_lists_molecules_beyond_the_candidates_first() {
     let hits = answer["candidates"].as_array().unwrap().iter().map(row_of_hit);
     let hits = hits.map(|row| row.trim_end().to_owned());
     let expected: Vec<String> = of_search.chain(hits).take(3).collect();
-    assert_eq!(rows_of_answers(&sandbox, "runs/molecules"), expected, "{card}");
+    assert_eq!(rows_of_answers(&sandbox, "searched"), expected, "{card}");
 }
 
 /// The id of a candidate without a label is a line of its table, not a number that is predicted.
