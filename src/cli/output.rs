@@ -9,7 +9,7 @@ use std::sync::{LazyLock, OnceLock};
 use std::time::Instant;
 
 use dsokr_core::Argument;
-use dsokr_core::message::shell_word;
+use dsokr_core::message::{before_argument, shell_word};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::error::Error;
@@ -41,8 +41,8 @@ pub fn write_flag(argument: &Argument, f: &mut fmt::Formatter) -> fmt::Result {
     }
 }
 
-/// A text as an argument of a shell, on one line: where it has line breaks or other control characters, these and white space
-/// become single blanks.
+/// A text as the last argument of a command in a shell, on one line: where it has line breaks or other control characters,
+/// these and white space become single blanks.
 pub fn quoted(text: &str) -> String {
     let parts = text.split(|c: char| c.is_whitespace() || c.is_control());
     let line = if text.contains(char::is_control) {
@@ -50,10 +50,11 @@ pub fn quoted(text: &str) -> String {
     } else {
         text.to_owned()
     };
+    let before = before_argument(&line);
     if line.contains(['"', '$', '`', '\\', '!']) {
-        format!("'{}'", line.replace('\'', r"'\''"))
+        format!("{before}'{}'", line.replace('\'', r"'\''"))
     } else {
-        format!("\"{line}\"")
+        format!("{before}\"{line}\"")
     }
 }
 

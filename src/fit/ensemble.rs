@@ -66,7 +66,7 @@ pub(super) fn run(
         threads => train_in_parallel(members.len(), threads, observer, train)?,
     }
     if run.report()?.is_some() {
-        return Trained::open(&run, &request.processor.open()?, Vec::new());
+        return Trained::open(&run, &request.processor.open()?, Vec::new(), None);
     }
     let (ensemble, mut report, measured_on) = evaluate(request, settings, &path)?;
     let trained = members.iter().zip(&trained);

@@ -62,7 +62,7 @@ pub struct Trained {
     /// was complete before.
     pub advice: Vec<String>,
     /// A short text of the data for a first search, or the beginning of a long one; none where inputs are not plain texts, and
-    /// for a run that was complete before.
+    /// for an ensemble that was complete before, whose data are not read.
     pub example: Option<String>,
 }
 
@@ -179,7 +179,7 @@ fn fit_one(
     let begun =
         job.begin(&problem, &targets, &placed, (&corrections, validation_lists), &*learner)?;
     let Begun::Unfinished(mut run) = begun else {
-        return Trained::open(job.run(), &problem.device, Vec::new());
+        return Trained::open(job.run(), &problem.device, Vec::new(), example);
     };
     let candidates = job.stored(&run, placed)?;
     let evaluator = Evaluator::with_lists(&problem, &targets.space, &candidates, lists);
@@ -215,7 +215,9 @@ fn fit_one(
         chosen = Some(decoding);
         Ok((reported.report, advice))
     })?;
-    let Some(decoding) = chosen else { return Trained::open(&run, &problem.device, advice) };
+    let Some(decoding) = chosen else {
+        return Trained::open(&run, &problem.device, advice, example);
+    };
     let model = decoding.into_run(&problem, &run, targets, candidates, fitted)?;
     let validation = Some(&problem.dataset.validation);
     if let Some(shown) = report::card_example(&model, example.as_deref(), validation) {
@@ -226,11 +228,16 @@ fn fit_one(
 
 impl Trained {
     /// Reads a trained run from its directory.
-    fn open(run: &RunDir, device: &Device, advice: Vec<String>) -> Result<Self, Error> {
+    fn open(
+        run: &RunDir,
+        device: &Device,
+        advice: Vec<String>,
+        example: Option<String>,
+    ) -> Result<Self, Error> {
         let path = run.path();
         let report = run.report()?.ok_or_else(|| Error::run(path, "the run is not complete"))?;
         let run = Run::open_all(&[path.to_path_buf()], device)?;
-        Ok(Self { run, report, advice, example: None })
+        Ok(Self { run, report, advice, example })
     }
 
     /// The run directory.

@@ -11,12 +11,14 @@ use super::advice::{Findings, advice};
 use super::decoding::Decoding;
 use super::predictions::Predictions;
 use crate::decoding::beyond::BeyondSearch;
+use crate::decoding::decoder::PredictedOutput;
 use crate::decoding::evaluator::Evaluator;
 use crate::error::Error;
 use crate::learners::learner::Fitted;
-use crate::run::{Member, Quantile, Run};
+use crate::run::{Answer, Hit, Member, Quantile, Run};
 use crate::run_dir::{
-    CardExample, CardQuery, EXAMPLES, HeldOut, Report, RunDir, SolvedLine, write_text,
+    CardAnswer, CardAnswers, CardExample, CardQuery, EXAMPLES, HeldOut, Report, RunDir, SolvedLine,
+    write_text,
 };
 use crate::targets::{OutputTargets, Problem};
 
@@ -111,24 +113,42 @@ fn answer_to(
     read: impl Fn(&Member) -> Result<Split, Error>,
 ) -> Result<Option<CardExample>, Error> {
     let among = run.rule_of_search(None)?;
-    let queries = run.predict(&Processes::default(), read, among.as_ref())?;
-    let places = 0..SHOWN.min(run.candidates());
-    let answers = run.distinct_by(None, &queries, places, None)?;
+    let answers = run.answer_queries(&Processes::default(), read, among.as_ref(), None, SHOWN)?;
     let Some(answer) = answers.into_iter().next() else { return Ok(None) };
     if !answer.quantiles.is_empty() {
         let quantile =
-            |Quantile { level, value }: &Quantile| [format!("quantile {level}"), value.to_string()];
-        let answers = answer.quantiles.iter().map(quantile).collect();
-        return Ok(Some(CardExample { query, columns: ["quantile", "value"], answers }));
+            |Quantile { level, value }: &Quantile| [level.to_string(), value.to_string()];
+        let quantiles = answer.quantiles.iter().map(quantile).collect();
+        return Ok(Some(CardExample { query, answers: CardAnswers::Quantiles(quantiles) }));
     }
-    let exact = answer.exact.map(|best| [best.label, format!("{:.4}", best.score)]);
-    let hits = answer.hits.into_iter().map(|hit| {
-        let shown = if hit.label.is_empty() { hit.id } else { hit.label };
-        [shown, format!("{:.4}", hit.score)]
-    });
-    let answers: Vec<[String; 2]> = exact.into_iter().chain(hits).take(SHOWN).collect();
-    let is_answered = !answers.is_empty();
-    Ok(is_answered.then_some(CardExample { query, columns: ["answer", "score"], answers }))
+    let listed = listed(answer);
+    let is_answered = !listed.is_empty();
+    let example = || CardExample { query, answers: CardAnswers::Listed(listed) };
+    Ok(is_answered.then(example))
+}
+
+/// The first lines of an answer as a search lists them: the best of all outputs, molecules beyond the candidates, candidates.
+fn listed(answer: Answer) -> Vec<CardAnswer> {
+    let best = |PredictedOutput { label, score, .. }: PredictedOutput| CardAnswer {
+        rank: "all".to_owned(),
+        score,
+        id: String::new(),
+        label,
+    };
+    let found = |PredictedOutput { label, score, search }: PredictedOutput| {
+        let candidate = search.filter(|facts| facts.in_table);
+        let id = candidate.map(|facts| facts.nearest).unwrap_or_default();
+        CardAnswer { rank: "new".to_owned(), score, id, label }
+    };
+    let hit = |Hit { rank, score, id, label, .. }: Hit| CardAnswer {
+        rank: rank.to_string(),
+        score: f64::from(score),
+        id,
+        label,
+    };
+    let best = answer.exact.into_iter().map(best);
+    let found = answer.beyond.into_iter().map(found);
+    best.chain(found).chain(answer.hits.into_iter().map(hit)).take(SHOWN).collect()
 }
 
 /// Tells the observer and the log of a model without steps what its metrics are on the validation split, and how long its fit

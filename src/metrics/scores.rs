@@ -13,6 +13,7 @@ use crate::metrics::areas::ScoredLabels;
 use crate::metrics::classes::ClassScores;
 use crate::metrics::constants::Constants;
 use crate::metrics::labels::{all_labels, label_rows};
+use crate::metrics::metric::Metric;
 use crate::metrics::quantiles::QuantileScores;
 use crate::metrics::queries::QueryValues;
 use crate::metrics::rankings::RankingScores;
@@ -173,13 +174,21 @@ impl From<Metrics> for Scores {
     }
 }
 
+/// The value of a metric with as many decimal places as tables have.
+fn decimal(metric: &str, value: f64) -> String {
+    let places = Metric::find(metric).map_or(4, |metric| metric.places(value));
+    format!("{value:.places$}")
+}
+
 /// The most informative metrics.
 impl fmt::Display for Scores {
     fn fmt(&self, out: &mut fmt::Formatter) -> fmt::Result {
         if let Some(scores) = &self.quantiles {
-            write!(out, "pinball {:.4}, crossing {:.4}", scores.pinball, scores.crossing)?;
+            let pinball = decimal("pinball", scores.pinball);
+            let crossing = decimal("crossing", scores.crossing);
+            write!(out, "pinball {pinball}, crossing {crossing}")?;
             if let Some(OutputScores::Numbers(scores)) = &self.outputs {
-                write!(out, ", MAE {:.4}", scores.mae)?;
+                write!(out, ", MAE {}", decimal("mae", scores.mae))?;
             }
             return Ok(());
         }
@@ -209,7 +218,7 @@ impl fmt::Display for Scores {
                 self.roc_auc.map_or(Ok(()), |area| write!(out, ", ROC AUC {area:.4}"))
             }
             None => match self.squared_error.filter(|_| self.numbers) {
-                Some(error) => write!(out, "squared error {error:.6}"),
+                Some(error) => write!(out, "squared error {}", decimal("squared_error", error)),
                 None => write!(
                     out,
                     "MRR {:.4}, Hits@10 {:.4}",

@@ -85,7 +85,9 @@ pub use place::{OutputFolder, check_not_read, check_output};
 pub(crate) use place::{RunLock, check_link, create_whole, inner, name, place_of, run_of};
 pub use preparation::PreparationFile;
 pub(crate) use preparation::save_files;
-pub(crate) use report::{CardExample, CardQuery, changed_tables, learned_tables};
+pub(crate) use report::{
+    CardAnswer, CardAnswers, CardExample, CardQuery, changed_tables, learned_tables,
+};
 pub use report::{MeasuredOn, Record, Report, counts_line};
 
 /// A file of [`CHECKPOINTS`].

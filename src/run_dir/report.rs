@@ -6,7 +6,7 @@ use std::fmt::{self, Write};
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use dsokr_core::message::{shell_word, shorten_to};
+use dsokr_core::message::{before_argument, shell_word, shorten_to};
 use dsokr_data::config::OutputFeatures;
 use dsokr_data::{InputKind, SplitName};
 use dsokr_decode::PoolSizes;
@@ -245,10 +245,31 @@ pub(crate) enum CardQuery {
 pub(crate) struct CardExample {
     /// The query.
     pub query: CardQuery,
-    /// The names of the two columns of the answers.
-    pub columns: [&'static str; 2],
-    /// The first answers, or the quantiles, each with its score or its value.
-    pub answers: Vec<[String; 2]>,
+    /// The answers.
+    pub answers: CardAnswers,
+}
+
+/// The answers to an example on the card of a run.
+#[derive(Debug)]
+pub(crate) enum CardAnswers {
+    /// The first answers, in the order of a search.
+    Listed(Vec<CardAnswer>),
+    /// The level and the value of each predicted quantile.
+    Quantiles(Vec<[String; 2]>),
+}
+
+/// An answer as a search lists it.
+#[derive(Debug)]
+pub(crate) struct CardAnswer {
+    /// The rank of a candidate; `all` of the best of all outputs, and `new` of a molecule that was found beyond the
+    /// candidates.
+    pub rank: String,
+    /// The score.
+    pub score: f64,
+    /// The id of a candidate; else empty.
+    pub id: String,
+    /// The label; empty of a candidate that has none.
+    pub label: String,
 }
 
 /// Markdown with YAML front matter, made from a configuration, the report on it and an example, if there are any. Runs
@@ -277,7 +298,7 @@ pub(super) fn card(
 const LONGEST_ANSWER: usize = 200;
 
 fn example_section(example: &CardExample) -> String {
-    let CardExample { query, columns, answers } = example;
+    let CardExample { query, answers } = example;
     let query = match query {
         CardQuery::Text(text) => {
             format!("The first answers to this text:\n\n{}", fenced("text", text))
@@ -286,11 +307,28 @@ fn example_section(example: &CardExample) -> String {
             format!("The first answers to the query {} of the validation split:\n", code(name))
         }
     };
-    let rows = answers
-        .iter()
-        .map(|[answer, number]| [code(&shorten_to(answer, LONGEST_ANSWER)), number.clone()]);
-    let table = Table::new(*columns, 1).with(rows).markdown();
+    let table = answers_table(answers).markdown();
     format!("## Example\n\n{query}\n{table}\n")
+}
+
+fn answers_table(answers: &CardAnswers) -> Table {
+    match answers {
+        CardAnswers::Listed(answers) => {
+            let cell = |text: &str| match text {
+                "" => String::new(),
+                text => code(&shorten_to(text, LONGEST_ANSWER)),
+            };
+            let row = |CardAnswer { rank, score, id, label }: &CardAnswer| {
+                [rank.clone(), format!("{score:.4}"), cell(id), cell(label)]
+            };
+            Table::new(["rank", "score", "id", "label"], 0).with(answers.iter().map(row))
+        }
+        CardAnswers::Quantiles(quantiles) => {
+            let row =
+                |[level, value]: &[String; 2]| [code(&format!("quantile {level}")), value.clone()];
+            Table::new(["quantile", "value"], 1).with(quantiles.iter().map(row))
+        }
+    }
 }
 
 /// What outputs are called that no kind of features tells.
@@ -396,11 +434,13 @@ fn summary(config: &Checked, report: Option<&Report>) -> String {
         return text + "\nThe model has not been evaluated yet: its training has not ended.\n";
     };
     let row = |(metric, value): (Metric, f64)| {
+        let places = metric.places(value);
         let interval = report.intervals.get(metric.name());
-        let interval = interval.map(|[low, high]| format!("{low:.4} to {high:.4}"));
-        let chance = metric.measured(&report.chance).map(|value| format!("{value:.4}"));
+        let interval = interval.map(|[low, high]| format!("{low:.places$} to {high:.places$}"));
+        let chance = metric.measured(&report.chance);
+        let chance = chance.map(|value| format!("{value:.0$}", metric.places(value)));
         let [interval, chance] = [interval, chance].map(|cell| cell.unwrap_or_else(|| "–".into()));
-        [metric.title().to_owned(), format!("{value:.4}"), interval, chance]
+        [metric.title().to_owned(), format!("{value:.places$}"), interval, chance]
     };
     let names = ["metric", "value", "95 % interval", "chance"];
     let table = Table::new(names, 1).with(Metric::measured_in(&report.metrics).map(row));
@@ -484,7 +524,7 @@ fn usage(config: &Checked, example: Option<&CardExample>) -> String {
                 "model.search(open(\"spectrum.mgf\").read(), k=5)\n",
             ]),
             (InputKind::Texts, _) => [
-                format!("dsokr search . {}", shell_word(text)),
+                format!("dsokr search . {}{}", before_argument(text), shell_word(text)),
                 format!("let answer = run.search({text:?}, 5)?;\n"),
                 format!("model.search({}, k=5)\n", quoted(text)),
             ],

@@ -108,6 +108,9 @@ fn a_training_ends_with_a_search_that_can_be_run() {
     let text = text.trim_matches('"');
     assert!(sandbox.read("data/small/validation.tsv").contains(text), "{command}");
     assert!(sandbox.succeed(&["search", "runs/small", text]).contains("score"));
+    // a run that is complete already ends with the same one
+    let resume = ["train", "small.toml", "--out", "runs/small", "--resume"];
+    assert!(sandbox.succeed(&resume).contains(&format!("try: {command}\n")), "{command}");
     // a shell reads a path with blanks as one argument
     let printed = sandbox.succeed(&["train", "small.toml", "--out", "it's small"]);
     assert!(printed.contains(r"try: dsokr search 'it'\''s small' "), "{printed}");
@@ -128,6 +131,32 @@ fn a_training_ends_with_a_search_that_can_be_run() {
     let text = text.trim_matches('"');
     assert!(text.ends_with("It has more atoms.") && text.len() <= 160, "{command}");
     assert!(sandbox.succeed(&["search", "long", text]).contains("score"));
+}
+
+/// A text that begins with a hyphen is no option in what `init`, a training and its card print.
+#[cfg(unix)]
+#[test]
+fn printed_searches_run_with_texts_that_begin_with_a_hyphen() {
+    let sandbox = Sandbox::new();
+    let row = |at: usize| {
+        let (text, rate) =
+            [("--help with apples", "good"), ("-5 degrees for pears", "bad")][at % 2];
+        format!("{text} in box {at},{rate}\n")
+    };
+    sandbox.write("signs.csv", &("text,rate\n".to_owned() + &(0..40).map(row).collect::<String>()));
+    let looked = sandbox.succeed(&["init", "signs.csv"]);
+    let trained = sandbox.succeed(&["train", "signs.toml"]);
+    let card = sandbox.read("runs/signs/README.md");
+    let program = std::path::Path::new(env!("CARGO_BIN_EXE_dsokr"));
+    for (folder, printed) in [(".", looked), (".", trained), ("runs/signs", card)] {
+        let mut commands = printed.lines().map(|line| line.trim_start_matches("try: ").trim());
+        let command = commands.find(|line| line.starts_with("dsokr search ")).unwrap();
+        let mut shell = std::process::Command::new("/bin/sh");
+        shell.args(["-c", command]).current_dir(sandbox.path(folder));
+        let output = shell.env("PATH", program.parent().unwrap()).output().unwrap();
+        let shown = String::from_utf8_lossy(&output.stdout);
+        assert!(shown.contains("good") && shown.contains("bad"), "{command}: {output:?}");
+    }
 }
 
 #[test]
@@ -153,11 +182,97 @@ fn a_card_shows_a_validation_text_with_the_first_answers_of_a_search() {
     let text = example.lines().next().unwrap();
     assert!(sandbox.read("data/small/validation.tsv").contains(text), "{card}");
     let first = json(&sandbox.succeed(&["search", "runs/small", text, "--json"]));
-    let hit = &first["candidates"][0];
-    let row = format!("| `{}` | {:.4} |\n", hit["label"].as_str().unwrap(), number(hit, "score"));
+    let row = row_of_hit(&first["candidates"][0]);
     assert!(example.contains(&row), "{row} {card}");
     assert!(card.contains(&format!("dsokr search . '{text}'\n")), "{card}");
     assert!(card.contains(&format!("run.search({text:?}, 5)?")), "{card}");
+}
+
+/// The row of a candidate on the card.
+fn row_of_hit(hit: &Value) -> String {
+    let [id, label] = ["id", "label"].map(|key| hit[key].as_str().unwrap());
+    format!("| {} | {:.4} | `{id}` | `{label}` |\n", hit["rank"], number(hit, "score"))
+}
+
+/// The rows of the answers on the card of a run.
+fn rows_of_answers(sandbox: &Sandbox, run: &str) -> Vec<String> {
+    let card = sandbox.read(&format!("{run}/README.md"));
+    let (_, table) = card.split_once("| rank | score | id | label |\n").unwrap();
+    let rows = table.lines().skip(1).take_while(|line| line.starts_with('|'));
+    rows.map(str::to_owned).collect()
+}
+
+#[test]
+fn a_card_lists_molecules_beyond_the_candidates_first() {
+    let sandbox = crate::beyond::trained();
+    let set = format!("decoding.beyond={{{}}}", crate::beyond::SETTINGS);
+    sandbox.succeed(&["train", "molecules.toml", "--quiet", "--set", &set, "--out", "searched"]);
+    let card = sandbox.read("searched/README.md");
+    let (_, example) = card.split_once("The first answers to this text:\n\n```text\n").unwrap();
+    let text = example.lines().next().unwrap();
+    let search = ["search", "searched", "--top", "3", "--json", "--", text];
+    let answer = json(&sandbox.succeed(&search));
+    let found = answer["beyond"].as_array().unwrap();
+    assert!(!found.is_empty(), "{answer}");
+    let of_search = found.iter().map(|molecule| {
+        let id = if molecule["in_table"].as_bool().unwrap() {
+            format!("`{}`", molecule["nearest"].as_str().unwrap())
+        } else {
+            String::new()
+        };
+        let label = molecule["label"].as_str().unwrap();
+        format!("| new | {:.4} | {id} | `{label}` |", number(molecule, "score"))
+    });
+    let hits = answer["candidates"].as_array().unwrap().iter().map(row_of_hit);
+    let hits = hits.map(|row| row.trim_end().to_owned());
+    let expected: Vec<String> = of_search.chain(hits).take(3).collect();
+    assert_eq!(rows_of_answers(&sandbox, "searched"), expected, "{card}");
+}
+
+/// The id of a candidate without a label is a line of its table, not a number that is predicted.
+#[test]
+fn a_card_has_ids_and_predicted_numbers_in_two_columns() {
+    let sandbox = crate::classes::sandbox();
+    sandbox.write("numbers.toml", &crate::classes::numbers());
+    sandbox.succeed(&["train", "numbers.toml", "--quiet"]);
+    let rows = rows_of_answers(&sandbox, "runs/numbers");
+    assert!(rows[0].starts_with("| all | ") && rows[0].contains(" |  | `"), "{rows:?}");
+    for (rank, row) in (1..).zip(&rows[1..]) {
+        assert!(row.starts_with(&format!("| {rank} | ")) && row.ends_with("` |  |"), "{rows:?}");
+    }
+}
+
+/// Four decimal places of an error of 1e-10 show nothing, in the place of chance too.
+#[test]
+fn errors_of_small_numbers_have_digits_on_the_card_and_the_page() {
+    let sandbox = crate::classes::sandbox();
+    let config = crate::classes::numbers();
+    sandbox.write("small.toml", &config.replace(r#"["logp", "tpsa", "rings"]"#, "\"logp\""));
+    let small = |line: &str| {
+        let mut cells: Vec<String> = line.split(',').map(str::to_owned).collect();
+        if let Ok(logp) = cells[4].parse::<f64>() {
+            cells[4] = format!("{:e}", logp * 1e-9);
+        }
+        cells.join(",") + "\n"
+    };
+    let table: String = sandbox.read("table.csv").lines().map(small).collect();
+    sandbox.write("table.csv", &table);
+    let report = sandbox.train("small.toml", &[]);
+    sandbox.succeed(&["evaluate", "runs/small", "--report", "report"]);
+    let card = sandbox.read("runs/small/README.md");
+    let page = sandbox.read("report/report.html");
+    for (name, title) in [("mae", "MAE"), ("rmse", "RMSE")] {
+        let value = number(&report, name);
+        assert!(value > 1e-12 && value < 1e-9, "{report}");
+        let row = |text: &str, head: &str| {
+            text.lines().find(|line| line.contains(head)).unwrap().to_owned()
+        };
+        let rows = [row(&card, &format!("| {title} |")), row(&page, &format!("<td>{title}</td>"))];
+        for row in rows {
+            let has_zero = ["0.0000 ", "0.0000<"].iter().any(|zero| row.contains(zero));
+            assert!(row.contains("0.0000000") && !has_zero, "{row}");
+        }
+    }
 }
 
 #[test]

@@ -155,3 +155,16 @@ pub fn shell_word(text: &str) -> String {
         format!("'{}'", text.replace('\'', r"'\''"))
     }
 }
+
+/// Returns what stands before a text among the arguments of a command: `-- ` where the text begins with a hyphen, with which
+/// it would be an option, else nothing.
+///
+/// ```
+/// use dsokr_core::message::before_argument;
+///
+/// assert_eq!(before_argument("-5 degrees"), "-- ");
+/// assert_eq!(before_argument("5 degrees"), "");
+/// ```
+pub fn before_argument(text: &str) -> &'static str {
+    if text.starts_with('-') { "-- " } else { "" }
+}

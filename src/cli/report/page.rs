@@ -95,11 +95,12 @@ impl Page<'_> {
     fn metrics(&self) -> String {
         let mut rows = String::new();
         for (metric, value) in Metric::measured_in(self.scores) {
+            let places = metric.places(value);
             let interval = (self.intervals)(metric.name());
-            let interval = interval.map(|[low, high]| format!("{low:.4} to {high:.4}"));
+            let interval = interval.map(|[low, high]| format!("{low:.places$} to {high:.places$}"));
             let _ = writeln!(
                 rows,
-                "<tr><td>{}</td><td class=\"number\">{value:.4}</td><td>{}</td></tr>",
+                "<tr><td>{}</td><td class=\"number\">{value:.places$}</td><td>{}</td></tr>",
                 xml(metric.title()),
                 interval.unwrap_or_default()
             );

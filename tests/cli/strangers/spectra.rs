@@ -97,7 +97,7 @@ fn an_mgf_file_with_odd_entries_is_divided_by_molecule() {
     // the card has what the first validation query is answered
     let card = sandbox.read("runs/library/README.md");
     assert!(card.contains("The first answers to the query `"), "{card}");
-    assert!(card.contains("| answer | score |\n"), "{card}");
+    assert!(card.contains("| rank | score | id | label |\n"), "{card}");
     sandbox.fail(&["init", "library.mgf"], 2, &["library.toml", "is there already"]);
     // further candidates, with ids of their own
     let mut candidates = "id\tsmiles\n".to_owned();

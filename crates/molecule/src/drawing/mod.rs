@@ -31,9 +31,13 @@ const CELL: [f64; 2] = [370.0, 240.0];
 const CAPTION: usize = 35;
 const LINE: usize = 72;
 
-/// About the width of a wide letter, and the height of a line.
+/// The place of a letter in a line, which leaves room where not many letters are wide, and the height of a line.
 const LETTER: f64 = 10.0;
 const LINE_HEIGHT: f64 = 18.0;
+
+/// About the widths of a wide letter and of others.
+const WIDE_LETTER: f64 = 13.0;
+const NARROW_LETTER: f64 = 9.0;
 
 /// Attributes of letters of captions and texts; figures of reports have the same fonts.
 const FONT: &str =
@@ -93,8 +97,8 @@ pub fn svg_pair(left: (&str, &str), right: (&str, &str)) -> String {
 /// ```
 pub fn svg_text(text: &str) -> String {
     let lines = wrapped(text, LINE);
-    let letters = lines.iter().map(|line| line.chars().count()).max().unwrap_or(0) as f64;
-    let width = LETTER * (letters + 2.0);
+    let widest = lines.iter().map(|line| line_width(line)).fold(0.0, f64::max);
+    let width = widest + 2.0 * LETTER;
     let height = LINE_HEIGHT * (lines.len() as f64 + 1.0);
     let mut svg = document(width, height);
     for (at, line) in (1..).map(f64::from).zip(&lines) {
@@ -105,6 +109,17 @@ pub fn svg_text(text: &str) -> String {
         ));
     }
     svg + "</svg>\n"
+}
+
+/// Returns about the width of a line, at the least the place of its letters.
+fn line_width(line: &str) -> f64 {
+    let widths = line.chars().map(|letter| match letter {
+        // from U+2E80 on, letters of East Asia
+        'm' | 'w' | 'M' | 'W' | '@' | '%' | '—' | '…' | '\u{2e80}'..=char::MAX => WIDE_LETTER,
+        _ => NARROW_LETTER,
+    });
+    let place = LETTER * line.chars().count() as f64;
+    widths.sum::<f64>().max(place)
 }
 
 /// Returns the lines of a text, of at most `most` characters. Lines end between words, but a word that is longer than a

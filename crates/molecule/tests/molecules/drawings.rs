@@ -130,6 +130,23 @@ fn sheets_have_cells_of_one_size_whatever_they_show() {
     assert_eq!(alone, 780.0);
 }
 
+/// A document of a text is as wide as the letters of its lines, whose ends would else be cut.
+#[test]
+fn texts_of_wide_letters_have_room() {
+    let wide_letters = |svg: &str| {
+        let lines = svg.split("</text>").filter_map(|text| text.rsplit_once('>'));
+        let counts = lines.map(|(_, line)| line.chars().filter(|c| !c.is_whitespace()).count());
+        counts.max().unwrap() as f64
+    };
+    for text in ["WWWW MMMM ".repeat(12), "分子".repeat(50)] {
+        let svg = svg_text(&text);
+        let [width] = numbers(&svg, ["width"]);
+        assert!(width >= 13.0 * wide_letters(&svg) + 20.0, "{width}: {svg}");
+    }
+    let [width] = numbers(&svg_text("an alcohol with a methyl group"), ["width"]);
+    assert_eq!(width, 320.0);
+}
+
 #[test]
 fn graphs_of_any_kind_are_drawn() {
     let drawn = |text: &str| parse_json_lines(text.as_bytes(), Path::new("g")).unwrap()[0].svg();
