@@ -351,11 +351,90 @@ def test_a_buffer_that_is_gone_or_has_another_size_is_refused(problem, value, me
         train(problem, f"gone-{value is None}", module)
 
 
+class Late(torch.nn.Module):
+    """Makes a tensor in its first pass of training."""
+
+    def __init__(self, made):
+        super().__init__()
+        self.made = made
+        self.head = torch.nn.Linear(3, 1)
+        self.register_buffer("mean", None)
+
+    def forward(self, texts):
+        x = torch.tensor([[float(x) for x in text.split()] for text in texts])
+        if self.training and self.made == "none at first":
+            self.mean = x.mean(0)
+        elif self.training and not hasattr(self, "late"):
+            if self.made == "parameter":
+                self.late = torch.nn.Linear(3, 3)
+            else:
+                self.register_buffer("late", x.mean(0), persistent=self.made == "buffer")
+        return self.head(x)
+
+
+@pytest.mark.parametrize("is_instance", [False, True])
+@pytest.mark.parametrize(
+    ("made", "message"),
+    [
+        ("none at first", "forward has made the buffer mean: give it values in __init__; a buffer with persistent=False is not kept"),
+        ("buffer", "forward has made the buffer late: give it values in __init__"),
+        ("parameter", "late.bias is a new parameter: make it in __init__"),
+    ],
+)
+def test_a_tensor_that_a_pass_makes_is_refused_at_that_step(problem, made, message, is_instance):
+    steps = []
+    encoder = Late(made) if is_instance else lambda p: Late(made)
+    with pytest.raises(dsokr.ConfigError, match=message):
+        train(problem, f"late-{made}-{is_instance}".replace(" ", "-"), encoder, on_step=steps.append)
+    assert not steps
+
+
+def test_a_buffer_that_is_not_kept_may_be_made_in_a_pass(problem):
+    assert train(problem, "late-not-kept", Late("buffer that is not kept")).log
+
+
+class Tied(torch.nn.Module):
+    """Two layers of one weight."""
+
+    def __init__(self):
+        super().__init__()
+        self.first = torch.nn.Linear(3, 3, bias=False)
+        self.second = torch.nn.Linear(3, 3, bias=False)
+        self.second.weight = self.first.weight
+        self.head = torch.nn.Linear(3, 1)
+
+    def forward(self, texts):
+        x = torch.tensor([[float(x) for x in text.split()] for text in texts])
+        return self.head(self.second(torch.tanh(self.first(x))))
+
+
+def test_weights_that_are_no_longer_tied_are_refused(problem):
+    _, texts, _ = problem
+    module = Tied()
+    model = train(problem, "tied", module)
+    expected = model.encode(texts)
+    module.load_state_dict({name: each.clone() for name, each in Tied().state_dict().items()}, assign=True)
+    with pytest.raises(dsokr.ConfigError, match=r"second.weight is a new parameter.*tie weights again behind load_state_dict"):
+        model.encode(texts)
+    module.second.weight = module.first.weight
+    assert np.array_equal(model.encode(texts), expected)
+
+
+def test_weights_that_have_been_tied_need_a_new_encoder(problem):
+    _, texts, _ = problem
+    module = Tied()
+    module.second.weight = torch.nn.Parameter(module.first.weight.detach().clone())
+    model = train(problem, "tied-later", module)
+    module.second.weight = module.first.weight
+    with pytest.raises(dsokr.ConfigError, match=r"second.weight is no longer a parameter of its own"):
+        model.encode(texts)
+
+
 def test_a_module_that_has_grown_needs_a_new_encoder(problem):
     module = net()
     encoder = dsokr.Encoder(module)
     module.more = torch.nn.Linear(2, 2)
-    with pytest.raises(dsokr.ConfigError, match="more or fewer tensors than when its dsokr.Encoder was made"):
+    with pytest.raises(dsokr.ConfigError, match=r"other tensors than when its dsokr.Encoder was made \(more.bias, more.weight\)"):
         train(problem, "grown", encoder)
 
 

@@ -133,10 +133,9 @@ class _Opened:
         self._module, self._p = module, p
         self.parameters, self.buffers = start
         # a module may put another tensor in the place of one, as `self.mean = 0.9 * self.mean + …` does: names stay
-        self._parameter_names = [name for name, _ in module.named_parameters()]
-        self._buffers = _kept_buffers(module)
-        if (len(self._parameter_names), len(self._buffers)) != (len(self.parameters), len(self.buffers)):
-            raise ConfigError("encoder: the module has more or fewer tensors than when its dsokr.Encoder was made: make a new one")
+        self._parameter_names = _names_of(start.parameters, dict(module.named_parameters()))
+        buffers = _kept_buffers(module)
+        self._buffers = {name: buffers[name] for name in _names_of(start.buffers, buffers)}
         # the parameters that no gradient has reached so far; none before the first step, and no longer any behind the warning
         self._unreached: set[str] | None = None
 
@@ -160,6 +159,7 @@ class _Opened:
             if not training:
                 self._warn_of_unreached()
             parameters = _tensors(self._parameter_names, self._module.named_parameters(remove_duplicate=False), self.parameters)
+            self._check_parameters()
             chosen = [parameters[at] for at in joined]
             parts = torch.from_numpy(values).split([each.numel() for each in chosen])
             with torch.no_grad():
@@ -180,6 +180,9 @@ class _Opened:
                 raise ConfigError(f"encoder: the module returns {type(z).__name__}, expected a tensor ({len(inputs)}, {self._p})")
             if tuple(z.shape) != (len(inputs), self._p):
                 raise ConfigError(f"encoder: coordinates of shape {tuple(z.shape)}, expected ({len(inputs)}, {self._p})")
+            if training:
+                self._check_parameters()
+                self._check_buffers()
             # copies, since a later pass fills the buffers
             changed = [_array(each).ravel().copy() for each in self._present_buffers()] if training else []
             return _array(z).copy(), _Pass(z, parameters), changed
@@ -207,6 +210,26 @@ class _Opened:
         # an nn.Embedding with sparse=True has a sparse one
         dense = [part if part.layout == torch.strided else part.to_dense() for part in parts]
         return np.concatenate([_array(part).ravel() for part in dense])
+
+    def _check_parameters(self) -> None:
+        """Refuses a parameter that no pass fills, and one that is no longer a parameter of its own."""
+        present = {name for name, _ in self._module.named_parameters()}
+        for name in sorted(present.difference(self._parameter_names)):
+            message = "make it in __init__, and tie weights again behind load_state_dict(assign=True)"
+            raise ConfigError(f"encoder: {_plain(name)} is a new parameter: {message}")
+        for name in self._parameter_names:
+            if name not in present:
+                raise ConfigError(f"encoder: {_plain(name)} is no longer a parameter of its own: make a new dsokr.Encoder")
+
+    def _check_buffers(self) -> None:
+        """Refuses a buffer of the ``state_dict`` that the module did not have at first: no run keeps it."""
+        new = [name for name, _ in self._module.named_buffers() if name not in self._buffers]
+        # most modules have none, and a state_dict takes longer
+        kept = _kept_buffers(self._module) if new else {}
+        for name in new:
+            if name in kept:
+                message = f"encoder: forward has made the buffer {_plain(name)}: give it values in __init__; a buffer with persistent=False is not kept"
+                raise ConfigError(message)
 
     def _present_buffers(self) -> list[Any]:
         """The buffers that the module has now."""
@@ -238,6 +261,21 @@ class _Opened:
         message = "encoder: no gradient has reached %s%s so far; set requires_grad = False where that is meant"
         LOGGER.warning(message, ", ".join(names[:10]), more)
         self._unreached = set()
+
+
+def _plain(name: str) -> str:
+    """The name of a tensor in a module that is not compiled: torch.compile puts the module behind ``_orig_mod``."""
+    return ".".join(part for part in name.split(".") if part != "_orig_mod")
+
+
+def _names_of(described: list[_Described], tensors: dict[str, Any]) -> list[str]:
+    """The names that a module has for its tensors, in the order in which they are described."""
+    names = {_plain(name): name for name in tensors}
+    known = [shown for shown, *_ in described]
+    if names.keys() != set(known):
+        changed = ", ".join(sorted(names.keys() ^ set(known)))
+        raise ConfigError(f"encoder: the module has other tensors than when its dsokr.Encoder was made ({changed}): make a new one")
+    return [names[shown] for shown in known]
 
 
 def _tensors(names: list[str], tensors: Iterable[tuple[str, Any]], described: list[_Described]) -> list[Any]:
@@ -307,8 +345,7 @@ def _described(tensors: dict[str, Any]) -> list[_Described]:
     found: list[_Described] = []
     known: set[str] = set()
     for name, tensor in tensors.items():
-        # torch.compile puts the module behind this name
-        name = ".".join(part for part in name.split(".") if part != "_orig_mod")
+        name = _plain(name)
         if name in known:
             raise ConfigError(f"encoder: two tensors with the name {name}, apart from _orig_mod of torch.compile: give one a different name")
         known.add(name)
