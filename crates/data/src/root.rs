@@ -50,6 +50,7 @@ impl DataRoot {
                 ),
             ),
         };
+        let last = without_current_folders(&last);
         let folder = first.into_iter().chain([last.clone()]).find(|path| path.is_dir());
         folder.map(Self).ok_or(Error::NotFound { path: last, hint })
     }
@@ -96,7 +97,29 @@ impl DataRoot {
     }
 }
 
+/// Returns a path without each `.` that says nothing: `./a` of `././a`, as messages show it.
+fn without_current_folders(path: &Path) -> PathBuf {
+    path.components().collect()
+}
+
 /// Returns the length of a file in bytes; 0 where there is none.
 pub(crate) fn size(path: &Path) -> f64 {
     std::fs::metadata(path).map_or(0.0, |file| if file.is_file() { file.len() as f64 } else { 0.0 })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::DataRoot;
+
+    #[test]
+    fn a_current_folder_is_in_paths_once() {
+        let here = Some(Path::new("."));
+        let file = Some(Path::new("./films.toml"));
+        for (folder, config, data) in [(".", None, here), ("./", file, None), ("./.", file, None)] {
+            let root = DataRoot::find(folder, config, data).unwrap();
+            assert_eq!(root.file("films.tsv").display().to_string(), "./films.tsv", "{folder}");
+        }
+    }
 }
