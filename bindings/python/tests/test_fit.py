@@ -96,6 +96,12 @@ def test_a_column_of_texts_is_its_texts(tmp_path, kind):
     assert np.array_equal(models[1].encode(queries), models[1].encode(TEXTS[:3]))
 
 
+def test_score_reads_columns_of_texts(tmp_path):
+    model = dsokr.fit(TEXTS, SMILES, tmp_path / "run", seed=0, progress=False)
+    texts, molecules = (np.array(column[:3])[:, None] for column in (TEXTS, SMILES))
+    assert np.array_equal(model.score(texts, molecules), model.score(TEXTS[:3], SMILES[:3]))
+
+
 def test_tensors(tmp_path):
     torch = pytest.importorskip("torch")
     model = dsokr.fit(torch.tensor(X), torch.tensor([len(smiles) for smiles in SMILES]), tmp_path / "run")

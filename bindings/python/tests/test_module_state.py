@@ -1,7 +1,9 @@
 """Parameters, groups, frozen parameters and buffers of modules of PyTorch within the trainer, beside loops of PyTorch."""
 
+import concurrent.futures
 import logging
 import re
+import sys
 
 import numpy as np
 import pytest
@@ -337,7 +339,10 @@ def test_a_buffer_may_be_assigned(problem):
 
 @pytest.mark.parametrize(
     ("value", "message"),
-    [(None, "extra is no longer a tensor of the module, expected 3 numbers"), (torch.zeros(4), "extra has 4 numbers now, expected 3")],
+    [
+        (None, "extra is no longer a tensor of the module, expected 3 numbers; a buffer with persistent=False is not kept"),
+        (torch.zeros(4), "extra has 4 numbers now, expected 3 as before; a buffer with persistent=False is not kept"),
+    ],
 )
 def test_a_buffer_that_is_gone_or_has_another_size_is_refused(problem, value, message):
     class Changing(Net):
@@ -481,6 +486,34 @@ def test_reentrant_checkpointing_trains_what_it_computes_again(problem):
     assert np.array_equal(*found)
 
 
+class Teacher(torch.nn.Module):
+    """Reads a layer that is not part of it."""
+
+    def __init__(self):
+        super().__init__()
+        self.outside = [torch.nn.Linear(3, 3)]
+        self.head = torch.nn.Linear(3, 1)
+
+    def forward(self, texts):
+        x = torch.tensor([[float(x) for x in text.split()] for text in texts])
+        return self.head(self.outside[0](x))
+
+
+def test_hooks_and_tensors_of_the_caller_are_left_alone(problem):
+    _, texts, _ = problem
+    found = []
+    for is_hooked in (False, True):
+        torch.manual_seed(3)
+        module = Teacher()
+        called = []
+        if is_hooked:
+            for parameter in module.parameters():
+                parameter.register_post_accumulate_grad_hook(called.append)
+        found.append(train(problem, f"hooked-{is_hooked}", module).encode(texts))
+        assert module.outside[0].weight.grad is None and not called
+    assert np.array_equal(*found)
+
+
 @pytest.mark.parametrize("reentrant", [False, True])
 def test_a_block_that_is_computed_again_may_be_frozen(problem, reentrant):
     seen = []
@@ -500,6 +533,19 @@ def test_a_parameter_that_no_gradient_reaches_is_named_once(problem, caplog):
     with caplog.at_level(logging.WARNING, "dsokr"):
         train(problem, "used", net(), {"groups": [{"parameters": "norm", "learning_rate": 0.0}]})
     assert not [record for record in caplog.records if "no gradient" in record.getMessage()]
+
+
+def test_a_parameter_is_named_once_in_a_fit_of_several_trainings(tmp_path, caplog):
+    class Unused(torch.nn.Linear):
+        def __init__(self, p):
+            super().__init__(3, p)
+            self.unused = torch.nn.Parameter(torch.zeros(2))
+
+    x = np.random.default_rng(0).standard_normal((60, 3)).round(3)
+    options = {"encoder": Unused, "seed": 1, "progress": False, "set": {"training.epochs": 2, "decoding.held_out": True}}
+    with caplog.at_level(logging.WARNING, "dsokr"):
+        dsokr.fit(x, x @ [1.0, -2.0, 0.5], tmp_path / "run", **options)
+    assert len([record for record in caplog.records if "no gradient" in record.getMessage()]) == 1
 
 
 class Table(torch.nn.Module):
@@ -552,6 +598,35 @@ def test_a_compiled_module_has_the_names_of_the_module(problem):
     for model, encoder in ((compiled, net(seed=4)), (plain, torch.compile(net(seed=4), backend="eager"))):
         again = dsokr.Model.load(model.path, encoder=encoder)
         np.testing.assert_allclose(again.encode(texts), model.encode(texts), atol=1e-6)
+
+
+def test_a_compiled_module_and_the_module_answer_in_two_threads(problem):
+    """Passes of one exclude those of the other, since they fill the same parameters."""
+    _, texts, _ = problem
+    module = Slow()
+    models = [train(problem, "slow", module)]
+    models.append(train(problem, "slow-compiled", torch.compile(module, backend="eager"), {"learning_rate": 0.05}))
+    expected = [model.encode(texts) for model in models]
+    switched = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        with concurrent.futures.ThreadPoolExecutor(2) as pool:
+            answers = list(pool.map(lambda model: [model.encode(texts) for _ in range(25)], models))
+    finally:
+        sys.setswitchinterval(switched)
+    for found, alone in zip(answers, expected, strict=True):
+        assert all(np.array_equal(each, alone) for each in found)
+
+
+class Slow(torch.nn.Module):
+    """Many layers."""
+
+    def __init__(self):
+        super().__init__()
+        self.parts = torch.nn.Sequential(*(torch.nn.Linear(3, 3) for _ in range(12)), torch.nn.Linear(3, 1))
+
+    def forward(self, texts):
+        return self.parts(torch.tensor([[float(x) for x in text.split()] for text in texts]))
 
 
 def test_two_parameters_of_one_name_without_compilation_are_refused(problem):

@@ -110,6 +110,32 @@ def test_pairs_are_fitted_in_one_line(tmp_path, monkeypatch):
     assert not Path("runs/fit-3").exists()
 
 
+def test_an_evaluation_of_two_groups_has_its_metrics_in_a_table(tmp_path):
+    """Without intervals, which need three."""
+    rows = [(f"{('blue', 'red')[at // 4 % 2]} thing {at}", ("cold", "warm")[at // 4 % 2], f"g{at // 4}") for at in range(40)]
+    lines = ["\t".join(row) for row in [("text", "name", "group"), *rows]]
+    (tmp_path / "things.tsv").write_text("\n".join(lines) + "\n")
+    splits = {"validation": 8, "test": 8, "group": "group"}
+    words = {"kind": "words", "min": 1, "max": 1, "min_characters": 1, "min_texts": 1}
+    tables = {
+        "data": {"source": "pool", "folder": ".", "file": "things.tsv", "numbered": True, "inputs": {"column": "text"}, "splits": splits},
+        "output": {"label": "name", "features": {"kind": "classes", "column": "name"}, "kernel": {"name": "linear"}},
+        "sketch": {"full": True},
+        "encoder": {
+            "kind": "kernel-machine",
+            "inputs": {"kind": "ngrams", "blocks": [words]},
+            "kernel": {"name": "linear"},
+            "solver": {"name": "closed-form"},
+            "lambda": [1.0],
+        },
+        "evaluation": {"metric": "accuracy"},
+    }
+    evaluation = dsokr.train(tables, out=tmp_path / "run", data=tmp_path).evaluate("test")
+    assert evaluation.intervals == {}
+    row = f"<td>accuracy</td><td>{evaluation.metrics['accuracy']:.4f}</td><td></td><td>{evaluation.chance['accuracy']:.4f}</td>"
+    assert row in evaluation._repr_html_()
+
+
 def test_every_metric_is_in_every_place(tmp_path):
     pandas = pytest.importorskip("pandas")
     kinds = [("alcohol", "O"), ("amine", "N"), ("acid", "C(=O)O")]

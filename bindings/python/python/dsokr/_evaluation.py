@@ -57,7 +57,7 @@ class Evaluation:
 
     @cached_property
     def intervals(self) -> dict[str, list[float]]:
-        """95 % intervals [low, high] of the metrics, by a bootstrap over queries, or over their ``groups``."""
+        """95 % intervals [low, high] of the metrics, by a bootstrap over queries, or over their ``groups``; empty of fewer than three groups."""
         return json.loads(self._inner.intervals())
 
     @cached_property
@@ -111,10 +111,13 @@ class Evaluation:
         return pandas.DataFrame({name: values for name, values in columns.items() if values is not None})
 
     def _repr_html_(self) -> str:
+        # of few groups there are no intervals, which name the metrics that the outputs call for
+        names = list(self.intervals) or [name for name, value in self.metrics.items() if isinstance(value, float)]
         rows = []
-        for name, [low, high] in self.intervals.items():
-            value, chance = self.metrics.get(name), self.chance.get(name)
-            rows.append([escape(name), _number(value), f"[{low:.4f}, {high:.4f}]", _number(chance)])
+        for name in names:
+            ends = self.intervals.get(name)
+            interval = "" if ends is None else f"[{ends[0]:.4f}, {ends[1]:.4f}]"
+            rows.append([escape(name), _number(self.metrics.get(name)), interval, _number(self.chance.get(name))])
         return table(["metric", "value", "95 % interval", "chance"], rows)
 
     def __reduce__(self) -> tuple[Any, ...]:

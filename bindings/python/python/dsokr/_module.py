@@ -25,6 +25,8 @@ _FIRST = threading.Lock()
 
 
 def _lock_of(module: Any) -> threading.RLock:
+    # torch.compile returns another object, which fills the same parameters
+    module = getattr(module, "_orig_mod", module)
     with _FIRST:
         return _LOCKS.setdefault(module, threading.RLock())
 
@@ -40,9 +42,9 @@ class Encoder:
     Its parameters are parameters of the trainer with their names behind ``encoder.module.``, which the patterns of
     ``training.groups`` find: ``{"parameters": "embedding", "learning_rate": 1e-4}``. Vectors are not decayed, and
     ``training.layer_decay`` counts layers that are numbered in names such as ``layers.0.weight``. Parameters without
-    ``requires_grad`` stay as they are; a warning names those that no gradient has reached. They and the buffers of the module's
+    ``requires_grad`` stay as they are. A warning names other parameters that no gradient has reached. All of them and the buffers of the module's
     ``state_dict``, such as the running statistics of batch normalisation, are kept in checkpoints and in the run, also where
-    ``forward`` assigns a buffer. Numbers of the run are 32-bit floats. ``torch.compile`` changes no name, and a run of a compiled module
+    ``forward`` assigns a buffer; one that ``forward`` makes is refused. Numbers of the run are 32-bit floats. ``torch.compile`` changes no name, and a run of a compiled module
     is read with the module itself.
 
     A module starts from the values that it holds when its ``Encoder`` is made, which are those of the last pass of a training or
@@ -55,6 +57,8 @@ class Encoder:
     def __init__(self, module: Any, *, vectors: bool | None = None) -> None:
         self.vectors = None if vectors is None else bool(vectors)
         self._module = module
+        # the parameters that a warning has named: trainings within one fit have the same ones
+        self._named: set[str] = set()
         # later trainings start from these values too
         self._start = None if _is_factory(module) else _start_of(module)
 
@@ -71,7 +75,7 @@ class Encoder:
         import torch
 
         if self._start is not None:
-            return _Opened(self._module, p, self._start)
+            return _Opened(self._module, p, self._start, self._named)
         is_gpu_used = torch.cuda.is_initialized()
         gpus = list(range(torch.cuda.device_count())) if is_gpu_used else []
         try:
@@ -83,7 +87,7 @@ class Encoder:
             if not is_gpu_used:
                 # GPUs have no state to restore before their first use, but the seed of the caller
                 torch.cuda.manual_seed_all(torch.initial_seed())
-        return _Opened(module, p, _start_of(module))
+        return _Opened(module, p, _start_of(module), self._named)
 
 
 def _is_factory(module: Any) -> bool:
@@ -129,15 +133,17 @@ class _Opened:
     dimensions has the shape of its first one by all others.
     """
 
-    def __init__(self, module: Any, p: int, start: _Start) -> None:
-        self._module, self._p = module, p
+    def __init__(self, module: Any, p: int, start: _Start, named: set[str]) -> None:
+        self._module, self._p, self._named = module, p, named
         self.parameters, self.buffers = start
         # a module may put another tensor in the place of one, as `self.mean = 0.9 * self.mean + …` does: names stay
         self._parameter_names = _names_of(start.parameters, dict(module.named_parameters()))
         buffers = _kept_buffers(module)
         self._buffers = {name: buffers[name] for name in _names_of(start.buffers, buffers)}
-        # the parameters that no gradient has reached so far; none before the first step, and no longer any behind the warning
+        # the parameters that no gradient has reached so far; none before the first step
         self._unreached: set[str] | None = None
+        # whether some gradient was found by a backward pass through the whole graph alone
+        self._is_whole_graph_needed = False
 
     def forward(
         self,
@@ -194,22 +200,35 @@ class _Opened:
         z, parameters = graph
         dz = torch.from_numpy(gradient).to(z.device, z.dtype)
         with _lock_of(self._module):
-            before = [each.grad for each in parameters]
-            try:
-                for each in parameters:
-                    each.grad = None
-                # not torch.autograd.grad: it reaches no parameter of a block that reentrant checkpointing computes again
-                with _tracked(parameters, joined):
-                    torch.autograd.backward(z, dz)
-                found = [parameters[at].grad for at in joined]
-            finally:
-                for each, grad in zip(parameters, before, strict=True):
-                    each.grad = grad
+            with _tracked(parameters, joined):
+                found = self._gradients(z, dz, [parameters[at] for at in joined], parameters)
             self._note_unreached(joined, found)
         parts = [torch.zeros_like(parameters[at]) if grad is None else grad for grad, at in zip(found, joined, strict=True)]
         # an nn.Embedding with sparse=True has a sparse one
         dense = [part if part.layout == torch.strided else part.to_dense() for part in parts]
         return np.concatenate([_array(part).ravel() for part in dense])
+
+    def _gradients(self, z: Any, dz: Any, chosen: list[Any], parameters: list[Any]) -> list[Any]:
+        """The gradients of the parameters that are ``chosen``; None where there is none."""
+        import torch
+
+        if not self._is_whole_graph_needed:
+            # It calls no hook of the caller, and changes no tensor outside the module. A block that reentrant checkpointing computes again
+            # raises a RuntimeError, so does a parameter that `forward` has frozen, and the backward pass below decides.
+            with contextlib.suppress(RuntimeError):
+                found = torch.autograd.grad(z, chosen, dz, allow_unused=True, retain_graph=True)
+                if all(gradient is not None for gradient in found):
+                    return list(found)
+            self._is_whole_graph_needed = True
+        before = [each.grad for each in parameters]
+        try:
+            for each in parameters:
+                each.grad = None
+            torch.autograd.backward(z, dz)
+            return [each.grad for each in chosen]
+        finally:
+            for each, grad in zip(parameters, before, strict=True):
+                each.grad = grad
 
     def _check_parameters(self) -> None:
         """Refuses a parameter that no pass fills, and one that is no longer a parameter of its own."""
@@ -233,7 +252,8 @@ class _Opened:
 
     def _present_buffers(self) -> list[Any]:
         """The buffers that the module has now."""
-        return _tensors(list(self._buffers), self._module.named_buffers(remove_duplicate=False), self.buffers)
+        remedy = "; a buffer with persistent=False is not kept"
+        return _tensors(list(self._buffers), self._module.named_buffers(remove_duplicate=False), self.buffers, remedy)
 
     def _own_buffers(self) -> list[Any]:
         """The buffers that the module has now, each in memory that may be filled: one that the module has assigned may be a
@@ -253,14 +273,15 @@ class _Opened:
         self._unreached = without if self._unreached is None else self._unreached & without
 
     def _warn_of_unreached(self) -> None:
-        """Warns once, at the first evaluation behind a step, of parameters that are not trained."""
-        if not self._unreached:
+        """Warns, at the first evaluation behind a step, of parameters that are not trained and that no warning has named."""
+        unreached = (self._unreached or set()) - self._named
+        if not unreached:
             return
-        names = [name for name, *_ in self.parameters if name in self._unreached]
+        self._named |= unreached
+        names = [name for name, *_ in self.parameters if name in unreached]
         more = f" and {len(names) - 10} more" if len(names) > 10 else ""
         message = "encoder: no gradient has reached %s%s so far; set requires_grad = False where that is meant"
         LOGGER.warning(message, ", ".join(names[:10]), more)
-        self._unreached = set()
 
 
 def _plain(name: str) -> str:
@@ -278,16 +299,17 @@ def _names_of(described: list[_Described], tensors: dict[str, Any]) -> list[str]
     return [names[shown] for shown in known]
 
 
-def _tensors(names: list[str], tensors: Iterable[tuple[str, Any]], described: list[_Described]) -> list[Any]:
-    """The tensors that a module has now by these names, of the numbers of values that they had."""
+def _tensors(names: list[str], tensors: Iterable[tuple[str, Any]], described: list[_Described], remedy: str = "") -> list[Any]:
+    """The tensors that a module has now by these names, of the numbers of values that they had. ``remedy`` ends what an error
+    says."""
     present = dict(tensors)
     found = []
     for name, (shown, _, values, _) in zip(names, described, strict=True):
         tensor = present.get(name)
         if tensor is None:
-            raise ConfigError(f"encoder: {shown} is no longer a tensor of the module, expected {values.size} numbers")
+            raise ConfigError(f"encoder: {shown} is no longer a tensor of the module, expected {values.size} numbers{remedy}")
         if tensor.numel() != values.size:
-            raise ConfigError(f"encoder: {shown} has {tensor.numel()} numbers now, expected {values.size} as before")
+            raise ConfigError(f"encoder: {shown} has {tensor.numel()} numbers now, expected {values.size} as before{remedy}")
         found.append(tensor)
     return found
 

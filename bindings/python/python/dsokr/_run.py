@@ -628,7 +628,8 @@ def _paired(texts: str | Iterable[str], molecules: str | Iterable[str]) -> tuple
 def _strings(values: Iterable[str], name: str) -> list[str]:
     """Texts as a list, without missing ones."""
     _refuse_dictionary(values, name, "texts")
-    found = listed(values, name, "texts")
+    column = text_column(values)
+    found = listed(values if column is None else column, name, "texts")
     for at, value in enumerate(found):
         if not isinstance(value, str) or is_missing(value):
             raise ConfigError(f"{name}: {value!r} at {at}, expected a text")
