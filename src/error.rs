@@ -246,12 +246,12 @@ impl Error {
         Self::run(file, format_args!("there is no model: {remedy}"))
     }
 
-    /// An error of the file system at `path`.
+    /// Returns an error of the file system at `path`.
     pub(crate) fn io(path: &Path) -> impl Fn(std::io::Error) -> Self {
         move |error| dsokr_core::Error::io(path)(error).into()
     }
 
-    /// The error for a file that could not be read.
+    /// Returns the error for a file that could not be read.
     pub(crate) fn reading(path: &Path) -> impl Fn(std::io::Error) -> Self {
         use std::io::ErrorKind::{FileTooLarge, InvalidData, InvalidInput, IsADirectory, NotFound};
         let config = |message| Self::Config { path: path.into(), message };
@@ -263,7 +263,7 @@ impl Error {
         }
     }
 
-    /// Whether the work was ended by its [`Cancellation`](dsokr_core::Cancellation). A training that says so has kept its
+    /// Returns whether the work was ended by its [`Cancellation`](dsokr_core::Cancellation). A training that says so has kept its
     /// state, from which it goes on.
     pub fn is_cancelled(&self) -> bool {
         use dsokr_core::Error::Cancelled;
@@ -323,7 +323,7 @@ impl Error {
         self.io_kind() == Some(std::io::ErrorKind::NotFound)
     }
 
-    /// Whether the request was wrong (a flag, a configuration, a file), rather than the run.
+    /// Returns whether the request was wrong (a flag, a configuration, a file), rather than the run.
     pub fn is_request(&self) -> bool {
         use dsokr_train::Error::{Diverged, Interrupted};
         let is_of_request = |error: &dsokr_core::Error| {
@@ -354,7 +354,7 @@ impl Error {
     }
 }
 
-/// A message of serde, with words in the place of Rust's names of types; `map` is that of values with keys.
+/// Returns a message of serde, with words in the place of Rust's names of types; `map` is that of values with keys.
 pub(crate) fn in_words(message: String, map: &str) -> String {
     let whole = ["usize", "u64", "u32"].map(|name| (name, "a whole number from 0"));
     let real = ["f64", "f32"].map(|name| (name, "a number"));

@@ -60,7 +60,7 @@ impl QueryColumn {
         }
     }
 
-    /// The cell of a query with this text.
+    /// Returns the cell of a query with this text.
     fn cell(self, text: Option<&str>) -> Option<String> {
         let text = text.unwrap_or_default();
         match self {
@@ -77,7 +77,7 @@ impl QueryColumn {
     }
 }
 
-/// How many of the candidates a rule leaves to the query, where it leaves out others; that it leaves none is a caution.
+/// Returns how many of the candidates a rule leaves to the query, where it leaves out others; that it leaves none is a caution.
 fn competing_line(
     answer: &Answer,
     rule: Option<&CandidateRule>,
@@ -97,7 +97,7 @@ fn competing_line(
     Some(format!("{count} of {candidates} candidates {has} {property}; {all}\n"))
 }
 
-/// A table for people, behind what is doubtful about the query and how many of the candidates a rule leaves to it.
+/// Returns a table for people, behind what is doubtful about the query and how many of the candidates a rule leaves to it.
 pub fn text(answer: &Answer, rule: Option<&CandidateRule>, candidates: usize) -> String {
     let cautions: String =
         answer.cautions.iter().map(|line| format!("caution: {line}\n")).collect();
@@ -140,12 +140,12 @@ pub fn text(answer: &Answer, rule: Option<&CandidateRule>, candidates: usize) ->
         + &numbers.lines().zip(texts.lines()).map(line).collect::<String>()
 }
 
-/// The names of the further columns of a hit.
+/// Returns the names of the further columns of a hit.
 fn further_names(hit: &Hit) -> impl Iterator<Item = &str> {
     hit.columns.iter().map(|(name, _)| name.as_str())
 }
 
-/// How a molecule that a search found compares with the candidates.
+/// Returns how a molecule that a search found compares with the candidates.
 fn note(output: &PredictedOutput) -> String {
     let Some(facts) = &output.search else { return String::new() };
     let id = &facts.nearest;
@@ -211,7 +211,7 @@ impl AnswerTable {
         Self { query, cells, numbers, levels: levels.to_vec(), are_sets, has_rule }
     }
 
-    /// The names of its columns. The id of a candidate is called `candidate`, since `id` is that of the query.
+    /// Returns the names of its columns. The id of a candidate is called `candidate`, since `id` is that of the query.
     pub fn names(&self) -> Vec<String> {
         let of_query = ["id"].into_iter().chain(self.query.name()).map(String::from);
         let cells = self.cells.iter().map(|name| match name.as_str() {
@@ -227,7 +227,7 @@ impl AnswerTable {
         of_query.chain(cells).chain(behind).collect()
     }
 
-    /// The rows of the answer to a query with this id and text, one without a candidate where there is none. The best
+    /// Returns the rows of the answer to a query with this id and text, one without a candidate where there is none. The best
     /// of all outputs has the rank `all` and no id; the molecules that a search found, best first, have the rank `new` and,
     /// where they are candidates, their ids. Predicted numbers and quantiles stand in every row, and so do the size of a
     /// set, of which the answer may have the first candidates alone, and the number of candidates that a rule leaves to the query.
@@ -283,7 +283,7 @@ impl AnswerTable {
         lines.into_iter().map(row).collect()
     }
 
-    /// The cells of the predicted numbers, which are empty where none are predicted.
+    /// Returns the cells of the predicted numbers, which are empty where none are predicted.
     fn numbers_of(&self, answer: &Answer) -> Vec<String> {
         let Some(numbers) = &self.numbers else { return Vec::new() };
         let mut cells = match &answer.exact {

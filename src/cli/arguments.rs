@@ -27,7 +27,7 @@ use crate::error::{Error, ensure, ensure_run};
 use crate::metrics::table::{csv_line, tsv_line};
 use crate::run::{Member, Run, Wanted};
 
-/// The parser of a number of seconds in a range, which messages call `expected`; infinity is refused.
+/// Returns the parser of a number of seconds in a range, which messages call `expected`; infinity is refused.
 pub fn seconds(
     range: impl RangeBounds<f64> + Clone + Send + Sync + 'static,
     expected: &'static str,
@@ -70,7 +70,7 @@ pub struct InputFormat {
 }
 
 impl InputFormat {
-    /// The format of a file for a run: the one that is given, else what the extension says.
+    /// Returns the format of a file for a run: the one that is given, else what the extension says.
     pub fn of_file(&self, file: &Path, run: &Member) -> TextFormat {
         self.input.unwrap_or_else(|| match TextFormat::from_path(file) {
             // each line is a graph
@@ -80,7 +80,7 @@ impl InputFormat {
     }
 }
 
-/// The help of `input`.
+/// Returns the help of `input`.
 fn input_help() -> String {
     format!(
         "How the texts are written: lines, one text a line, or as files with such an extension. Default: what the extension \
@@ -89,7 +89,7 @@ fn input_help() -> String {
     )
 }
 
-/// One text a line, and the formats of tables that a stream can have.
+/// Returns one text a line, and the formats of tables that a stream can have.
 fn format_names() -> impl Iterator<Item = &'static str> {
     let tables = TABLE_FORMATS.iter().filter(|format| format.is_text());
     ["lines"].into_iter().chain(tables.map(TableFormat::name))
@@ -122,7 +122,7 @@ pub fn read(batch: &Split, run: &Member) -> Result<Split, Error> {
 }
 
 impl Queries {
-    /// The next queries, at most `most`; none at the end.
+    /// Returns the next queries, at most `most`; none at the end.
     pub fn batch(&mut self, most: usize) -> Result<Split, Error> {
         match self {
             Self::Texts(texts) => {
@@ -136,7 +136,8 @@ impl Queries {
 }
 
 impl Texts {
-    /// The queries of a file, or of standard input for `-`, which `among` gives candidates: vectors for a run that reads them.
+    /// Returns the queries of a file, or of standard input for `-`, which `among` gives candidates: vectors for a run that
+    /// reads them.
     pub fn open(
         &self,
         file: &Path,
@@ -205,8 +206,8 @@ pub enum Beside<'a> {
     OwnIds,
 }
 
-/// The rows of a matrix as a run reads them. Where its inputs are packed bits, a file has eight of them a byte, or a zero or one
-/// for each, without the columns that fill the last byte.
+/// Returns the rows of a matrix as a run reads them. Where its inputs are packed bits, a file has eight of them a byte, or a
+/// zero or one for each, without the columns that fill the last byte.
 fn matrix(file: &Path, run: &Member) -> Result<FeatureFile, Error> {
     let rows = read_features(file, None, false)?;
     if !run.config.data.facts().packed || rows.kind() == RowKind::Bits {
@@ -232,7 +233,7 @@ fn matrix(file: &Path, run: &Member) -> Result<FeatureFile, Error> {
     Ok(rows)
 }
 
-/// Rows of zeros and ones as bits, with columns of zeros behind them up to `width`; none of other numbers.
+/// Returns the rows of zeros and ones as bits, with columns of zeros behind them up to `width`; none of other numbers.
 fn bits(rows: &FeatureFile, width: usize) -> Result<Option<BitRows>, Error> {
     let all = rows.block(0..rows.len())?;
     let mut are_bits = true;
@@ -251,8 +252,8 @@ fn bits(rows: &FeatureFile, width: usize) -> Result<Option<BitRows>, Error> {
     Ok(if are_bits { Some(BitRows::from_indices(width, ones)?) } else { None })
 }
 
-/// The texts of a file, or of standard input for `-`: in `column`, by default that of the data of the run, each with what is
-/// `beside` it.
+/// Returns the texts of a file, or of standard input for `-`: in `column`, by default that of the data of the run, each with
+/// what is `beside` it.
 pub fn open_texts(
     file: &Path,
     format: TextFormat,
@@ -288,7 +289,7 @@ pub fn open_texts(
     })
 }
 
-/// The stream of a file of which each line is a spectrum.
+/// Returns the stream of a file of which each line is a spectrum.
 ///
 /// # Errors
 /// A file that begins as files of spectra do, none of whose lines is one.
@@ -321,7 +322,8 @@ fn lines_of_spectra(file: &Path) -> Result<Box<dyn Read>, Error> {
     Err(dsokr_core::Error::file(file, message).into())
 }
 
-/// How spectra are written that are read, in the place of a file that begins with this text; empty of a text that tells nothing.
+/// Returns how spectra are written that are read, in the place of a file that begins with this text; empty of a text that tells
+/// nothing.
 fn way_to_spectra(start: &str) -> &'static str {
     if start.starts_with(['[', '{']) {
         "; of JSON, lines are read that are an object each, with \"precursor_mz\" and \"peaks\", or \"mzs\" and \"intensities\", and the name \
@@ -335,7 +337,7 @@ fn way_to_spectra(start: &str) -> &'static str {
     }
 }
 
-/// What is done about a text that cannot be read.
+/// Returns what is done about a text that cannot be read.
 pub fn on_bad_text(run: &Member) -> OnBadRow {
     let on_bad_row = run.config.data.on_bad_row;
     match on_bad_row {
@@ -376,7 +378,7 @@ pub fn checked<R: Read>(
     texts.checked_by(check)
 }
 
-/// Whether a path stands for standard input.
+/// Returns whether a path stands for standard input.
 pub fn is_standard_input(file: &Path) -> bool {
     file.as_os_str() == "-"
 }
@@ -393,7 +395,7 @@ pub enum LineFormat {
 }
 
 impl LineFormat {
-    /// A line of a table; none of JSON.
+    /// Returns a line of a table; none of JSON.
     pub fn line(self, cells: &[String]) -> String {
         match self {
             Self::Jsonl => String::new(),
@@ -447,7 +449,7 @@ pub struct Wants {
 }
 
 impl Wants {
-    /// The candidates that are wanted; none where all are.
+    /// Returns the candidates that are wanted; none where all are.
     pub fn of(&self, processes: &Processes, runs: &Run) -> Result<Option<Wanted>, Error> {
         self.filter.as_ref().map(|filter| runs.wanted(processes, filter)).transpose()
     }

@@ -141,7 +141,7 @@ struct Summary {
     repeated: Vec<String>,
 }
 
-/// The remark on a molecule that was found for several queries, or was a candidate already.
+/// Returns the remark on a molecule that was found for several queries, or was a candidate already.
 fn repeated(molecule: &FoundCandidate, added: &AddedCandidates) -> Option<String> {
     let id = molecule.id();
     let queries = &molecule.queries;

@@ -67,7 +67,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
 /// The keys that arguments of this command set, and these arguments.
 const KEYS: [(&str, &str); 2] = [("data.fold.count", "folds"), ("data.fold.group", "group")];
 
-/// The error with the arguments of this command in the place of the keys that they set, which no file of the user has.
+/// Returns the error with the arguments of this command in the place of the keys that they set, which no file of the user has.
 fn of_arguments(error: Error) -> Error {
     use dsokr_core::Error::Value;
     use dsokr_data::Error::Column;
@@ -88,7 +88,7 @@ fn of_arguments(error: Error) -> Error {
     }
 }
 
-/// The argument that sets a key, or the key, which no argument sets.
+/// Returns the argument that sets a key, or the key, which no argument sets.
 fn place(key: String) -> Place {
     match KEYS.iter().find(|(name, _)| *name == key) {
         Some(&(_, argument)) => Argument::new(argument).into(),
@@ -96,7 +96,7 @@ fn place(key: String) -> Place {
     }
 }
 
-/// A text with the arguments in the place of the keys that they set.
+/// Returns a text with the arguments in the place of the keys that they set.
 fn text_of_arguments(text: &str) -> String {
     KEYS.iter().fold(text.to_owned(), |text, &(key, argument)| {
         text.replace(key, &Argument::new(argument).to_string())

@@ -92,7 +92,7 @@ pub fn run(processes: &Processes, arguments: &Arguments) -> Result<(), Error> {
     shown.show(&queried, caution)
 }
 
-/// The warning about the metrics of a split of the data on which weights are fitted, or on which a run chooses something;
+/// Returns the warning about the metrics of a split of the data on which weights are fitted, or on which a run chooses something;
 /// none of a file, and where nothing is chosen.
 fn caution(runs: &Run, split: Option<SplitName>, fits_weights: bool) -> Option<String> {
     let split = split?;

@@ -329,7 +329,7 @@ impl Shown {
         Ok(())
     }
 
-    /// The learning curves of the runs, by the labels that are given.
+    /// Returns the learning curves of the runs, by the labels that are given.
     fn learning(&self, folders: &[PathBuf], names: &[String]) -> Result<Vec<LearningCurve>, Error> {
         let mut learning = curves(folders)?;
         if !self.labels.is_empty() && learning.len() == names.len() {
@@ -340,7 +340,7 @@ impl Shown {
         Ok(learning)
     }
 
-    /// The names of the runs, and of the run that they are compared with: the labels that are given, else their own.
+    /// Returns the names of the runs, and of the run that they are compared with: the labels that are given, else their own.
     fn names(&self, runs: &Run) -> Result<Names, Error> {
         let members = runs.members().len();
         let others = usize::from(self.against.is_some());
@@ -425,7 +425,7 @@ impl Shown {
     }
 }
 
-/// A line with a metric and its 95 % interval, in as many decimal places as tables have of its value.
+/// Returns a line with a metric and its 95 % interval, in as many decimal places as tables have of its value.
 fn interval_line(metric: Metric, value: f64, ends: [f64; 2]) -> String {
     let title = metric.title();
     let places = metric.places(value);
@@ -444,7 +444,7 @@ fn check_ranks(folder: &Path, run: &EvaluatedRun) -> Result<(), Error> {
     ensure(has_ranks, Argument::new("against"), folder.display(), allowed)
 }
 
-/// How often first candidates are right by their gap to the next one, where ranks carry information. All processes rank
+/// Returns how often first candidates are right by their gap to the next one, where ranks carry information. All processes rank
 /// the candidates for that.
 fn gaps(
     runs: &Run,
@@ -454,7 +454,7 @@ fn gaps(
     if metrics.has_ranks() { runs.gap_reliability(queries, report::BINS) } else { Ok(Vec::new()) }
 }
 
-/// The metrics of each member of an ensemble; the ranks under the first ones, which figures show, go to `ranks`.
+/// Returns the metrics of each member of an ensemble; the ranks under the first ones, which figures show, go to `ranks`.
 fn members(
     runs: &Run,
     queries: &PredictedQueries,
@@ -473,7 +473,7 @@ fn members(
     Ok(members)
 }
 
-/// The learning curves of all runs; those of one name have their folders before it.
+/// Returns the learning curves of all runs; those of one name have their folders before it.
 fn curves(folders: &[PathBuf]) -> Result<Vec<LearningCurve>, Error> {
     let mut all = Vec::new();
     for folder in folders {

@@ -61,7 +61,7 @@ pub struct Arguments {
     json: bool,
 }
 
-/// The digits of a SHA-256, before which registries print `sha256:` or `SHA256:`.
+/// Returns the digits of a SHA-256, before which registries print `sha256:` or `SHA256:`.
 fn digits(text: &str) -> Result<String, String> {
     const KIND: &str = "sha256:";
     let digits = match text.split_at_checked(KIND.len()) {
@@ -121,7 +121,7 @@ fn fetch_data(arguments: &Arguments, name: &str) -> Result<(), Error> {
     print(&summary(set, &out, &fetched))
 }
 
-/// How files are downloaded. A signal that ends the command says how to go on.
+/// Returns how files are downloaded. A signal that ends the command says how to go on.
 fn network(arguments: &Arguments) -> Network {
     let timeout = Duration::from_secs_f64(arguments.timeout);
     let advice = "what is downloaded is kept; the same command goes on";
@@ -235,7 +235,7 @@ impl Download {
     }
 }
 
-/// Whether a file begins as web pages do, which servers send in the place of files.
+/// Returns whether a file begins as web pages do, which servers send in the place of files.
 fn begins_as_page(file: &Path) -> bool {
     let mut start = Vec::new();
     let read = File::open(file).and_then(|file| file.take(256).read_to_end(&mut start));
@@ -260,7 +260,7 @@ fn list(table: &Table, json: bool) -> Result<(), Error> {
     print(&lines.collect::<String>())
 }
 
-/// A bar for downloads, which is hidden where only warnings are wanted.
+/// Returns a bar for downloads, which is hidden where only warnings are wanted.
 fn bar() -> ProgressBar {
     if output::QUIET.load(Ordering::Relaxed) {
         return ProgressBar::hidden();
@@ -278,7 +278,7 @@ fn show(bar: &ProgressBar, Progress { name, bytes, total }: Progress) {
     }
 }
 
-/// What has been fetched, as text.
+/// Returns what has been fetched, as text.
 fn summary(set: &DataSet, out: &Path, fetched: &[FetchedFile]) -> String {
     let mut text = String::new();
     for file in fetched {

@@ -126,7 +126,7 @@ pub fn check_table(path: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// Whether the name of a file is that of a table or of spectra.
+/// Returns whether the name of a file is that of a table or of spectra.
 fn is_table(path: &Path) -> bool {
     TextFormat::from_path(path) != TextFormat::Lines
 }

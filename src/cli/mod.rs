@@ -144,7 +144,7 @@ pub struct Kind {
     register: fn(&'static str) -> Result<(), Error>,
 }
 
-/// The kind `name`, which stands for the learner `T`, as [`register`] makes it.
+/// Returns the kind `name`, which stands for the learner `T`, as [`register`] makes it.
 pub const fn kind<T>(name: &'static str) -> Kind
 where
     T: Learner + Serialize + DeserializeOwned + 'static,

@@ -59,7 +59,7 @@ impl Job {
         Ok(Some(Self { _universe: universe, world }))
     }
 
-    /// The processes of the job.
+    /// Returns the processes of the job.
     pub fn ranks(&self) -> Processes {
         Processes::new(self.world)
     }

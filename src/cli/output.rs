@@ -22,7 +22,7 @@ pub static PROGRAM: LazyLock<String> = LazyLock::new(|| {
     name.strip_suffix(std::env::consts::EXE_SUFFIX).unwrap_or(name).to_owned()
 });
 
-/// A path as an argument of the commands that are printed.
+/// Returns a path as an argument of the commands that are printed.
 pub fn shell_path(path: &Path) -> String {
     shell_word(&path.display().to_string())
 }
@@ -41,8 +41,8 @@ pub fn write_flag(argument: &Argument, f: &mut fmt::Formatter) -> fmt::Result {
     }
 }
 
-/// A text as the last argument of a command in a shell, on one line: where it has line breaks or other control characters,
-/// these and white space become single blanks.
+/// Returns a text as the last argument of a command in a shell, on one line: where it has line breaks or other control
+/// characters, these and white space become single blanks.
 pub fn quoted(text: &str) -> String {
     let parts = text.split(|c: char| c.is_whitespace() || c.is_control());
     let line = if text.contains(char::is_control) {
@@ -58,7 +58,7 @@ pub fn quoted(text: &str) -> String {
     }
 }
 
-/// A text whose control characters, which terminals obey, are escaped as JSON escapes them, so that JSON stays what
+/// Returns a text whose control characters, which terminals obey, are escaped as JSON escapes them, so that JSON stays what
 /// it is. Line breaks and tabs stay.
 fn visible(text: &str) -> Cow<'_, str> {
     let obeyed = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
@@ -74,7 +74,7 @@ pub fn print_json(result: &impl serde::Serialize) -> Result<(), Error> {
     print(&json_line(result)?)
 }
 
-/// A value as JSON, on one line.
+/// Returns a value as JSON, on one line.
 pub fn json_line(value: &impl serde::Serialize) -> Result<String, Error> {
     Ok(serde_json::to_string(value)? + "\n")
 }
@@ -134,7 +134,7 @@ impl Write for Writer {
     }
 }
 
-/// A bar in a style.
+/// Returns a bar in a style.
 pub fn bar(style: &str) -> ProgressBar {
     let bar = ProgressBar::new(0);
     match ProgressStyle::with_template(style) {

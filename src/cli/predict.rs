@@ -111,7 +111,7 @@ enum AnswerFormat {
 }
 
 impl AnswerFormat {
-    /// The format of a table; none where answers are no rows.
+    /// Returns the format of a table; none where answers are no rows.
     fn table(self) -> Option<LineFormat> {
         match self {
             Self::Tsv => Some(LineFormat::Tsv),
@@ -206,7 +206,7 @@ fn calibrated_sets(
     Ok(Some(sets))
 }
 
-/// The answers to a batch of queries in the format of the output.
+/// Returns the answers to a batch of queries in the format of the output.
 fn lines(
     arguments: &Arguments,
     run: &Run,
@@ -240,7 +240,7 @@ fn lines(
 /// How far a peak may be from the ion of a fragment, in millionths.
 const TOLERANCE: f64 = 10.0;
 
-/// An entry of MSP for each candidate of a spectrum. A molecule that is too large to be broken explains nothing.
+/// Returns an entry of MSP for each candidate of a spectrum. A molecule that is too large to be broken explains nothing.
 fn annotated(
     id: &str,
     spectrum: &Spectrum,

@@ -108,7 +108,7 @@ fn say_that_work_goes_on() {
     drop(std::thread::Builder::new().name("progress".into()).spawn(speak));
 }
 
-/// What is done now: the names of the stages, each with its share that is done, and the time that the last one has taken.
+/// Returns what is done now: the names of the stages, each with its share that is done, and the time that the last one has taken.
 fn at_work(stages: &[StageReport]) -> String {
     let Some(innermost) = stages.last() else {
         return "at work between two stages".into();

@@ -109,7 +109,7 @@ impl Queries {
         runs.on_bad_row(self.on_bad_row)
     }
 
-    /// The queries that the command names, else the split that the configuration of the runs evaluates.
+    /// Returns the queries that the command names, else the split that the configuration of the runs evaluates.
     pub fn request(&self, runs: &Run) -> QueryRequest {
         let evaluated = runs.config().evaluation.split;
         let evaluated = self.file.is_none().then_some(evaluated);

@@ -121,7 +121,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
     }
 }
 
-/// The error for the first row with a molecule that cannot be read, which says where it is.
+/// Returns the error for the first row with a molecule that cannot be read, which says where it is.
 fn unread_molecule(file: &Path, rows: &[TextRow]) -> Option<Error> {
     rows.iter().find_map(|row| {
         let reason = Molecule::parse(cells::smiles(&row.id)).err()?;

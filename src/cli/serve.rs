@@ -169,7 +169,7 @@ fn file_name_of_archive(archive: &Path) -> String {
     stem.strip_suffix(".tar").unwrap_or(stem).to_owned()
 }
 
-/// The error of the file system where archives are unpacked.
+/// Returns the error of the file system where archives are unpacked.
 fn unpacking(path: &Path, error: &io::Error) -> Error {
     let advice =
         "archives are unpacked there; the environment variable TMPDIR names a different folder";

@@ -49,7 +49,7 @@ pub fn respond(response: Response) {
     *RESPONSE.lock().unwrap_or_else(PoisonError::into_inner) = response;
 }
 
-/// What standard error says of what is saved and how to go on, if a signal ends the work from now on.
+/// Returns what standard error says of what is saved and how to go on, if a signal ends the work from now on.
 pub fn advise(advice: impl Fn() -> String + Send + 'static) {
     *ADVICE.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(advice));
 }
@@ -77,7 +77,7 @@ pub fn listen() {
     }
 }
 
-/// Whether the process was started with a signal ignored.
+/// Returns whether the process was started with a signal ignored.
 #[cfg(unix)]
 fn is_ignored(signal: i32) -> bool {
     // SAFETY: a null action changes nothing, and the old one is written to memory of its type, whose bits may all be 0
@@ -107,7 +107,7 @@ fn received(signal: i32) {
     }
 }
 
-/// The exit code of work that a signal has ended; none where no signal came.
+/// Returns the exit code of work that a signal has ended; none where no signal came.
 pub fn code() -> Option<u8> {
     let signal = FIRST.load(SeqCst);
     (signal != 0).then_some(CODE + signal as u8)
@@ -122,7 +122,7 @@ pub fn end_if_received(error: &Error) {
     }
 }
 
-/// Whether it says what a training has saved.
+/// Returns whether it says what a training has saved.
 fn is_interrupted(error: &Error) -> bool {
     match error {
         Error::Member { source, .. } => is_interrupted(source),

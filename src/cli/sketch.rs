@@ -54,7 +54,7 @@ pub struct Arguments {
     json: bool,
 }
 
-/// The help of `sizes`.
+/// Returns the help of `sizes`.
 fn sizes_help() -> String {
     let sizes = SIZES.map(|size| size.to_string()).join(", ");
     format!(
@@ -62,7 +62,7 @@ fn sizes_help() -> String {
     )
 }
 
-/// The help of `methods`.
+/// Returns the help of `methods`.
 fn methods_help() -> String {
     let kinds = SketchKind::all(1);
     let names: Vec<&str> = kinds.iter().map(SketchKind::name).collect();
@@ -158,7 +158,7 @@ fn study(
     Ok(())
 }
 
-/// A figure over a number of draws: the mean and, of several, the deviation.
+/// Returns a figure over a number of draws: the mean and, of several, the deviation.
 fn shown(figure: &MeanAndDeviation, draws: usize) -> String {
     let MeanAndDeviation { mean, deviation } = figure;
     if draws > 1 { format!("{mean:.4} ± {deviation:.4}") } else { format!("{mean:.4}") }
@@ -198,7 +198,7 @@ fn table(results: &Found) -> String {
     text + &format!("plot: {}\n", results.plot.display())
 }
 
-/// The best of several curves, at its recommended size; of equal ones the first.
+/// Returns the best of several curves, at its recommended size; of equal ones the first.
 fn best(curves: &[Curve]) -> String {
     let mean = |curve: &Curve| curve.best().map(|point| point.deciding().mean);
     let evaluated = curves.iter().filter_map(|curve| Some((curve, mean(curve)?)));

@@ -69,7 +69,7 @@ pub struct Trainings {
 }
 
 impl Trainings {
-    /// The configuration that all of them share, and by which the process keeps its memory.
+    /// Returns the configuration that all of them share, and by which the process keeps its memory.
     pub fn base(&self) -> Result<Checked, Error> {
         check_configuration(&self.config)?;
         check_output("out", &self.out)?;

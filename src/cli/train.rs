@@ -121,7 +121,7 @@ pub fn run(processes: &Processes, arguments: &Arguments) -> Result<(), Error> {
     print(&format!("\n{report}\nrun directory: {path}\ntry: {next}\n{advice}"))
 }
 
-/// The command that asks a trained run first: by a text of its data, else by a file that the training has read.
+/// Returns the command that asks a trained run first: by a text of its data, else by a file that the training has read.
 fn next_command(config: &Checked, root: &DataRoot, trained: &Trained) -> String {
     let program = &*PROGRAM;
     let run = output::shell_path(trained.path());

@@ -7,7 +7,7 @@ use super::{Checked, Config};
 use crate::error::Error;
 
 impl Checked {
-    /// The configuration for so many training pairs, and the sizes that are lowered: of sketches of outputs and inputs,
+    /// Returns the configuration for so many training pairs, and the sizes that are lowered: of sketches of outputs and inputs,
     /// and of samples.
     ///
     /// # Errors

@@ -50,12 +50,12 @@ pub struct BeyondConfig {
 }
 
 impl BeyondConfig {
-    /// Whether the formula that is kept is that of the best candidate.
+    /// Returns whether the formula that is kept is that of the best candidate.
     pub(crate) fn keeps_first_formula(&self) -> bool {
         self.formula.as_deref() == Some("first")
     }
 
-    /// The part that molecules have.
+    /// Returns the part that molecules have.
     ///
     /// # Errors
     /// [`dsokr_core::Error::Value`] for a text that is not the SMILES of a part.

@@ -59,7 +59,7 @@ pub(crate) enum MoleculeRule {
 }
 
 impl MoleculeRule {
-    /// Whether a molecule is one of them that has this mass in Da and this formula, with or without a charge.
+    /// Returns whether a molecule is one of them that has this mass in Da and this formula, with or without a charge.
     pub fn holds(&self, mass: f64, formula: &str) -> bool {
         match self {
             Self::Masses(ranges) => ranges.iter().any(|&[low, high]| (low..=high).contains(&mass)),
@@ -116,7 +116,7 @@ impl From<CandidateRule> for String {
 }
 
 impl CandidateRule {
-    /// The rule of `N` or `N:SEED`.
+    /// Returns the rule of `N` or `N:SEED`.
     fn sample(text: &str) -> Option<Self> {
         let (others, seed) = text.split_once(':').unwrap_or((text, "0"));
         let others = others.trim().parse().ok().filter(|&others| others > 0)?;
@@ -170,7 +170,7 @@ impl CandidateRule {
         }
     }
 
-    /// The candidates of each query of a split; none where each is ranked against all. `masses` has those of the
+    /// Returns the candidates of each query of a split; none where each is ranked against all. `masses` has those of the
     /// candidates, and `polarity` is of spectra that do not say theirs.
     ///
     /// # Errors
@@ -239,8 +239,8 @@ impl CandidateRule {
         Ok(Some(PerQuery::new(&lists, candidates)?))
     }
 
-    /// The molecules that the rule leaves to each query of a split, which are spectra; none where it leaves all. It is empty
-    /// where the rule asks nothing of molecules. `polarity` is of spectra that do not say theirs.
+    /// Returns the molecules that the rule leaves to each query of a split, which are spectra; none where it leaves all. It
+    /// is empty where the rule asks nothing of molecules. `polarity` is of spectra that do not say theirs.
     ///
     /// # Errors
     /// Queries that are not spectra, or without a formula.
@@ -271,7 +271,7 @@ impl CandidateRule {
         Ok(rules.into_iter().collect::<Result<_, _>>()?)
     }
 
-    /// The right outputs of each query that are candidates.
+    /// Returns the right outputs of each query that are candidates.
     fn right_outputs(
         &self,
         split: &Split,

@@ -35,12 +35,12 @@ impl PartialEq for Checked {
 }
 
 impl Checked {
-    /// The source of the data, with the columns of inputs that a run keeps.
+    /// Returns the source of the data, with the columns of inputs that a run keeps.
     pub fn source(&self) -> Source<'_> {
         Source { input_columns: self.input_columns.as_ref(), ..self.config.source() }
     }
 
-    /// The folder of the data: under `data` if that is given; else, for a run, the one that it was
+    /// Returns the folder of the data: under `data` if that is given; else, for a run, the one that it was
     /// trained on, if it exists; else, for `./…`, in the folder of the configuration's file, or for `datasets/…` next to
     /// that folder or in the current one; else under the variable `DSOKR_DATA`; else under `data/`.
     ///
@@ -93,7 +93,7 @@ impl Checked {
         self
     }
 
-    /// The fingerprint of the configuration with every default written out: a CRC-32 in eight
+    /// Returns the fingerprint of the configuration with every default written out: a CRC-32 in eight
     /// hexadecimal digits.
     ///
     /// # Errors
@@ -104,7 +104,7 @@ impl Checked {
         Ok(Contents::new("configuration", FORMAT, &BTreeMap::new(), &text).checksum())
     }
 
-    /// The configuration as TOML, every default written out.
+    /// Returns the configuration as TOML, every default written out.
     ///
     /// # Errors
     /// [`Error::Serialise`]; a configuration that was read from TOML can be written.
@@ -112,7 +112,7 @@ impl Checked {
         Ok(toml::to_string(&self.resolved())?)
     }
 
-    /// The configuration with the defaults that follow from other keys. They are left out of one with members, which have
+    /// Returns the configuration with the defaults that follow from other keys. They are left out of one with members, which have
     /// their own.
     fn resolved(&self) -> Config {
         if self.ensemble.is_some() {
@@ -129,12 +129,12 @@ impl Checked {
         resolved
     }
 
-    /// The configuration as a table of TOML, every default written out.
+    /// Returns the configuration as a table of TOML, every default written out.
     pub(crate) fn to_table(&self) -> Result<toml::Table, Error> {
         Ok(self.to_toml()?.parse()?)
     }
 
-    /// The configuration as a table of TOML to which changes can be made: defaults that follow from other keys, such as
+    /// Returns the configuration as a table of TOML to which changes can be made: defaults that follow from other keys, such as
     /// the weight decay from the optimiser, are left out.
     pub(super) fn to_changeable(&self) -> Result<toml::Table, Error> {
         Ok(toml::Table::try_from(&self.config)?)

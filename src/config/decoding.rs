@@ -162,7 +162,7 @@ impl RerankerConfig {
         ensure(refit || parts.held_out_folds == 1, key("refit"), refit, allowed)
     }
 
-    /// The parts of the training pairs, for a learner that leaves such predictions.
+    /// Returns the parts of the training pairs, for a learner that leaves such predictions.
     pub(crate) fn parts(&self, leaves: HeldOutPredictions) -> Folds {
         let is_fitted_anew = leaves < HeldOutPredictions::Pairs;
         let count = self.folds.unwrap_or(if is_fitted_anew { 3 } else { 8 });
@@ -200,21 +200,21 @@ impl ExpectedF1Config {
 }
 
 impl HubConfig {
-    /// The parts of the training pairs that models are fitted without, for a learner that leaves no held-out predictions.
+    /// Returns the parts of the training pairs that models are fitted without, for a learner that leaves no held-out predictions.
     pub(crate) fn parts(&self) -> Folds {
         let count = self.folds.unwrap_or(3);
         let held_out_folds = self.held_out_folds.unwrap_or(count);
         Folds { key: "decoding.hubs", has_count: true, count, held_out_folds }
     }
 
-    /// Whether the model of the run is fitted to all pairs.
+    /// Returns whether the model of the run is fitted to all pairs.
     pub fn refits(&self) -> bool {
         self.refit.unwrap_or(true)
     }
 }
 
 impl DecodingConfig {
-    /// The key by which one model predicts outputs that need not be candidates, and its value; none where the first
+    /// Returns the key by which one model predicts outputs that need not be candidates, and its value; none where the first
     /// candidate is predicted.
     pub(crate) fn of_one_model(&self) -> Option<(&'static str, &'static str)> {
         match (self.search, &self.expected_f1) {
@@ -359,7 +359,7 @@ impl DecodingConfig {
         ensure(holds, "decoding.hubs.neighbours", format!("{neighbours:?}"), "numbers from 1")
     }
 
-    /// The parts of the training pairs that models are fitted without, for a learner that leaves no held-out predictions:
+    /// Returns the parts of the training pairs that models are fitted without, for a learner that leaves no held-out predictions:
     /// those of `hubs`, or of its defaults where only other keys need them.
     pub(crate) fn parts(&self) -> Folds {
         match &self.hubs {
@@ -371,7 +371,7 @@ impl DecodingConfig {
         }
     }
 
-    /// The key that needs the fits without a part of the pairs.
+    /// Returns the key that needs the fits without a part of the pairs.
     pub(crate) fn key_of_further_fits(&self) -> &'static str {
         match (&self.reranker, &self.hubs) {
             (Some(_), _) => "decoding.reranker",
@@ -380,12 +380,12 @@ impl DecodingConfig {
         }
     }
 
-    /// Whether held-out predictions are needed: for training inputs, by models that were not trained on that pair.
+    /// Returns whether held-out predictions are needed: for training inputs, by models that were not trained on that pair.
     pub(crate) fn needs_held_out(&self) -> bool {
         self.held_out || self.hubs.is_some() || self.reranker.is_some()
     }
 
-    /// Whether predictions are scaled to unit length before they are scored.
+    /// Returns whether predictions are scaled to unit length before they are scored.
     pub fn unit_length(&self) -> bool {
         self.normalise || self.hubs.is_some() || self.reranker.is_some()
     }

@@ -26,7 +26,7 @@ pub(crate) trait EncoderSettings: Any + Debug + Send + Sync {
 
     fn for_pairs(&self, pairs: usize) -> Result<Option<(EncoderTable, Vec<Lowered>)>, Error>;
 
-    /// The learner, which this module does not know.
+    /// Returns the learner, which this module does not know.
     fn learner(self: Arc<Self>) -> Arc<dyn Any + Send + Sync>;
 }
 
@@ -65,7 +65,7 @@ static BUILT_IN: [Kind; 9] = [
 /// The kinds that the program has registered.
 static REGISTERED: RwLock<Vec<Kind>> = RwLock::new(Vec::new());
 
-/// All kinds, the built-in ones first.
+/// Returns all kinds, the built-in ones first.
 fn all_kinds() -> Vec<Kind> {
     let registered = REGISTERED.read().unwrap_or_else(PoisonError::into_inner);
     BUILT_IN.iter().chain(registered.iter()).copied().collect()
@@ -103,7 +103,7 @@ impl Kind {
     }
 }
 
-/// The names of the keys of settings, as a derived `Deserialize` asks for them; none where it takes any.
+/// Returns the names of the keys of settings, as a derived `Deserialize` asks for them; none where it takes any.
 fn keys<T: DeserializeOwned>() -> &'static [&'static str] {
     struct Keys<'k>(&'k mut &'static [&'static str]);
 
@@ -195,18 +195,18 @@ impl EncoderTable {
         Self::new(kind.name, settings)
     }
 
-    /// The settings, if they are a `T`.
+    /// Returns the settings, if they are a `T`.
     pub fn get<T: Any>(&self) -> Option<&T> {
         let settings: &dyn Any = self.settings.as_ref();
         settings.downcast_ref()
     }
 
-    /// The inputs, needs and predictions of the learner.
+    /// Returns the inputs, needs and predictions of the learner.
     pub fn abilities(&self) -> Abilities<'_> {
         self.settings.abilities()
     }
 
-    /// The name of the kind.
+    /// Returns the name of the kind.
     pub fn kind(&self) -> &str {
         &self.kind
     }

@@ -58,7 +58,7 @@ pub struct EnsembleConfig {
 const MOST_SEEDS: usize = 10_000;
 
 impl EnsembleConfig {
-    /// Whether weights are fitted on the validation split.
+    /// Returns whether weights are fitted on the validation split.
     pub(super) fn fits_on_validation(&self) -> bool {
         self.weights == Some(MemberWeights::Validation)
     }
@@ -85,7 +85,7 @@ impl EnsembleConfig {
 }
 
 impl Checked {
-    /// The members' configurations, each with its name; none where there is no `[ensemble]`.
+    /// Returns the members' configurations, each with its name; none where there is no `[ensemble]`.
     ///
     /// # Errors
     /// [`dsokr_core::Error::Value`] for a member without a name or with that of a different one, and for values that do not make a
@@ -185,7 +185,7 @@ fn check_reranker(name: &str, members: &[Checked]) -> Result<(), Error> {
     }
 }
 
-/// The first key by which two members on the same data have different bases.
+/// Returns the first key by which two members on the same data have different bases.
 fn different_basis(one: &Config, other: &Config) -> Option<&'static str> {
     let ours = &one.output;
     let theirs = &other.output;
@@ -201,8 +201,8 @@ fn different_basis(one: &Config, other: &Config) -> Option<&'static str> {
     keys.into_iter().find_map(|(key, differs)| differs.then_some(key))
 }
 
-/// The configuration of a member, whose changes are at `key`, with its own seed for a `draw` of several. Training pairs that it
-/// draws are drawn by `draw_seed`, unless it has a seed for them.
+/// Returns the configuration of a member, whose changes are at `key`, with its own seed for a `draw` of several. Training pairs
+/// that it draws are drawn by `draw_seed`, unless it has a seed for them.
 fn member(
     base: &toml::Table,
     change: &toml::Table,

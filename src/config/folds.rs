@@ -31,7 +31,7 @@ impl Folds {
         ensure(holds, key, held_out_folds, format_args!("1 to {count}, the number of parts"))
     }
 
-    /// The parts of the training pairs that are held out, drawn by a seed, of about equal sizes. What validation keeps
+    /// Returns the parts of the training pairs that are held out, drawn by a seed, of about equal sizes. What validation keeps
     /// apart stays together ([`Dataset::training_groups`]).
     pub fn draw(self, dataset: &Dataset, seed: u64) -> Result<Vec<Vec<usize>>, Error> {
         let all: Vec<usize> = (0..dataset.train.ids.len()).collect();
@@ -65,7 +65,7 @@ impl Folds {
         Ok(parts)
     }
 
-    /// The error for more parts than there are of what they hold, `n` things that are `counted`.
+    /// Returns the error for more parts than there are of what they hold, `n` things that are `counted`.
     fn refused(self, n: usize, counted: &str) -> Error {
         let Self { key, has_count, count, .. } = self;
         if has_count && n >= 2 {
@@ -80,7 +80,7 @@ impl Folds {
         Error::refused(key, value, because)
     }
 
-    /// Number of the n pairs without the largest part.
+    /// Returns the number of the n pairs without the largest part.
     pub fn rest(self, n: usize) -> usize {
         n - n.div_ceil(self.count.max(1)).min(n)
     }
@@ -89,17 +89,17 @@ impl Folds {
 /// One of so many pairs that a model was fitted to is [repeated].
 pub(crate) const REPEATED: usize = 8;
 
-/// The pairs that a model was fitted to and predicts for all the same.
+/// Returns the pairs that a model was fitted to and predicts for all the same.
 pub(crate) fn repeated(learned: &[usize]) -> Vec<usize> {
     learned.iter().copied().step_by(REPEATED).collect()
 }
 
-/// The others of n pairs.
+/// Returns the others of n pairs.
 pub(crate) fn rest(held: &[usize], n: usize) -> Vec<usize> {
     outside(0..n, held)
 }
 
-/// The pairs that are not in a part of them.
+/// Returns the pairs that are not in a part of them.
 pub(crate) fn without(pairs: &[usize], part: &[usize]) -> Vec<usize> {
     outside(pairs.iter().copied(), part)
 }

@@ -29,12 +29,12 @@ impl From<Kernel> for KernelConfig {
 }
 
 impl KernelConfig {
-    /// The kernel as the configuration states it; none where its γ comes from the training outputs or inputs.
+    /// Returns the kernel as the configuration states it; none where its γ comes from the training outputs or inputs.
     pub(crate) fn stated(&self) -> Option<&Kernel> {
         (!self.median).then_some(&self.kernel)
     }
 
-    /// The kernel, with γ from the rows of the training outputs, or inputs, where the configuration says so; `seed`
+    /// Returns the kernel, with γ from the rows of the training outputs, or inputs, where the configuration says so; `seed`
     /// draws the rows that are compared. `key` is the kernel's in the configuration.
     ///
     /// # Errors
@@ -71,7 +71,7 @@ impl Serialize for KernelConfig {
     }
 }
 
-/// The message about a γ that is not allowed.
+/// Returns the message about a γ that is not allowed.
 fn refused(gamma: impl std::fmt::Display) -> String {
     format!("gamma = {gamma}: expected a number above 0 or {MEDIAN:?}")
 }
@@ -104,7 +104,7 @@ impl JsonSchema for KernelConfig {
         "KernelConfig".into()
     }
 
-    /// The schema of [`Kernel`], whose γ may also be `"median"`.
+    /// Returns the schema of [`Kernel`], whose γ may also be `"median"`.
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let mut schema = Kernel::json_schema(generator);
         let kernels = schema.get_mut("oneOf").and_then(Value::as_array_mut).into_iter().flatten();

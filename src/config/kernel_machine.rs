@@ -69,12 +69,12 @@ impl KernelMachineConfig {
         }
     }
 
-    /// The kernels of a sum whose weights are above 0; none for one kernel.
+    /// Returns the kernels of a sum whose weights are above 0; none for one kernel.
     pub fn summands(&self) -> impl Iterator<Item = &InputSummandConfig> {
         self.kernels.iter().filter(|kernel| kernel.weight > 0.0)
     }
 
-    /// The kind of inputs that it reads; a sum of kernels reads texts, or spectra as texts.
+    /// Returns the kind of inputs that it reads; a sum of kernels reads texts, or spectra as texts.
     pub(crate) fn reads(&self) -> InputKind {
         if !self.kernels.is_empty() {
             return InputKind::Texts;
@@ -89,7 +89,7 @@ impl KernelMachineConfig {
         }
     }
 
-    /// Whether the texts that it reads must be mass spectra.
+    /// Returns whether the texts that it reads must be mass spectra.
     pub(crate) fn reads_spectra(&self) -> bool {
         if self.kernels.is_empty() {
             self.inputs.are_spectra()
@@ -98,7 +98,7 @@ impl KernelMachineConfig {
         }
     }
 
-    /// Whether these spectra must name the formula of their molecule.
+    /// Returns whether these spectra must name the formula of their molecule.
     pub(crate) fn needs_formulas(&self) -> bool {
         if self.kernels.is_empty() {
             self.inputs.need_formulas()
@@ -107,7 +107,7 @@ impl KernelMachineConfig {
         }
     }
 
-    /// How far it reads texts by their words.
+    /// Returns how far it reads texts by their words.
     pub(crate) fn words_read(&self) -> WordsRead {
         if self.kernels.is_empty() {
             self.inputs.words_read()
@@ -116,7 +116,7 @@ impl KernelMachineConfig {
         }
     }
 
-    /// Whether columns of inputs have weights that a first fit learns.
+    /// Returns whether columns of inputs have weights that a first fit learns.
     pub(crate) fn learns_columns(&self) -> bool {
         matches!(
             self.inputs,
@@ -125,44 +125,44 @@ impl KernelMachineConfig {
         )
     }
 
-    /// The first λ, by which machines are fitted whose predictions choose something else.
+    /// Returns the first λ, by which machines are fitted whose predictions choose something else.
     pub(crate) fn first_lambda(&self) -> f64 {
         self.lambda.values().first().copied().unwrap_or(f64::NAN)
     }
 
-    /// The learned embedding of the outputs, if predictions have one.
+    /// Returns the learned embedding of the outputs, if predictions have one.
     pub(crate) fn embedding(&self) -> Option<&EmbeddingConfig> {
         let PredictionsConfig::Embedded(embedding) = &self.predictions else { return None };
         Some(embedding)
     }
 
-    /// Whether the loss is a Lipschitz one.
+    /// Returns whether the loss is a Lipschitz one.
     pub(crate) fn is_lipschitz(&self) -> bool {
         self.solver.abilities().lipschitz
     }
 
-    /// Whether leave-one-out predictions are known in closed form.
+    /// Returns whether leave-one-out predictions are known in closed form.
     pub(crate) fn has_held_out_predictions(&self) -> bool {
         self.is_least_squares() && self.embedding().is_none()
     }
 
-    /// Whether λ is chosen on the validation split: it is one of several, and no leave-one-out errors choose it.
+    /// Returns whether λ is chosen on the validation split: it is one of several, and no leave-one-out errors choose it.
     pub(crate) fn chooses_on_validation(&self) -> bool {
         self.lambda.values().len() > 1 && !self.chooses_by_held_out()
     }
 
-    /// Whether leave-one-out errors choose one of several λ.
+    /// Returns whether leave-one-out errors choose one of several λ.
     fn chooses_by_held_out(&self) -> bool {
         self.is_least_squares() && self.lambda_by != Some(LambdaChoice::Validation)
     }
 
-    /// Whether a fit looks at no validation pairs.
+    /// Returns whether a fit looks at no validation pairs.
     pub(crate) fn fits_without_validation(&self) -> bool {
         let given = matches!(self.lambda, Lambda::One(_)) && !self.is_lipschitz();
         self.embedding().is_none() && (given || self.chooses_by_held_out())
     }
 
-    /// The predictions for training pairs that a machine gives without having seen them.
+    /// Returns the predictions for training pairs that a machine gives without having seen them.
     pub(crate) fn held_out(&self) -> HeldOutPredictions {
         if !self.has_held_out_predictions() {
             HeldOutPredictions::None
@@ -175,7 +175,7 @@ impl KernelMachineConfig {
         }
     }
 
-    /// What is chosen on validation pairs, as the beginning of a sentence.
+    /// Returns what is chosen on validation pairs, as the beginning of a sentence.
     pub(crate) fn chosen_on_validation(&self) -> Option<&'static str> {
         if self.embedding().is_some() {
             Some("ranks and λ are")
@@ -186,7 +186,7 @@ impl KernelMachineConfig {
         }
     }
 
-    /// The settings for so many training pairs, and the sizes that are lowered; none where they stay as they are.
+    /// Returns the settings for so many training pairs, and the sizes that are lowered; none where they stay as they are.
     pub(crate) fn for_pairs(&self, pairs: usize) -> Option<(Self, Vec<Lowered>)> {
         let mut adapted = self.clone();
         let mut lowered = Vec::new();
@@ -194,7 +194,7 @@ impl KernelMachineConfig {
         (!lowered.is_empty()).then_some((adapted, lowered))
     }
 
-    /// Whether the solver is that of least squares in closed form, of all inputs or of a sketch.
+    /// Returns whether the solver is that of least squares in closed form, of all inputs or of a sketch.
     pub(super) fn is_least_squares(&self) -> bool {
         self.solver.abilities().leave_one_out
     }

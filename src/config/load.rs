@@ -110,7 +110,7 @@ impl Checked {
         Ok(Self { file: self.file.clone(), ..changed })
     }
 
-    /// Whether an override has set a key.
+    /// Returns whether an override has set a key.
     pub(crate) fn is_set(&self, key: &str) -> bool {
         self.overrides.iter().any(|change| change.path.join(".") == key)
     }
@@ -126,7 +126,7 @@ pub(super) fn from_table(table: toml::Table) -> Result<Config, String> {
     Ok(config)
 }
 
-/// The message in words, with the key where only its table is known.
+/// Returns the message in words, with the key where only its table is known.
 fn located(error: &toml::de::Error, table: &toml::Table) -> String {
     let text = in_words(error.to_string(), "a table");
     let given = table.clone().into();
@@ -141,7 +141,7 @@ fn located(error: &toml::de::Error, table: &toml::Table) -> String {
     }
 }
 
-/// Whether a message of serde may be about this key or its value.
+/// Returns whether a message of serde may be about this key or its value.
 fn is_about(message: &str, key: &str, value: &toml::Value) -> bool {
     use toml::Value::{Boolean, Float, Integer};
     // the value as serde names it in a message
@@ -177,7 +177,7 @@ fn no_arrays(given: &toml::Table, read: &Config) -> Result<(), String> {
     }
 }
 
-/// A value and all that is in it, with their keys.
+/// Returns a value and all that is in it, with their keys.
 fn nodes(key: String, value: &toml::Value) -> Vec<(String, &toml::Value)> {
     use toml::Value::{Array, Table};
     let mut all = vec![(key.clone(), value)];
@@ -271,8 +271,8 @@ impl Config {
         Ok(dataset)
     }
 
-    /// Which keys of `[data]` and `[output]` that end with one of `ends` have this value, as subject and verb: "data.test names";
-    /// none if none has.
+    /// Returns which keys of `[data]` and `[output]` that end with one of `ends` have this value, as subject and verb: "data.test
+    /// names"; none if none has.
     fn naming(&self, value: &str, ends: &[&str]) -> Option<String> {
         let config = toml::Value::try_from(self).ok()?;
         let names = |(key, held): &(String, &toml::Value)| {

@@ -86,12 +86,12 @@ pub enum MachineInputsConfig {
 }
 
 impl MachineInputsConfig {
-    /// Whether they are mass spectra.
+    /// Returns whether they are mass spectra.
     pub(super) fn are_spectra(&self) -> bool {
         matches!(self, Self::Spectra { .. } | Self::Mixtures(_))
     }
 
-    /// Whether they are mass spectra that must name the formula of their molecule.
+    /// Returns whether they are mass spectra that must name the formula of their molecule.
     pub(super) fn need_formulas(&self) -> bool {
         match self {
             Self::Spectra { blocks, .. } => blocks.iter().any(|block| block.source.needs_formula()),
@@ -103,7 +103,7 @@ impl MachineInputsConfig {
         }
     }
 
-    /// How far they are words of texts.
+    /// Returns how far they are words of texts.
     pub(super) fn words_read(&self) -> WordsRead {
         match self {
             Self::Ngrams { blocks, .. } => WordsRead::of_blocks(blocks),
@@ -115,8 +115,8 @@ impl MachineInputsConfig {
         }
     }
 
-    /// Whether several processes can each make the rows of a part of the training inputs, which are those that one process
-    /// makes.
+    /// Returns whether several processes can each make the rows of a part of the training inputs, which are those that one
+    /// process makes.
     pub(crate) fn are_divided(&self) -> bool {
         match self {
             Self::Ngrams { .. } | Self::Vectors { .. } => true,

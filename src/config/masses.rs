@@ -22,7 +22,7 @@ pub(crate) struct CandidateMasses {
 }
 
 impl CandidateMasses {
-    /// Whether the labels of candidates are SMILES, which tell masses.
+    /// Returns whether the labels of candidates are SMILES, which tell masses.
     pub fn are_known(&self, candidates: &Candidates) -> bool {
         *self.are_smiles.get_or_init(|| are_smiles(candidates))
     }
@@ -61,7 +61,8 @@ impl Ions {
         Self { mz: spectrum.precursor_mz(), adducts }
     }
 
-    /// The masses in Da that the molecule may have with each adduct, from the least to the largest within so many millionths.
+    /// Returns the masses in Da that the molecule may have with each adduct, from the least to the largest within so many
+    /// millionths.
     pub fn masses(&self, ppm: f64) -> Vec<[f64; 2]> {
         let range =
             |adduct: &Adduct| [-ppm, ppm].map(|ppm| adduct.mass(self.mz * (1.0 + ppm * 1e-6)));
@@ -95,14 +96,14 @@ impl Masses {
         Self { by_mass, labelled }
     }
 
-    /// The candidates from one mass to another.
+    /// Returns the candidates from one mass to another.
     fn between(&self, low: f64, high: f64) -> impl Iterator<Item = u32> {
         let from = self.by_mass.partition_point(|&(mass, _)| mass < low);
         let near = self.by_mass[from..].iter().take_while(move |&&(mass, _)| mass <= high);
         near.map(|&(_, candidate)| candidate)
     }
 
-    /// The candidates that may be the molecule of these ions; all of `count` where their adduct is not known.
+    /// Returns the candidates that may be the molecule of these ions; all of `count` where their adduct is not known.
     pub(super) fn of_ions(&self, ions: &Ions, ppm: f64, count: usize) -> Vec<u32> {
         if ions.adducts.is_empty() {
             return (0..count as u32).collect();
@@ -117,7 +118,7 @@ impl Masses {
         list
     }
 
-    /// The candidates of each of some formulas, ascending: of those with its mass, and of those that name isotopes.
+    /// Returns the candidates of each of some formulas, ascending: of those with its mass, and of those that name isotopes.
     pub(super) fn of_formulas(
         &self,
         formulas: &HashSet<&ElementCounts>,

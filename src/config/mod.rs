@@ -129,7 +129,7 @@ impl EvaluationConfig {
         self.candidates.as_ref().map_or(Ok(()), |rule| rule.validate("evaluation.candidates"))
     }
 
-    /// Whether the metric compares outputs of every kind by their kernel.
+    /// Returns whether the metric compares outputs of every kind by their kernel.
     pub(crate) fn compares(&self) -> bool {
         self.metric.needs() == Needs::ComparedOutputs
     }
@@ -147,7 +147,7 @@ pub struct LoggingConfig {
 dsokr_core::defaults!(format: u32 = FORMAT);
 
 impl Config {
-    /// The source of the data.
+    /// Returns the source of the data.
     pub fn source(&self) -> Source<'_> {
         let outputs = self.output.source();
         Source { data: &self.data, outputs, seed: self.seed, input_columns: None }
@@ -248,7 +248,7 @@ impl Config {
         check(self, "", &rules)
     }
 
-    /// Whether predictions are weights of the training outputs, whose length is not that of the prediction in the feature
+    /// Returns whether predictions are weights of the training outputs, whose length is not that of the prediction in the feature
     /// space, and not points.
     pub(crate) fn weighs_outputs(&self) -> bool {
         let abilities = self.encoder.abilities();
@@ -307,7 +307,7 @@ impl Config {
         check(self, "", &rules)
     }
 
-    /// The choices of a training on the validation split, as the beginning of a sentence; none where there are none.
+    /// Returns the choices of a training on the validation split, as the beginning of a sentence; none where there are none.
     pub fn chosen_on_validation(&self) -> Option<&'static str> {
         if let Some(chosen) = self.encoder.abilities().chosen_on_validation {
             return Some(chosen);
@@ -320,7 +320,7 @@ impl Config {
         fits.then_some("weights of the ensemble are")
     }
 
-    /// The warning about the metrics of a split on which the training chooses something; none where it does not.
+    /// Returns the warning about the metrics of a split on which the training chooses something; none where it does not.
     pub(crate) fn caution_about(&self, split: SplitName) -> Option<String> {
         match split {
             SplitName::Train | SplitName::Test => None,
@@ -432,8 +432,8 @@ impl Config {
     }
 }
 
-/// The warning that metrics are too good, since something is `chosen`, the beginning of a sentence, on the queries that they are
-/// of.
+/// Returns the warning that metrics are too good, since something is `chosen`, the beginning of a sentence, on the queries that
+/// they are of.
 pub(crate) fn too_good(chosen: &str) -> String {
     format!("{chosen} chosen on these queries, so the metrics are too good: a test split says more")
 }

@@ -110,12 +110,12 @@ pub struct SummandConfig {
 dsokr_core::defaults!(one: f64 = 1.0);
 
 impl SummandConfig {
-    /// The tempering of the kernel's spectrum.
+    /// Returns the tempering of the kernel's spectrum.
     pub fn tempering(&self) -> Tempering {
         tempering(self.power, self.centred, self.normalised)
     }
 
-    /// Whether `k(y, y) = 1` for all outputs, once it is tempered.
+    /// Returns whether `k(y, y) = 1` for all outputs, once it is tempered.
     fn is_normalised(&self) -> bool {
         let tempering = self.tempering();
         tempering.normalised || tempering.changes_nothing() && self.kernel.is_normalised()
@@ -146,7 +146,7 @@ fn tempering(power: f64, centred: Option<bool>, normalised: Option<bool>) -> Tem
 dsokr_core::defaults!(id: String = "id".into());
 
 impl OutputConfig {
-    /// The source of the outputs.
+    /// Returns the source of the outputs.
     pub fn source(&self) -> OutputSource<'_> {
         OutputSource {
             table: self.table.as_deref(),
@@ -160,17 +160,17 @@ impl OutputConfig {
         }
     }
 
-    /// Whether it has one kernel, whose features any molecule has: predicted outputs are compared by it.
+    /// Returns whether it has one kernel, whose features any molecule has: predicted outputs are compared by it.
     pub(crate) fn compares_molecules(&self) -> bool {
         self.kernel.is_some() && self.source().check_made().is_ok()
     }
 
-    /// The kernels of a sum whose weights are above 0; none for one kernel.
+    /// Returns the kernels of a sum whose weights are above 0; none for one kernel.
     pub fn summands(&self) -> impl Iterator<Item = &SummandConfig> {
         self.kernels.iter().filter(|kernel| kernel.weight > 0.0)
     }
 
-    /// The one output kernel.
+    /// Returns the one output kernel.
     ///
     /// # Errors
     /// [`dsokr_core::Error::Value`] where there are several.
@@ -179,7 +179,7 @@ impl OutputConfig {
         self.kernel.as_ref().ok_or_else(|| Error::refused("output.kernels", "given", because))
     }
 
-    /// The kernel's name, or how many are summed.
+    /// Returns the kernel's name, or how many are summed.
     pub(crate) fn kernel_name(&self) -> String {
         match &self.kernel {
             Some(kernel) => kernel.name().into(),
@@ -187,7 +187,7 @@ impl OutputConfig {
         }
     }
 
-    /// The tempering of the kernel's spectrum.
+    /// Returns the tempering of the kernel's spectrum.
     pub fn tempering(&self) -> Tempering {
         let tempering = tempering(self.power, self.centred, self.normalised);
         // the leading axes of a sum of normalised kernels have lost some of the length
@@ -202,7 +202,7 @@ impl OutputConfig {
         self.summands().all(|kernel| kernel.tempering().normalised)
     }
 
-    /// Whether `k(c, c) = 1` for all candidates.
+    /// Returns whether `k(c, c) = 1` for all candidates.
     pub fn is_normalised(&self) -> bool {
         let tempering = self.tempering();
         if tempering.changes_nothing() {
@@ -336,7 +336,7 @@ pub struct SketchConfig {
 const MANY: usize = 20_000;
 
 impl SketchConfig {
-    /// How R is drawn for so many outputs under a kernel.
+    /// Returns how R is drawn for so many outputs under a kernel.
     pub fn method_for(&self, kernel: &Kernel, outputs: usize) -> SketchKind {
         if let Some(method) = &self.method {
             return method.clone();
@@ -349,7 +349,7 @@ impl SketchConfig {
         }
     }
 
-    /// Whether equal ones of so many outputs are one row of the sketch.
+    /// Returns whether equal ones of so many outputs are one row of the sketch.
     pub fn is_of_distinct(&self, outputs: usize) -> bool {
         self.distinct.unwrap_or(outputs > MANY)
     }

@@ -51,12 +51,12 @@ pub struct EmbeddingConfig {
 dsokr_core::defaults!(supervised: Vec<f64> = vec![1.0]);
 
 impl EmbeddingConfig {
-    /// Whether outputs without pairs are used.
+    /// Returns whether outputs without pairs are used.
     pub fn is_mixed(&self) -> bool {
         self.supervised.iter().any(|&c| c < 1.0)
     }
 
-    /// The ranks to try in a basis of rank `rank`, its own the last.
+    /// Returns the ranks to try in a basis of rank `rank`, its own the last.
     ///
     /// # Errors
     /// [`dsokr_core::Error::Value`] for one above it.

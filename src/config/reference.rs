@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use super::Config;
 
-/// The configuration reference as Markdown: every table with its keys, types, defaults and
+/// Returns the configuration reference as Markdown: every table with its keys, types, defaults and
 /// meanings, from the types' own docstrings.
 pub fn reference() -> String {
     let schema = Value::from(schema_for!(Config));
@@ -135,7 +135,7 @@ impl<'s> Reference<'s> {
     }
 }
 
-/// Whether a schema is a table whose keys depend on a tag.
+/// Returns whether a schema is a table whose keys depend on a tag.
 fn is_choice(schema: &Value) -> bool {
     schema["oneOf"].as_array().is_some_and(|all| all.iter().any(|v| properties(v).is_some()))
 }
@@ -144,7 +144,7 @@ fn properties(schema: &Value) -> Option<&Map<String, Value>> {
     schema["properties"].as_object()
 }
 
-/// A docstring without its examples in Rust.
+/// Returns a docstring without its examples in Rust.
 fn text(schema: &Value) -> &str {
     let whole = schema["description"].as_str().unwrap_or_default();
     whole.split("```").next().unwrap_or_default().trim_end()

@@ -25,7 +25,7 @@ pub(super) fn check<T: Serialize>(settings: &T, place: &str, rules: &[Rule]) -> 
     Err(Error::refused(broken.key, written(settings, below)?, broken.because))
 }
 
-/// The value of a key as the configuration writes it; `absent` without one, and `given` for a table.
+/// Returns the value of a key as the configuration writes it; `absent` without one, and `given` for a table.
 fn written<T: Serialize>(settings: &T, key: &str) -> Result<String, Error> {
     let settings = toml::Value::try_from(settings)?;
     let mut value = Some(&settings);

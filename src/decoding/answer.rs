@@ -127,7 +127,7 @@ impl Hit {
     pub const NAMES: [&'static str; 7] =
         ["rank", "id", "label", "score", "gap", "tied", "duplicates"];
 
-    /// The values of [`NAMES`](Self::NAMES).
+    /// Returns the values of [`NAMES`](Self::NAMES).
     fn named_cells(&self) -> impl Iterator<Item = (&str, Cell<'_>)> {
         let values = [
             Cell::Count(self.rank),
@@ -141,7 +141,7 @@ impl Hit {
         Self::NAMES.into_iter().zip(values)
     }
 
-    /// All that is known of the candidate: names and values, those of further columns last.
+    /// Returns all that is known of the candidate: names and values, those of further columns last.
     pub fn cells(&self) -> impl Iterator<Item = (&str, Cell<'_>)> {
         let further = self.columns.iter().map(|(name, cell)| (name.as_str(), Cell::Text(cell)));
         self.named_cells().chain(further)
@@ -185,7 +185,7 @@ pub struct Quantile {
 }
 
 impl Quantile {
-    /// The quantiles of a query.
+    /// Returns the quantiles of a query.
     pub(crate) fn all(levels: &[f64], values: &[f32]) -> Vec<Self> {
         levels.iter().zip(values).map(|(&level, &value)| Self { level, value }).collect()
     }
@@ -197,7 +197,7 @@ const HITS: usize = 1 << 18;
 /// The distinct candidates of each query, and what reads their numbers.
 pub(crate) type DistinctHits<'a> = (Vec<RankedHits>, SomeCandidates<'a>);
 
-/// The distinct wanted candidates at some places of each query and where they stand among all.
+/// Returns the distinct wanted candidates at some places of each query and where they stand among all.
 pub(crate) fn distinct<'a>(
     ensemble: &Ensemble<'a>,
     rule: &Combination,
@@ -247,7 +247,7 @@ pub(crate) fn distinct<'a>(
     Ok((ranked, names))
 }
 
-/// The hits without duplicates. Where they are not the `whole` of all candidates, those that tie with the last one are
+/// Returns the hits without duplicates. Where they are not the `whole` of all candidates, those that tie with the last one are
 /// left out, because not all of them are known.
 fn folded(
     class_of: impl Fn(usize) -> Result<u32, Error>,

@@ -44,7 +44,7 @@ pub(crate) struct Decoder<'a> {
 }
 
 impl<'a> Decoder<'a> {
-    /// The predicted output of each query where it need not be a candidate: the best of all outputs, or the label set
+    /// Returns the predicted output of each query where it need not be a candidate: the best of all outputs, or the label set
     /// with the largest expected F1. None where it is the first candidate.
     pub fn best_outputs(
         &self,
@@ -63,7 +63,7 @@ impl<'a> Decoder<'a> {
         }
     }
 
-    /// What metrics of predicted numbers, classes and sets of labels need to know.
+    /// Returns what metrics of predicted numbers, classes and sets of labels need to know.
     pub fn facts(&self) -> OutputFacts {
         let (names, positive) = match &self.config.output.features {
             OutputFeatures::Numbers(numbers) => (numbers.targets(), None),
@@ -80,7 +80,7 @@ impl<'a> Decoder<'a> {
         OutputFacts { constants: self.constants.cloned(), names, positive }
     }
 
-    /// The search for the best of all outputs; none where predictions are candidates.
+    /// Returns the search for the best of all outputs; none where predictions are candidates.
     ///
     /// # Errors
     /// Outputs that cannot be searched exactly, such as rankings of too many items.
@@ -135,7 +135,7 @@ impl<'a> Decoder<'a> {
         Ok(Some(ExactDecoder { search, machine, constant, labels, cells, scaling }))
     }
 
-    /// The model that scores molecules in a search.
+    /// Returns the model that scores molecules in a search.
     ///
     /// # Errors
     /// Outputs that are points of no space.
@@ -146,7 +146,7 @@ impl<'a> Decoder<'a> {
         Ok(SearchedModel { candidates, space: self.space.ok_or_else(none)?, config })
     }
 
-    /// The predicted outputs, as the column of outputs writes them: the [best outputs](Self::best_outputs), or
+    /// Returns the predicted outputs, as the column of outputs writes them: the [best outputs](Self::best_outputs), or
     /// the `first` candidate of each query.
     pub fn predicted(
         &self,
@@ -217,7 +217,7 @@ enum Cells<'a> {
 }
 
 impl ExactDecoder<'_> {
-    /// An output as the column of outputs writes it.
+    /// Returns an output as the column of outputs writes it.
     fn label(&self, output: &DecodedOutput) -> String {
         let names = || -> Vec<&str> {
             output.parts.iter().map(|&at| self.labels[at as usize].as_str()).collect()
@@ -237,7 +237,7 @@ impl ExactDecoder<'_> {
         }
     }
 
-    /// How predictions of `dim` coordinates become numbers; none where outputs are not numbers.
+    /// Returns how predictions of `dim` coordinates become numbers; none where outputs are not numbers.
     ///
     /// # Errors
     /// As [`best`](Self::best).
@@ -262,7 +262,7 @@ impl ExactDecoder<'_> {
         }))
     }
 
-    /// The best output for each prediction, in the features of the outputs.
+    /// Returns the best output for each prediction, in the features of the outputs.
     fn decoded(&self, queries: &Queries) -> Result<Vec<DecodedOutput>, Error> {
         match self.machine.and_then(|space| space.restored(queries.rows())) {
             Some((dim, rows)) => Ok(self.search.best(&Queries::new(dim, &rows)?)?),
@@ -270,7 +270,7 @@ impl ExactDecoder<'_> {
         }
     }
 
-    /// The best output for each prediction.
+    /// Returns the best output for each prediction.
     ///
     /// # Errors
     /// Predictions of a different number of coordinates, or whose weights overflow.
@@ -287,7 +287,7 @@ impl ExactDecoder<'_> {
     }
 }
 
-/// The label set with the largest expected F1 of each query, with that F1 as its score.
+/// Returns the label set with the largest expected F1 of each query, with that F1 as its score.
 ///
 /// # Errors
 /// Lists of candidates of the queries' own; scores that are not finite.

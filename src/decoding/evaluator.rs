@@ -66,7 +66,7 @@ impl<'a> Evaluator<'a> {
         Self { problem, decoder, processes: Processes::default(), lists }
     }
 
-    /// A number that tells the candidates of validation queries from others; none where they share all candidates.
+    /// Returns a number that tells the candidates of validation queries from others; none where they share all candidates.
     pub(crate) fn validation_lists(&self) -> Option<u64> {
         match self.pool(SplitName::Validation) {
             Pool::PerQuery(lists) => Some(lists_fingerprint(lists, self.decoder.candidates)),
@@ -74,7 +74,7 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    /// The fingerprints of what the report is measured on.
+    /// Returns the fingerprints of what the report is measured on.
     pub(crate) fn measured_on(&self) -> Result<MeasuredOn, Error> {
         let config = self.config();
         let pool = self.pool(config.evaluation.split);
@@ -85,7 +85,7 @@ impl<'a> Evaluator<'a> {
         Ok(MeasuredOn { tables, trained: Some(self.problem.len()), ..measured_on })
     }
 
-    /// The per-query candidate lists, for [`with_lists`](Self::with_lists).
+    /// Returns the per-query candidate lists, for [`with_lists`](Self::with_lists).
     pub(crate) fn into_lists(self) -> SplitLists {
         self.lists
     }
@@ -124,7 +124,7 @@ impl<'a> Evaluator<'a> {
         Self { problem, decoder, processes: processes.clone(), lists: self.lists.clone() }
     }
 
-    /// An evaluator of the same problem among candidates with different constants, or among more candidates, with a
+    /// Returns an evaluator of the same problem among candidates with different constants, or among more candidates, with a
     /// reranker.
     ///
     /// # Errors
@@ -145,12 +145,12 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    /// The configuration.
+    /// Returns the configuration.
     pub fn config(&self) -> &'a Checked {
         &self.problem.config
     }
 
-    /// The candidates that are ranked.
+    /// Returns the candidates that are ranked.
     pub fn candidates(&self) -> &'a Candidates {
         self.decoder.candidates
     }
@@ -179,7 +179,7 @@ impl<'a> Evaluator<'a> {
         Ok(Validation { metrics, score, loss: None })
     }
 
-    /// The metrics of the validation split with different constants of the candidates; outputs are compared by the
+    /// Returns the metrics of the validation split with different constants of the candidates; outputs are compared by the
     /// kernel only where that is the metric that chooses.
     pub(crate) fn validation_among(
         &self,
@@ -237,7 +237,7 @@ impl<'a> Evaluator<'a> {
         Ok(Some(self.evaluate_by(name, &z, models)?.scores))
     }
 
-    /// The report on the coordinates of the evaluated split, with what a search finds, and drawings of the first queries
+    /// Returns the report on the coordinates of the evaluated split, with what a search finds, and drawings of the first queries
     /// if outputs are molecules or graphs.
     pub(crate) fn report(
         &self,
@@ -260,7 +260,7 @@ impl<'a> Evaluator<'a> {
         Ok((Report { perfect_h, caution, skipped_rows, ..report }, drawn))
     }
 
-    /// The predicted and the true output of each query of the report, as they are shown: the label, else the id.
+    /// Returns the predicted and the true output of each query of the report, as they are shown: the label, else the id.
     /// Label sets are in one order.
     pub(crate) fn predictions(&self, z: &[f32]) -> Result<Vec<(String, String)>, Error> {
         let split = self.reported();
@@ -297,13 +297,13 @@ impl<'a> Evaluator<'a> {
         Ok(predicted.into_iter().zip(truth).collect())
     }
 
-    /// The pairs of the report.
+    /// Returns the pairs of the report.
     pub(crate) fn reported(&self) -> &Split {
         self.split(self.config().evaluation.split)
     }
 }
 
-/// The decoder of a training run, of candidates in a space.
+/// Returns the decoder of a training run, of candidates in a space.
 fn decoder<'a>(
     problem: &'a Problem,
     space: &'a OutputSpace,

@@ -35,7 +35,7 @@ impl DrawnSketch {
         Ok(Self { basis, targets })
     }
 
-    /// The scores of perfect h on the validation split; where molecules are compared, of what a search beyond the
+    /// Returns the scores of perfect h on the validation split; where molecules are compared, of what a search beyond the
     /// candidates finds for it. The processes rank the candidates together.
     ///
     /// # Errors
@@ -63,7 +63,7 @@ impl DrawnSketch {
     }
 }
 
-/// The smallest size whose figure is within 1 % of the best, of its gain over `nothing`; 0 for no sizes.
+/// Returns the smallest size whose figure is within 1 % of the best, of its gain over `nothing`; 0 for no sizes.
 pub(crate) fn smallest_good_size(
     figures: &[(usize, f64)],
     larger_is_better: bool,

@@ -122,7 +122,7 @@ where
 }
 
 impl<R: Recipe> BagBesideConfig<R> {
-    /// The offset is that of the bag; the transformer starts around zero.
+    /// Returns the offset is that of the bag; the transformer starts around zero.
     fn make(
         &self,
         both: &BothInputs<R::Preparation>,

@@ -36,14 +36,14 @@ pub trait Prepare: Sized + Send + Sync {
     /// Settings out of range; a split from which nothing can be learned.
     fn fit(settings: &Self::Settings, train: &Split) -> Result<Self, Error>;
 
-    /// The inputs of a split, one for each of its ids.
+    /// Returns the inputs of a split, one for each of its ids.
     ///
     /// # Errors
     /// Texts or vectors that cannot be prepared.
     fn inputs(&self, split: &Split) -> Result<Vec<Self::Input>, Error>;
 
-    /// Whether each text of a split has a part that the training texts have, or the vocabulary of a tokenizer, so that the encoder
-    /// can tell something of it (default: empty, as every input has).
+    /// Returns whether each text of a split has a part that the training texts have, or the vocabulary of a tokenizer, so that the
+    /// encoder can tell something of it (default: empty, as every input has).
     ///
     /// # Errors
     /// As [`inputs`](Self::inputs).
@@ -52,7 +52,7 @@ pub trait Prepare: Sized + Send + Sync {
         Ok(Vec::new())
     }
 
-    /// Number of columns of the vectors that it prepares (default: none, for texts).
+    /// Returns the number of columns of the vectors that it prepares (default: none, for texts).
     fn vector_width(&self) -> Option<usize> {
         None
     }
@@ -105,31 +105,31 @@ pub trait Recipe:
         Ok(())
     }
 
-    /// Whether the encoder reads feature vectors instead of texts (default: false).
+    /// Returns whether the encoder reads feature vectors instead of texts (default: false).
     fn reads_vectors(&self) -> bool {
         false
     }
 
-    /// Whether the texts that the encoder reads must be [mass spectra](dsokr_spectra::Spectrum)
+    /// Returns whether the texts that the encoder reads must be [mass spectra](dsokr_spectra::Spectrum)
     /// (default: false).
     fn reads_spectra(&self) -> bool {
         false
     }
 
-    /// Whether these spectra must name the formula of their molecule (default: false).
+    /// Returns whether these spectra must name the formula of their molecule (default: false).
     fn needs_formulas(&self) -> bool {
         false
     }
 
-    /// How far the encoder reads texts by their words (default: not at all).
+    /// Returns how far the encoder reads texts by their words (default: not at all).
     fn words_read(&self) -> WordsRead {
         WordsRead::None
     }
 
-    /// The settings of the preparation.
+    /// Returns the settings of the preparation.
     fn preparation(&self) -> <Self::Preparation as Prepare>::Settings;
 
-    /// The parts of an encoder with `coordinates` coordinates that is trained on `inputs`, with keys of
+    /// Returns the parts of an encoder with `coordinates` coordinates that is trained on `inputs`, with keys of
     /// the `[encoder]` table: a training is refused before it takes more memory than there is (default:
     /// none, which refuses nothing).
     fn size(
@@ -166,7 +166,7 @@ pub trait Recipe:
         self.encoder(preparation, start)
     }
 
-    /// The checksum of the weights of a file that [`encoder`](Self::encoder) starts from (default: none, since it starts
+    /// Returns the checksum of the weights of a file that [`encoder`](Self::encoder) starts from (default: none, since it starts
     /// from no file). A training is not resumed with others.
     ///
     /// # Errors
@@ -200,10 +200,10 @@ pub trait PrepareRows: Send + Sync {
         Ok(None)
     }
 
-    /// Number of columns.
+    /// Returns the number of columns.
     fn width(&self) -> usize;
 
-    /// The inputs of a split, a row for each pair.
+    /// Returns the inputs of a split, a row for each pair.
     ///
     /// # Errors
     /// Inputs that cannot be read, or have a different width; more columns than rows can hold.
@@ -223,7 +223,7 @@ pub trait PrepareRows: Send + Sync {
         self.rows(split)
     }
 
-    /// Whether each input of a split has a part that the training inputs have (default: empty, as every input has).
+    /// Returns whether each input of a split has a part that the training inputs have (default: empty, as every input has).
     ///
     /// # Errors
     /// As [`rows`](Self::rows).
@@ -232,13 +232,13 @@ pub trait PrepareRows: Send + Sync {
         Ok(Vec::new())
     }
 
-    /// The kernel of the rows (default: the one of the configuration).
+    /// Returns the kernel of the rows (default: the one of the configuration).
     fn kernel(&self, configured: &Kernel) -> Arc<dyn OutputKernel> {
         Arc::new(configured.clone())
     }
 }
 
-/// The parts of an encoder of texts with these lengths; `parts` gives the parts for one length: memory must
+/// Returns the parts of an encoder of texts with these lengths; `parts` gives the parts for one length: memory must
 /// suffice for the longest text, and the mean determines the time.
 pub(crate) fn sizes(
     lengths: impl ExactSizeIterator<Item = usize>,
@@ -267,7 +267,7 @@ pub struct NgramInputs(TfIdf);
 impl NgramInputs {
     pub(crate) const FILE: &str = "ngrams.json";
 
-    /// Number of n-grams.
+    /// Returns the number of n-grams.
     pub fn width(&self) -> usize {
         self.0.width()
     }
@@ -277,7 +277,7 @@ impl NgramInputs {
         Ok(Self(TfIdf::from_json(text, path).map_err(dsokr_nn::Error::from)?))
     }
 
-    /// Whether each text of a split has an n-gram of the training texts.
+    /// Returns whether each text of a split has an n-gram of the training texts.
     fn known(&self, split: &Split) -> Result<Vec<bool>, Error> {
         let texts = split.inputs.texts()?.par_iter();
         Ok(texts.map(|text| !self.0.transform(text).is_empty()).collect())
@@ -352,7 +352,7 @@ pub struct VectorInputs {
 impl VectorInputs {
     pub(crate) const FILE: &str = "vectors.json";
 
-    /// Number of coordinates of a vector.
+    /// Returns the number of coordinates of a vector.
     pub fn width(&self) -> usize {
         self.width
     }

@@ -40,7 +40,7 @@ pub struct NgramBagConfig {
 }
 
 impl NgramBagConfig {
-    /// The encoder of rows of n-grams.
+    /// Returns the encoder of rows of n-grams.
     pub(crate) fn bag(&self) -> BagConfig {
         BagConfig {
             linear: self.linear,

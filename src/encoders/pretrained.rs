@@ -42,7 +42,7 @@ impl Recipe for PretrainedConfig {
         Ok(Some(with_weights(self, inputs)?.weights_sum()?.to_string()))
     }
 
-    /// A run keeps all of the folder but the weights that training starts from.
+    /// Returns a run keeps all of the folder but the weights that training starts from.
     fn uninitialised(&self, inputs: &PretrainedInputs, start: Start) -> Result<Transformer, Error> {
         make(self, inputs.model(), start)
     }
@@ -58,7 +58,7 @@ impl Recipe for PretrainedConfig {
     }
 }
 
-/// The model with the weights of its folder.
+/// Returns the model with the weights of its folder.
 fn with_weights(config: &PretrainedConfig, inputs: &PretrainedInputs) -> Result<Pretrained, Error> {
     let mut model = inputs.model().clone();
     model.find_weights(&pretrained_folder(config)?)?;

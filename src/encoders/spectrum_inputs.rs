@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use crate::encoders::inputs::{Prepare, PrepareRows, read_prepared};
 use crate::error::{Error, ensure};
 
-/// The spectra of a split, whose texts they are.
+/// Returns the spectra of a split, whose texts they are.
 pub(crate) fn spectra(split: &Split) -> Result<Vec<Spectrum>, Error> {
     let texts = split.inputs.texts()?.par_iter();
     // a parallel collection into a `Result` would give any thread's error
@@ -37,12 +37,12 @@ impl Polarities {
         Ok(Self(texts.filter_map(|text| Polarity::of_text(text)).collect()))
     }
 
-    /// The polarity that spectra have which do not say theirs: the model's where it has one, else positive.
+    /// Returns the polarity that spectra have which do not say theirs: the model's where it has one, else positive.
     pub(crate) fn assumed(&self) -> Polarity {
         self.only().unwrap_or(Polarity::Positive)
     }
 
-    /// The polarity of all spectra.
+    /// Returns the polarity of all spectra.
     pub(crate) fn only(&self) -> Option<Polarity> {
         if self.0.len() == 1 { self.0.first().copied() } else { None }
     }
@@ -56,7 +56,7 @@ pub struct SpectrumInputs(FittedPeaks);
 impl SpectrumInputs {
     pub(crate) const FILE: &str = "spectra.json";
 
-    /// Number of bins.
+    /// Returns the number of bins.
     pub fn width(&self) -> usize {
         self.0.width()
     }
@@ -145,12 +145,12 @@ impl MixtureConfig {
 pub(crate) struct MixtureInputs(pub MixtureConfig);
 
 impl PrepareRows for MixtureInputs {
-    /// Number of positions.
+    /// Returns the number of positions.
     fn width(&self) -> usize {
         LINE
     }
 
-    /// The spectra of a split, with positions as columns.
+    /// Returns the spectra of a split, with positions as columns.
     fn rows<'s>(&self, split: &'s Split) -> Result<Cow<'s, Features>, Error> {
         let MixtureConfig { source, power, .. } = self.0;
         Ok(Cow::Owned(Features::Sparse(source.positions(power, &spectra(split)?)?)))

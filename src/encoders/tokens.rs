@@ -30,13 +30,13 @@ impl PretrainedInputs {
         Ok(Self { model, reader })
     }
 
-    /// The encoder's folder.
+    /// Returns the encoder's folder.
     pub fn model(&self) -> &Pretrained {
         &self.model
     }
 }
 
-/// The folder of an encoder, which `hub:NAME` has in the cache of the hub.
+/// Returns the folder of an encoder, which `hub:NAME` has in the cache of the hub.
 pub(crate) fn pretrained_folder(config: &PretrainedConfig) -> Result<PathBuf, Error> {
     match config.folder.strip_prefix("hub:") {
         None => Ok(PathBuf::from(&config.folder)),
@@ -122,7 +122,7 @@ pub struct TokenInputs {
 }
 
 impl TokenInputs {
-    /// Number of tokens, special ones included: every id is below it.
+    /// Returns the number of tokens, special ones included: every id is below it.
     pub fn vocabulary(&self) -> usize {
         self.tokens.vocabulary()
     }
@@ -164,7 +164,7 @@ impl Prepare for TokenInputs {
 /// Number of texts that are tokenised at a time.
 const AT_ONCE: usize = 4096;
 
-/// The ids of a split's texts, as `encode` returns them with whether tokens were lost. The number of texts that were
+/// Returns the ids of a split's texts, as `encode` returns them with whether tokens were lost. The number of texts that were
 /// truncated is logged, and that of texts with no more tokens than the empty text.
 fn tokenise(
     split: &Split,
@@ -191,7 +191,7 @@ fn tokenise(
     all.finish().map_err(Error::io(&std::env::temp_dir()))
 }
 
-/// Whether each text of a split has more tokens than the empty text, not counting what the vocabulary of `tokens` lacks.
+/// Returns whether each text of a split has more tokens than the empty text, not counting what the vocabulary of `tokens` lacks.
 fn known(
     split: &Split,
     tokens: &Tokenizer,

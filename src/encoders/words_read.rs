@@ -39,7 +39,7 @@ impl WordsRead {
         }))
     }
 
-    /// The number of characters of the shortest word that is read; none where words are not.
+    /// Returns the number of characters of the shortest word that is read; none where words are not.
     pub fn shortest(self) -> Option<usize> {
         match self {
             Self::None => None,

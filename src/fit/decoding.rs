@@ -94,7 +94,7 @@ impl<'a> Corrections<'a> {
         Ok(Self { texts, ..self })
     }
 
-    /// The text of the lexicon of words.
+    /// Returns the text of the lexicon of words.
     pub fn lexicon(&self) -> Option<&str> {
         self.texts.as_ref().and_then(PairTexts::lexicon)
     }
@@ -203,7 +203,7 @@ impl<'a> Corrections<'a> {
     }
 }
 
-/// The metric that chooses, on the validation split, with a reranker and without it.
+/// Returns the metric that chooses, on the validation split, with a reranker and without it.
 fn reranked(
     evaluator: &Evaluator,
     candidates: &Candidates,
@@ -222,7 +222,7 @@ fn reranked(
 }
 
 impl Decoding {
-    /// The run of a fitted model whose predictions are decoded so.
+    /// Returns the run of a fitted model whose predictions are decoded so.
     ///
     /// # Errors
     /// A search beyond the candidates that cannot be made.
@@ -240,7 +240,7 @@ impl Decoding {
         Run::of_one(Member::of_fit(problem, run, space, candidates, self.reranker, predictor)?)
     }
 
-    /// An evaluator that decodes so.
+    /// Returns an evaluator that decodes so.
     ///
     /// # Errors
     /// Lists of candidates that cannot be read again.

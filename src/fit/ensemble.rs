@@ -95,7 +95,7 @@ struct TrainedMember {
     example: Option<String>,
 }
 
-/// The error of a member's training, with the member's name where its configuration is to be changed.
+/// Returns the error of a member's training, with the member's name where its configuration is to be changed.
 fn of_member(member: &Checked, error: Error) -> Error {
     if error.is_request() {
         Error::Member { name: member.name.clone(), source: Box::new(error) }

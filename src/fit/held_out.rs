@@ -31,7 +31,7 @@ enum Source {
 }
 
 impl Source {
-    /// The number of pairs with predictions, of a model that learns so many.
+    /// Returns the number of pairs with predictions, of a model that learns so many.
     fn count(&self, learned: usize) -> usize {
         match self {
             Self::Fit => learned,
@@ -150,7 +150,7 @@ impl FurtherFits {
         Ok(further)
     }
 
-    /// The parts of these pairs that models without them predict.
+    /// Returns the parts of these pairs that models without them predict.
     fn drawn(&self, pairs: &[usize], problem: &Problem) -> Result<Vec<Vec<usize>>, Error> {
         if self.leaves >= HeldOutPredictions::Pairs {
             return Ok(Vec::new());
@@ -159,7 +159,7 @@ impl FurtherFits {
         config.decoding.parts().draw_among(&problem.dataset, pairs, config.seed)
     }
 
-    /// A model of these pairs, of which other models or itself predict these parts.
+    /// Returns a model of these pairs, of which other models or itself predict these parts.
     fn model_of(
         &mut self,
         pairs: Vec<usize>,
@@ -227,7 +227,7 @@ impl FurtherFits {
         number
     }
 
-    /// The problem of the run's model, where that does not learn all pairs.
+    /// Returns the problem of the run's model, where that does not learn all pairs.
     ///
     /// # Errors
     /// A pair out of range.
@@ -241,7 +241,7 @@ impl FurtherFits {
         Ok(Some(problem.with_pairs(learned)?.under(config)))
     }
 
-    /// The targets of the run's model, where that does not learn all pairs.
+    /// Returns the targets of the run's model, where that does not learn all pairs.
     ///
     /// # Errors
     /// A pair out of range.
@@ -254,17 +254,17 @@ impl FurtherFits {
         is_part.then(|| targets.select(&self.model.learned)).transpose()
     }
 
-    /// The folds of a reranker whose predictions the learner gives by itself; none where further fits make them.
+    /// Returns the folds of a reranker whose predictions the learner gives by itself; none where further fits make them.
     pub fn own_folds(&self) -> &[Vec<usize>] {
         &self.own_folds
     }
 
-    /// The number of the n training pairs that have held-out predictions.
+    /// Returns the number of the n training pairs that have held-out predictions.
     pub fn held_out(&self, n: usize) -> usize {
         self.model.held_out.count(n)
     }
 
-    /// The number of pairs with held-out predictions that a query of n training pairs is compared with, in the fit of a
+    /// Returns the number of pairs with held-out predictions that a query of n training pairs is compared with, in the fit of a
     /// reranker.
     pub fn compared(&self, n: usize) -> usize {
         let of_fold = |fold: &Fold| fold.held_out.count(self.fits[fold.number].learned.len());
@@ -274,7 +274,7 @@ impl FurtherFits {
         folds.chain(own_folds).min().unwrap_or(n).min(self.held_out(n))
     }
 
-    /// The memory and time of the further fits, where there are some, if `fit` is what the fit of the run's model needs,
+    /// Returns the memory and time of the further fits, where there are some, if `fit` is what the fit of the run's model needs,
     /// for predictions with so many coordinates. They come one after another, and take no more memory than the first.
     pub fn needs(&self, problem: &Problem, fit: &[Need], coordinates: usize) -> Option<Need> {
         if self.fits.is_empty() {
@@ -400,7 +400,7 @@ impl FurtherFits {
     }
 }
 
-/// The error of a further fit, which keeps no state: a resumed run makes the fit again.
+/// Returns the error of a further fit, which keeps no state: a resumed run makes the fit again.
 fn without_state(error: Error) -> Error {
     use dsokr_train::Error::{Diverged, Interrupted};
     match error {
@@ -449,7 +449,7 @@ mod tests {
     use crate::targets::Problem;
     use crate::targets::memory::Budget;
 
-    /// A bag for 60 pairs, with two of four folds of a reranker.
+    /// Returns a bag for 60 pairs, with two of four folds of a reranker.
     fn problem(hubs: Option<HubConfig>) -> Problem {
         let texts = (0..60).map(|pair| format!("thing {pair} is {}", pair % 7)).collect();
         let sets = (0..60).map(|pair| format!("{},{}", pair % 3, 3 + pair % 4)).collect();

@@ -18,7 +18,7 @@ pub(crate) fn check(hubs: &HubConfig, held_out: usize, n: usize) -> Result<(), E
     hubs.neighbours.iter().try_for_each(check)
 }
 
-/// The candidates of an evaluator corrected for hubs, and what was chosen for that; none where the configuration corrects
+/// Returns the candidates of an evaluator corrected for hubs, and what was chosen for that; none where the configuration corrects
 /// none, or there are no held-out predictions or none for the `validation` split, by which weight and number of neighbours
 /// are chosen.
 pub(crate) fn corrected(
@@ -33,7 +33,7 @@ pub(crate) fn corrected(
     correct(hubs, evaluator, &held_out.predictions, z).map(Some)
 }
 
-/// The candidates of an evaluator corrected for hubs, with the weight and the number of neighbours that are best on the
+/// Returns the candidates of an evaluator corrected for hubs, with the weight and the number of neighbours that are best on the
 /// validation split, and these choices. `held_out` are predictions for the training inputs by models that have not
 /// seen the pair.
 fn correct(
@@ -95,7 +95,7 @@ pub(crate) fn of_all(
     Ok(all.with_hubs_like(others, &unit)?)
 }
 
-/// The number in double precision that is written as this one: 0.2, not what 0.2 in single precision is.
+/// Returns the number in double precision that is written as this one: 0.2, not what 0.2 in single precision is.
 fn decimal(weight: f32) -> f64 {
     weight.to_string().parse().unwrap_or(f64::from(weight))
 }

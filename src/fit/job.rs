@@ -91,7 +91,7 @@ impl Job {
         Ok(())
     }
 
-    /// The run directory, which need not exist.
+    /// Returns the run directory, which need not exist.
     pub fn run(&self) -> &RunDir {
         &self.run
     }
@@ -200,7 +200,7 @@ impl Job {
         Ok(Begun::Unfinished(run))
     }
 
-    /// The candidates with the coordinates that lie in the run directory, so that no process holds those of its part. All
+    /// Returns the candidates with the coordinates that lie in the run directory, so that no process holds those of its part. All
     /// processes call this.
     ///
     /// # Errors

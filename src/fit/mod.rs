@@ -84,7 +84,7 @@ impl<'a> Request<'a> {
         Ok(Self { config, root, out: None, resume: false, processor: Processor::Cpu, force: false })
     }
 
-    /// The run directory that it makes or resumes: [`out`](Self::out), else `runs/<name>`, or the first free one of
+    /// Returns the run directory that it makes or resumes: [`out`](Self::out), else `runs/<name>`, or the first free one of
     /// `runs/<name>-2`, `-3`, …; to resume, the last one that exists.
     ///
     /// # Errors
@@ -240,7 +240,7 @@ impl Trained {
         Ok(Self { run, report, advice, example })
     }
 
-    /// The run directory.
+    /// Returns the run directory.
     pub fn path(&self) -> &Path {
         self.run.path().unwrap_or(Path::new("."))
     }

@@ -33,7 +33,7 @@ impl Pace {
     }
 }
 
-/// The time after which a fit of so many planned seconds is slow.
+/// Returns the time after which a fit of so many planned seconds is slow.
 fn limit(planned: f64) -> Option<Duration> {
     Duration::try_from_secs_f64((SLOWER * planned).max(LEAST + planned)).ok()
 }

@@ -105,7 +105,7 @@ impl Request<'_> {
     }
 }
 
-/// The memory that targets and candidates take, and with weights of kernels that are to be found the fit that finds them.
+/// Returns the memory that targets and candidates take, and with weights of kernels that are to be found the fit that finds them.
 pub(super) fn needs_of_targets(problem: &Problem, learner: &dyn Fit) -> Vec<Need> {
     let mut needs = problem.needs(learner.held_targets().map_or(1.0, Held::share));
     if problem.lacks_weights() {
@@ -114,7 +114,7 @@ pub(super) fn needs_of_targets(problem: &Problem, learner: &dyn Fit) -> Vec<Need
     needs
 }
 
-/// The memory and time of the fit of a prepared learner, of the further fits that its corrections need, and of these
+/// Returns the memory and time of the fit of a prepared learner, of the further fits that its corrections need, and of these
 /// corrections, for predictions with so many coordinates.
 pub(super) fn needs_of_fit(
     problem: &Problem,
@@ -133,8 +133,8 @@ fn total(needs: &[Need], amount: fn(&Need) -> f64) -> f64 {
     needs.iter().map(amount).sum()
 }
 
-/// The seconds that needs take at the speeds measured now. None where they are few, since the measurement takes time too, and where
-/// a part of them is on a GPU.
+/// Returns the seconds that needs take at the speeds measured now. None where they are few, since the measurement takes time too,
+/// and where a part of them is on a GPU.
 pub(super) fn seconds_of(needs: &[Need]) -> Option<f64> {
     let threads = rayon::current_num_threads() as f64;
     let is_long = total(needs, |need| need.multiplications) > MANY_PRODUCTS * threads
@@ -152,7 +152,7 @@ struct Speeds {
 }
 
 impl Speeds {
-    /// The seconds that needs take, and those that every run takes.
+    /// Returns the seconds that needs take, and those that every run takes.
     fn seconds(&self, needs: &[Need]) -> f64 {
         let multiplications = total(needs, |need| need.multiplications);
         let traffic = total(needs, |need| need.traffic);

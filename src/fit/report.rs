@@ -45,8 +45,8 @@ const SENTENCE: usize = 20;
 /// Number of answers to an example that the card of a run shows.
 const SHOWN: usize = 3;
 
-/// A short validation text, of one line where there is one, else the beginning of the shortest one. Without validation pairs, a
-/// text for the test or of the training; none where inputs are not plain texts.
+/// Returns a short validation text, of one line where there is one, else the beginning of the shortest one. Without validation
+/// pairs, a text for the test or of the training; none where inputs are not plain texts.
 pub(super) fn example(problem: &Problem) -> Option<String> {
     if problem.config.encoder.abilities().spectra {
         return None;
@@ -67,8 +67,8 @@ fn short_text(texts: &[String]) -> Option<String> {
     })
 }
 
-/// The first sentences of a text that is longer than an example, else its first words. A text without blanks, such as a SMILES or a
-/// sequence, stays whole: a part of it may be none.
+/// Returns the first sentences of a text that is longer than an example, else its first words. A text without blanks, such as a
+/// SMILES or a sequence, stays whole: a part of it may be none.
 fn beginning(text: &str) -> &str {
     let head = match text.char_indices().nth(SHORT) {
         Some((end, _)) => &text[..end],
@@ -83,8 +83,8 @@ fn beginning(text: &str) -> &str {
     text[..end].trim_end()
 }
 
-/// What a model answers to the example text, or, where inputs are not plain texts, to the first validation query. None where
-/// there is neither; that it cannot be answered is no error of the training.
+/// Returns what a model answers to the example text, or, where inputs are not plain texts, to the first validation query.
+/// None where there is neither; that it cannot be answered is no error of the training.
 pub(super) fn card_example(
     run: &Run,
     text: Option<&str>,
@@ -127,7 +127,8 @@ fn answer_to(
     Ok(is_answered.then(example))
 }
 
-/// The first lines of an answer as a search lists them: the best of all outputs, molecules beyond the candidates, candidates.
+/// Returns the first lines of an answer as a search lists them: the best of all outputs, molecules beyond the candidates,
+/// candidates.
 fn listed(answer: Answer) -> Vec<CardAnswer> {
     let best = |PredictedOutput { label, score, .. }: PredictedOutput| CardAnswer {
         rank: "all".to_owned(),

@@ -44,7 +44,7 @@ pub(super) fn check(settings: &RerankerConfig, compared: usize) -> Result<(), Er
     ensure(neighbours <= compared, key, neighbours, allowed)
 }
 
-/// The memory and time of the reranker of a problem for p coordinates, without those of the fits whose predictions it
+/// Returns the memory and time of the reranker of a problem for p coordinates, without those of the fits whose predictions it
 /// learns from; none where there is no reranker.
 pub(super) fn need(problem: &Problem, p: usize) -> Option<Need> {
     let config = &problem.config;
@@ -104,7 +104,7 @@ impl<'a> PairTexts<'a> {
         Ok(Some(Self { texts: problem.dataset.train.inputs.texts()?, words, spectra }))
     }
 
-    /// The lexicon as a text.
+    /// Returns the lexicon as a text.
     pub fn lexicon(&self) -> Option<&str> {
         self.words.as_ref().map(|words| words.lexicon.text())
     }
@@ -175,7 +175,7 @@ impl PairWords {
         Ok(Some(Self { lexicon, pairs }))
     }
 
-    /// What holds of the rows of candidates whose label is that of a training output.
+    /// Returns what holds of the rows of candidates whose label is that of a training output.
     fn of_candidates<'s>(
         &'s self,
         problem: &'s Problem,
@@ -191,7 +191,7 @@ impl PairWords {
         })
     }
 
-    /// The weights by some training pairs.
+    /// Returns the weights by some training pairs.
     fn fit(&self, pairs: impl Iterator<Item = usize>) -> Result<Words, Error> {
         let pairs = pairs.map(|pair| &self.pairs[pair]);
         let pairs = pairs.map(|(said, holds)| (said.as_slice(), holds.as_slice()));
@@ -199,7 +199,7 @@ impl PairWords {
     }
 }
 
-/// The lexicon of the settings; none where these have no words.
+/// Returns the lexicon of the settings; none where these have no words.
 fn read_lexicon(
     settings: &RerankerConfig,
     root: &DataRoot,
@@ -216,13 +216,13 @@ fn read_lexicon(
     Ok(Some(Arc::new(lexicon?)))
 }
 
-/// The memory of what the reranker compares of texts: of words and facts, and of training spectra.
+/// Returns the memory of what the reranker compares of texts: of words and facts, and of training spectra.
 pub(super) fn texts_needs(problem: &Problem) -> Result<Vec<Need>, Error> {
     let needs = [words_need(problem)?, spectra_need(problem)?];
     Ok(needs.into_iter().flatten().collect())
 }
 
-/// The memory of training spectra; none where the reranker does not compare any.
+/// Returns the memory of training spectra; none where the reranker does not compare any.
 fn spectra_need(problem: &Problem) -> Result<Option<Need>, Error> {
     let settings = problem.config.decoding.reranker.as_ref();
     if settings.is_none_or(|settings| settings.spectra.is_none()) {
@@ -234,7 +234,7 @@ fn spectra_need(problem: &Problem) -> Result<Option<Need>, Error> {
     Ok(Some(Need::memory("decoding.reranker.spectra", what, bytes as f64)))
 }
 
-/// The memory of words and facts; none where the reranker has no words.
+/// Returns the memory of words and facts; none where the reranker has no words.
 fn words_need(problem: &Problem) -> Result<Option<Need>, Error> {
     let Some(settings) = &problem.config.decoding.reranker else { return Ok(None) };
     let Some(lexicon) = read_lexicon(settings, &problem.root)? else { return Ok(None) };
@@ -359,15 +359,15 @@ fn without_first(
     Ok(Some((reranker, UnseenPairs { pairs, texts, predictions })))
 }
 
-/// Whether held-out predictions of pairs know other pairs of their group: a learner whose fit leaves them leaves each pair out
-/// alone beside a reranker.
+/// Returns whether held-out predictions of pairs know other pairs of their group: a learner whose fit leaves them leaves each
+/// pair out alone beside a reranker.
 fn knows_copies(problem: &Problem) -> bool {
     let leaves_pairs = problem.config.encoder.abilities().held_out >= HeldOutPredictions::Pairs;
     leaves_pairs && problem.dataset.train.named_groups().is_some()
 }
 
-/// The halves of a single fold, so that there is a reranker which has not seen one of them. Where the data name groups, what
-/// folds keep together is in one half; else pairs of one output are. None where all are together.
+/// Returns the halves of a single fold, so that there is a reranker which has not seen one of them. Where the data name
+/// groups, what folds keep together is in one half; else pairs of one output are. None where all are together.
 fn halves(fold: &FoldPredictions, problem: &Problem) -> Option<[FoldPredictions; 2]> {
     let train = &problem.dataset.train;
     // equal numbers for pairs that are in one half
@@ -456,7 +456,7 @@ impl<'a> ExampleBuilder<'a> {
         Ok(FoldExamples { added: examples.len() - before, features, texts })
     }
 
-    /// The training pairs that queries are compared with, whose held-out predictions have unit length.
+    /// Returns the training pairs that queries are compared with, whose held-out predictions have unit length.
     fn neighbourhood(&self, pairs: &[usize], held_out: Vec<f32>) -> Result<Neighbourhood, Error> {
         let p = self.candidates.dim();
         let outputs = pairs.iter().flat_map(|pair| &self.outputs[pair * p..][..p]).copied();
@@ -464,7 +464,7 @@ impl<'a> ExampleBuilder<'a> {
         Ok(Neighbourhood::new(p, held_out, outputs.collect(), neighbours)?)
     }
 
-    /// What a reranker compares with that has seen the pairs `rest`, with the training pairs that are near.
+    /// Returns what a reranker compares with that has seen the pairs `rest`, with the training pairs that are near.
     fn features(
         &self,
         rest: &[usize],
@@ -478,7 +478,7 @@ impl<'a> ExampleBuilder<'a> {
         Ok(RerankerFeatures { neighbourhood, words, evidence: self.evidence(rest) })
     }
 
-    /// What spectra say by some of the pairs; none where they are not compared.
+    /// Returns what spectra say by some of the pairs; none where they are not compared.
     fn evidence(&self, pairs: &[usize]) -> Option<Arc<dyn Evidence>> {
         let spectra = self.texts?.spectra.as_ref()?;
         Some(Arc::new(spectra.spectra.evidence(pairs)))

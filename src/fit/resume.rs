@@ -40,7 +40,7 @@ enum Affects {
     NoModel,
 }
 
-/// What a key affects; none of one that may not change.
+/// Returns what a key affects; none of one that may not change.
 fn affects(key: &str) -> Option<Affects> {
     let (_, affects) = CHANGEABLE.iter().find(|(changeable, _)| *changeable == key)?;
     Some(*affects)
@@ -122,7 +122,7 @@ impl Resumed {
     }
 }
 
-/// The changes of the configuration of a run that is resumed.
+/// Returns the changes of the configuration of a run that is resumed.
 ///
 /// # Errors
 /// [`Error::Changed`] for a value that may not change, one that no override has set, and for every one
@@ -160,7 +160,7 @@ fn changes(run: &RunDir, config: &Checked) -> Result<Vec<Change>, Error> {
     Ok(changes)
 }
 
-/// What to do about a value that a run keeps. A list or a table is in the configuration rather than in an argument.
+/// Returns what to do about a value that a run keeps. A list or a table is in the configuration rather than in an argument.
 fn hint_of_fixed(key: &str, before: Option<&toml::Value>) -> String {
     match before {
         Some(value) if !value.is_array() && !value.is_table() => {
@@ -174,7 +174,7 @@ fn hint_of_fixed(key: &str, before: Option<&toml::Value>) -> String {
     }
 }
 
-/// Whether a run differs from the configuration, in nothing but values that may change and that
+/// Returns whether a run differs from the configuration, in nothing but values that may change and that
 /// overrides have set.
 ///
 /// # Errors
@@ -185,7 +185,7 @@ pub(super) fn are_settings(run: &RunDir, config: &Checked) -> Result<bool, Error
     Ok(!changes.is_empty() && changes.iter().all(|change| setting(&change.key)))
 }
 
-/// The values of the configuration that differ from those of a run.
+/// Returns the values of the configuration that differ from those of a run.
 fn differing(run: &RunDir, config: &Checked) -> Result<Vec<Change>, Error> {
     let mut changes = Vec::new();
     differences("", &run.config()?.to_table()?, &config.to_table()?, &mut changes);

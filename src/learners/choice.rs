@@ -20,8 +20,8 @@ pub struct Choice {
 /// Errors are equal whose difference is at most this share of the largest error, or of the range of all errors.
 pub(crate) const EQUAL_ERRORS: f64 = 1e-3;
 
-/// What the log says where several settings are the best by a metric, of which the first is chosen; none where one is better than
-/// all others. `scores` are those of all settings, in their order, larger for better ones.
+/// Returns what the log says where several settings are the best by a metric, of which the first is chosen; none where one is
+/// better than all others. `scores` are those of all settings, in their order, larger for better ones.
 pub(crate) fn tie(settings: &str, metric: impl Display, scores: &[f64]) -> Option<String> {
     let best = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let equal = scores.iter().filter(|&&score| score == best).count();
@@ -49,7 +49,7 @@ impl Choice {
         }
     }
 
-    /// Whether the value is the smallest or the largest that was tried, and which ones lie beyond; none
+    /// Returns whether the value is the smallest or the largest that was tried, and which ones lie beyond; none
     /// if there are no better values to try there: beyond a bound, or where the next value is as good already.
     pub fn edge(&self) -> Option<(&'static str, &'static str)> {
         if self.is_level() {
@@ -67,7 +67,7 @@ impl Choice {
         }
     }
 
-    /// Whether the value nearest to the chosen one is as good: what it loses is a small share of the range of all errors.
+    /// Returns whether the value nearest to the chosen one is as good: what it loses is a small share of the range of all errors.
     fn is_level(&self) -> bool {
         let finite = || self.errors.iter().copied().filter(|error| error.is_finite());
         let largest = finite().fold(f64::NEG_INFINITY, f64::max);

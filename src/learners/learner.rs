@@ -47,7 +47,7 @@ pub trait Learner: Any + Debug + Send + Sync {
         Abilities::default()
     }
 
-    /// The table of the settings for so many training pairs, with the sizes that are lowered to their number (default:
+    /// Returns the table of the settings for so many training pairs, with the sizes that are lowered to their number (default:
     /// the settings stay as they are). It is asked for the pairs of each fit before anything is written.
     ///
     /// # Errors
@@ -96,13 +96,13 @@ pub trait Fit {
         Ok(Vec::new())
     }
 
-    /// The training pairs whose targets this process holds, where several processes share the fit and each holds some of
+    /// Returns the training pairs whose targets this process holds, where several processes share the fit and each holds some of
     /// them (default: each holds all).
     fn held_targets(&self) -> Option<&Held> {
         None
     }
 
-    /// The targets of the fit (default: the training outputs in the sketched eigenbasis). A learner may choose their
+    /// Returns the targets of the fit (default: the training outputs in the sketched eigenbasis). A learner may choose their
     /// space on the validation split, such as that of a learned embedding.
     ///
     /// # Errors
@@ -111,7 +111,7 @@ pub trait Fit {
         OutputTargets::in_basis(problem)
     }
 
-    /// The memory and time of the fit in addition to the data, the targets and the candidates, for predictions with so
+    /// Returns the memory and time of the fit in addition to the data, the targets and the candidates, for predictions with so
     /// many coordinates: the estimate that `dsokr train --plan` prints (default: nothing is known).
     fn needs(&self, coordinates: usize) -> Vec<Need> {
         let _ = coordinates;
@@ -128,8 +128,8 @@ pub trait Fit {
         Ok(())
     }
 
-    /// The checksum of the weights of a file that the model starts from, once it has [started](Self::start) (default: none).
-    /// None where it starts from no file, or goes on from a state of the run.
+    /// Returns the checksum of the weights of a file that the model starts from, once it has [started](Self::start)
+    /// (default: none). None where it starts from no file, or goes on from a state of the run.
     fn initial_weights(&self) -> Option<String> {
         None
     }
@@ -203,7 +203,7 @@ impl EncoderTable {
         Self::with_kind(learner)
     }
 
-    /// The learner that the table describes.
+    /// Returns the learner that the table describes.
     pub(crate) fn learner(&self) -> &dyn Learner {
         let learner = self.learner.downcast_ref::<Arc<dyn Learner>>();
         // all settings are those of a learner: there is one implementation of `EncoderSettings`
@@ -251,8 +251,8 @@ pub trait Predictor: Any + Send + Sync {
     /// Inputs that cannot be prepared.
     fn predict(&self, split: &Split) -> Result<Vec<f32>, Error>;
 
-    /// Whether it knows some part of each input of a split, such as a word: the prediction for another input says nothing of
-    /// it (default: empty, as every input says something).
+    /// Returns whether it knows some part of each input of a split, such as a word: the prediction for another input says
+    /// nothing of it (default: empty, as every input says something).
     ///
     /// # Errors
     /// Inputs that cannot be prepared.
@@ -261,7 +261,7 @@ pub trait Predictor: Any + Send + Sync {
         Ok(Vec::new())
     }
 
-    /// Number of columns of the vectors that it reads (default: none, where it reads no vectors or does not say).
+    /// Returns the number of columns of the vectors that it reads (default: none, where it reads no vectors or does not say).
     fn vector_width(&self) -> Option<usize> {
         None
     }
@@ -352,7 +352,7 @@ impl Fitted {
         }
     }
 
-    /// What the log says of a fit that had no steps; none of a training, which has logged its steps.
+    /// Returns what the log says of a fit that had no steps; none of a training, which has logged its steps.
     pub(crate) fn solved_summary(&self, config: &Checked) -> Option<String> {
         if config.encoder.abilities().trains_in_steps {
             return None;

@@ -16,7 +16,7 @@ const WHOLE_STEP: f64 = 1.9;
 const SMALL_ARRAYS: f64 = 8.0 * 1024.0 * 1024.0;
 const GAP: f64 = 2.0 * 1024.0 * 1024.0;
 
-/// The memory and time of training an encoder with these parts, on so many training pairs and, in each evaluation,
+/// Returns the memory and time of training an encoder with these parts, on so many training pairs and, in each evaluation,
 /// validation pairs. `batch` is the number of inputs that an evaluation encodes at once, and `gpu` the size of the
 /// GPU's memory, if the encoder is trained there.
 ///
@@ -100,7 +100,7 @@ impl<'c> EncoderTraining<'c> {
         12.0 + self.moments
     }
 
-    /// How many copies of each parameter a GPU holds.
+    /// Returns how many copies of each parameter a GPU holds.
     fn copies_on_gpu(&self) -> f64 {
         f64::max(3.0, self.trained() / 4.0)
     }
@@ -139,13 +139,13 @@ impl<'c> EncoderTraining<'c> {
         [checkpoints, parameters, Need { gpu, ..Self::activations(&keys, bytes) }]
     }
 
-    /// What a step keeps for the backward pass.
+    /// Returns what a step keeps for the backward pass.
     fn activations(keys: &str, bytes: f64) -> Need {
         Need::memory(format!("{keys} × training.batch"), "activations of a step", bytes)
     }
 }
 
-/// The keys of a configuration that the size of a part goes with.
+/// Returns the keys of a configuration that the size of a part goes with.
 fn keys(part: &PartSize) -> String {
     part.clone().inside("encoder").keys.into_owned()
 }

@@ -148,12 +148,12 @@ impl<'a, R: Recipe> PreparedNetwork<'a, R> {
         Ok(Self { recipe, problem, preparation, inputs, model: None, initial_weights: None })
     }
 
-    /// Whether the training goes on from a state of the run.
+    /// Returns whether the training goes on from a state of the run.
     fn is_restored(&self) -> bool {
         self.problem.saved.as_ref().is_some_and(RunDir::has_checkpoint)
     }
 
-    /// The settings of the training, whose batches are split where a GPU has no memory for them, and what it needs.
+    /// Returns the settings of the training, whose batches are split where a GPU has no memory for them, and what it needs.
     fn training(&self, coordinates: usize) -> (TrainingConfig, Vec<Need>) {
         let config = &self.problem.config;
         let parts = self.recipe.size(&self.preparation, &self.inputs, coordinates);
@@ -167,7 +167,7 @@ impl<'a, R: Recipe> PreparedNetwork<'a, R> {
         (training, needs)
     }
 
-    /// The model that the training starts from.
+    /// Returns the model that the training starts from.
     fn new_model(&self, targets: &Projection) -> Result<Model<R::Encoder>, Error> {
         let config = &self.problem.config;
         let (training, _) = self.training(targets.dimension());
@@ -279,7 +279,7 @@ impl<R: Recipe> Fit for PreparedNetwork<'_, R> {
     }
 }
 
-/// The state that the training of a run goes on from, whose log and checkpoints end there.
+/// Returns the state that the training of a run goes on from, whose log and checkpoints end there.
 fn resumed(run: &mut RunDir, ranks: &Processes) -> Result<Option<Checkpoint>, Error> {
     let start = ranks.agree(run.last_checkpoint())?;
     let step = start.as_ref().map_or(0, |checkpoint| checkpoint.step);

@@ -9,7 +9,7 @@ use crate::config::Checked;
 use crate::encoders::inputs::Recipe;
 use crate::error::{Error, ensure};
 
-/// A model with parameters drawn from the configuration's seed, and `offset` as its last bias; or one
+/// Returns a model with parameters drawn from the configuration's seed, and `offset` as its last bias; or one
 /// whose parameters are about to be `restored`.
 pub(super) fn new_model<R: Recipe>(
     recipe: &R,

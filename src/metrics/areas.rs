@@ -65,18 +65,18 @@ impl ScoredLabels {
         Self { labels, queries }
     }
 
-    /// Whether there are few enough scores to compute areas on every draw of a bootstrap.
+    /// Returns whether there are few enough scores to compute areas on every draw of a bootstrap.
     pub fn are_few(&self) -> bool {
         self.labels.iter().map(|label| label.scored.len()).sum::<usize>() <= DRAWN
     }
 
-    /// All queries, once each.
+    /// Returns all queries, once each.
     pub fn all(&self) -> Vec<usize> {
         (0..self.queries).collect()
     }
 
-    /// The mean of `value` over the labels that some of the queries have and some do not; none where there is no such label.
-    /// `value` gets the queries in groups of equal scores, the highest first, and all of them together.
+    /// Returns the mean of `value` over the labels that some of the queries have and some do not; none where there is no
+    /// such label. `value` gets the queries in groups of equal scores, the highest first, and all of them together.
     fn mean(&self, queries: &[usize], value: fn(&[Counts], Counts) -> f64) -> Option<f64> {
         let mut drawn = vec![0.0; self.queries];
         for &query in queries {
@@ -94,7 +94,7 @@ impl ScoredLabels {
         (count > 0).then(|| sum / f64::from(count))
     }
 
-    /// The mean area under the ROC curve: the probability that a query that has the label scores higher than one that has
+    /// Returns the mean area under the ROC curve: the probability that a query that has the label scores higher than one that has
     /// not, a tie counted as one half.
     pub fn roc_auc(&self, queries: &[usize]) -> Option<f64> {
         self.mean(queries, |groups, all| {
@@ -109,7 +109,7 @@ impl ScoredLabels {
         })
     }
 
-    /// The mean area under the precision-recall curve, as average precision: `Σ_k (R_k − R_{k−1}) P_k` over the
+    /// Returns the mean area under the precision-recall curve, as average precision: `Σ_k (R_k − R_{k−1}) P_k` over the
     /// thresholds, which are the distinct scores.
     pub fn pr_auc(&self, queries: &[usize]) -> Option<f64> {
         self.mean(queries, |groups, all| {
@@ -126,7 +126,7 @@ impl ScoredLabels {
         })
     }
 
-    /// The mean share of the queries that have a label: the area under the precision-recall curve by chance.
+    /// Returns the mean share of the queries that have a label: the area under the precision-recall curve by chance.
     pub fn prevalence(&self) -> Option<f64> {
         self.mean(&self.all(), |_, all| all.with / (all.with + all.without))
     }

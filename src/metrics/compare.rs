@@ -203,7 +203,7 @@ pub fn compare(runs: &[EvaluatedRun], resamples: usize, seed: u64) -> Result<Run
     Ok(RunComparison { compared, metrics, caution })
 }
 
-/// The differences of a mean of two runs on the queries of each unit, added.
+/// Returns the differences of a mean of two runs on the queries of each unit, added.
 fn differences([ours, theirs]: [&Summary; 2], units: &IndependentQueries) -> Vec<f64> {
     let of_query = |query: usize| ours(&[query]) - theirs(&[query]);
     match units {
@@ -216,7 +216,7 @@ fn differences([ours, theirs]: [&Summary; 2], units: &IndependentQueries) -> Vec
     }
 }
 
-/// The evaluations of runs. Runs that know different labels would divide by different numbers of decisions, so that each
+/// Returns the evaluations of runs. Runs that know different labels would divide by different numbers of decisions, so that each
 /// gets the labels of all of them.
 fn of_the_same_labels<'r>(runs: &'r [EvaluatedRun]) -> Result<Vec<Cow<'r, Evaluation>>, Error> {
     let of_runs: Vec<HashSet<&str>> = runs.iter().map(|run| run.evaluation.labels()).collect();
@@ -306,7 +306,7 @@ fn same_candidates(place: Place, first: &EvaluatedRun, other: &EvaluatedRun) -> 
     ensure(as_many && !differ, place, found, allowed)
 }
 
-/// How many candidates there are, and how many of them each query has.
+/// Returns how many candidates there are, and how many of them each query has.
 fn counts(scores: &Scores) -> String {
     let all = format!("{} candidates", scores.ranks.candidates);
     match scores.ranks.candidates_per_query {
@@ -317,8 +317,9 @@ fn counts(scores: &Scores) -> String {
     }
 }
 
-/// The difference of a metric, whose values on the same draws of so many queries or groups are `ours` and `theirs`, with its
-/// p-value, or where it is not known that of the draws; none if a value is infinite, and where too few draws have both.
+/// Returns the difference of a metric, whose values on the same draws of so many queries or groups are `ours` and `theirs`,
+/// with its p-value, or where it is not known that of the draws; none if a value is infinite, and where too few draws have
+/// both.
 fn paired(
     difference: f64,
     [ours, theirs]: [Vec<f64>; 2],
@@ -390,7 +391,7 @@ impl Format {
 }
 
 impl RunComparison {
-    /// The comparison in a format.
+    /// Returns the comparison in a format.
     ///
     /// # Errors
     /// [`Error::Serialise`], which finite numbers do not cause.
@@ -404,7 +405,7 @@ impl RunComparison {
         })
     }
 
-    /// A caption for the numbers.
+    /// Returns a caption for the numbers.
     fn caption(&self) -> String {
         let first = self.metrics.iter().flat_map(|metric| &metric.runs).next();
         let first = first.map_or("", |value| value.run.as_str());
@@ -439,7 +440,7 @@ impl RunComparison {
         )
     }
 
-    /// A row for each run of each metric, with the metric's name, or its title, on the first one.
+    /// Returns a row for each run of each metric, with the metric's name, or its title, on the first one.
     fn shown(&self, titles: bool) -> Table {
         let interval_name = "95 % interval";
         let names = ["metric", "run", "value", interval_name, "difference", interval_name];
@@ -468,7 +469,7 @@ impl RunComparison {
         Table::new(names.into_iter().chain(["p", "p (Holm)"]), 2).with(self.rows().map(row))
     }
 
-    /// The table with all digits and a column for each number.
+    /// Returns the table with all digits and a column for each number.
     fn all_digits(&self) -> Table {
         let names = ["metric", "larger_is_better", "run", "value", "low", "high", "difference"];
         let names = names.into_iter().chain(["difference_low", "difference_high", "p", "p_holm"]);
@@ -488,7 +489,7 @@ impl RunComparison {
         Table::new(names, 3).with(self.rows().map(row))
     }
 
-    /// The runs of each metric, each with its place among them.
+    /// Returns the runs of each metric, each with its place among them.
     fn rows(&self) -> impl Iterator<Item = (&MetricComparison, usize, &RunValue)> {
         self.metrics.iter().flat_map(|metric| {
             metric.runs.iter().enumerate().map(move |(at, value)| (metric, at, value))
@@ -503,9 +504,8 @@ mod tests {
 
     use super::{Compared, EvaluatedRun, Evaluation, Format, compare};
 
-    /// Each model names a wrong label and not the right one. Of four labels these are 2 of 4 decisions, whichever run knows
-    /// all four.
-    /// The evaluation of a run whose right outputs are first or second, with the group of each query.
+    /// Returns each model names a wrong label and not the right one. Of four labels these are 2 of 4 decisions, whichever
+    /// run knows all four. The evaluation of a run whose right outputs are first or second, with the group of each query.
     fn answered(name: &str, right: &[bool], groups: &[usize]) -> Evaluation {
         let ranks: Vec<Option<Rank>> =
             right.iter().map(|&right| Rank::new(u64::from(!right), 1, 10).ok()).collect();
@@ -515,7 +515,8 @@ mod tests {
         evaluation
     }
 
-    /// The p-value of a metric of a run that is right from one that is wrong, with so many queries, four of each group or one.
+    /// Returns the p-value of a metric of a run that is right from one that is wrong, with so many queries, four of each group
+    /// or one.
     fn p_of(metric: &str, queries: usize, size: usize) -> Option<f64> {
         let names: Vec<String> = (0..queries).map(|query| query.to_string()).collect();
         let groups: Vec<usize> = (0..queries).map(|query| query / size).collect();

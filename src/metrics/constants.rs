@@ -25,7 +25,7 @@ pub(crate) enum Constants {
 }
 
 impl Constants {
-    /// The constants of the training outputs, with the quantiles of these levels; none of outputs that are neither
+    /// Returns the constants of the training outputs, with the quantiles of these levels; none of outputs that are neither
     /// numbers nor classes.
     pub fn fit(dataset: &Dataset, levels: Option<&[f64]>) -> Option<Self> {
         let truth = dataset.outputs.truth_of(&dataset.train.outputs)?;
@@ -68,7 +68,7 @@ impl Constants {
         }
     }
 
-    /// The means of the training numbers, one for each target; none of classes.
+    /// Returns the means of the training numbers, one for each target; none of classes.
     pub fn means(&self) -> Option<&[f64]> {
         match self {
             Self::Numbers { means, .. } => Some(means),
@@ -76,7 +76,7 @@ impl Constants {
         }
     }
 
-    /// The most frequent class of the training pairs, the first by name of several; none of numbers.
+    /// Returns the most frequent class of the training pairs, the first by name of several; none of numbers.
     pub fn majority(&self) -> Option<&str> {
         match self {
             Self::Numbers { .. } => None,

@@ -79,16 +79,16 @@ pub struct SharedCandidates {
 }
 
 impl SharedCandidates {
-    /// Whether two sets are known to differ: in their ids, or in their labels where both are of one column.
+    /// Returns whether two sets are known to differ: in their ids, or in their labels where both are of one column.
     pub(crate) fn differ(&self, other: &Self) -> bool {
         let same_column = self.label.is_some() && self.label == other.label;
         self.ids != other.ids || (same_column && self.labels != other.labels)
     }
 }
 
-/// A name for the group of each query, of the groups that several runs give the same queries, which they need not divide alike:
-/// queries that one of them keeps together are not independent of one another, nor are those that several connect. Empty where
-/// all are.
+/// Returns a name for the group of each query, of the groups that several runs give the same queries, which they need not
+/// divide alike: queries that one of them keeps together are not independent of one another, nor are those that several
+/// connect. Empty where all are.
 pub(crate) fn connected_groups<'g>(of_runs: impl Iterator<Item = &'g [String]>) -> Vec<String> {
     let divisions: Vec<&[String]> = of_runs.filter(|groups| !groups.is_empty()).collect();
     let Some(queries) = divisions.first().map(|groups| groups.len()) else { return Vec::new() };
@@ -140,7 +140,7 @@ impl Evaluation {
         }
     }
 
-    /// The number of groups of queries that are not independent of one another; none where each query is by itself.
+    /// Returns the number of groups of queries that are not independent of one another; none where each query is by itself.
     pub fn group_count(&self) -> Option<usize> {
         let groups = self.groups.iter().collect::<HashSet<_>>().len();
         (groups < self.groups.len()).then_some(groups)
@@ -152,8 +152,8 @@ impl Evaluation {
         warn_of_few_groups(self.ranks.len(), self.group_count());
     }
 
-    /// The metrics of a random order of the candidates, the first of which is compared with the right output where predicted
-    /// outputs are; of numbers and classes those of the constants that fit the training outputs best. A
+    /// Returns the metrics of a random order of the candidates, the first of which is compared with the right output where
+    /// predicted outputs are; of numbers and classes those of the constants that fit the training outputs best. A
     /// [`StoredEvaluation`](crate::StoredEvaluation) does not keep what was drawn.
     ///
     /// # Errors
@@ -215,7 +215,7 @@ impl Evaluation {
         Ok(())
     }
 
-    /// The labels that decisions are about; none where outputs are not sets of labels.
+    /// Returns the labels that decisions are about; none where outputs are not sets of labels.
     pub(crate) fn labels(&self) -> HashSet<&str> {
         match &self.outputs {
             Some((Truth::Labels(truth), Truth::Labels(predicted))) => {
@@ -238,7 +238,7 @@ impl Evaluation {
         Some(mean)
     }
 
-    /// The edit distance of each query, if outputs are molecules or graphs: of graphs without labels of
+    /// Returns the edit distance of each query, if outputs are molecules or graphs: of graphs without labels of
     /// edges, and of graphs with them. A distance that is not proven counts with its upper bound.
     pub fn edit_distances(&self) -> Option<[&[f64]; 2]> {
         Some([self.queries.get("ged")?, self.queries.get("ged_bonds")?])

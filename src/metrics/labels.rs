@@ -33,7 +33,7 @@ impl LabelScores {
     /// Names of the columns of [`LabelScores::cells`].
     pub const COLUMNS: [&str; 6] = ["label", "support", "predicted", "precision", "recall", "f1"];
 
-    /// The scores of every label that is true or predicted for some query, the most frequent first, those
+    /// Returns the scores of every label that is true or predicted for some query, the most frequent first, those
     /// of one support by name. A set with a label twice holds it once.
     ///
     /// # Errors
@@ -69,7 +69,7 @@ impl LabelScores {
         Ok(all)
     }
 
-    /// The scores as texts, for a table.
+    /// Returns the scores as texts, for a table.
     pub fn cells(&self) -> [String; 6] {
         let Self { label, support, predicted, precision, recall, f1 } = self;
         [
@@ -83,7 +83,7 @@ impl LabelScores {
     }
 }
 
-/// The labels that a run knows, or that are in a set.
+/// Returns the labels that a run knows, or that are in a set.
 pub(crate) fn all_labels<'l>(known: &'l [String], sets: [&'l [LabelSet]; 2]) -> HashSet<&'l str> {
     let in_sets = sets.into_iter().flatten().flat_map(|set| set.iter());
     known.iter().chain(in_sets).map(String::as_str).collect()

@@ -9,7 +9,7 @@ use crate::error::Error;
 /// Labels that are looked at, to see whether they are SMILES.
 const LABELS: usize = 64;
 
-/// Whether nine in ten of some labels are SMILES.
+/// Returns whether nine in ten of some labels are SMILES.
 pub(crate) fn are_smiles(candidates: &Candidates) -> bool {
     let looked: Vec<bool> = labels_looked_at(candidates.len())
         .map(|candidate| {
@@ -21,12 +21,12 @@ pub(crate) fn are_smiles(candidates: &Candidates) -> bool {
     smiles * 10 >= looked.len() * 9
 }
 
-/// The candidates, of so many, whose labels are looked at.
+/// Returns the candidates, of so many, whose labels are looked at.
 pub(crate) fn labels_looked_at(candidates: usize) -> impl Iterator<Item = usize> {
     (0..candidates).step_by(candidates.div_ceil(LABELS).max(1))
 }
 
-/// The canonical SMILES of a label; none if it is not a SMILES.
+/// Returns the canonical SMILES of a label; none if it is not a SMILES.
 pub(crate) fn canonical(label: &str) -> Option<String> {
     Some(Molecule::parse(label).ok()?.canonical_smiles())
 }
@@ -90,7 +90,7 @@ pub fn drawing(
 /// An output as it is drawn: its graph, its drawing, and what the caption ends with.
 type Drawn<'a> = (&'a Graph, String, String);
 
-/// The first `count` outputs; none if they are neither molecules nor graphs.
+/// Returns the first `count` outputs; none if they are neither molecules nor graphs.
 fn drawn(outputs: &Truth, count: usize) -> Result<Option<Vec<Drawn<'_>>>, Error> {
     Ok(match outputs {
         Truth::Molecules(all) => {

@@ -43,7 +43,7 @@ impl QuantileScores {
         })
     }
 
-    /// The metrics of constant quantiles of the same levels for rows of one number each; none for a different number of
+    /// Returns the metrics of constant quantiles of the same levels for rows of one number each; none for a different number of
     /// quantiles.
     pub(crate) fn of_constants(
         &self,
@@ -58,7 +58,7 @@ impl QuantileScores {
         Ok(Some(Self::from_numbers(&levels, &row.repeat(truth.len()), &truth.concat())?))
     }
 
-    /// The metrics of predictions z `[queries × levels]` for these numbers, and the losses of each query, pinball and
+    /// Returns the metrics of predictions z `[queries × levels]` for these numbers, and the losses of each query, pinball and
     /// crossing.
     pub(crate) fn with_queries(
         levels: &[f64],
@@ -76,7 +76,7 @@ impl QuantileScores {
     }
 }
 
-/// The numbers of the gold candidates of queries, as candidates of quantiles hold them; none if a query has no gold.
+/// Returns the numbers of the gold candidates of queries, as candidates of quantiles hold them; none if a query has no gold.
 pub(crate) fn gold_numbers(
     levels: &[f64],
     golds: &[Option<u32>],
@@ -101,18 +101,18 @@ pub(crate) fn median_candidates(levels: &[f64], numbers: &[f32]) -> (Vec<f32>, V
     (coordinates, numbers.iter().map(|number| -0.5 * number * number).collect())
 }
 
-/// The number of the candidates of a class.
+/// Returns the number of the candidates of a class.
 pub(crate) fn number(levels: &[f64], candidates: &Candidates, class: u32) -> Result<f32, Error> {
     Ok(candidates.point(class as usize)?[median(levels)])
 }
 
-/// The predicted medians of predictions z `[queries × levels]`, rows of one number each; none where one half is no level.
+/// Returns the predicted medians of predictions z `[queries × levels]`, rows of one number each; none where one half is no level.
 pub(crate) fn medians(levels: &[f64], z: &[f32]) -> Option<Vec<Vec<f64>>> {
     let at = levels.iter().position(|&level| level == 0.5)?;
     Some(z.chunks_exact(levels.len()).map(|row| vec![f64::from(row[at])]).collect())
 }
 
-/// The place of the level nearest to one half.
+/// Returns the place of the level nearest to one half.
 fn median(levels: &[f64]) -> usize {
     let from = |at: &usize| (levels[*at] - 0.5).abs();
     (0..levels.len()).min_by(|a, b| from(a).total_cmp(&from(b))).unwrap_or(0)

@@ -15,7 +15,7 @@ pub(crate) fn mean(values: &[f64]) -> (f64, f64) {
     (mean, (squares / (n - 1.0).max(1.0) / n).sqrt())
 }
 
-/// A number of queries, in words: "1 query", "2 queries".
+/// Returns a number of queries, in words: "1 query", "2 queries".
 pub(crate) fn queries_text(count: usize) -> String {
     if count == 1 { "1 query".into() } else { format!("{count} queries") }
 }

@@ -180,12 +180,12 @@ impl PredictedNumbers {
         })
     }
 
-    /// The values of a query, one of each target.
+    /// Returns the values of a query, one of each target.
     fn row<'v>(&self, values: &'v [f64], query: usize) -> &'v [f64] {
         &values[query * self.width..][..self.width]
     }
 
-    /// The sum of values over queries, which are added in their order.
+    /// Returns the sum of values over queries, which are added in their order.
     fn sums(&self, values: &[f64], queries: &[usize]) -> Vec<f64> {
         let mut sums: Vec<f64> = vec![0.0; self.width];
         for &query in queries {
@@ -195,7 +195,7 @@ impl PredictedNumbers {
         sums
     }
 
-    /// The mean of values over queries.
+    /// Returns the mean of values over queries.
     fn means(&self, values: &[f64], queries: &[usize]) -> Vec<f64> {
         let mut means = self.sums(values, queries);
         means.iter_mut().for_each(|sum| *sum /= queries.len() as f64);
@@ -225,8 +225,8 @@ impl PredictedNumbers {
         self.sums(&self.squared, queries).into_iter().zip(spreads).map(r2).collect()
     }
 
-    /// The relative root mean squared error of each target; none where the training mean is not known, or all true numbers are
-    /// equal to it.
+    /// Returns the relative root mean squared error of each target; none where the training mean is not known, or all true
+    /// numbers are equal to it.
     fn known_rrmse(&self, queries: &[usize]) -> Vec<Option<f64>> {
         let Some(from_mean) = &self.from_mean else { return vec![None; self.width] };
         let rrmse = |(error, spread): (f64, f64)| (spread > 0.0).then(|| (error / spread).sqrt());
@@ -275,8 +275,8 @@ impl Places {
         Self { place: numbers.iter().map(place).collect(), distinct: distinct.len() }
     }
 
-    /// The deviation of the rank of each distinct number from the mean rank, and the sum of their squares, over queries that
-    /// are drawn so many times, `count` in all. Equal numbers share the mean of their ranks.
+    /// Returns the deviation of the rank of each distinct number from the mean rank, and the sum of their squares, over
+    /// queries that are drawn so many times, `count` in all. Equal numbers share the mean of their ranks.
     ///
     /// Ranks are halves of whole numbers, so that their sums are exact in every order below 300,000 queries.
     fn deviations(&self, drawn: &[(usize, f64)], count: usize) -> (Vec<f64>, f64) {

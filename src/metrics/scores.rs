@@ -104,7 +104,7 @@ pub(crate) struct OutputFacts {
 }
 
 impl OutputFacts {
-    /// The means of the training numbers.
+    /// Returns the means of the training numbers.
     pub fn means(&self) -> Option<&[f64]> {
         self.constants.as_ref().and_then(Constants::means)
     }
@@ -174,7 +174,7 @@ impl From<Metrics> for Scores {
     }
 }
 
-/// The value of a metric with as many decimal places as tables have.
+/// Returns the value of a metric with as many decimal places as tables have.
 fn decimal(metric: &str, value: f64) -> String {
     let places = Metric::find(metric).map_or(4, |metric| metric.places(value));
     format!("{value:.places$}")
@@ -231,20 +231,20 @@ impl fmt::Display for Scores {
 }
 
 impl Scores {
-    /// The edit distances of what a search found beyond the candidates, which have no ranks.
+    /// Returns the edit distances of what a search found beyond the candidates, which have no ranks.
     pub(crate) fn beyond_candidates(&self) -> Option<Self> {
         let graphs = self.beyond.as_ref()?.graphs.clone()?;
         let ranks = Metrics { missing_gold: self.queries, ..self.ranks.clone() };
         Some(Self { outputs: Some(OutputScores::Molecules(graphs)), ..ranks.into() })
     }
 
-    /// The number of a name in their JSON, as reports have them; none where it is not known or not finite.
+    /// Returns the number of a name in their JSON, as reports have them; none where it is not known or not finite.
     pub fn number(&self, name: &str) -> Option<f64> {
         serde_json::to_value(self).ok()?.get(name)?.as_f64()
     }
 
-    /// Whether the metrics of ranks carry information: some query has a gold candidate, and outputs are neither numbers that
-    /// another score compares nor classes, nor label sets or rankings among which some are equal.
+    /// Returns whether the metrics of ranks carry information: some query has a gold candidate, and outputs are neither
+    /// numbers that another score compares nor classes, nor label sets or rankings among which some are equal.
     pub fn has_ranks(&self) -> bool {
         let may_repeat =
             matches!(self.outputs, Some(OutputScores::Labels(_) | OutputScores::Rankings(_)));

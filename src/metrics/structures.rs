@@ -33,7 +33,7 @@ pub struct MoleculeScores {
 }
 
 impl MoleculeScores {
-    /// The metrics of pairs of a true and a predicted molecule, with both distances of each pair, and 1 where they are
+    /// Returns the metrics of pairs of a true and a predicted molecule, with both distances of each pair, and 1 where they are
     /// the same graph.
     pub(crate) fn with_queries(pairs: &[(&Graph, &Graph)]) -> Result<(Self, [Vec<f64>; 3]), Error> {
         check_queries(pairs)?;
@@ -127,7 +127,7 @@ pub struct BeyondScores {
 }
 
 impl BeyondScores {
-    /// A table of the scores of first candidates, which a row of this name has, and of those beyond, for people.
+    /// Returns a table of the scores of first candidates, which a row of this name has, and of those beyond, for people.
     pub(crate) fn text(&self, name: &str) -> String {
         let row = |name: &str, scores: &StructureScores| {
             let values =

@@ -32,7 +32,7 @@ impl Table {
         self.rows.push(row.into_iter().map(Into::into).collect());
     }
 
-    /// The names of the columns and the rows.
+    /// Returns the names of the columns and the rows.
     fn lines(&self) -> impl Iterator<Item = &Vec<String>> {
         [&self.names].into_iter().chain(&self.rows)
     }
@@ -69,7 +69,7 @@ impl Table {
         self.lines().map(|line| csv_fields(line) + end).collect()
     }
 
-    /// A Markdown table.
+    /// Returns a Markdown table.
     pub fn markdown(&self) -> String {
         let line = |line: &Vec<String>| {
             let cells = line.iter().map(|text| text.replace('|', "\\|"));
@@ -79,7 +79,7 @@ impl Table {
         line(&self.names) + &rule + &self.rows.iter().map(line).collect::<String>()
     }
 
-    /// A LaTeX tabular, for the package booktabs, with a rule above each row whose first cell is not empty.
+    /// Returns a LaTeX tabular, for the package booktabs, with a rule above each row whose first cell is not empty.
     pub fn latex(&self) -> String {
         let line = |line: &Vec<String>, numbers: bool| {
             let cell = |(at, text): (usize, &String)| {
@@ -101,17 +101,17 @@ impl Table {
     }
 }
 
-/// A cell of a table whose columns are separated by tabs: tabs and line breaks become spaces.
+/// Returns a cell of a table whose columns are separated by tabs: tabs and line breaks become spaces.
 pub fn cell(text: &str) -> String {
     text.replace(['\t', '\n', '\r'], " ")
 }
 
-/// A line of fields separated by tabs.
+/// Returns a line of fields separated by tabs.
 pub fn tsv_line<S: AsRef<str>>(cells: &[S]) -> String {
     cells.iter().map(|text| cell(text.as_ref())).collect::<Vec<_>>().join("\t") + "\n"
 }
 
-/// A line of comma-separated values for a spreadsheet.
+/// Returns a line of comma-separated values for a spreadsheet.
 pub fn csv_line<S: AsRef<str>>(cells: &[S]) -> String {
     csv_fields(cells) + "\n"
 }
@@ -140,12 +140,12 @@ pub(crate) fn places_of_four_digits(value: f64) -> usize {
     (3.0 - value.abs().log10().floor()).clamp(0.0, 6.0) as usize
 }
 
-/// An interval with `places` decimal places; empty for none.
+/// Returns an interval with `places` decimal places; empty for none.
 pub(crate) fn interval(ends: Option<[f64; 2]>, places: usize) -> String {
     ends.map_or(String::new(), |[low, high]| format!("[{low:.places$}, {high:.places$}]"))
 }
 
-/// A text whose special characters LaTeX prints.
+/// Returns a text whose special characters LaTeX prints.
 fn escaped(text: &str) -> String {
     let mut escaped = String::new();
     for c in text.chars() {
@@ -162,7 +162,7 @@ fn escaped(text: &str) -> String {
     escaped
 }
 
-/// A text as a field of comma-separated values for a spreadsheet, quoted where it must be (RFC 4180). An
+/// Returns a text as a field of comma-separated values for a spreadsheet, quoted where it must be (RFC 4180). An
 /// apostrophe precedes what the spreadsheet takes for a formula: what begins with `=`, `+`, `-`, `@`, a tab or a
 /// carriage return and is not a number.
 fn quoted(field: &str) -> String {

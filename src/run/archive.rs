@@ -40,7 +40,7 @@ const PART: usize = 1 << 20;
 /// The first bytes of a file that is compressed by zstd.
 const MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 
-/// Whether a path is a file that is compressed as archives of runs are.
+/// Returns whether a path is a file that is compressed as archives of runs are.
 pub fn is_archive(path: &Path) -> bool {
     let mut first = [0; 4];
     open_input(path).and_then(|mut file| file.read_exact(&mut first)).is_ok() && first == MAGIC
@@ -79,12 +79,12 @@ pub fn pack(run: &Path, archive: &Path) -> Result<(), Error> {
     Ok(written?)
 }
 
-/// The most bytes that an archive of so many bytes may hold.
+/// Returns the most bytes that an archive of so many bytes may hold.
 fn most_unpacked(bytes: u64) -> u64 {
     bytes.saturating_mul(MOST_EXPANSION).saturating_add(SMALL)
 }
 
-/// A frame that readers of zstd skip (RFC 8878, section 3.1.2).
+/// Returns a frame that readers of zstd skip (RFC 8878, section 3.1.2).
 fn skipped_frame() -> Vec<u8> {
     let mut frame = vec![0x50, 0x2a, 0x4d, 0x18];
     frame.extend(SKIPPED.to_le_bytes());
@@ -175,7 +175,7 @@ fn check_headers(archive: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// The name of an archive's run: that of the folder which the archive holds.
+/// Returns the name of an archive's run: that of the folder which the archive holds.
 fn name_of(archive: &Path) -> Result<String, Error> {
     let mut tar = open(archive)?;
     let first = tar.entries().and_then(|mut entries| entries.next().transpose());
@@ -258,13 +258,13 @@ fn check_files(run: &Path) -> Result<(), Error> {
     inner(run, &config)?.iter().try_for_each(|member| check_files(member))
 }
 
-/// Whether an archive leaves out a file or a folder of this name. A hidden file is one that another process is about to
+/// Returns whether an archive leaves out a file or a folder of this name. A hidden file is one that another process is about to
 /// put into its place.
 fn is_left_out(name: &str) -> bool {
     name.starts_with('.') || LEFT_OUT.contains(&name)
 }
 
-/// The files of the folder of a run, by their paths in it, in order.
+/// Returns the files of the folder of a run, by their paths in it, in order.
 fn files_of(run: &Path, within: &Path) -> Result<Vec<PathBuf>, Error> {
     let folder = run.join(within);
     let entries: io::Result<Vec<fs::DirEntry>> = fs::read_dir(&folder).and_then(Iterator::collect);

@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::targets::OutputSpace;
 
 impl Member {
-    /// The folder that it was read from.
+    /// Returns the folder that it was read from.
     pub(super) fn stored(&self) -> Result<&Path, Error> {
         let wrong = || {
             Error::value(
@@ -22,7 +22,7 @@ impl Member {
     }
 }
 
-/// A search for molecules beyond the candidates of runs, which read their spaces where they have not yet.
+/// Returns a search for molecules beyond the candidates of runs, which read their spaces where they have not yet.
 pub(super) fn search_of(
     runs: &mut [Member],
     settings: BeyondConfig,
@@ -36,7 +36,7 @@ pub(super) fn search_of(
     search_by(runs, settings)
 }
 
-/// A search for molecules beyond the candidates of runs that have read their spaces, and whose outputs have moves.
+/// Returns a search for molecules beyond the candidates of runs that have read their spaces, and whose outputs have moves.
 pub(crate) fn search_by(runs: &[Member], settings: BeyondConfig) -> Result<BeyondSearch, Error> {
     let placers = runs.iter().map(|run| Placer::open(run.stored()?, &run.candidates));
     let placers = placers.collect::<Result<_, Error>>()?;

@@ -95,7 +95,7 @@ impl Run {
         Ok(CalibratingQueries { queries: self.calibrating(&queries)?, groups, on, caution })
     }
 
-    /// A warning for these reasons why coverage may differ for new queries, and because weights may be fitted to the
+    /// Returns a warning for these reasons why coverage may differ for new queries, and because weights may be fitted to the
     /// calibrating ones.
     fn caution(&self, mut reasons: Vec<String>, weighed: bool) -> Option<String> {
         if weighed && self.rule.weights().is_some() {
@@ -196,7 +196,8 @@ impl Run {
         self.models(&queries.processes).calibrating(queries)
     }
 
-    /// The candidate set of each query, with at most `most` distinct candidates. Nothing is searched beyond the candidates.
+    /// Returns the candidate set of each query, with at most `most` distinct candidates. Nothing is searched beyond the
+    /// candidates.
     ///
     /// # Errors
     /// As [`answer_queries`](Self::answer_queries).

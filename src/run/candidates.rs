@@ -120,12 +120,12 @@ fn check_complete(run: &Path) -> Result<(), Error> {
     ensure_run(RunDir::at(run).report()?.is_some(), run, message)
 }
 
-/// The fingerprints of the coordinates and of the data that a file of candidates names.
+/// Returns the fingerprints of the coordinates and of the data that a file of candidates names.
 fn fingerprints(stored: &Stored) -> Result<BTreeMap<String, String>, Error> {
     Ok(named([("basis", stored.metadata("basis")?), ("data", stored.metadata("data")?)]))
 }
 
-/// The directory of the ensemble that a run is a member of.
+/// Returns the directory of the ensemble that a run is a member of.
 fn ensemble_of(run: &Path) -> Result<Option<PathBuf>, Error> {
     let above = candidates::above(run).filter(|folder| run_of(folder).as_ref() == Some(folder));
     let Some(ensemble) = above else { return Ok(None) };
@@ -135,7 +135,7 @@ fn ensemble_of(run: &Path) -> Result<Option<PathBuf>, Error> {
     Ok(is_member.then_some(ensemble))
 }
 
-/// A summary of the candidates that each member is to get.
+/// Returns a summary of the candidates that each member is to get.
 fn summary(grown: &[Grown]) -> AddedCandidates {
     let all = &grown[0].candidates;
     let more = all.len() - grown[0].count..all.len();
@@ -153,7 +153,7 @@ fn summary(grown: &[Grown]) -> AddedCandidates {
     }
 }
 
-/// The outputs that are added to candidates.
+/// Returns the outputs that are added to candidates.
 fn new_outputs(
     new: NewCandidates,
     run: &Path,
@@ -198,7 +198,7 @@ fn new_outputs(
     Ok(Outputs { ids, ..source.made(smiles, parsed, fitted)? })
 }
 
-/// The candidates of the run of one model with new ones.
+/// Returns the candidates of the run of one model with new ones.
 fn grow(run: &Path, new: NewCandidates) -> Result<Grown, Error> {
     let config = RunDir::at(run).config()?;
     let stored = Arc::new(candidates::open(run)?);
@@ -235,7 +235,7 @@ fn grow(run: &Path, new: NewCandidates) -> Result<Grown, Error> {
     })
 }
 
-/// The first candidate before each one from `start` on that is the same molecule; empty where labels are not SMILES.
+/// Returns the first candidate before each one from `start` on that is the same molecule; empty where labels are not SMILES.
 fn same_molecules(all: &Candidates, start: usize) -> Vec<Option<String>> {
     if !are_smiles(all) {
         return Vec::new();

@@ -17,7 +17,7 @@ const PPM: f64 = 10.0;
 const UNKNOWN: &str = "the model knows no part of this text: the order means nothing";
 
 impl Run {
-    /// The rule that a search goes by: the one that is given, else for a model of spectra whose candidates are
+    /// Returns the rule that a search goes by: the one that is given, else for a model of spectra whose candidates are
     /// molecules `mass:10`; none where all candidates are ranked.
     ///
     /// # Errors
@@ -49,8 +49,8 @@ impl Run {
         }
     }
 
-    /// A query as a model of spectra reads it: where it names no adduct, it has a proton more or less, by the polarity of the
-    /// training spectra.
+    /// Returns a query as a model of spectra reads it: where it names no adduct, it has a proton more or less, by the
+    /// polarity of the training spectra.
     ///
     /// # Errors
     /// A text that is not a spectrum.
@@ -80,7 +80,7 @@ impl Run {
         Ok(())
     }
 
-    /// Whether no member knows any part of each query, which the members read as these splits: the prediction for it says
+    /// Returns whether no member knows any part of each query, which the members read as these splits: the prediction for it says
     /// nothing of it. Empty where every query says something to a member, and for pairs of the data, which are evaluated.
     ///
     /// # Errors
@@ -110,7 +110,7 @@ impl Run {
         Ok(unknown)
     }
 
-    /// What is doubtful about each query of a split under a rule that gave these lists, which is logged too: that it is
+    /// Returns what is doubtful about each query of a split under a rule that gave these lists, which is logged too: that it is
     /// `unknown`, and of spectra what their precursors say. Empty where nothing is.
     pub(super) fn cautions(
         &self,
@@ -150,7 +150,7 @@ impl Run {
         }
     }
 
-    /// The caution about a spectrum of a polarity that no training spectrum has.
+    /// Returns the caution about a spectrum of a polarity that no training spectrum has.
     fn polarity_caution(&self, spectrum: &Spectrum) -> Option<String> {
         let trained = self.members[0].polarities.only()?;
         let polarity = spectrum.polarity().filter(|polarity| *polarity != trained)?;
@@ -160,7 +160,8 @@ impl Run {
     }
 }
 
-/// The caution about a spectrum to which a rule gives no candidate, or by its mass all of them, since its adduct is unknown.
+/// Returns the caution about a spectrum to which a rule gives no candidate, or by its mass all of them, since its adduct is
+/// unknown.
 fn candidates_caution(
     spectrum: &Spectrum,
     rule: Option<&CandidateRule>,

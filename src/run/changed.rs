@@ -31,7 +31,8 @@ pub enum SplitUse {
 }
 
 impl SplitUse {
-    /// What to do in the place of reading the split, in words that end before "or train again"; empty where there is nothing else.
+    /// Returns what to do in the place of reading the split, in words that end before "or train again"; empty where there is
+    /// nothing else.
     fn remedy(self) -> String {
         match self {
             Self::Evaluation => {
@@ -47,8 +48,8 @@ impl SplitUse {
         }
     }
 
-    /// Whether answers about new queries are believed by what the split says of the run, so that pairs that the run may have
-    /// learned from are refused.
+    /// Returns whether answers about new queries are believed by what the split says of the run, so that pairs that the run
+    /// may have learned from are refused.
     pub(super) fn calibrates(self) -> bool {
         match self {
             Self::Calibration | Self::Confidence => true,
@@ -246,7 +247,7 @@ impl Member {
         Err(Error::run(file, message))
     }
 
-    /// The [changed tables](changed_tables) of the run, by their names in the folder of the data.
+    /// Returns the [changed tables](changed_tables) of the run, by their names in the folder of the data.
     fn changed_tables(&self, root: &DataRoot) -> Result<Vec<String>, Error> {
         let Some(run) = &self.folder else { return Ok(Vec::new()) };
         let learned = learned_tables(run)?;
@@ -257,7 +258,7 @@ impl Member {
         Ok(changed_tables(&learned, &now).map(str::to_owned).collect())
     }
 
-    /// Whether the folder of the data is the one of the training.
+    /// Returns whether the folder of the data is the one of the training.
     fn is_trained_in(&self, root: &DataRoot) -> bool {
         let folder = root.folder().and_then(|folder| folder.canonicalize().ok());
         folder.is_some() && folder == self.config.trained_on

@@ -151,7 +151,7 @@ impl Member {
         })
     }
 
-    /// The constant b(c) of each candidate.
+    /// Returns the constant b(c) of each candidate.
     fn each_constant(&self) -> Vec<f32> {
         let candidates = &self.candidates;
         (0..candidates.len())
@@ -219,7 +219,7 @@ const COMPARED: usize = 32;
 const ROUNDING: f32 = 1e-3;
 
 impl Member {
-    /// The targets of the outputs that the rows of a table name: their coordinates ψ̃(y) among the
+    /// Returns the targets of the outputs that the rows of a table name: their coordinates ψ̃(y) among the
     /// predictions, `[rows × p]` row-major. The column `column` (default: `output.id`) holds the ids.
     ///
     /// A prediction z of any program ranks candidates by `⟨z, ψ̃(c)⟩ + b(c)`, with the constants b(c) of
@@ -309,7 +309,7 @@ impl Member {
         self.project(outputs, &wanted.iter().map(place).collect::<Result<Vec<_>, _>>()?)
     }
 
-    /// The coordinates of some outputs as those of the candidates are.
+    /// Returns the coordinates of some outputs as those of the candidates are.
     fn project(&self, outputs: &Outputs, chosen: &[usize]) -> Result<Vec<f32>, Error> {
         let rows = Selected::new(outputs.rows.as_ref(), chosen);
         let Some(space) = &self.space else { return Ok(Vec::new()) };

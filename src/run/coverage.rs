@@ -36,14 +36,14 @@ impl CalibratingQuery {
         best + temperature * sum.ln()
     }
 
-    /// How far the right output's score is below `τ log Σ_c exp(s(c) / τ)` of the first candidates; ∞ where it is not a
+    /// Returns how far the right output's score is below `τ log Σ_c exp(s(c) / τ)` of the first candidates; ∞ where it is not a
     /// candidate.
     pub fn distance(&self, temperature: f64) -> f64 {
         self.gold
             .map_or(f64::INFINITY, |gold| Self::level(&self.first, temperature) - f64::from(gold))
     }
 
-    /// The logarithm of the right output's probability among the first candidates, and itself if it is none of them.
+    /// Returns the logarithm of the right output's probability among the first candidates, and itself if it is none of them.
     fn log_likelihood(&self, temperature: f64) -> Option<f64> {
         let gold = self.gold?;
         let last = self.first.last().copied()?;
@@ -110,7 +110,7 @@ pub struct CalibratingQueries {
 }
 
 impl CalibratingQueries {
-    /// The sets with this coverage; `seed` draws the queries, or the groups, that the temperature is fitted to.
+    /// Returns the sets with this coverage; `seed` draws the queries, or the groups, that the temperature is fitted to.
     ///
     /// # Errors
     /// [`dsokr_core::Error::Value`] for a coverage that is not between 0 and 1, or that so many queries or groups, or so many
@@ -180,7 +180,7 @@ impl CalibratingQueries {
         Ok(CandidateSets { temperature, threshold, calibration })
     }
 
-    /// The queries of each group, or each query by itself.
+    /// Returns the queries of each group, or each query by itself.
     fn independent(&self) -> Result<Vec<Vec<&CalibratingQuery>>, Error> {
         Ok(match IndependentQueries::new(self.queries.len(), &self.groups)? {
             IndependentQueries::Alone(_) => self.queries.iter().map(|query| vec![query]).collect(),
@@ -193,7 +193,7 @@ impl CalibratingQueries {
     }
 }
 
-/// The likeliest of temperatures around the mean distance of the first candidates from the best.
+/// Returns the likeliest of temperatures around the mean distance of the first candidates from the best.
 fn temperature(queries: &[&CalibratingQuery]) -> f64 {
     let apart = |query: &&CalibratingQuery| {
         let best = f64::from(query.first.first().copied().unwrap_or_default());
@@ -213,7 +213,7 @@ fn temperature(queries: &[&CalibratingQuery]) -> f64 {
 }
 
 impl CandidateSets {
-    /// How many of a query's distinct candidates with these scores, descending, are in its set.
+    /// Returns how many of a query's distinct candidates with these scores, descending, are in its set.
     pub fn size(&self, scores: &[f32]) -> usize {
         match self.likely(scores) {
             // candidates with one score are all in a set, or none is
@@ -222,8 +222,9 @@ impl CandidateSets {
         }
     }
 
-    /// What is doubtful about the set of a query whose distinct candidates have these scores, descending. The best candidate alone,
-    /// where none is within the threshold, is no doubt: a model that is right more often than `coverage` has such sets.
+    /// Returns what is doubtful about the set of a query whose distinct candidates have these scores, descending. The best
+    /// candidate alone, where none is within the threshold, is no doubt: a model that is right more often than `coverage` has such
+    /// sets.
     pub(super) fn caution(&self, scores: &[f32]) -> Option<String> {
         let is_doubtful = self.likely(scores) == 0 && self.size(scores) > 1;
         let caution = "no candidate is likely enough for a list with this confidence: it has all that share the best score, \
@@ -231,7 +232,7 @@ impl CandidateSets {
         is_doubtful.then(|| caution.to_owned())
     }
 
-    /// How many of these candidates are within the threshold; 0 where the set would be empty.
+    /// Returns how many of these candidates are within the threshold; 0 where the set would be empty.
     fn likely(&self, scores: &[f32]) -> usize {
         let level = CalibratingQuery::level(&scores[..scores.len().min(FIRST)], self.temperature);
         let inside = |score: f32| level - f64::from(score) <= self.threshold;

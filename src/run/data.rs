@@ -159,7 +159,7 @@ impl Member {
         Err(Error::run(file, message))
     }
 
-    /// The queries of a file with the ids of the candidates that are their outputs: those with the same id and label, or
+    /// Returns the queries of a file with the ids of the candidates that are their outputs: those with the same id and label, or
     /// else those with the same label, or of the same molecule. Label sets, rankings, graphs and numbers are compared as
     /// what they are, so that one whose id and label are not a candidate's has no rank.
     fn with_candidates_of_labels(
@@ -228,7 +228,7 @@ impl Member {
         Ok(Split { ids, labels: Vec::new(), ..split })
     }
 
-    /// Whether two labels are the same set of labels, ranking, numbers or graph, in whatever way they are written.
+    /// Returns whether two labels are the same set of labels, ranking, numbers or graph, in whatever way they are written.
     fn are_equal(&self, label: &str, other: &str) -> bool {
         let features = &self.config.output.features;
         let read = |label: &str| features.truth_of_labels([label]).ok().flatten();
@@ -242,7 +242,7 @@ impl Member {
         }
     }
 
-    /// The outputs that training pairs give each query, as [`Source::known_outputs`] finds them.
+    /// Returns the outputs that training pairs give each query, as [`Source::known_outputs`] finds them.
     ///
     /// # Errors
     /// As [`read_split`](Self::read_split).
@@ -254,7 +254,7 @@ impl Member {
         self.read_data(data, |source, root| source.known_outputs(split, root))
     }
 
-    /// The labels of the outputs of a split, as [`Source::output_labels`] finds them.
+    /// Returns the labels of the outputs of a split, as [`Source::output_labels`] finds them.
     ///
     /// # Errors
     /// As [`read_split`](Self::read_split).
@@ -266,7 +266,7 @@ impl Member {
         self.read_data(data, |source, root| source.output_labels(split, root))
     }
 
-    /// The rule for the candidates of each query that the configuration has, with its file under the data root.
+    /// Returns the rule for the candidates of each query that the configuration has, with its file under the data root.
     ///
     /// # Errors
     /// [`Error::NotFound`].
@@ -313,7 +313,7 @@ impl Member {
     }
 }
 
-/// The error for `count` of the outputs of a file that are no candidates, `first` the first of them.
+/// Returns the error for `count` of the outputs of a file that are no candidates, `first` the first of them.
 fn missing_outputs(split: &Split, count: usize, first: usize, file: &Path) -> Error {
     let all = split.ids.len();
     let name = &split.names()[first];

@@ -238,22 +238,23 @@ impl Run {
         self.scratch = Some(scratch);
     }
 
-    /// The run directory; none of several that were opened together, and of a model that was made from its parts.
+    /// Returns the run directory; none of several that were opened together, and of a model that was made from its parts.
     pub fn path(&self) -> Option<&Path> {
         self.folder.as_deref()
     }
 
-    /// The names of the members.
+    /// Returns the names of the members.
     pub fn names(&self) -> Vec<String> {
         self.members.iter().map(|run| run.name.clone()).collect()
     }
 
-    /// The members; at least one.
+    /// Returns the members; at least one.
     pub fn members(&self) -> &[Member] {
         &self.members
     }
 
-    /// The fingerprints of the candidates of the first member; none of candidates in shards, of which each process has some.
+    /// Returns the fingerprints of the candidates of the first member; none of candidates in shards, of which each process
+    /// has some.
     pub(super) fn shared_candidates(&self) -> Option<SharedCandidates> {
         if self.shards.is_some() {
             return None;
@@ -266,12 +267,12 @@ impl Run {
         Some(self.shared.get_or_init(|| shared).clone())
     }
 
-    /// The configuration of the first member, for the settings that all members share.
+    /// Returns the configuration of the first member, for the settings that all members share.
     pub fn config(&self) -> &Checked {
         &self.members[0].config
     }
 
-    /// The members as models.
+    /// Returns the members as models.
     pub(super) fn models<'a>(&'a self, processes: &Processes) -> Models<'a> {
         let are_several = self.members.len() > 1;
         // messages name the members of an ensemble
@@ -297,17 +298,17 @@ impl Run {
         self.shards.as_ref().map_or(whole, AllCandidates::Shards)
     }
 
-    /// The names of the further columns of candidates, such as a price.
+    /// Returns the names of the further columns of candidates, such as a price.
     pub fn columns(&self) -> Vec<&str> {
         self.all().further_names()
     }
 
-    /// Number of candidates, duplicates counted.
+    /// Returns the number of candidates, duplicates counted.
     pub fn candidates(&self) -> usize {
         self.all().len()
     }
 
-    /// The numbers of candidates among all, by id; none for an id that does not belong to a candidate. Of shards, all
+    /// Returns the numbers of candidates among all, by id; none for an id that does not belong to a candidate. Of shards, all
     /// processes that have opened them look together.
     ///
     /// # Errors
@@ -321,8 +322,8 @@ impl Run {
         Ok(places.map(|place| place.map(|place| place.candidate)).collect())
     }
 
-    /// The places of candidates by id, none for an id that does not belong to a candidate, and the candidates that they are places
-    /// among: those of the run, or, where they are in shards, those that are found.
+    /// Returns the places of candidates by id, none for an id that does not belong to a candidate, and the candidates that they
+    /// are places among: those of the run, or, where they are in shards, those that are found.
     ///
     /// # Errors
     /// As [`Shards::find`] and [`Shards::some`].
@@ -337,13 +338,13 @@ impl Run {
         Ok((places.collect::<Result<_, _>>()?, some.candidates))
     }
 
-    /// The shards of the candidates, if they are in shards.
+    /// Returns the shards of the candidates, if they are in shards.
     pub fn shards(&self) -> Option<&Shards> {
         self.shards.as_ref()
     }
 }
 
-/// The shards of the candidates of one model; none where its candidates are in one file, and of several models.
+/// Returns the shards of the candidates of one model; none where its candidates are in one file, and of several models.
 fn shards_of(
     processes: &Processes,
     paths: &[PathBuf],
@@ -388,7 +389,7 @@ fn rule_of(path: &Path) -> Result<Combination, Error> {
     Ok(rule)
 }
 
-/// The members of an ensemble, each with the name of its folder.
+/// Returns the members of an ensemble, each with the name of its folder.
 fn open_inner(path: &Path, config: &Checked, device: &Device) -> Result<Vec<Member>, Error> {
     let places = inner(path, config)?;
     let given = Some(&config.encoder);
@@ -421,7 +422,8 @@ fn share_reranker(members: &mut [Member], owner: usize) -> Result<(), Error> {
     Ok(())
 }
 
-/// The candidates of several members, joined by id. They are those of the ensemble in `folder`, if they are read from one.
+/// Returns the candidates of several members, joined by id. They are those of the ensemble in `folder`, if they are read
+/// from one.
 ///
 /// # Errors
 /// Members whose candidates differ.

@@ -26,7 +26,7 @@ pub struct FoundCandidate {
 }
 
 impl FoundCandidate {
-    /// The id that it has as a candidate: that of the candidate that it was already, or `new:` with the SMILES.
+    /// Returns the id that it has as a candidate: that of the candidate that it was already, or `new:` with the SMILES.
     pub fn id(&self) -> String {
         self.candidate.clone().unwrap_or_else(|| format!("{MARK}{}", self.smiles))
     }

@@ -40,7 +40,7 @@ pub(super) struct UnseenQueries<'a> {
 }
 
 impl<'a> UnseenQueries<'a> {
-    /// The members as models that have not seen the pairs.
+    /// Returns the members as models that have not seen the pairs.
     pub fn models(&'a self) -> Models<'a> {
         // weights and candidate sets are fitted by each process
         let mut models = self.run.models(&Processes::default());
@@ -121,7 +121,7 @@ impl Run {
         Ok(UnseenQueries { run: self, pairs, queries, ungrouped, decoders })
     }
 
-    /// The member whose reranker the others share, and its reranker that has not seen a fold of the pairs.
+    /// Returns the member whose reranker the others share, and its reranker that has not seen a fold of the pairs.
     fn shared_unseen_reranker(&self, reason: Reason) -> Result<Option<(&Member, Reranker)>, Error> {
         let owner = self.members.iter().find(|run| Some(&run.name) == self.reranker_of.as_ref());
         let Some(owner) = owner else { return Ok(None) };
@@ -185,7 +185,7 @@ impl Run {
     }
 }
 
-/// The pairs that every member has a held-out prediction for, and that no reranker of a member has seen.
+/// Returns the pairs that every member has a held-out prediction for, and that no reranker of a member has seen.
 fn common_pairs(held_out: &[HeldOut], unseen: &[UnseenPairs]) -> Vec<usize> {
     let predicted = held_out.iter().map(|held_out| &held_out.pairs);
     let lists: Vec<&Vec<usize>> =
@@ -195,7 +195,7 @@ fn common_pairs(held_out: &[HeldOut], unseen: &[UnseenPairs]) -> Vec<usize> {
 }
 
 impl Models<'_> {
-    /// The rule with the weights that are best for queries with known outputs; none where none of these is a candidate.
+    /// Returns the rule with the weights that are best for queries with known outputs; none where none of these is a candidate.
     fn weighted(
         &self,
         queries: &PredictedQueries,
@@ -213,19 +213,19 @@ impl Models<'_> {
 }
 
 impl Member {
-    /// Whether it was trained with a reranker of its own.
+    /// Returns whether it was trained with a reranker of its own.
     pub(super) fn has_reranker(&self) -> bool {
         self.config.decoding.reranker.is_some()
     }
 
-    /// A file of its run directory.
+    /// Returns a file of its run directory.
     fn file(&self, name: &str, reason: Reason) -> Result<PathBuf, Error> {
         let folder: &Path =
             self.folder.as_deref().ok_or_else(|| reason.refuses("absent, of runs in memory"))?;
         Ok(folder.join(name))
     }
 
-    /// The reranker of a different member of an ensemble, in the coordinates of this one.
+    /// Returns the reranker of a different member of an ensemble, in the coordinates of this one.
     pub(super) fn reranker_from(
         &self,
         reranker: &Reranker,
@@ -261,7 +261,7 @@ impl Member {
         read_reranker(&Reranker::open(&file)?)
     }
 
-    /// The candidates and the reranker as they are to a fold of the training pairs that neither the hub constants nor the
+    /// Returns the candidates and the reranker as they are to a fold of the training pairs that neither the hub constants nor the
     /// reranker have seen, of a member with a reranker of its own.
     fn unseen_decoder(&self, reason: Reason) -> Result<(Candidates, Reranker), Error> {
         let reranker = self.unseen_reranker(reason)?.among(&self.candidates)?;

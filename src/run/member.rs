@@ -84,7 +84,7 @@ impl Member {
         Self::open_with(path, config, candidates::open(path)?, device)
     }
 
-    /// The configuration of the run of one model.
+    /// Returns the configuration of the run of one model.
     pub(super) fn config_of_one(path: &Path) -> Result<Checked, Error> {
         let config = RunDir::at(path).config()?;
         let message = "an ensemble: open it as one, or one of its members/";
@@ -246,7 +246,7 @@ impl Member {
         })
     }
 
-    /// The predicted coordinates `z` of each pair's input, `[pairs × p]` row-major.
+    /// Returns the predicted coordinates `z` of each pair's input, `[pairs × p]` row-major.
     ///
     /// # Errors
     /// Inputs that cannot be prepared.
@@ -273,7 +273,7 @@ impl Member {
         Ok(models.evaluate(split, std::slice::from_ref(z), pool)?.0)
     }
 
-    /// The features of the training outputs, where they are computed from the SMILES by which outputs are shown.
+    /// Returns the features of the training outputs, where they are computed from the SMILES by which outputs are shown.
     pub(super) fn fitted(&self) -> Result<Option<FittedFeatures>, Error> {
         let features = self.folder.as_ref().map(|folder| folder.join(FEATURES));
         let compared = self.config.output.compares_molecules();
@@ -281,8 +281,8 @@ impl Member {
         Ok(features.map(|features| FittedFeatures::load(&features)).transpose()?)
     }
 
-    /// The outputs of the data, where the metric compares them by the kernel and they are not made from their SMILES. None
-    /// where the files of the data are gone.
+    /// Returns the outputs of the data, where the metric compares them by the kernel and they are not made from their
+    /// SMILES. None where the files of the data are gone.
     pub(super) fn held(&self, data: Option<&Path>) -> Result<Option<Arc<Outputs>>, Error> {
         let config = &self.config;
         let in_memory = matches!(config.data.source, DataSource::Memory(_));
@@ -297,7 +297,7 @@ impl Member {
         Ok(Some(dataset.outputs))
     }
 
-    /// The decoder of its predictions.
+    /// Returns the decoder of its predictions.
     pub(crate) fn decoder(&self) -> Decoder<'_> {
         Decoder {
             candidates: &self.candidates,
@@ -313,8 +313,8 @@ impl Member {
     }
 }
 
-/// The names of the labels that a run knows; none where outputs are not sets of labels. `features` are those of the outputs,
-/// where they are kept.
+/// Returns the names of the labels that a run knows; none where outputs are not sets of labels. `features` are those of the
+/// outputs, where they are kept.
 fn label_names<F: Borrow<FittedFeatures>>(
     config: &Checked,
     features: impl FnOnce() -> Result<Option<F>, Error>,

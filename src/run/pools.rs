@@ -31,7 +31,7 @@ pub struct PoolMetrics {
 }
 
 impl Run {
-    /// The metrics of ranks of queries among all candidates; among the right outputs of all queries; and among the right
+    /// Returns the metrics of ranks of queries among all candidates; among the right outputs of all queries; and among the right
     /// output and `others` candidates that are drawn at random, as means over ten draws. Where ranks carry no information
     /// ([`Scores::has_ranks`](crate::Scores::has_ranks)), all metrics are left out, with a warning.
     ///
@@ -59,7 +59,7 @@ impl Run {
         Ok(pools)
     }
 
-    /// The metrics among the candidates of a rule, as means over draws with the seeds 0, 1, and so on.
+    /// Returns the metrics among the candidates of a rule, as means over draws with the seeds 0, 1, and so on.
     fn pool_metrics(
         &self,
         queries: &PredictedQueries,
@@ -130,7 +130,7 @@ impl<'a> Drawn<'a> {
         Self { metric, values: evaluations.iter().map(of_draw).collect() }
     }
 
-    /// The metric of some queries, as the mean over the draws.
+    /// Returns the metric of some queries, as the mean over the draws.
     fn mean(&self, queries: &[usize]) -> f64 {
         let of_draw = |values: &Vec<f64>| {
             self.metric.summarise(queries.iter().map(|&query| values[query]).collect())

@@ -44,23 +44,23 @@ pub struct PredictedQueries {
 }
 
 impl PredictedQueries {
-    /// The queries as the first member reads them.
+    /// Returns the queries as the first member reads them.
     pub fn split(&self) -> &Split {
         &self.splits[0]
     }
 
-    /// The group of each query, whose queries are not independent of one another by the configuration of a member or of several;
-    /// empty where all are.
+    /// Returns the group of each query, whose queries are not independent of one another by the configuration of a member or of
+    /// several; empty where all are.
     pub(super) fn groups(&self) -> Vec<String> {
         connected_groups(self.splits.iter().map(|split| split.groups.as_slice()))
     }
 
-    /// The candidates of each query.
+    /// Returns the candidates of each query.
     pub fn pool(&self) -> Pool<'_> {
         self.lists.as_ref().map_or(Pool::Shared, Pool::PerQuery)
     }
 
-    /// The candidates of each query, which are among those of the run.
+    /// Returns the candidates of each query, which are among those of the run.
     fn evaluated_pool(&self, run: &Run) -> EvaluatedPool {
         let rule = self.rule.as_ref().unwrap_or(&CandidateRule::All).to_string();
         match &self.lists {
@@ -72,7 +72,7 @@ impl PredictedQueries {
         }
     }
 
-    /// The fingerprints of what metrics of a run are measured on.
+    /// Returns the fingerprints of what metrics of a run are measured on.
     pub(crate) fn measured_on(&self, run: &Run) -> Result<MeasuredOn, Error> {
         let shared = run.shared_candidates();
         measured_on(self.split(), self.pool(), &run.members[0].candidates, shared)
@@ -128,7 +128,7 @@ pub struct QueryRequest {
 }
 
 impl QueryRequest {
-    /// The predictions of every member of a run for the queries, with the coordinates that `predict` gives, such as
+    /// Returns the predictions of every member of a run for the queries, with the coordinates that `predict` gives, such as
     /// [`Member::coordinates`]. Each of several processes predicts the same; they evaluate the predictions together.
     ///
     /// # Errors
@@ -227,7 +227,7 @@ impl PredictedQueries {
 }
 
 impl Run {
-    /// The predictions of every member for the queries that `read` reads for it, with all
+    /// Returns the predictions of every member for the queries that `read` reads for it, with all
     /// candidates or with those that the rule `lists` gives each. Of several processes, which all ask the same, each
     /// predicts; they rank the candidates together. [`Processes::default`] is this process alone.
     ///
@@ -419,7 +419,7 @@ impl Run {
         self.predict_with(processes, read, None, |_, _| Ok(z.to_vec()))
     }
 
-    /// The evaluation of the ensemble on queries, under its rule.
+    /// Returns the evaluation of the ensemble on queries, under its rule.
     ///
     /// # Errors
     /// Members whose candidates or queries differ from the first one's; a rule that is not valid
@@ -445,7 +445,7 @@ impl Run {
         Ok((evaluation, decoded))
     }
 
-    /// The evaluation of each member by itself, on the queries as it reads them.
+    /// Returns the evaluation of each member by itself, on the queries as it reads them.
     ///
     /// # Errors
     /// As [`Run::evaluate`](crate::Run::evaluate); lists that name a candidate which a member lacks.
@@ -467,8 +467,8 @@ impl Run {
         members.map(evaluate).collect()
     }
 
-    /// What the molecules have that a `search`, if there is one, finds for queries: what the rule for each query's candidates
-    /// leaves, and where candidates are `wanted` by a filter what it asks of molecules.
+    /// Returns what the molecules have that a `search`, if there is one, finds for queries: what the rule for each query's
+    /// candidates leaves, and where candidates are `wanted` by a filter what it asks of molecules.
     ///
     /// # Errors
     /// Queries that the rule does not read.

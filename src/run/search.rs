@@ -21,7 +21,7 @@ use crate::error::{Error, ensure};
 use crate::metrics::quantiles::number;
 
 impl Run {
-    /// The answer to a text: the `top` best candidates, by the default [rule](Self::rule_of_search), and what else the
+    /// Returns the answer to a text: the `top` best candidates, by the default [rule](Self::rule_of_search), and what else the
     /// configuration predicts. Duplicates are one hit, so there may be fewer.
     ///
     /// # Errors
@@ -30,7 +30,7 @@ impl Run {
         Ok(self.search_all(&[text], top)?.into_iter().next().unwrap_or_default())
     }
 
-    /// The answer to each of several texts, which are ranked together: faster than a [`search`](Self::search) for each.
+    /// Returns the answer to each of several texts, which are ranked together: faster than a [`search`](Self::search) for each.
     ///
     /// # Errors
     /// As [`search`](Self::search).
@@ -65,10 +65,10 @@ impl Run {
         self.distinct_by(self.search.as_ref(), &queries, 0..top, wanted)
     }
 
-    /// The hits of each query at the places `places` among the distinct candidates that are wanted, best first; fewer at the end.
-    /// Ranks, ties and gaps are those among all candidates of the query. `wanted` says which candidates are wanted, of all or of
-    /// those that the [`shards`](Self::shards) of this process hold; without it all are. It says nothing of molecules beyond the
-    /// candidates.
+    /// Returns the hits of each query at the places `places` among the distinct candidates that are wanted, best first; fewer at
+    /// the end. Ranks, ties and gaps are those among all candidates of the query. `wanted` says which candidates are wanted, of
+    /// all or of those that the [`shards`](Self::shards) of this process hold; without it all are. It says nothing of molecules
+    /// beyond the candidates.
     ///
     /// # Errors
     /// Members whose candidates or queries differ from the first one's; a score that is not finite.
@@ -98,7 +98,7 @@ impl Run {
         self.doubted_answers(&models, queries, places, wanted.map(Wanted::each))
     }
 
-    /// The answer of `models` to each query, with what is doubtful about it.
+    /// Returns the answer of `models` to each query, with what is doubtful about it.
     fn doubted_answers(
         &self,
         models: &Models,
@@ -127,12 +127,12 @@ impl Run {
         Ok(answers)
     }
 
-    /// The predicted quantiles of each query; none for several members, or a model without them.
+    /// Returns the predicted quantiles of each query; none for several members, or a model without them.
     pub fn quantiles(&self, queries: &PredictedQueries) -> Vec<Vec<Quantile>> {
         quantiles_of(self.config(), &queries.predictions)
     }
 
-    /// The number of a candidate of a run whose outputs are numbers.
+    /// Returns the number of a candidate of a run whose outputs are numbers.
     ///
     /// # Errors
     /// Coordinates that cannot be read.
@@ -141,7 +141,7 @@ impl Run {
         number(levels, candidates, candidates.class_of(candidate))
     }
 
-    /// The rank and the score of chosen candidates of each query, by id, among all candidates.
+    /// Returns the rank and the score of chosen candidates of each query, by id, among all candidates.
     ///
     /// # Errors
     /// As [`distinct`](Self::distinct); an id that does not belong to a candidate.
@@ -172,7 +172,7 @@ impl Run {
         Ok(chosen.iter().map(|ids| decoded.by_ref().take(ids.len()).collect()).collect())
     }
 
-    /// How often the first candidate is right, for queries in the order of its gap to the next candidate that
+    /// Returns how often the first candidate is right, for queries in the order of its gap to the next candidate that
     /// is not a duplicate: at most `bins` bins, whose scores are gaps. A set of labels or a ranking is right if it
     /// is the true one, any other candidate if it is the gold candidate.
     ///
@@ -255,7 +255,7 @@ impl Member {
         Ok(Split::texts(texts.collect::<Result<_, Error>>()?))
     }
 
-    /// The predicted coordinates z of texts, `[texts × p]` row-major, before any scaling of
+    /// Returns the predicted coordinates z of texts, `[texts × p]` row-major, before any scaling of
     /// `decoding`.
     ///
     /// # Errors
@@ -266,7 +266,7 @@ impl Member {
 }
 
 impl Models<'_> {
-    /// The caution about a search beyond the candidates of a query that has found nothing.
+    /// Returns the caution about a search beyond the candidates of a query that has found nothing.
     fn nothing_found(&self) -> String {
         let filter = self.restrictions.filter.as_ref();
         let caution = if filter.is_some_and(|filter| !filter.may_hold()) {
@@ -277,7 +277,7 @@ impl Models<'_> {
         caution.to_owned()
     }
 
-    /// The answer to each query with these predictions, and cautions about searches for it; see [`Run::distinct`].
+    /// Returns the answer to each query with these predictions, and cautions about searches for it; see [`Run::distinct`].
     pub(super) fn answers(
         &self,
         split: &Split,
@@ -317,7 +317,7 @@ impl Models<'_> {
     }
 }
 
-/// The predicted quantiles of each query, for these predictions of each model.
+/// Returns the predicted quantiles of each query, for these predictions of each model.
 fn quantiles_of(config: &Checked, predictions: &[Vec<f32>]) -> Vec<Vec<Quantile>> {
     let Some(levels) = config.encoder.abilities().levels else {
         return Vec::new();

@@ -18,25 +18,25 @@ pub struct Wanted {
 }
 
 impl Wanted {
-    /// Whether each candidate is wanted: each of the run, or where they are in shards, each that the shards of this process
-    /// hold.
+    /// Returns whether each candidate is wanted: each of the run, or where they are in shards, each that the shards of this
+    /// process hold.
     pub fn each(&self) -> &[bool] {
         &self.each
     }
 
-    /// The filter.
+    /// Returns the filter.
     pub(super) fn filter(&self) -> &ReadFilter {
         &self.filter
     }
 
-    /// How many candidates of all are wanted, duplicates counted.
+    /// Returns how many candidates of all are wanted, duplicates counted.
     pub fn count(&self) -> usize {
         self.count
     }
 }
 
 impl Run {
-    /// The candidates for which a filter holds. Of shards, all processes that have opened them look together.
+    /// Returns the candidates for which a filter holds. Of shards, all processes that have opened them look together.
     ///
     /// # Errors
     /// A name that is no column of the candidates, nor a property where they are molecules; a value that cannot be
@@ -76,7 +76,7 @@ impl Run {
         Ok(Wanted { filter, each, count })
     }
 
-    /// Whether candidates are molecules, whose labels are SMILES.
+    /// Returns whether candidates are molecules, whose labels are SMILES.
     ///
     /// # Errors
     /// Candidates in shards that cannot be read.
@@ -102,7 +102,7 @@ impl Run {
         Ok(*self.molecules.are_molecules.get_or_init(|| are_molecules))
     }
 
-    /// The properties of candidates that are molecules: of all, or of those in the shards of this process. It takes long
+    /// Returns the properties of candidates that are molecules: of all, or of those in the shards of this process. It takes long
     /// for many.
     pub(crate) fn molecule_properties(&self) -> &MoleculeProperties {
         if let Some(properties) = self.molecules.properties.get() {

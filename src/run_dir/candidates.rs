@@ -39,7 +39,7 @@ pub(crate) fn open_all(ensemble: &Path, members: &[PathBuf]) -> Result<Vec<Store
     Err(Error::run(ensemble, message))
 }
 
-/// The checksum that the candidates of a run name, which is not verified.
+/// Returns the checksum that the candidates of a run name, which is not verified.
 pub(crate) fn checksum(run: &Path) -> Result<String, Error> {
     current(run, |file| Ok(Stored::named_checksum(file)?))
 }
@@ -58,7 +58,7 @@ fn current<T>(run: &Path, read: impl Fn(&Path) -> Result<T, Error>) -> Result<T,
     read(&run.join(CANDIDATES))
 }
 
-/// The folder that is an ensemble's directory if the run is a member of one: a folder with members may be any other.
+/// Returns the folder that is an ensemble's directory if the run is a member of one: a folder with members may be any other.
 pub(crate) fn above(run: &Path) -> Option<PathBuf> {
     let run = run.canonicalize().ok()?;
     let members = run.parent()?;

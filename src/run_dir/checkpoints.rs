@@ -16,12 +16,12 @@ use crate::error::Error;
 const STEP: &str = "step-";
 
 impl RunDir {
-    /// Whether there is a state to resume from.
+    /// Returns whether there is a state to resume from.
     pub(crate) fn has_checkpoint(&self) -> bool {
         self.path().join(CHECKPOINT).exists()
     }
 
-    /// The last state, if there is one.
+    /// Returns the last state, if there is one.
     pub(crate) fn last_checkpoint(&self) -> Result<Option<Checkpoint>, Error> {
         if !self.has_checkpoint() {
             return Ok(None);
@@ -55,7 +55,7 @@ impl RunDir {
         self.remove_checkpoints(checkpoint.step, kept)
     }
 
-    /// The file with the name of a step.
+    /// Returns the file with the name of a step.
     fn numbered(&self, step: u64) -> PathBuf {
         self.path().join(CHECKPOINTS).join(format!("{STEP}{step}.safetensors"))
     }

@@ -91,22 +91,22 @@ impl RunDir {
         Self { events, checkpoints: config.training.checkpoints, ..self }
     }
 
-    /// The checksum of the weights of a file that the training starts from.
+    /// Returns the checksum of the weights of a file that the training starts from.
     pub(crate) fn initial_weights(&self) -> Option<&str> {
         self.initial_weights.as_deref()
     }
 
-    /// The path of the directory.
+    /// Returns the path of the directory.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The fingerprint of the space that candidates and predictions are points of.
+    /// Returns the fingerprint of the space that candidates and predictions are points of.
     pub(crate) fn space(&self) -> &str {
         &self.space
     }
 
-    /// The fingerprints that a model file names: of the candidates' coordinates, and of the
+    /// Returns the fingerprints that a model file names: of the candidates' coordinates, and of the
     /// preparation of the inputs.
     pub fn belongs(&self) -> BTreeMap<String, String> {
         named([("basis", &self.space), ("preparation", &self.preparation)])
@@ -181,7 +181,7 @@ impl RunDir {
         Ok(config)
     }
 
-    /// The text of a file that [`write_text`](Self::write_text) has written.
+    /// Returns the text of a file that [`write_text`](Self::write_text) has written.
     ///
     /// # Errors
     /// A file that is missing or is not text.
@@ -190,7 +190,7 @@ impl RunDir {
         read_text(&path).map_err(Error::reading(&path))
     }
 
-    /// Whether the run is trained to its end, with a warning where it is not.
+    /// Returns whether the run is trained to its end, with a warning where it is not.
     pub(crate) fn warn_of_end(&self) -> bool {
         let is_complete = self.path.join(METRICS).exists();
         if !is_complete {
@@ -227,7 +227,7 @@ impl RunDir {
         Err(Error::run(&self.path, message))
     }
 
-    /// The final report; none where the run is not complete.
+    /// Returns the final report; none where the run is not complete.
     pub(crate) fn report(&self) -> Result<Option<Report>, Error> {
         read_json(&self.path.join(METRICS))
     }
@@ -259,7 +259,7 @@ impl RunDir {
         Ok(placed.stored_in(&Arc::new(candidates::open(&self.path)?))?)
     }
 
-    /// The candidates, if some were added to those of the training.
+    /// Returns the candidates, if some were added to those of the training.
     pub(crate) fn candidates_with_added(&self) -> Result<Option<Candidates>, Error> {
         let all = Candidates::read(&Arc::new(candidates::open(&self.path)?))?;
         Ok(Some(all).filter(|all| all.added() > 0))

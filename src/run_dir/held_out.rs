@@ -52,7 +52,7 @@ pub(crate) struct UnseenPairs {
 }
 
 impl UnseenPairs {
-    /// The texts of some of the pairs; none where nothing keeps them.
+    /// Returns the texts of some of the pairs; none where nothing keeps them.
     pub(crate) fn texts_of(&self, pairs: &[usize]) -> Option<Vec<String>> {
         let texts = self.texts.as_ref()?;
         let text = |pair| Some(texts[self.pairs.binary_search(pair).ok()?].clone());
@@ -96,7 +96,7 @@ impl HeldOut {
         Self::new(pairs, ids, predictions.concat())
     }
 
-    /// The number p of coordinates of a prediction.
+    /// Returns the number p of coordinates of a prediction.
     fn width(&self) -> usize {
         self.predictions.len() / self.pairs.len().max(1)
     }
@@ -169,7 +169,7 @@ impl HeldOut {
 
 /// The predictions of models that were fitted anew without some pairs, which a run keeps until it is complete.
 impl RunDir {
-    /// The predictions of the further fit of a number; none where it has not been made.
+    /// Returns the predictions of the further fit of a number; none where it has not been made.
     ///
     /// # Errors
     /// A file that is damaged, or of predictions with a different number of coordinates.
@@ -209,7 +209,7 @@ pub(crate) fn drawn_pairs(count: usize, seed: u64) -> Vec<usize> {
     pairs
 }
 
-/// The held-out predictions of a run at unit length, by which its candidates were corrected for hubs; none for candidates
+/// Returns the held-out predictions of a run at unit length, by which its candidates were corrected for hubs; none for candidates
 /// that were not corrected.
 pub(crate) fn of_hubs(run: &Path, candidates: &Candidates) -> Result<Option<Vec<f32>>, Error> {
     if candidates.hubs().is_none() {

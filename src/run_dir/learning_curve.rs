@@ -33,7 +33,7 @@ pub struct LearningPoint {
 }
 
 impl LearningCurve {
-    /// The curves of the run at `path`, or of an ensemble's members.
+    /// Returns the curves of the run at `path`, or of an ensemble's members.
     /// Models without epochs, such as kernel machines, have none.
     ///
     /// # Errors
@@ -59,7 +59,7 @@ impl LearningCurve {
     }
 }
 
-/// The folder of a run, and those of an ensemble's members.
+/// Returns the folder of a run, and those of an ensemble's members.
 fn with_members(path: &Path) -> Vec<PathBuf> {
     let mut folders: Vec<PathBuf> = vec![path.into()];
     if let Ok(members) = fs::read_dir(path.join(MEMBERS)) {
@@ -73,8 +73,8 @@ fn with_members(path: &Path) -> Vec<PathBuf> {
 }
 
 impl RunDir {
-    /// The seconds that the logs say training or the fit has taken, of an ensemble that of its members; 0 where nothing is
-    /// logged.
+    /// Returns the seconds that the logs say training or the fit has taken, of an ensemble that of its members; 0 where
+    /// nothing is logged.
     ///
     /// # Errors
     /// A `log.jsonl` that cannot be read.

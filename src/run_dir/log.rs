@@ -37,7 +37,7 @@ pub(super) enum LoggedLine {
 }
 
 impl LoggedLine {
-    /// The line of a training by steps.
+    /// Returns the line of a training by steps.
     pub(super) fn of_steps(self) -> Option<LogLine<Scores>> {
         match self {
             Self::Steps(line) => Some(line),
@@ -45,7 +45,7 @@ impl LoggedLine {
         }
     }
 
-    /// The seconds that the training or the fit has taken.
+    /// Returns the seconds that the training or the fit has taken.
     pub(super) fn seconds(&self) -> f64 {
         match self {
             Self::Steps(line) => line.seconds,
@@ -54,7 +54,7 @@ impl LoggedLine {
     }
 }
 
-/// The metrics of the validation split as scalars.
+/// Returns the metrics of the validation split as scalars.
 pub(super) fn validation_scalars(scores: &Scores) -> impl Iterator<Item = (String, f64)> {
     Metric::measured_in(scores)
         .map(|(metric, value)| (format!("validation/{}", metric.name()), value))

@@ -79,7 +79,8 @@ fn group_text(group: Group, rows: &[(&str, &Scores)]) -> String {
     table.text() + &notes
 }
 
-/// The metrics of each target of the first row, where a row of numbers has several; those are left out that no target has.
+/// Returns the metrics of each target of the first row, where a row of numbers has several; those are left out that no
+/// target has.
 fn targets_text(metrics: &[Metric], rows: &[(&str, &Scores)]) -> String {
     let Some(Some(OutputScores::Numbers(scores))) = rows.first().map(|(_, scores)| &scores.outputs)
     else {
@@ -114,7 +115,7 @@ fn targets_text(metrics: &[Metric], rows: &[(&str, &Scores)]) -> String {
     table.text()
 }
 
-/// A metric with its standard error, where that is known: of one query it is not.
+/// Returns a metric with its standard error, where that is known: of one query it is not.
 fn shown(metric: Metric, scores: &Scores) -> String {
     let value = scores.number(metric.name()).filter(|value| value.is_finite());
     let places = metric.places(value.unwrap_or_default());

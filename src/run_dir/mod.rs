@@ -145,7 +145,7 @@ files! {
     "tensorboard" => TENSORBOARD;
 }
 
-/// The text of a file that a run may lack.
+/// Returns the text of a file that a run may lack.
 pub(crate) fn read_optional(file: &Path) -> Result<Option<String>, Error> {
     match read_text(file) {
         Ok(text) => Ok(Some(text)),
@@ -154,7 +154,7 @@ pub(crate) fn read_optional(file: &Path) -> Result<Option<String>, Error> {
     }
 }
 
-/// The value of a JSON file that a run may lack.
+/// Returns the value of a JSON file that a run may lack.
 pub(crate) fn read_json<T: DeserializeOwned>(file: &Path) -> Result<Option<T>, Error> {
     let Some(text) = read_optional(file)? else { return Ok(None) };
     let parsed = serde_json::from_str(&text);
@@ -258,7 +258,7 @@ pub(crate) fn replace(run: &Path, name: &str, text: &str) -> Result<(), Error> {
     write(run, &fingerprints)
 }
 
-/// The checksum of the weights that the training of a run started from; none where it started from none, and of runs of
+/// Returns the checksum of the weights that the training of a run started from; none where it started from none, and of runs of
 /// earlier versions.
 pub(crate) fn initial_weights(run: &Path) -> Result<Option<String>, Error> {
     Ok(load(run)?.and_then(|mut fingerprints| fingerprints.remove(INITIAL_WEIGHTS)))
@@ -279,7 +279,7 @@ fn fingerprint(bytes: &[u8]) -> String {
     fingerprint_of(KIND, &[Tensor::u8("file", &[bytes.len()], bytes)])
 }
 
-/// The fingerprint of some values: the checksum of a file of this kind that holds them.
+/// Returns the fingerprint of some values: the checksum of a file of this kind that holds them.
 pub(crate) fn fingerprint_of(kind: &str, values: &[Tensor]) -> String {
     Contents::new(kind, VERSION, &BTreeMap::new(), values).checksum()
 }
@@ -345,7 +345,7 @@ pub(crate) fn save_data_folder(run: &Path, root: &DataRoot) -> Result<(), Error>
     }
 }
 
-/// The folder of the data that the run at `run` was trained on; none where the run does not say.
+/// Returns the folder of the data that the run at `run` was trained on; none where the run does not say.
 ///
 /// # Errors
 /// A file that cannot be read or holds something else.
@@ -393,7 +393,7 @@ pub struct EmbeddingPoint {
 }
 
 impl EmbeddingCurve {
-    /// The curve of the run at `run`; none where no embedding was chosen there.
+    /// Returns the curve of the run at `run`; none where no embedding was chosen there.
     ///
     /// # Errors
     /// A file that cannot be read, or is not such a curve.

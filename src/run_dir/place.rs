@@ -12,13 +12,13 @@ use super::{CANDIDATES, CONFIG, FINGERPRINTS, MEMBERS};
 use crate::config::Checked;
 use crate::error::{Error, ensure};
 
-/// Whether a folder is a run directory. Other folders too may have a file of the configuration's name.
+/// Returns whether a folder is a run directory. Other folders too may have a file of the configuration's name.
 fn is_run(folder: &Path) -> bool {
     let has = |name: &str| folder.join(name).exists();
     has(CONFIG) && [FINGERPRINTS, CANDIDATES, MEMBERS].into_iter().any(has)
 }
 
-/// The run directory that a path is, or that it lies in; the path need not exist.
+/// Returns the run directory that a path is, or that it lies in; the path need not exist.
 pub(crate) fn run_of(path: &Path) -> Option<PathBuf> {
     let within = |path: &Path| {
         let path = std::path::absolute(path).ok()?;
@@ -29,7 +29,7 @@ pub(crate) fn run_of(path: &Path) -> Option<PathBuf> {
     within(path).or_else(|| within(parent(path)))
 }
 
-/// The run directory: `--out`, else `runs/<name>`, else the first free one of `runs/<name>-2`,
+/// Returns the run directory: `--out`, else `runs/<name>`, else the first free one of `runs/<name>-2`,
 /// `-3`, …; to resume, the last one that exists.
 pub(crate) fn place_of(name: &str, out: Option<&Path>, resume: bool) -> Result<PathBuf, Error> {
     if let Some(out) = out {
@@ -52,7 +52,7 @@ pub(crate) fn place_of(name: &str, out: Option<&Path>, resume: bool) -> Result<P
     Ok(numbered(number))
 }
 
-/// The largest number of a folder `runs/<name>`, which has 1, or `runs/<name>-2`, `-3`, …; none where none exists.
+/// Returns the largest number of a folder `runs/<name>`, which has 1, or `runs/<name>-2`, `-3`, …; none where none exists.
 fn last_number(name: &str) -> Option<usize> {
     let number = |folder: &str| match folder.strip_prefix(name)? {
         "" => Some(1),
@@ -74,7 +74,7 @@ pub(crate) fn check_link(argument: &'static str, path: &Path) -> Result<(), Erro
     ensure(path.exists(), Argument::new(argument), found, allowed)
 }
 
-/// The folder that holds a run.
+/// Returns the folder that holds a run.
 pub(crate) fn parent(run: &Path) -> &Path {
     match run.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
@@ -82,12 +82,12 @@ pub(crate) fn parent(run: &Path) -> &Path {
     }
 }
 
-/// The name of a run's folder.
+/// Returns the name of a run's folder.
 pub(crate) fn name(run: &Path) -> String {
     run.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// The run directories of an ensemble's members, each named as its member is.
+/// Returns the run directories of an ensemble's members, each named as its member is.
 pub(crate) fn inner(path: &Path, config: &Checked) -> Result<Vec<PathBuf>, Error> {
     let members = config.members()?;
     Ok(members.iter().map(|member| path.join(MEMBERS).join(&member.name)).collect())
@@ -310,7 +310,7 @@ impl Drop for RunLock {
     }
 }
 
-/// Whether a path still names an open file.
+/// Returns whether a path still names an open file.
 #[cfg(unix)]
 fn is_at(file: &File, path: &Path) -> bool {
     use std::os::unix::fs::MetadataExt;
@@ -321,7 +321,7 @@ fn is_at(file: &File, path: &Path) -> bool {
     }
 }
 
-/// Whether a path still names an open file: other systems do not remove one that is open.
+/// Returns whether a path still names an open file: other systems do not remove one that is open.
 #[cfg(not(unix))]
 fn is_at(_: &File, path: &Path) -> bool {
     match fs::metadata(path) {

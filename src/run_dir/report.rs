@@ -73,7 +73,7 @@ impl fmt::Display for Report {
 }
 
 impl Report {
-    /// The candidates that queries are ranked against, in words.
+    /// Returns the candidates that queries are ranked against, in words.
     pub fn candidates_text(&self) -> String {
         candidates_text(&self.metrics)
     }
@@ -131,8 +131,8 @@ struct LearnedTables {
     tables: BTreeMap<String, String>,
 }
 
-/// The checksums of the tables that the run in a folder has learned from, as [`MeasuredOn::tables`]; none of a run that is not
-/// complete, and of runs of earlier versions.
+/// Returns the checksums of the tables that the run in a folder has learned from, as [`MeasuredOn::tables`]; none of a run
+/// that is not complete, and of runs of earlier versions.
 ///
 /// # Errors
 /// A file that cannot be read or holds something else.
@@ -141,8 +141,8 @@ pub(crate) fn learned_tables(folder: &Path) -> Result<BTreeMap<String, String>, 
     Ok(learned.map(|LearnedTables { tables }| tables).unwrap_or_default())
 }
 
-/// The tables that have another checksum `now` than those that a run has learned from. A table that is gone or cannot be read now
-/// is not among them: reading it says what is wrong.
+/// Returns the tables that have another checksum `now` than those that a run has learned from. A table that is gone or cannot be
+/// read now is not among them: reading it says what is wrong.
 pub(crate) fn changed_tables<'l>(
     learned: &'l BTreeMap<String, String>,
     now: &BTreeMap<String, String>,
@@ -153,7 +153,7 @@ pub(crate) fn changed_tables<'l>(
 }
 
 impl Record {
-    /// The record of the run directory, of a model or an ensemble; none where it has not been evaluated.
+    /// Returns the record of the run directory, of a model or an ensemble; none where it has not been evaluated.
     ///
     /// # Errors
     /// A file that cannot be read or holds something else.
@@ -181,7 +181,7 @@ impl Record {
 /// The last second of the year 9999 since 1970.
 const LAST: Duration = Duration::from_secs(253_402_300_799);
 
-/// A time in UTC to the second, as RFC 3339 writes it, which has the years 1970 to 9999. Where the clock is wrong beyond
+/// Returns a time in UTC to the second, as RFC 3339 writes it, which has the years 1970 to 9999. Where the clock is wrong beyond
 /// these it is the nearest of them.
 fn date(now: SystemTime) -> String {
     let shown = now.clamp(UNIX_EPOCH, UNIX_EPOCH + LAST);
@@ -194,7 +194,7 @@ fn date(now: SystemTime) -> String {
     date
 }
 
-/// The numbers of candidates, in words.
+/// Returns the numbers of candidates, in words.
 fn candidates_text(m: &Scores) -> String {
     match m.candidates_per_query {
         None => format!("{} candidates ({} duplicates)", m.candidates, m.duplicate_candidates),
@@ -209,7 +209,7 @@ fn candidates_text(m: &Scores) -> String {
     }
 }
 
-/// One line of text with the numbers of queries and candidates.
+/// Returns one line of text with the numbers of queries and candidates.
 pub fn counts_line(split: &str, m: &Scores) -> String {
     let candidates = candidates_text(m);
     let queries = queries_text(m.queries);
@@ -334,7 +334,7 @@ fn answers_table(answers: &CardAnswers) -> Table {
 /// What outputs are called that no kind of features tells.
 const OTHER_OUTPUTS: &str = "outputs of a table";
 
-/// The kind of the outputs, in words.
+/// Returns the kind of the outputs, in words.
 fn outputs_text(config: &Checked) -> &'static str {
     let kind = |features: &OutputFeatures| match features {
         OutputFeatures::Molecules(_) | OutputFeatures::Substructures(_) => "molecules",
@@ -392,13 +392,13 @@ fn front_matter(config: &Checked, report: Option<&Report>) -> Result<String, Err
     Ok(text + "---\n")
 }
 
-/// A number with a point and without an exponent, which all versions of YAML read as one.
+/// Returns a number with a point and without an exponent, which all versions of YAML read as one.
 fn number(value: f64) -> String {
     let text = value.to_string();
     if text.contains('.') { text } else { text + ".0" }
 }
 
-/// A text as a double-quoted scalar of YAML and a string of JSON. Characters that are not printable in YAML,
+/// Returns a text as a double-quoted scalar of YAML and a string of JSON. Characters that are not printable in YAML,
 /// and the line breaks of Unicode, which YAML 1.1 folds, are escaped.
 fn quoted(text: &str) -> String {
     let folded = ['\u{2028}', '\u{2029}', '\u{feff}', '\u{fffe}', '\u{ffff}'];
@@ -545,14 +545,14 @@ fn usage(config: &Checked, example: Option<&CardExample>) -> String {
     )
 }
 
-/// A block of code; its fence is longer than any run of backticks inside.
+/// Returns a block of code; its fence is longer than any run of backticks inside.
 fn fenced(language: &str, text: &str) -> String {
     let fence = "`".repeat(longest_ticks(text).max(2) + 1);
     let end = if text.ends_with('\n') { "" } else { "\n" };
     format!("{fence}{language}\n{text}{end}{fence}\n")
 }
 
-/// A text as code inside a line.
+/// Returns a text as code inside a line.
 fn code(text: &str) -> String {
     let text: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     match longest_ticks(&text) {

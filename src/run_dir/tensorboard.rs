@@ -70,12 +70,12 @@ fn now() -> std::time::Duration {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }
 
-/// An event of this moment, without contents.
+/// Returns an event of this moment, without contents.
 fn event(step: u64) -> Message {
     Message::default().double(1, now().as_secs_f64()).int(2, step as i64)
 }
 
-/// The TFRecord of an event.
+/// Returns the TFRecord of an event.
 fn record(event: Message) -> Vec<u8> {
     let data = event.as_ref();
     let length = (data.len() as u64).to_le_bytes();
@@ -83,7 +83,7 @@ fn record(event: Message) -> Vec<u8> {
     [&length, &head[..], data, &tail].concat()
 }
 
-/// The checksum as records hold it, masked so that checksums of data with checksums in them are not simple ones.
+/// Returns the checksum as records hold it, masked so that checksums of data with checksums in them are not simple ones.
 fn masked(sum: u32) -> u32 {
     sum.rotate_right(15).wrapping_add(0xa282_ead8)
 }

@@ -20,13 +20,13 @@ const STEP: &str = "step";
 
 /// The log.
 impl RunDir {
-    /// The lines of `log.jsonl` that have steps, without an unfinished last one; none where there is no log.
+    /// Returns the lines of `log.jsonl` that have steps, without an unfinished last one; none where there is no log.
     pub(crate) fn log(&self) -> Result<Option<Vec<LogLine<Scores>>>, Error> {
         let lines = self.lines()?;
         Ok(lines.map(|lines| lines.into_iter().filter_map(LoggedLine::of_steps).collect()))
     }
 
-    /// All lines of `log.jsonl`, without an unfinished last one; none where there is no log.
+    /// Returns all lines of `log.jsonl`, without an unfinished last one; none where there is no log.
     pub(super) fn lines(&self) -> Result<Option<Vec<LoggedLine>>, Error> {
         let file = self.path().join(LOG);
         let Some(text) = read_optional(&file)? else { return Ok(None) };
@@ -87,7 +87,7 @@ impl RunDir {
 
 /// The best parameters.
 impl RunDir {
-    /// The best parameters so far.
+    /// Returns the best parameters so far.
     pub(crate) fn best(&self) -> Result<Parameters, Error> {
         let file = self.path().join(ENCODER);
         if !file.exists() {
@@ -99,7 +99,7 @@ impl RunDir {
         Ok(read_parameters(&stored, "")?)
     }
 
-    /// The step of the evaluation that the best parameters so far are of. The log may have a better one already, whose
+    /// Returns the step of the evaluation that the best parameters so far are of. The log may have a better one already, whose
     /// parameters are not written before the next checkpoint.
     pub(crate) fn best_step(&self) -> Result<Option<u64>, Error> {
         let file = self.path().join(ENCODER);
@@ -113,7 +113,7 @@ impl RunDir {
         self.logged_best_step()
     }
 
-    /// The step of the best evaluation in the log.
+    /// Returns the step of the best evaluation in the log.
     pub(crate) fn logged_best_step(&self) -> Result<Option<u64>, Error> {
         let log = self.log()?.unwrap_or_default();
         Ok(log.iter().rev().find(|line| line.best).map(|line| line.step))

@@ -133,7 +133,7 @@ pub(super) struct CandidateIon {
 }
 
 impl CandidateIon {
-    /// The ion of a molecule with this mass in Da.
+    /// Returns the ion of a molecule with this mass in Da.
     fn new(spectrum: &Spectrum, mass: f64) -> Option<Self> {
         let (adduct, ion) = spectrum.ion_of(mass).ok()?;
         let mz = ion.mz(mass);
@@ -196,9 +196,9 @@ pub(super) struct Shared {
     pub rings: Vec<String>,
 }
 
-/// An answer, explained by the training texts nearest to `text`, and where this is a spectrum by parts of ions within `ppm`
-/// millionths of its peaks. It has a confidence where all candidates compete and one alone is the first, and none where the
-/// query's are `listed`.
+/// Returns an answer, explained by the training texts nearest to `text`, and where this is a spectrum by parts of ions
+/// within `ppm` millionths of its peaks. It has a confidence where all candidates compete and one alone is the first, and
+/// none where the query's are `listed`.
 pub(super) fn explained(
     processes: &Processes,
     model: &Model,
@@ -260,7 +260,7 @@ pub(super) fn explained(
     })
 }
 
-/// The training texts nearest to a text, which the first of several ranks has found.
+/// Returns the training texts nearest to a text, which the first of several ranks has found.
 fn nearest(processes: &Processes, model: &Model, text: &str) -> Result<Vec<Nearest>, Refusal> {
     let training = processes.is_first().then(|| model.training().ok()).flatten();
     let nearest = training.map(|training| training.nearest(text, NEAREST)).transpose();
@@ -280,7 +280,7 @@ fn nearest(processes: &Processes, model: &Model, text: &str) -> Result<Vec<Neare
     nearest.into_iter().zip(&places).map(near).collect()
 }
 
-/// How often first candidates with such a gap were right, or with the nearest ones where there are none.
+/// Returns how often first candidates with such a gap were right, or with the nearest ones where there are none.
 fn confidence(model: &Model, gap: f32) -> Option<Confidence> {
     let &ReliabilityBin { right, low, high, queries, groups, from, to, .. } =
         ReliabilityBin::nearest(model.reliability()?, gap.into())?;

@@ -180,8 +180,9 @@ impl Properties {
     }
 }
 
-/// The page of a public database about an id of a column, or of no column where ids are the numbers of rows: of PubChem for
-/// the ids of a column `cid` and for InChIKeys, whole or the first block, and of ChEBI for ids such as CHEBI:15377.
+/// Returns the page of a public database about an id of a column, or of no column where ids are the numbers of rows: of
+/// PubChem for the ids of a column `cid` and for InChIKeys, whole or the first block, and of ChEBI for ids such as
+/// CHEBI:15377.
 fn link(column: Option<&str>, id: &str) -> Option<String> {
     let is_number =
         |text: &str| (1..=10).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_digit());
@@ -289,7 +290,7 @@ fn check_count(limits: &Limits, ids: &[String]) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// The places of ids. Each must be that of a candidate.
+/// Returns the places of ids. Each must be that of a candidate.
 fn all_found(places: Vec<Option<usize>>, ids: &[String]) -> Result<Vec<usize>, Refusal> {
     let unknown = |id| Refusal::not_found("id", id, "the id of a candidate");
     places.into_iter().zip(ids).map(|(place, id)| place.ok_or_else(|| unknown(id))).collect()
@@ -336,7 +337,7 @@ impl Endpoint for CandidatesRequest {
 }
 
 impl DrawingRequest {
-    /// The atoms of the molecule to mark.
+    /// Returns the atoms of the molecule to mark.
     fn marked(&self, molecule: &Molecule) -> Result<Vec<usize>, Error> {
         let Some(atoms) = &self.atoms else { return Ok(Vec::new()) };
         let count = molecule.atoms().len();

@@ -104,7 +104,7 @@ fn check_clock() -> Result<(), Error> {
     ensure(holds, "the clock", "a time before 1970 or after 9999", allowed)
 }
 
-/// A future that is ready at the first signal to stop.
+/// Returns a future that is ready at the first signal to stop.
 #[cfg(unix)]
 fn signals() -> std::io::Result<impl Future<Output = ()>> {
     use tokio::signal::unix::{SignalKind, signal};
@@ -185,7 +185,7 @@ pub(super) fn check_name(name: &str) -> Result<(), Error> {
     ensure(holds, Argument::new("allow-host"), found, allowed)
 }
 
-/// Whether an address is only reached from this machine, also as `::ffff:127.0.0.1`.
+/// Returns whether an address is only reached from this machine, also as `::ffff:127.0.0.1`.
 fn is_loopback(address: IpAddr) -> bool {
     address.to_canonical().is_loopback()
 }
@@ -218,7 +218,7 @@ pub(super) async fn check_host(
     Refusal::new(StatusCode::MISDIRECTED_REQUEST, error).into_response()
 }
 
-/// The name that a request is addressed to, without the port.
+/// Returns the name that a request is addressed to, without the port.
 fn host(request: &Request) -> Option<String> {
     if let Some(authority) = request.uri().authority() {
         return Some(authority.host().to_owned());

@@ -132,7 +132,7 @@ pub(super) enum Example {
 const EXAMPLES: usize = 4;
 const LONGEST: usize = 300;
 
-/// The kind of the candidates of runs.
+/// Returns the kind of the candidates of runs.
 pub(super) fn outputs(processes: &Processes, run: &Run) -> Result<Outputs, Error> {
     Ok(match &run.config().output.features {
         OutputFeatures::Molecules(_) => Outputs::Molecules,
@@ -155,7 +155,7 @@ pub(super) fn outputs(processes: &Processes, run: &Run) -> Result<Outputs, Error
 }
 
 impl NamedMetric {
-    /// The metrics of a run's report.
+    /// Returns the metrics of a run's report.
     pub(super) fn all(report: &Report) -> Vec<Self> {
         let named = |(metric, value): (Metric, f64)| {
             let [low, high] =
@@ -172,7 +172,7 @@ impl NamedMetric {
     }
 }
 
-/// The first inputs that are not too long to read; the first ones where all are.
+/// Returns the first inputs that are not too long to read; the first ones where all are.
 pub(super) fn examples(split: &Split) -> Vec<Example> {
     match &split.inputs {
         Inputs::Texts(texts) => {

@@ -51,7 +51,7 @@ impl Training {
         Ok(Self { pairs, compared: compared.map_err(|error| error.to_string())? })
     }
 
-    /// The `count` nearest texts, the nearest first, with their ids and similarities; fewer if less have anything in
+    /// Returns the `count` nearest texts, the nearest first, with their ids and similarities; fewer if less have anything in
     /// common with the query.
     ///
     /// # Errors
@@ -86,7 +86,8 @@ impl Training {
         Ok(order.into_iter().take(count).map(shown).collect())
     }
 
-    /// The words of a query that are as long as those the model reads, and whether it reads these `alone`; `None` of spectra.
+    /// Returns the words of a query that are as long as those the model reads, and whether it reads these `alone`; `None` of
+    /// spectra.
     pub(super) fn words(&self, query: &str, alone: bool) -> Option<QueryWords> {
         let Compared::Words(block, vocabulary, _) = &self.compared else { return None };
         let query = query.to_lowercase();
@@ -183,7 +184,7 @@ impl<'a> Explainer<'a> {
         Some(Self { spectrum, fragments, ppm, by_formula: HashMap::new() })
     }
 
-    /// What the fragments of a molecule explain; `None` for labels that are not molecules, and for molecules that are too
+    /// Returns what the fragments of a molecule explain; `None` for labels that are not molecules, and for molecules that are too
     /// large to be broken.
     pub(super) fn fragments_of(&self, smiles: &str) -> Option<ExplainedFragments> {
         let molecule = Molecule::parse(smiles).ok()?;
@@ -205,8 +206,8 @@ impl<'a> Explainer<'a> {
         })
     }
 
-    /// The peaks that a molecule explains; `None` for labels that are not molecules, for molecules that name isotopes, and for
-    /// formulas with too many parts.
+    /// Returns the peaks that a molecule explains; `None` for labels that are not molecules, for molecules that name isotopes,
+    /// and for formulas with too many parts.
     pub(super) fn explained_by(
         &mut self,
         smiles: &str,

@@ -61,7 +61,7 @@ impl Endpoint for ExportRequest {
         self.search.needs()
     }
 
-    /// The hits of the one query of a search.
+    /// Returns the hits of the one query of a search.
     fn answer(
         &self,
         processes: &Processes,
@@ -92,12 +92,12 @@ impl Endpoint for ExportRequest {
     }
 }
 
-/// A text on one line.
+/// Returns a text on one line.
 fn line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// A value of an SD file: a line that neither ends the record nor begins the next item.
+/// Returns a value of an SD file: a line that neither ends the record nor begins the next item.
 fn value(text: &str) -> String {
     let line = line(text);
     if line.starts_with("$$$$") || line.starts_with('>') { format!(" {line}") } else { line }
@@ -112,7 +112,7 @@ fn cells(ExplainedHit { hit, properties, .. }: &ExplainedHit) -> Vec<(&str, Stri
     cells.chain(molecule).collect()
 }
 
-/// A row for each hit. Molecules have two columns more, which are empty for a label that is no SMILES.
+/// Returns a row for each hit. Molecules have two columns more, which are empty for a label that is no SMILES.
 fn csv(hits: &[ExplainedHit], columns: &[&str], molecules: bool) -> String {
     let of_molecules: &[&str] = if molecules { &["formula", "mass"] } else { &[] };
     let names: Vec<&str> = Hit::NAMES
@@ -128,7 +128,7 @@ fn csv(hits: &[ExplainedHit], columns: &[&str], molecules: bool) -> String {
     Table::new(names.iter().copied(), names.len()).with(hits.iter().map(row)).csv("\r\n")
 }
 
-/// A record of a molecule, in which the label is the item `smiles` and the mass `molar_mass`.
+/// Returns a record of a molecule, in which the label is the item `smiles` and the mass `molar_mass`.
 fn sdf(hit: &ExplainedHit) -> String {
     let Ok(molecule) = Molecule::parse(&hit.hit.label) else { return String::new() };
     let mut record = molecule.mol_block(&hit.hit.id);

@@ -67,7 +67,7 @@ pub(super) struct FilterObject {
 const LEAST_SIMILARITY: f64 = 0.5;
 
 impl FilterRequest {
-    /// The filter.
+    /// Returns the filter.
     ///
     /// # Errors
     /// A text that is no condition; masses in the wrong order; a similarity that is none.
@@ -123,12 +123,12 @@ impl FilterObject {
     }
 }
 
-/// A text that is not blank.
+/// Returns a text that is not blank.
 fn given(text: &Option<String>) -> Option<&str> {
     text.as_deref().filter(|text| !text.trim().is_empty())
 }
 
-/// A comparison that a key of the object stands for.
+/// Returns a comparison that a key of the object stands for.
 fn compared(
     key: impl Into<Place>,
     name: &str,

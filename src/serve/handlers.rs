@@ -54,7 +54,7 @@ pub(super) struct ModelsResponse {
 }
 
 impl Server {
-    /// The model of a name, or the first one.
+    /// Returns the model of a name, or the first one.
     pub(super) fn model(&self, name: Option<&str>) -> Result<Arc<Model>, Refusal> {
         let models = &self.0.models;
         let Some(name) = name else { return Ok(Arc::clone(&models[0])) };
@@ -127,7 +127,7 @@ const PAGE: [(&str, &str, &str); 8] = [
     ("/page.css", "text/css; charset=utf-8", include_str!("page/page.css")),
 ];
 
-/// The routes of the page.
+/// Returns the routes of the page.
 pub(super) fn page() -> Router<Server> {
     PAGE.into_iter().fold(Router::new(), |served, (path, kind, text)| {
         // a newer program has a newer page
@@ -144,7 +144,7 @@ fn typed(kind: &'static str, body: String) -> Response {
     ([(header::CONTENT_TYPE, kind)], body).into_response()
 }
 
-/// The models, what they were trained on, and their metrics.
+/// Returns the models, what they were trained on, and their metrics.
 #[utoipa::path(get, path = "/api/models", responses(
     (status = 200, body = ModelsResponse),
     ErrorBody,
@@ -170,7 +170,7 @@ async fn models(State(server): State<Server>) -> Result<Json<ModelsResponse>, Re
     }))
 }
 
-/// The answer to one query as a file.
+/// Returns the answer to one query as a file.
 #[utoipa::path(post, path = "/api/export", request_body = ExportRequest, responses(
     (status = 200, description = "The file", content(
         (String = "text/csv"), (String = "chemical/x-mdl-sdfile"), (String = "chemical/x-daylight-smiles"),
@@ -185,7 +185,7 @@ async fn export(
     Ok(typed(kind, server.answer(request).await?))
 }
 
-/// A candidate that is a molecule or a graph, as SVG.
+/// Returns a candidate that is a molecule or a graph, as SVG.
 #[utoipa::path(get, path = "/api/drawing", params(DrawingRequest), responses(
     (status = 200, body = String, content_type = "image/svg+xml"),
     ErrorBody,
@@ -229,7 +229,7 @@ macro_rules! endpoints {
             }
         )*
 
-        /// The routes of the API.
+        /// Returns the routes of the API.
         pub(super) fn api() -> Router<Server> {
             Router::new()
                 .route("/api", get(openapi))
@@ -326,7 +326,7 @@ pub(super) fn run_replica(processes: &Processes, server: &Server) -> Result<(), 
     }
 }
 
-/// The description as JSON. What the types of requests leave open is added: that queries are of one kind, and how
+/// Returns the description as JSON. What the types of requests leave open is added: that queries are of one kind, and how
 /// many and how long they may be. Facts of a search may be absent from an output.
 pub(super) fn description(limits: &Limits) -> Result<String, Error> {
     let mut described = serde_json::to_value(Description::openapi())?;

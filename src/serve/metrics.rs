@@ -35,7 +35,7 @@ impl Counters {
         answered.bins[SECONDS.partition_point(|&end| end < took)] += 1;
     }
 
-    /// All counters; `inside` is the number of requests that are computed or wait.
+    /// Returns all counters; `inside` is the number of requests that are computed or wait.
     pub(super) fn text(&self, inside: usize) -> String {
         let mut requests = Vec::new();
         let mut seconds = Vec::new();
@@ -68,7 +68,7 @@ impl Counters {
     }
 }
 
-/// A family of samples, with its name, its type and its description.
+/// Returns a family of samples, with its name, its type and its description.
 fn family([name, kind, help]: [&str; 3], samples: &[String]) -> String {
     let head = format!("# HELP dsokr_{name} {help}\n# TYPE dsokr_{name} {kind}\n");
     let samples = samples.iter().map(|sample| format!("dsokr_{name}{sample}\n"));

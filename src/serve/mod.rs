@@ -179,7 +179,7 @@ impl Server {
         }
     }
 
-    /// All that is served; `checked` is whether the names are checked that requests are addressed to.
+    /// Returns all that is served; `checked` is whether the names are checked that requests are addressed to.
     fn routes(&self, checked: bool) -> Router {
         let mut served = handlers::page()
             .merge(handlers::api())

@@ -112,12 +112,12 @@ impl Model {
         Self { data: data.map(Path::to_path_buf), ..self }
     }
 
-    /// The name in requests and answers.
+    /// Returns the name in requests and answers.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The first member, for what members share.
+    /// Returns the first member, for what members share.
     pub(super) fn member(&self) -> &Member {
         &self.run.members()[0]
     }
@@ -168,7 +168,7 @@ impl Model {
         }
     }
 
-    /// The search beyond the candidates where it is `wanted`, or the run's configuration says it.
+    /// Returns the search beyond the candidates where it is `wanted`, or the run's configuration says it.
     pub(super) fn search(&self, wanted: Option<bool>) -> Result<Option<&BeyondSearch>, Refusal> {
         match (wanted, &self.run.search) {
             (Some(false), _) | (None, None) => Ok(None),
@@ -184,19 +184,19 @@ impl Model {
         }
     }
 
-    /// Whether outputs beyond the candidates can be searched.
+    /// Returns whether outputs beyond the candidates can be searched.
     fn is_searchable(&self) -> bool {
         let can =
             |run: &Member| run.space.is_some() && run.config.output.source().check_made().is_ok();
         self.run.shards().is_none() && self.run.members().iter().all(can)
     }
 
-    /// Whether queries are mass spectra.
+    /// Returns whether queries are mass spectra.
     pub(super) fn reads_spectra(&self) -> bool {
         self.member().config.encoder.abilities().spectra
     }
 
-    /// The training texts.
+    /// Returns the training texts.
     pub(super) fn training(&self) -> Result<&Training, &String> {
         let read = || {
             Training::new(
@@ -208,13 +208,13 @@ impl Model {
         self.training.get_or_init(read).as_ref()
     }
 
-    /// How far the members read words.
+    /// Returns how far the members read words.
     fn words_read(&self) -> WordsRead {
         let members = self.run.members().iter();
         WordsRead::of_parts(members.map(|member| member.config.encoder.abilities().words))
     }
 
-    /// The words of a query that training texts have and lack; none where no member reads n-grams of words.
+    /// Returns the words of a query that training texts have and lack; none where no member reads n-grams of words.
     pub(super) fn words(&self, query: &str) -> Option<QueryWords> {
         let alone = match self.words_read() {
             WordsRead::None => return None,
@@ -224,7 +224,7 @@ impl Model {
         self.training().ok()?.words(query, alone)
     }
 
-    /// A split of the data as the first member reads it.
+    /// Returns a split of the data as the first member reads it.
     fn read_split(&self, name: SplitName) -> Result<Split, Error> {
         self.member().read_split(name, self.data.as_deref())
     }
@@ -255,22 +255,22 @@ impl Model {
         self.warn("how often validation queries are right", reliability.as_ref().err());
     }
 
-    /// How often first candidates are right, by their gap; none while this is not known.
+    /// Returns how often first candidates are right, by their gap; none while this is not known.
     pub(super) fn reliability(&self) -> Option<&Vec<ReliabilityBin>> {
         self.reliability.get()?.as_ref().ok()
     }
 
-    /// Whether that is still computed.
+    /// Returns whether that is still computed.
     pub(super) fn reliability_is_pending(&self) -> bool {
         self.reliability.get().is_none()
     }
 
-    /// The part of every answer about the model.
+    /// Returns the part of every answer about the model.
     pub(super) fn about(&self) -> About {
         About { model: self.name().to_owned(), notice: self.notice() }
     }
 
-    /// The API's description of the model.
+    /// Returns the API's description of the model.
     pub(super) fn description(&self) -> ModelDescription {
         let members = self.run.members();
         let config = self.run.config();
@@ -321,7 +321,7 @@ impl Model {
         }
     }
 
-    /// A notice where the run directory has changed since it was read, which the log says once.
+    /// Returns a notice where the run directory has changed since it was read, which the log says once.
     pub(super) fn notice(&self) -> Option<String> {
         let looked = || self.looked.lock().unwrap_or_else(PoisonError::into_inner);
         let is_due = {
@@ -362,7 +362,7 @@ fn text(error: Error) -> String {
 /// The files of a run that answers come from: name, length and date of each.
 type Files = Vec<(PathBuf, u64, Option<SystemTime>)>;
 
-/// The files of a run directory and of its members. Logs, states to resume from and folders of other files do not count.
+/// Returns the files of a run directory and of its members. Logs, states to resume from and folders of other files do not count.
 fn files(folder: &Path) -> Files {
     let mut files = Vec::new();
     let members = std::fs::read_dir(folder.join(MEMBERS)).into_iter().flatten();

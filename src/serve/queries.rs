@@ -29,10 +29,10 @@ pub(super) trait Endpoint: Serialize + Send + 'static {
     /// The answer that it asks for.
     type Answer: Send + 'static;
 
-    /// The model and the queries.
+    /// Returns the model and the queries.
     fn queries(&self) -> RequestQueries<'_>;
 
-    /// The part of a model that must be read before.
+    /// Returns the part of a model that must be read before.
     fn needs(&self) -> Option<ReadPart> {
         None
     }
@@ -83,7 +83,7 @@ impl<'a> RequestQueries<'a> {
         self.vectors.or(self.coordinates)
     }
 
-    /// Number of queries.
+    /// Returns the number of queries.
     pub(super) fn len(&self) -> usize {
         self.texts.map_or(0, <[_]>::len) + self.rows().map_or(0, <[_]>::len)
     }
@@ -130,12 +130,12 @@ impl<'a> RequestQueries<'a> {
         Ok(self)
     }
 
-    /// The text of a query; none of others.
+    /// Returns the text of a query; none of others.
     pub(super) fn text(&self, query: usize) -> Option<&'a str> {
         self.texts?.get(query).map(String::as_str)
     }
 
-    /// The queries as a run reads them, with their places in the request as ids, by which messages name them.
+    /// Returns the queries as a run reads them, with their places in the request as ids, by which messages name them.
     pub(super) fn read(&self, member: &Member) -> Result<Split, Error> {
         let ids = |key: &str| (0..self.len()).map(|at| format!("{key}[{at}]")).collect();
         if let Some(texts) = self.texts {
@@ -161,7 +161,7 @@ impl<'a> RequestQueries<'a> {
         Ok(())
     }
 
-    /// The predictions of a model.
+    /// Returns the predictions of a model.
     pub(super) fn predict(
         &self,
         processes: &Processes,

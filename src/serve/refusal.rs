@@ -159,8 +159,8 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for Fields<T> {
     }
 }
 
-/// The message about a value of a body or a parameter without what axum puts before it, without the key before a message that has
-/// it, and without the place in the body behind it.
+/// Returns the message about a value of a body or a parameter without what axum puts before it, without the key before a message
+/// that has it, and without the place in the body behind it.
 fn without_preface(text: String) -> String {
     const PREFACES: [&str; 2] = [
         "Failed to deserialize the JSON body into the target type: ",
@@ -174,7 +174,7 @@ fn without_preface(text: String) -> String {
     }
 }
 
-/// A message without the place that serde_json puts behind it, as in `at line 1 column 40`.
+/// Returns a message without the place that serde_json puts behind it, as in `at line 1 column 40`.
 fn without_place(message: &str) -> &str {
     let place = message.rsplit_once(" at line ").filter(|(_, place)| {
         let numbers = place.split_once(" column ");

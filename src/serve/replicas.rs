@@ -66,7 +66,7 @@ pub(super) fn next(processes: &Processes) -> Result<Passed, Error> {
     }
 }
 
-/// The error for a message of rank 0 that is none.
+/// Returns the error for a message of rank 0 that is none.
 pub(super) fn wrong(reason: impl Display) -> Error {
     let message = format!("it passes on something other than a request: {reason}");
     dsokr_core::Error::Process { rank: 0, message }.into()

@@ -218,7 +218,7 @@ impl SearchRequest {
         Ok(())
     }
 
-    /// The best candidates of each query.
+    /// Returns the best candidates of each query.
     fn best(
         &self,
         model: &Model,
@@ -243,7 +243,7 @@ struct CoveringSets<'a> {
 }
 
 impl CoveringSets<'_> {
-    /// The sets of the queries, as answers.
+    /// Returns the sets of the queries, as answers.
     fn answers(
         &self,
         processes: &Processes,

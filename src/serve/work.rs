@@ -45,7 +45,7 @@ impl Workers {
         Self { place, inside: AtomicUsize::new(0), most: workers + limits.waiting }
     }
 
-    /// Whether [`work`](Self::work) computes.
+    /// Returns whether [`work`](Self::work) computes.
     pub(super) fn are_ranks(&self) -> bool {
         matches!(self.place, Place::Ranks(..))
     }
@@ -67,8 +67,8 @@ impl Workers {
         }
     }
 
-    /// The result of a computation by the processes that it is given, which is cancelled when nobody waits for it any more: the client has gone, or the
-    /// time for the request is over. One of several ranks goes on once it has begun, with the others.
+    /// Returns the result of a computation by the processes that it is given, which is cancelled when nobody waits for it any more: the
+    /// client has gone, or the time for the request is over. One of several ranks goes on once it has begun, with the others.
     pub(super) async fn compute<T: Send + 'static>(
         &self,
         compute: impl FnOnce(&Processes) -> Result<T, Refusal> + Send + 'static,

@@ -185,7 +185,7 @@ fn kind_of_texts(lines: &str) -> Option<KindName> {
 mod tests {
     use super::*;
 
-    /// The lines of a hundred pairs.
+    /// Returns the lines of a hundred pairs.
     fn rows(output: fn(usize) -> serde_json::Value) -> String {
         let row = |at| json!({ "input": at, "output": output(at) }).to_string() + "\n";
         (0..100).map(row).collect()

@@ -45,7 +45,7 @@ pub struct Point {
 }
 
 impl Point {
-    /// The figure that decides between sizes: the fitted model's, else that of perfect h.
+    /// Returns the figure that decides between sizes: the fitted model's, else that of perfect h.
     pub fn deciding(&self) -> MeanAndDeviation {
         self.fitted.unwrap_or(self.perfect)
     }
@@ -77,7 +77,7 @@ pub struct Curve {
 }
 
 impl Curve {
-    /// The point of the recommended size.
+    /// Returns the point of the recommended size.
     pub fn best(&self) -> Option<&Point> {
         self.points.iter().find(|point| point.size == self.recommended)
     }
@@ -101,7 +101,7 @@ pub struct Leverage {
     pub lower_bound: bool,
 }
 
-/// The smallest size whose [deciding](Point::deciding) figure is within 1 % of the best, of its gain over `nothing`.
+/// Returns the smallest size whose [deciding](Point::deciding) figure is within 1 % of the best, of its gain over `nothing`.
 pub fn recommended(points: &[Point], larger_is_better: bool, nothing: f64) -> usize {
     let figures = points.iter().map(|point| (point.size, point.deciding().mean));
     smallest_good_size(&figures.collect::<Vec<_>>(), larger_is_better, nothing)
@@ -110,7 +110,7 @@ pub fn recommended(points: &[Point], larger_is_better: bool, nothing: f64) -> us
 /// The sizes that are usual.
 pub const SIZES: [usize; 6] = [10, 20, 50, 100, 200, 400];
 
-/// The usual sizes up to a number of training outputs; where this is smaller than all of them, itself.
+/// Returns the usual sizes up to a number of training outputs; where this is smaller than all of them, itself.
 fn sizes_up_to(outputs: usize) -> Vec<usize> {
     let sizes: Vec<usize> = SIZES.into_iter().filter(|&size| size <= outputs).collect();
     if sizes.is_empty() { vec![outputs] } else { sizes }
@@ -145,7 +145,7 @@ struct Sketches {
 }
 
 impl Sketches {
-    /// The point of a curve that they are.
+    /// Returns the point of a curve that they are.
     fn point(self, size: usize, metric: Metric, started: Instant) -> Point {
         let figures: Vec<f64> =
             self.perfect.iter().map(|scores| metric.value_beyond(scores)).collect();
@@ -186,12 +186,12 @@ impl Study {
         Self { processes: processes.clone(), ..self }
     }
 
-    /// The [usual](SIZES) sizes up to the number of training outputs; where this is smaller than all of them, itself.
+    /// Returns the [usual](SIZES) sizes up to the number of training outputs; where this is smaller than all of them, itself.
     pub fn sizes(&self) -> Vec<usize> {
         sizes_up_to(self.problem.len())
     }
 
-    /// The kinds of sketches with these names, with the parameters that are usual: densities of 20/n,
+    /// Returns the kinds of sketches with these names, with the parameters that are usual: densities of 20/n,
     /// pilots of 200 columns, accumulations of 10 terms. No name stands for the configuration's own kind,
     /// `all` for each of them.
     ///
@@ -213,7 +213,7 @@ impl Study {
         }
     }
 
-    /// The configuration's kind, for its kernel and training outputs.
+    /// Returns the configuration's kind, for its kernel and training outputs.
     ///
     /// # Errors
     /// [`dsokr_core::Error::Value`] where there are several kernels.

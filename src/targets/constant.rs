@@ -8,7 +8,7 @@ use super::BLOCK;
 use crate::config::Config;
 use crate::error::Error;
 
-/// The places in `output.kernels`, of those that are summed, whose rows are equal for all training outputs, or zero
+/// Returns the places in `output.kernels`, of those that are summed, whose rows are equal for all training outputs, or zero
 /// where outputs are not centred.
 ///
 /// # Errors
@@ -30,7 +30,7 @@ pub(crate) fn constant_kernels(config: &Config, dataset: &Dataset) -> Result<Vec
     Ok(constant.map(|((place, _), _)| *place).collect())
 }
 
-/// Whether all rows are equal, and zero too unless they are centred.
+/// Returns whether all rows are equal, and zero too unless they are centred.
 fn is_constant(rows: &dyn RowSource, centred: bool) -> Result<bool, Error> {
     let mut first = None;
     for start in (0..rows.len()).step_by(BLOCK) {

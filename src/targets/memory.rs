@@ -104,7 +104,7 @@ impl Budget {
     }
 }
 
-/// Number of coordinates of a prediction, at most.
+/// Returns the number of coordinates of a prediction, at most.
 pub(crate) fn coordinates(config: &Checked, dataset: &Dataset) -> usize {
     let outputs = dataset.outputs.rows.as_ref();
     match (config.encoder.abilities().levels, config.sketch.full) {
@@ -120,7 +120,7 @@ pub(crate) fn coordinates(config: &Checked, dataset: &Dataset) -> usize {
     }
 }
 
-/// Number of coordinates of the basis of so many outputs, at most: a sum has no more than its kernels have together.
+/// Returns the number of coordinates of the basis of so many outputs, at most: a sum has no more than its kernels have together.
 fn sketched_coordinates(config: &Checked, outputs: usize) -> usize {
     let size = config.sketch.size.min(outputs);
     if config.output.kernels.is_empty() {
@@ -130,7 +130,7 @@ fn sketched_coordinates(config: &Checked, outputs: usize) -> usize {
     size.min(sizes.sum())
 }
 
-/// The memory of targets and candidates; of the training pairs this process holds the targets of a share, and of the
+/// Returns the memory of targets and candidates; of the training pairs this process holds the targets of a share, and of the
 /// candidates that so many processes place the coordinates of a part.
 pub(crate) fn of_outputs(
     config: &Checked,
@@ -184,8 +184,8 @@ pub(crate) fn of_outputs(
 /// Steps that a subspace iteration usually takes.
 const SUBSPACE_STEPS: f64 = 8.0;
 
-/// The multiplications for Gram matrices and eigenvectors of kernels, for the covariances of those that are tempered, and for
-/// the coordinates of pairs and candidates in the directions of a sum. Sketches are of so many `outputs`.
+/// Returns the multiplications for Gram matrices and eigenvectors of kernels, for the covariances of those that are tempered,
+/// and for the coordinates of pairs and candidates in the directions of a sum. Sketches are of so many `outputs`.
 fn spectra(
     config: &Checked,
     dataset: &Dataset,
@@ -228,7 +228,7 @@ fn spectra(
     of_kernel(p, config.output.tempering(), turned_single) + of_summands.sum::<f64>() + of_sum
 }
 
-/// The number of different targets that a fit holds: one for each pair, or one for each output where most outputs of many
+/// Returns the number of different targets that a fit holds: one for each pair, or one for each output where most outputs of many
 /// pairs repeat.
 pub(crate) fn held_targets(config: &Checked, dataset: &Dataset) -> usize {
     let outputs: Vec<usize> = dataset.train.outputs.iter().flatten().copied().collect();
@@ -240,7 +240,7 @@ pub(crate) fn held_targets(config: &Checked, dataset: &Dataset) -> usize {
     OutputSpace::held_targets(&rows).unwrap_or(outputs.len())
 }
 
-/// The number of these rows that differ.
+/// Returns the number of these rows that differ.
 fn distinct_rows(rows: &dyn RowSource, selected: &[usize]) -> usize {
     let classes = distinct(&Selected::new(rows, selected));
     // rows that cannot be read are an error of the fit
@@ -265,7 +265,7 @@ struct Anchors {
 }
 
 impl Anchors {
-    /// The kernel of all pairs of anchors, its products with R from both sides, and the kernel of the outputs of so many
+    /// Returns the kernel of all pairs of anchors, its products with R from both sides, and the kernel of the outputs of so many
     /// pairs and of the candidates with the anchors, times the matrix of the basis; in double precision.
     fn multiplications(&self, pairs: f64) -> f64 {
         let Self { count: a, size: m, mixed, entries, candidates } = *self;
@@ -277,7 +277,7 @@ impl Anchors {
     }
 }
 
-/// The number of training outputs that are rows of a sketch.
+/// Returns the number of training outputs that are rows of a sketch.
 fn sketched_outputs(config: &Checked, dataset: &Dataset) -> usize {
     let outputs: Vec<usize> = dataset.train.outputs.iter().flatten().copied().collect();
     if !config.sketch.is_of_distinct(outputs.len()) {
@@ -286,7 +286,7 @@ fn sketched_outputs(config: &Checked, dataset: &Dataset) -> usize {
     distinct_rows(dataset.outputs.rows.as_ref(), &outputs)
 }
 
-/// The anchors of each kernel that is not linear in features, of `n` outputs.
+/// Returns the anchors of each kernel that is not linear in features, of `n` outputs.
 fn anchors(config: &Checked, dataset: &Dataset, n: usize, candidates: f64) -> Vec<Anchors> {
     let rows = dataset.outputs.rows.as_ref();
     let summands = config.output.summands().map(|summand| (&summand.kernel, summand.size));
@@ -331,7 +331,7 @@ fn anchors(config: &Checked, dataset: &Dataset, n: usize, candidates: f64) -> Ve
     anchors
 }
 
-/// The memory of drawing the data, or of reading their files.
+/// Returns the memory of drawing the data, or of reading their files.
 pub(crate) fn of_data(config: &Checked, root: &DataRoot) -> Vec<Need> {
     let what = if root.folder().is_none() { "drawn data" } else { "data in files" };
     let needs = config.source().memory(root).into_iter();

@@ -80,7 +80,7 @@ impl OutputTargets {
         Ok(Self { space, values: TargetValues::Numbers(numbers(&problem.rows())?) })
     }
 
-    /// The basis, and the training outputs in it.
+    /// Returns the basis, and the training outputs in it.
     ///
     /// # Errors
     /// [`dsokr_core::Error::Value`] for targets of a different kind.
@@ -91,7 +91,7 @@ impl OutputTargets {
         }
     }
 
-    /// The coordinates of the training outputs, `[pairs × p]` row-major.
+    /// Returns the coordinates of the training outputs, `[pairs × p]` row-major.
     ///
     /// # Errors
     /// [`dsokr_core::Error::Value`] for targets that are numbers.
@@ -122,7 +122,7 @@ impl OutputTargets {
         Ok(Self { space: self.space.clone(), values })
     }
 
-    /// The error of a learner that gets targets of the wrong kind.
+    /// Returns the error of a learner that gets targets of the wrong kind.
     pub(crate) fn unexpected(&self) -> Error {
         let found = match self.values {
             TargetValues::Projection(_) => "targets in a basis",
@@ -132,7 +132,7 @@ impl OutputTargets {
         Error::value("Fit::targets", found, "the kind of targets that Fit::fit reads")
     }
 
-    /// The fingerprints of the training and validation data, with the lexicon of a reranker and the number that tells the
+    /// Returns the fingerprints of the training and validation data, with the lexicon of a reranker and the number that tells the
     /// `lists` of candidates of validation queries from others: a run is resumed only with those that it was started with.
     /// A test split is measured as it is found. Of candidates that are divided among `ranks` each reads those that it holds.
     pub(crate) fn fingerprints(
@@ -203,7 +203,7 @@ pub(crate) struct WeightedRows<'a> {
     pub weights: RowWeights,
 }
 
-/// The basis of a kernel, tempered as the configuration says, with a sketch of a size and a seed; without a
+/// Returns the basis of a kernel, tempered as the configuration says, with a sketch of a size and a seed; without a
 /// sketch the unit vectors of the feature space, in which targets are the feature rows.
 pub(crate) fn fit_basis(
     config: &Checked,
@@ -237,7 +237,7 @@ pub(crate) fn fit_basis(
     Ok(basis.tempered_weighted(&config.output.tempering(), outputs, weights, ranks)?)
 }
 
-/// The basis of a kernel by a sketch of outputs, of which equal ones are one row where the settings say so.
+/// Returns the basis of a kernel by a sketch of outputs, of which equal ones are one row where the settings say so.
 fn sketched_basis(
     sketch: &SketchConfig,
     kernel: &Kernel,

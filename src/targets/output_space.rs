@@ -28,7 +28,7 @@ pub enum OutputSpace {
 }
 
 impl OutputSpace {
-    /// Number of coordinates of a point.
+    /// Returns the number of coordinates of a point.
     pub fn width(&self) -> usize {
         match self {
             Self::Basis(basis) => basis.dimension(),
@@ -37,7 +37,7 @@ impl OutputSpace {
         }
     }
 
-    /// The basis; none if outputs are not sketched.
+    /// Returns the basis; none if outputs are not sketched.
     pub fn basis(&self) -> Option<&Basis> {
         match self {
             Self::Basis(basis) => Some(basis),
@@ -46,7 +46,7 @@ impl OutputSpace {
         }
     }
 
-    /// The point from which candidates' coordinates count; none where they are not points of a basis.
+    /// Returns the point from which candidates' coordinates count; none where they are not points of a basis.
     pub(crate) fn origin(&self) -> Option<Cow<'_, [f64]>> {
         match self {
             Self::Basis(basis) => Some(vec![0.0; basis.dimension()].into()),
@@ -55,7 +55,7 @@ impl OutputSpace {
         }
     }
 
-    /// The candidates among outputs, each distinct one placed once. Several `ranks` share the work, and each holds the
+    /// Returns the candidates among outputs, each distinct one placed once. Several `ranks` share the work, and each holds the
     /// coordinates of its part ([`Candidates::held`]).
     ///
     /// # Errors
@@ -64,8 +64,8 @@ impl OutputSpace {
         candidates_at(outputs, |rows| self.place(rows, ranks))
     }
 
-    /// The rows of outputs as candidates' points, with their constants. Several `ranks` share the work, and each holds the
-    /// coordinates of its part.
+    /// Returns the rows of outputs as candidates' points, with their constants. Several `ranks` share the work, and each
+    /// holds the coordinates of its part.
     pub(crate) fn place(
         &self,
         rows: &dyn RowSource,
@@ -86,7 +86,7 @@ impl OutputSpace {
         }
     }
 
-    /// The fingerprint of the coordinates, which files name.
+    /// Returns the fingerprint of the coordinates, which files name.
     pub(crate) fn fingerprint(&self) -> String {
         match self {
             Self::Basis(basis) => basis.fingerprint(),
@@ -129,7 +129,7 @@ pub fn candidates(basis: &Basis, outputs: &Outputs) -> Result<Candidates, Error>
     candidates_at(outputs, |rows| Ok(CandidateParts::in_basis(basis, rows, &Processes::default())?))
 }
 
-/// The candidates in the coordinates of one of several kernels, without constants.
+/// Returns the candidates in the coordinates of one of several kernels, without constants.
 pub(crate) fn summand_candidates(
     basis: &Basis,
     place: usize,
@@ -145,7 +145,7 @@ pub(crate) fn summand_candidates(
     })
 }
 
-/// The share of each distinct row of candidates that the basis does not know, of outputs that are all candidates.
+/// Returns the share of each distinct row of candidates that the basis does not know, of outputs that are all candidates.
 pub(crate) fn unknown_shares(
     basis: &Basis,
     candidates: &Candidates,

@@ -159,27 +159,27 @@ impl Problem {
         Self { saved: None, basis: Some(basis), ..self.clone() }
     }
 
-    /// Number of training pairs.
+    /// Returns the number of training pairs.
     pub fn len(&self) -> usize {
         self.indices.len()
     }
 
-    /// Whether there are no training pairs.
+    /// Returns whether there are no training pairs.
     pub fn is_empty(&self) -> bool {
         self.indices.is_empty()
     }
 
-    /// The feature rows of the training outputs, one for each training pair.
+    /// Returns the feature rows of the training outputs, one for each training pair.
     pub fn rows(&self) -> Selected<'_> {
         self.selected(&self.indices)
     }
 
-    /// The feature rows of the training outputs with the weights of their pairs.
+    /// Returns the feature rows of the training outputs with the weights of their pairs.
     pub(crate) fn weighted_rows(&self) -> WeightedRows<'_> {
         WeightedRows { rows: self.rows(), weights: self.dataset.train.weights.clone() }
     }
 
-    /// The polarities of the training spectra; none where inputs are no spectra.
+    /// Returns the polarities of the training spectra; none where inputs are no spectra.
     ///
     /// # Errors
     /// Spectra that are not texts.
@@ -191,7 +191,7 @@ impl Problem {
         }
     }
 
-    /// The feature rows of outputs that belong to no pair.
+    /// Returns the feature rows of outputs that belong to no pair.
     ///
     /// # Errors
     /// [`dsokr_core::Error::Value`] where there are none.
@@ -211,7 +211,7 @@ impl Problem {
         Selected::new(self.dataset.outputs.rows.as_ref(), indices)
     }
 
-    /// The coordinates of the right outputs of the validation split, and the pairs that they are of: those whose outputs
+    /// Returns the coordinates of the right outputs of the validation split, and the pairs that they are of: those whose outputs
     /// have features.
     ///
     /// # Errors
@@ -224,7 +224,7 @@ impl Problem {
         Ok((pairs, basis.project_shared(&self.ranks, &self.selected(&rows))?))
     }
 
-    /// The one kernel of outputs, with γ from the training outputs where the configuration says so.
+    /// Returns the one kernel of outputs, with γ from the training outputs where the configuration says so.
     ///
     /// # Errors
     /// As [`KernelConfig::fit`](crate::config::KernelConfig::fit); [`dsokr_core::Error::Value`] where there are several
@@ -244,7 +244,7 @@ impl Problem {
         Ok(self.kernel.get_or_init(|| kernel))
     }
 
-    /// How far the training outputs are from zero and from their mean, where scores depend on it: of dense rows under the
+    /// Returns how far the training outputs are from zero and from their mean, where scores depend on it: of dense rows under the
     /// kernel `linear`, in coordinates that count from zero. Classes and rankings are small whole numbers, whose scores 32 bits
     /// hold, however rare one of them is.
     pub(crate) fn spread(&self) -> Result<Option<Spread>, Error> {
@@ -261,7 +261,7 @@ impl Problem {
         Ok(Spread::of(&self.rows())?)
     }
 
-    /// The settings that bring outputs near zero.
+    /// Returns the settings that bring outputs near zero.
     pub(crate) fn far_from_zero_remedy(&self) -> &'static str {
         // without a sketch nothing is centred
         if self.config.sketch.full {
@@ -271,28 +271,28 @@ impl Problem {
         }
     }
 
-    /// Whether the configuration's kernels have weights that are still to be fitted.
+    /// Returns whether the configuration's kernels have weights that are still to be fitted.
     pub(crate) fn lacks_weights(&self) -> bool {
         let has_basis = self.basis.is_some() || self.saved.is_some();
         self.config.output.weights.is_some() && !has_basis
     }
 
-    /// The memory that targets and candidates take, where this process holds the targets of a share of the pairs.
+    /// Returns the memory that targets and candidates take, where this process holds the targets of a share of the pairs.
     pub(crate) fn needs(&self, share: f64) -> Vec<Need> {
         memory::of_outputs(&self.config, &self.dataset, share, self.ranks.size())
     }
 
-    /// The number of different targets that a fit holds.
+    /// Returns the number of different targets that a fit holds.
     pub(crate) fn held_targets(&self) -> usize {
         memory::held_targets(&self.config, &self.dataset)
     }
 
-    /// Number of coordinates of a prediction, at most.
+    /// Returns the number of coordinates of a prediction, at most.
     pub(crate) fn most_coordinates(&self) -> usize {
         memory::coordinates(&self.config, &self.dataset)
     }
 
-    /// The bases of the kernels that are summed, tempered, each of its part of the rows of outputs.
+    /// Returns the bases of the kernels that are summed, tempered, each of its part of the rows of outputs.
     pub(crate) fn summands(&self, outputs: &WeightedRows) -> Result<Vec<Basis>, Error> {
         let kernels = self.config.output.kernels.iter().enumerate();
         let summands = kernels.filter(|(_, kernel)| kernel.weight > 0.0);
@@ -333,7 +333,7 @@ impl Problem {
         })
     }
 
-    /// The leading coordinates of the weighted sum of the kernels of bases, of the rows of outputs.
+    /// Returns the leading coordinates of the weighted sum of the kernels of bases, of the rows of outputs.
     pub(crate) fn sum(
         &self,
         bases: Vec<Basis>,
@@ -348,7 +348,7 @@ impl Problem {
         Ok(basis.tempered_weighted(&self.config.output.tempering(), rows, weights, &self.ranks)?)
     }
 
-    /// The configuration's basis, fitted on the training outputs and, if `unlabelled`, on the outputs without a pair
+    /// Returns the configuration's basis, fitted on the training outputs and, if `unlabelled`, on the outputs without a pair
     /// too; the basis of a resumed run is read.
     ///
     /// # Errors
@@ -395,7 +395,7 @@ impl Problem {
     }
 }
 
-/// The device of a fit, which the learner must be able to use.
+/// Returns the device of a fit, which the learner must be able to use.
 fn open_device(ranks: &Processes, config: &Checked, processor: Processor) -> Result<Device, Error> {
     let device = processor.open_for(ranks)?;
     if config.encoder.abilities().needs_cpu && processor != Processor::Cpu {

@@ -136,7 +136,7 @@ impl DataConfig {
         self.is_part(name) || (is_drawn && !has_file)
     }
 
-    /// Whether a split consists of parts of a cross-validation.
+    /// Returns whether a split consists of parts of a cross-validation.
     fn is_part(&self, name: SplitName) -> bool {
         let fold = self.fold.as_ref();
         fold.is_some_and(|fold| fold.nested || name != SplitName::Test)
@@ -161,7 +161,7 @@ impl DataConfig {
         is_same_draw && (is_same_seed || !self.draws_training_pairs())
     }
 
-    /// The seed that draws training pairs, in a configuration with this seed.
+    /// Returns the seed that draws training pairs, in a configuration with this seed.
     fn draw_seed(&self, seed: u64) -> u64 {
         self.seed.unwrap_or(seed)
     }

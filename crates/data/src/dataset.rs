@@ -31,7 +31,7 @@ pub enum SplitName {
 }
 
 impl SplitName {
-    /// The split that a cell of a table names, as people write it, in upper or lower case.
+    /// Returns the split that a cell of a table names, as people write it, in upper or lower case.
     pub fn of_cell(cell: &str) -> Option<Self> {
         match cell.trim().to_lowercase().as_str() {
             "train" | "training" => Some(Self::Train),

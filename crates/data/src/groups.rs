@@ -254,7 +254,7 @@ pub fn canonical(text: &str) -> String {
     molecule(text).map_or_else(|| text.to_owned(), |molecule| molecule.canonical_smiles())
 }
 
-/// The molecule that a text is a SMILES of; sentences are not parsed.
+/// Returns the molecule that a text is a SMILES of; sentences are not parsed.
 fn molecule(text: &str) -> Option<Molecule> {
     if text.contains(char::is_whitespace) { None } else { Molecule::parse(text).ok() }
 }

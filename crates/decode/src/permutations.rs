@@ -219,7 +219,7 @@ fn whole_weights(direction: &[f32], scale: f64) -> Result<(Vec<i64>, f64), Error
     Ok((whole.collect(), scale.recip()))
 }
 
-/// The lexicographically first of the cheapest assignments, given one of them: every one is of pairs without excess.
+/// Returns the lexicographically first of the cheapest assignments, given one of them: every one is of pairs without excess.
 /// Row by row, gives each the first such column that leaves an assignment to the rows behind it.
 fn make_first<'c>(matching: &mut Matching<i64>, costs: impl Fn(usize) -> &'c [i64]) {
     let n = matching.column_of.len();

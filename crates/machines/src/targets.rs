@@ -361,7 +361,7 @@ impl<'t> SideSums<'t> {
         }
     }
 
-    /// The sums over the rows of all ranks.
+    /// Returns the sums over the rows of all ranks.
     ///
     /// # Errors
     /// [`Error::Process`] for a rank that has ended.
@@ -396,7 +396,7 @@ pub(crate) fn times(values: &[f64], matrix: MatRef<f64>) -> Vec<f64> {
     out
 }
 
-/// The error for targets that have no coordinates.
+/// Returns the error for targets that have no coordinates.
 fn no_coordinates() -> Error {
     let allowed = "a basis: losses are those of coordinates in it";
     Error::value("the output space", "the training outputs", allowed)

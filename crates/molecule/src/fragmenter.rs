@@ -163,7 +163,7 @@ impl Component {
         self.between(&cuts, visit);
     }
 
-    /// The cuts of one bond, and of two with equal labels.
+    /// Returns the cuts of one bond, and of two with equal labels.
     fn cuts(&self) -> Vec<Cut> {
         let bridge = |bridge: &LabelledBond| Cut {
             side: bridge.below,
@@ -305,7 +305,7 @@ impl SpanningTree {
     }
 }
 
-/// The set of one atom.
+/// Returns the set of one atom.
 fn atom(index: usize) -> AtomSet {
     1 << index
 }

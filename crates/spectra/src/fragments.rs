@@ -240,7 +240,7 @@ impl PeakExplainer {
         Some(Explanation { peaks, score })
     }
 
-    /// The ion that the precursor is where this is its molecule, as [`Spectrum::ion_of`] chooses it.
+    /// Returns the ion that the precursor is where this is its molecule, as [`Spectrum::ion_of`] chooses it.
     fn ion_of(&self, molecule: &Molecule) -> Option<&PrecursorIon> {
         if let [ion] = self.ions.as_slice() {
             return Some(ion);
@@ -250,7 +250,7 @@ impl PeakExplainer {
         self.ions.iter().min_by(|a, b| far(a).total_cmp(&far(b)))
     }
 
-    /// Whether a peak may be at this m/z.
+    /// Returns whether a peak may be at this m/z.
     fn may_be_at(&self, mz: f64) -> bool {
         let bin = bin(mz);
         self.bins.get(bin / 64).is_some_and(|bits| bits >> (bin % 64) & 1 == 1)
@@ -293,7 +293,7 @@ impl PrecursorIon {
 }
 
 impl Carrier {
-    /// What makes the fragments of molecules with this adduct ions of one charge.
+    /// Returns what makes the fragments of molecules with this adduct ions of one charge.
     fn of(adduct: &Adduct) -> Vec<Self> {
         let electrons = adduct.polarity().sign() * ELECTRON;
         // an ion that is a molecule without an electron, or with one more, has fragments of the same kind
@@ -335,7 +335,7 @@ impl Masses {
         Self { tables: molecule.atoms().chunks(8).map(table).collect(), hydrogen }
     }
 
-    /// The mass in Da and the hydrogens of some atoms.
+    /// Returns the mass in Da and the hydrogens of some atoms.
     fn of(&self, atoms: AtomSet) -> (f64, i32) {
         let sets = self.tables.iter().zip(atoms.to_le_bytes());
         sets.fold((0.0, 0), |(mass, hydrogens), (table, set)| {
@@ -345,7 +345,7 @@ impl Masses {
     }
 }
 
-/// The bin of an m/z.
+/// Returns the bin of an m/z.
 fn bin(mz: f64) -> usize {
     (mz * BINS) as usize
 }
@@ -354,7 +354,7 @@ fn element_mass(element: Element) -> f64 {
     exact_mass(&ElementCounts::from([(element, 1)]))
 }
 
-/// The cost of breaking a bond.
+/// Returns the cost of breaking a bond.
 fn cost(molecule: &Molecule, bond: usize) -> f64 {
     let bond = &molecule.bonds()[bond];
     if bond.aromatic {

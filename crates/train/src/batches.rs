@@ -27,12 +27,12 @@ impl Batches {
         Self { seed, lengths, size, epoch: None, batches: Vec::new() }
     }
 
-    /// Number of batches of an epoch.
+    /// Returns the number of batches of an epoch.
     pub(super) fn per_epoch(&self) -> u64 {
         number(self.lengths.len(), self.size) as u64
     }
 
-    /// The pairs of a step, which is counted from 0.
+    /// Returns the pairs of a step, which is counted from 0.
     pub(super) fn of_step(&mut self, step: u64) -> Vec<usize> {
         let epoch = step / self.per_epoch();
         if self.epoch != Some(epoch) {
@@ -45,12 +45,12 @@ impl Batches {
     }
 }
 
-/// The number of batches of so many pairs.
+/// Returns the number of batches of so many pairs.
 pub(super) fn number(pairs: usize, size: usize) -> usize {
     pairs.div_ceil(size) - usize::from(leaves_one(pairs, size))
 }
 
-/// Whether batches of this size leave one pair over, which is then part of the batch before: batch normalisation has no
+/// Returns whether batches of this size leave one pair over, which is then part of the batch before: batch normalisation has no
 /// variance in a batch of one pair, and losses that compare pairs have no gradient.
 fn leaves_one(pairs: usize, size: usize) -> bool {
     size > 1 && pairs > size && pairs % size == 1
@@ -81,7 +81,7 @@ fn training(seed: u64, epoch: u64, lengths: &[usize], size: usize) -> Vec<Vec<us
     batches
 }
 
-/// A rank's share of a part of a batch: the shares are consecutive and have similar sums of lengths.
+/// Returns a rank's share of a part of a batch: the shares are consecutive and have similar sums of lengths.
 pub(super) fn share(lengths: &[usize], ranks: &Processes) -> Range<usize> {
     let total: usize = lengths.iter().sum();
     // the first place at which a rank's part of the sum is reached

@@ -169,13 +169,13 @@ impl Checkpoint {
     }
 }
 
-/// The value of a metadata key that a file may lack.
+/// Returns the value of a metadata key that a file may lack.
 fn optional<T: FromStr>(stored: &Stored, key: &str, allowed: &str) -> Result<Option<T>, Error> {
     let exists = stored.metadata(key).is_ok();
     Ok(exists.then(|| stored.parsed(key, allowed)).transpose()?)
 }
 
-/// What the observer has made of the learning rate.
+/// Returns what the observer has made of the learning rate.
 fn read_rate(stored: &Stored) -> Result<RateChange, Error> {
     Ok(match optional(stored, FIXED_RATE, "a number")? {
         Some(rate) => RateChange::Fixed(rate),
@@ -183,7 +183,7 @@ fn read_rate(stored: &Stored) -> Result<RateChange, Error> {
     })
 }
 
-/// The checksum of all names and values.
+/// Returns the checksum of all names and values.
 pub(super) fn checksum(parameters: &Parameters) -> String {
     let tensors = parameters.iter().map(|(name, p)| Tensor::f32(name, &p.shape, &p.values));
     let tensors: Vec<Tensor> = tensors.collect();
@@ -205,7 +205,7 @@ pub fn check_basis(stored: &Stored, basis: &str) -> Result<(), dsokr_core::Error
     }
 }
 
-/// The moving average in a checkpoint.
+/// Returns the moving average in a checkpoint.
 fn read_average(stored: &Stored) -> Result<BTreeMap<String, Values>, Error> {
     let names = stored.names().filter_map(|name| name.strip_prefix(AVERAGE));
     let average = names.map(|name| {
@@ -215,7 +215,7 @@ fn read_average(stored: &Stored) -> Result<BTreeMap<String, Values>, Error> {
     average.collect()
 }
 
-/// The optimiser's state in a checkpoint.
+/// Returns the optimiser's state in a checkpoint.
 fn read_moments(stored: &Stored) -> Result<BTreeMap<String, Moments>, Error> {
     let mut moments = BTreeMap::new();
     for name in stored.names().filter_map(|name| name.strip_prefix(FIRST)) {
@@ -237,7 +237,7 @@ fn values(stored: &Stored, name: &str) -> Result<(Vec<usize>, Values), Error> {
     Ok((shape, values.to_vec().into()))
 }
 
-/// The parameters among a file's tensors.
+/// Returns the parameters among a file's tensors.
 ///
 /// # Errors
 /// Tensors that are not parameters.

@@ -69,7 +69,7 @@ pub enum Error {
     Caller(Box<dyn std::error::Error + Send + Sync>),
 }
 
-/// What helps against values that are not finite, found at this step.
+/// Returns what helps against values that are not finite, found at this step.
 fn remedy(step: u64, is_clipped: bool) -> &'static str {
     match (step, is_clipped) {
         (0, _) => {

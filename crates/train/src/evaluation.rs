@@ -32,7 +32,7 @@ impl<E: Encoder, M: Display + 'static> Hook<E, M> for Evaluation {
     }
 }
 
-/// Whether the configuration asks for an evaluation after the step that has been done.
+/// Returns whether the configuration asks for an evaluation after the step that has been done.
 fn is_due<E: Encoder, M>(progress: &Progress<E, M>) -> bool {
     progress.task.config.evaluate_every.is_due(progress.state.step, progress.per_epoch)
 }

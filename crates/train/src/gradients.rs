@@ -15,7 +15,7 @@ use crate::loss::{Objective, StepNumber};
 use crate::sums::{BatchGradients, Step};
 use crate::task::Task;
 
-/// The gradients of a batch's mean loss. Where pairs have weights, the loss is `Σ_i w_i ℓ_i` of the batch, divided by its
+/// Returns the gradients of a batch's mean loss. Where pairs have weights, the loss is `Σ_i w_i ℓ_i` of the batch, divided by its
 /// number of pairs and by the mean weight of all training pairs.
 ///
 /// The batch is encoded `micro_batch` pairs at a time, each part with its own key, and the
@@ -106,7 +106,7 @@ fn encode_share<E: Encoder, M>(
     encoded(&model.encoder, &inputs, pass)
 }
 
-/// The targets `[pairs × p]` and residuals of some pairs.
+/// Returns the targets `[pairs × p]` and residuals of some pairs.
 fn targets<E: Encoder, M>(
     task: &Task<E, M>,
     pairs: &[usize],
@@ -170,8 +170,8 @@ impl Compared {
         Ok(Self { loss, gradient: Values::from_tensor(gradient), scale })
     }
 
-    /// A number whose gradients are those of the loss by way of the predictions `z` of the pairs from place `first` of the
-    /// batch on; by way of `scale`, ln 1/τ, it is that of the part with the first pair.
+    /// Returns a number whose gradients are those of the loss by way of the predictions `z` of the pairs from place
+    /// `first` of the batch on; by way of `scale`, ln 1/τ, it is that of the part with the first pair.
     fn part(&self, z: Tensor<2>, first: usize, scale: Option<Tensor<1>>) -> Tensor<1> {
         let [n, p] = z.dims();
         let gradient = self.gradient[first * p..(first + n) * p].to_vec();
@@ -185,7 +185,7 @@ impl Compared {
     }
 }
 
-/// The gradients of a batch with their norm over all parameters together, scaled to norm `limit` if it is larger, unless
+/// Returns the gradients of a batch with their norm over all parameters together, scaled to norm `limit` if it is larger, unless
 /// the limit is 0. On the CPU engine there are none if the norm is not finite. On other devices nothing is read: the
 /// factor `[1]` that scales them is returned with them, and is NaN then; without a limit the norm is not known.
 fn clipped<E: Encoder>(model: &Model<E>, all: BatchGradients, limit: f32) -> BatchGradients {

@@ -13,7 +13,7 @@ use crate::task::Event;
 
 /// What is done after each step of a training.
 pub(crate) trait Hook<E: Encoder, M> {
-    /// Whether the hook looks at the loss of the step that has been done, which is then read from the device.
+    /// Returns whether the hook looks at the loss of the step that has been done, which is then read from the device.
     fn reads_loss(&mut self, progress: &Progress<E, M>) -> bool {
         let _ = progress;
         false

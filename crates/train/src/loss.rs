@@ -19,7 +19,7 @@ const SMALLEST: f32 = 1e-12;
 /// The largest 1/τ, as in CLIP.
 const SHARPEST: f64 = 100.0;
 
-/// A model whose 1/τ is at most the largest one. It holds after each step, and of an average of steps: a bound inside the
+/// Returns a model whose 1/τ is at most the largest one. It holds after each step, and of an average of steps: a bound inside the
 /// loss has no gradient beyond it, so that τ could not return.
 pub(super) fn bounded<E: Encoder>(model: Model<E>) -> Model<E> {
     let bound = |scale: Tensor<1>| {
@@ -57,7 +57,7 @@ impl StepNumber {
         }
     }
 
-    /// The values of several numbers, for which their device is waited for once.
+    /// Returns the values of several numbers, for which their device is waited for once.
     pub(super) fn read(numbers: &[Self]) -> Vec<f64> {
         let pending = numbers.iter().filter_map(|number| number.pending.clone());
         let read = pending.fold(Transaction::default(), Transaction::register).execute();
@@ -136,14 +136,14 @@ impl<'a> Objective<'a> {
         Ok(Self { classes: Some(Classes { targets, class }), ..plain })
     }
 
-    /// Whether the loss of a pair depends on the other pairs of its batch.
+    /// Returns whether the loss of a pair depends on the other pairs of its batch.
     pub(super) fn compares_pairs(&self) -> bool {
         matches!(self.loss, LossConfig::Contrastive { .. })
     }
 
-    /// What the sum of the losses of a batch of so many pairs is divided by: the sum of their weights if each had the mean
-    /// weight of all training pairs. The sum of the weights in the batch itself would take a pair's weight away where
-    /// batches are small.
+    /// Returns what the sum of the losses of a batch of so many pairs is divided by: the sum of their weights if each had
+    /// the mean weight of all training pairs. The sum of the weights in the batch itself would take a pair's weight away
+    /// where batches are small.
     pub(super) fn divisor(&self, pairs: usize) -> f32 {
         (pairs as f64 * self.mean_weight) as f32
     }
@@ -187,7 +187,7 @@ impl<'a> Objective<'a> {
     }
 }
 
-/// The mean loss of predictions `z` `[n × p]` of a model for pairs with these targets `[n × p]` and residuals, all of the
+/// Returns the mean loss of predictions `z` `[n × p]` of a model for pairs with these targets `[n × p]` and residuals, all of the
 /// same weight: what a training logs of the validation pairs. The contrastive loss compares the pairs of each `batch` of
 /// the configuration, and the softmax runs over the outputs of these pairs. NaN without pairs.
 ///
@@ -240,12 +240,12 @@ fn weighted(rows: Tensor<2>, weights: Option<&[f32]>) -> Tensor<2> {
     rows * column
 }
 
-/// The weight of a pair of the batch.
+/// Returns the weight of a pair of the batch.
 fn weight(weights: Option<&[f32]>, at: usize) -> f32 {
     weights.map_or(1.0, |weights| weights[at])
 }
 
-/// The weighted sum of a loss of distances between z and targets.
+/// Returns the weighted sum of a loss of distances between z and targets.
 fn distance(
     loss: Pieces,
     z: Tensor<2>,
@@ -316,7 +316,7 @@ fn contrastive(
     (matched(scores.clone()) + matched(scores.transpose())) * -0.5
 }
 
-/// What is added to the score of each two pairs of a batch, `[n × n]`, so that equal outputs are no negatives of each
+/// Returns what is added to the score of each two pairs of a batch, `[n × n]`, so that equal outputs are no negatives of each
 /// other; none where all outputs differ.
 fn repeated(outputs: &[u32]) -> Option<Vec<f32>> {
     let n = outputs.len();

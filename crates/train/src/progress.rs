@@ -126,43 +126,43 @@ impl<'a, E: Encoder, M: Display + 'static> Progress<'a, E, M> {
         }
     }
 
-    /// Whether all steps are done, the patience is exhausted, or the observer has stopped the training.
+    /// Returns whether all steps are done, the patience is exhausted, or the observer has stopped the training.
     pub fn is_over(&self) -> bool {
         self.state.step >= self.total || self.is_exhausted() || self.is_stopped()
     }
 
-    /// Whether the observer has stopped a training of as many steps.
+    /// Returns whether the observer has stopped a training of as many steps.
     pub fn is_stopped(&self) -> bool {
         self.state.stopped.is_some_and(|total| self.total <= total)
     }
 
-    /// Whether the patience is exhausted.
+    /// Returns whether the patience is exhausted.
     pub fn is_exhausted(&self) -> bool {
         let patience = self.task.config.patience;
         patience > 0 && self.state.stale >= patience
     }
 
-    /// Number of steps that this call has done.
+    /// Returns the number of steps that this call has done.
     pub fn steps(&self) -> u64 {
         self.state.step - self.first
     }
 
-    /// Number of steps that are left.
+    /// Returns the number of steps that are left.
     pub fn left(&self) -> u64 {
         self.total - self.state.step
     }
 
-    /// Whether the last step was the last one of its epoch.
+    /// Returns whether the last step was the last one of its epoch.
     pub fn is_end_of_epoch(&self) -> bool {
         self.state.step.is_multiple_of(self.per_epoch)
     }
 
-    /// The learning rate of the next step.
+    /// Returns the learning rate of the next step.
     pub fn learning_rate(&self) -> f64 {
         self.state.rate.of(self.scheduled())
     }
 
-    /// The learning rate of the next step by the schedule.
+    /// Returns the learning rate of the next step by the schedule.
     fn scheduled(&self) -> f64 {
         self.task.config.rate(self.state.step, self.total, self.state.reduced)
     }
@@ -172,7 +172,7 @@ impl<'a, E: Encoder, M: Display + 'static> Progress<'a, E, M> {
         self.observer.event(&event(self.state.step, self.total));
     }
 
-    /// The training after the last step, for the observer.
+    /// Returns the training after the last step, for the observer.
     pub fn control<'m>(&self, model: &'m Model<E>) -> Control<'m> {
         Control::new(model, self.scheduled(), self.state.rate)
     }
@@ -242,7 +242,7 @@ impl<'a, E: Encoder, M: Display + 'static> Progress<'a, E, M> {
         Ok(())
     }
 
-    /// The error for a value that is not finite, after a step at the last rate.
+    /// Returns the error for a value that is not finite, after a step at the last rate.
     pub fn diverged(&self, step: u64, what: &str) -> Error {
         let learning_rate = self.rate;
         let is_clipped = self.task.config.clip > 0.0;
@@ -317,7 +317,7 @@ impl<'a, E: Encoder, M: Display + 'static> Progress<'a, E, M> {
         Ok(())
     }
 
-    /// The error of a step whose passes did not come to their end. The state is that of the step before, and is stored.
+    /// Returns the error of a step whose passes did not come to their end. The state is that of the step before, and is stored.
     pub fn broken(&mut self, model: &Model<E>) -> Error {
         let step = self.state.step;
         if self.kept == Some(step) {
@@ -332,7 +332,7 @@ impl<'a, E: Encoder, M: Display + 'static> Progress<'a, E, M> {
         }
     }
 
-    /// The finished training.
+    /// Returns the finished training.
     pub fn outcome(self, model: Model<E>) -> Outcome<E> {
         let best = match self.best {
             BestParameters { is_last: true, .. } => Best::Last,

@@ -154,7 +154,7 @@ struct Descent {
 }
 
 impl<E: Encoder, M: Display + 'static> Training<'_, E, M> {
-    /// The steps of the training, each with what the hooks do after it.
+    /// Returns the steps of the training, each with what the hooks do after it.
     fn run(
         &mut self,
         mut model: Model<E>,
@@ -186,7 +186,7 @@ impl<E: Encoder, M: Display + 'static> Training<'_, E, M> {
         Ok(model)
     }
 
-    /// The gradients of a batch, clipped.
+    /// Returns the gradients of a batch, clipped.
     fn descent(&mut self, model: &Model<E>, batch: &[usize]) -> Result<Descent, Error> {
         let task = self.progress.task;
         let step = self.progress.state.step;

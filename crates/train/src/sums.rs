@@ -189,7 +189,7 @@ impl Step<'_> {
         share(&lengths, &self.sums.ranks)
     }
 
-    /// The model for a pass, which gives its gradients to this step while it goes on. `last` is for the last part
+    /// Returns the model for a pass, which gives its gradients to this step while it goes on. `last` is for the last part
     /// of the batch.
     pub(super) fn watch<E: Encoder>(&self, model: &Model<E>, last: bool) -> Model<E> {
         self.gathered().last = last;
@@ -220,7 +220,7 @@ impl Step<'_> {
         }
     }
 
-    /// The sums over all ranks of the losses and of the gradients, and whether one of the ranks is to stop.
+    /// Returns the sums over all ranks of the losses and of the gradients, and whether one of the ranks is to stop.
     ///
     /// All ranks get the same bits. A rank without pairs gives no gradients.
     pub(super) fn finish<E: Encoder>(

@@ -116,28 +116,28 @@ impl<'a, I> Pairs<'a, I> {
         Ok(Self { weights, ..self })
     }
 
-    /// The inputs.
+    /// Returns the inputs.
     pub fn inputs(&self) -> &'a [I] {
         self.inputs
     }
 
-    /// The targets ψ̃(y), `[n × p]` row-major.
+    /// Returns the targets ψ̃(y), `[n × p]` row-major.
     pub fn targets(&self) -> &'a [f32] {
         self.targets
     }
 
-    /// The target of a pair.
+    /// Returns the target of a pair.
     pub fn target(&self, pair: usize) -> &'a [f32] {
         let p = self.width();
         &self.targets[pair * p..(pair + 1) * p]
     }
 
-    /// The residuals r(y).
+    /// Returns the residuals r(y).
     pub fn residuals(&self) -> &'a [f64] {
         self.residuals
     }
 
-    /// The mean of the residuals, weighted as the loss is: no mean square loss is below it.
+    /// Returns the mean of the residuals, weighted as the loss is: no mean square loss is below it.
     pub(crate) fn mean_residual(&self) -> f64 {
         let residuals = self.residuals.iter();
         match self.weights {
@@ -149,12 +149,12 @@ impl<'a, I> Pairs<'a, I> {
         }
     }
 
-    /// The weights; empty where all are 1.
+    /// Returns the weights; empty where all are 1.
     pub fn weights(&self) -> &'a [f64] {
         self.weights
     }
 
-    /// The number p of coordinates of a target.
+    /// Returns the number p of coordinates of a target.
     pub fn width(&self) -> usize {
         self.targets.len() / self.inputs.len()
     }

@@ -29,7 +29,7 @@ const DOUBTS: [Doubt; 17] = [
     reordered,
 ];
 
-/// What is not sure of a column, a line each; none where all is.
+/// Returns what is not sure of a column, a line each; none where all is.
 pub(super) fn doubts(column: &Column) -> Option<String> {
     lines(DOUBTS.iter().filter_map(|doubt| doubt(column)))
 }
@@ -40,7 +40,7 @@ pub(super) fn lines(texts: impl Iterator<Item = String>) -> Option<String> {
     if texts.is_empty() { None } else { Some(texts.join("\n")) }
 }
 
-/// The cells that are not what the column holds.
+/// Returns the cells that are not what the column holds.
 fn others(column: &Column) -> Option<String> {
     let Column { name, kind, filled, invalid, .. } = column;
     let (line, cell) = invalid.first.as_ref()?;
@@ -227,7 +227,7 @@ fn reordered(column: &Column) -> Option<String> {
     })
 }
 
-/// What is read of numbers some of which have a point and others a comma.
+/// Returns what is read of numbers some of which have a point and others a comma.
 fn points_and_commas(notation: &NumberNotation, mixed: &PointsAndCommas) -> String {
     let [sign, other] = notation.names_of_signs();
     let cells = |Exceptions { count, first }: &Exceptions, sign: &str| {
@@ -251,7 +251,7 @@ fn points_and_commas(notation: &NumberNotation, mixed: &PointsAndCommas) -> Stri
     }
 }
 
-/// How a ranking is written whose parts are these: as an order of items, or also as the ranks of items.
+/// Returns how a ranking is written whose parts are these: as an order of items, or also as the ranks of items.
 fn rankings(parts: &[String]) -> String {
     let order = shorten_to(&parts.join(">"), 40);
     let order = format!("as orders of items, the best first, with > between ({order})");

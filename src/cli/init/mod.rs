@@ -74,19 +74,19 @@ pub struct Arguments {
 }
 
 impl Arguments {
-    /// Whether the caller says what the columns of a table hold, which is found out of spectra.
+    /// Returns whether the caller says what the columns of a table hold, which is found out of spectra.
     fn describe_columns(&self) -> bool {
         self.input.is_some() || !self.outputs.is_empty() || !self.kinds.is_empty()
     }
 
-    /// Whether the caller describes the columns of a table, its first line or how its rows are divided.
+    /// Returns whether the caller describes the columns of a table, its first line or how its rows are divided.
     fn describe_a_table(&self) -> bool {
         let is_divided = self.split.is_some() || self.validation.is_some() || self.test.is_some();
         is_divided || self.describe_columns() || self.header || self.no_header
     }
 }
 
-/// The help of `tables`.
+/// Returns the help of `tables`.
 fn tables_help() -> String {
     format!(
         "The table ({}); or several, whose rows an id joins: to those of the first the rows of the \
@@ -149,7 +149,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
     print(&summary(table, &survey, &config))
 }
 
-/// What is known of a table, as JSON.
+/// Returns what is known of a table, as JSON.
 fn facts(survey: &Survey, config: &Path) -> Value {
     let [validation, test] = survey.held_out();
     let further: Vec<&String> = survey.further.iter().map(|column| &column.name).collect();
@@ -170,7 +170,7 @@ fn facts(survey: &Survey, config: &Path) -> Value {
     })
 }
 
-/// What is known of a table, and how to go on, as text.
+/// Returns what is known of a table, and how to go on, as text.
 fn summary(table: &Path, survey: &Survey, config: &Path) -> String {
     let name = config.file_stem().unwrap_or_default().to_string_lossy();
     let run = shell_word(&format!("runs/{name}"));
@@ -198,7 +198,7 @@ fn summary(table: &Path, survey: &Survey, config: &Path) -> String {
     )
 }
 
-/// The sizes of the splits, or their files.
+/// Returns the sizes of the splits, or their files.
 fn splits(survey: &Survey) -> String {
     let [validation, test] = survey.held_out();
     let Division { validation: validation_file, test: test_file, .. } = &survey.division;
@@ -215,7 +215,7 @@ fn splits(survey: &Survey) -> String {
     format!("{training} training pairs, {validation} and {test}")
 }
 
-/// The configuration of a table whose absolute path is `whole`.
+/// Returns the configuration of a table whose absolute path is `whole`.
 fn config_of(table: &Path, whole: &Path) -> PathBuf {
     let stem = table.file_stem().unwrap_or_default().to_string_lossy();
     let plain = |c: char| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '-' };
@@ -291,7 +291,7 @@ fn joined(tables: &[PathBuf], force: bool) -> Result<Option<Joined>, Error> {
     join(tables, &path, force).map(Some)
 }
 
-/// The columns as a table.
+/// Returns the columns as a table.
 fn columns(survey: &Survey) -> String {
     let names = ["column", "holds", "used as", "example", "distinct", "empty"];
     let mut table = Table::new(names, 4);

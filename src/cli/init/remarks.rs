@@ -36,13 +36,13 @@ const REMARKS: [Remark; 24] = [
     line_numbers,
 ];
 
-/// The remarks on a table, a line each, below a blank line; empty where there are none.
+/// Returns the remarks on a table, a line each, below a blank line; empty where there are none.
 pub(super) fn remarks(survey: &Survey) -> String {
     let remarks = lines(REMARKS.iter().filter_map(|remark| remark(survey)));
     remarks.map(|remarks| format!("\n{remarks}\n")).unwrap_or_default()
 }
 
-/// A remark on so many rows or lines; none of 0.
+/// Returns a remark on so many rows or lines; none of 0.
 fn counted(count: usize, what: &str) -> Option<String> {
     (count > 0).then(|| format!("{count} {what}"))
 }
@@ -188,7 +188,7 @@ fn header_line(survey: &Survey) -> Option<String> {
     survey.header_line.as_ref().map(|line| line.to_string())
 }
 
-/// The classes that only the first row has, as where that is a line of the header.
+/// Returns the classes that only the first row has, as where that is a line of the header.
 fn alone_in_front(survey: &Survey) -> Option<String> {
     if survey.header_line.is_some() {
         return None;
@@ -223,7 +223,7 @@ fn doubts_of_columns(survey: &Survey) -> Option<String> {
     lines(survey.columns.iter().filter_map(doubts))
 }
 
-/// The units and the signs of bounds of the outputs, which stand in columns of their own and are not read.
+/// Returns the units and the signs of bounds of the outputs, which stand in columns of their own and are not read.
 fn qualifiers(survey: &Survey) -> Option<String> {
     let outputs = || [&survey.output].into_iter().chain(&survey.further);
     let remarks = survey.columns.iter().filter_map(|column| {
@@ -259,7 +259,7 @@ fn remark_on_qualifier(name: &str, qualifier: &Qualifier) -> Option<String> {
     }
 }
 
-/// The column of InChI, where no output is read as molecules.
+/// Returns the column of InChI, where no output is read as molecules.
 fn inchi(survey: &Survey) -> Option<String> {
     if survey.output.kind == ColumnKind::Smiles {
         return None;
@@ -271,7 +271,7 @@ fn inchi(survey: &Survey) -> Option<String> {
     ))
 }
 
-/// The numbers of lines, where no column has ids.
+/// Returns the numbers of lines, where no column has ids.
 fn line_numbers(survey: &Survey) -> Option<String> {
     if survey.id.is_some() {
         return None;

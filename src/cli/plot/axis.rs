@@ -39,7 +39,7 @@ impl Axis {
         if self.logarithmic { value.log10() } else { value }
     }
 
-    /// The axis over values, which takes `length` points from `start` on; `padding` is the part of the
+    /// Returns the axis over values, which takes `length` points from `start` on; `padding` is the part of the
     /// range that is left free at each end. Values that a logarithmic axis cannot show do not count.
     pub fn over(
         &self,
@@ -125,7 +125,7 @@ impl Ruler<'_> {
         values.map(|value| (value, label(value, places, short))).collect()
     }
 
-    /// The products of powers of ten and these parts.
+    /// Returns the products of powers of ten and these parts.
     fn parts_of_decades(&self, parts: &[f64]) -> Vec<(f64, String)> {
         let low = self.low - 1e-9;
         let high = self.high + 1e-9;
@@ -143,7 +143,7 @@ fn places(value: f64) -> usize {
     (-(value.log10() + 1e-9).floor()).max(0.0) as usize
 }
 
-/// A number such as 0.5 or −2, or a `short` one such as 2×10⁻⁵.
+/// Returns a number such as 0.5 or −2, or a `short` one such as 2×10⁻⁵.
 fn label(value: f64, places: usize, short: bool) -> String {
     let digits = format!("{value:.2e}");
     let Some((mantissa, exponent)) = digits.split_once('e').filter(|_| short && value != 0.0)

@@ -22,7 +22,7 @@ use crate::run_dir::parent;
 use crate::studies::sketch::{Curve, Leverage, Point};
 use crate::studies::sweep::{Best, Sweep, SweepRun};
 
-/// How axes name the metric of this name.
+/// Returns how axes name the metric of this name.
 fn title(metric: &str) -> &str {
     Metric::find(metric).map_or(metric, |metric| metric.title())
 }
@@ -259,7 +259,7 @@ pub fn sweep(path: &Path, sweep: &Sweep) -> Result<(), Error> {
     save(path, &panels.collect::<Vec<_>>())
 }
 
-/// The axis of a key with the place of each run's value: numbers, on a logarithmic scale where they
+/// Returns the axis of a key with the place of each run's value: numbers, on a logarithmic scale where they
 /// span a factor of ten, or the values side by side.
 fn places(key: &str, values: &[&str]) -> (Axis, Vec<f64>) {
     let number = |value: &&str| value.parse::<f64>().ok().filter(|number| number.is_finite());
@@ -273,7 +273,7 @@ fn places(key: &str, values: &[&str]) -> (Axis, Vec<f64>) {
     (Axis { names, ..Axis::linear(key) }, places)
 }
 
-/// The place of a name among those that came before.
+/// Returns the place of a name among those that came before.
 fn place_of(names: &mut Vec<String>, name: &str) -> usize {
     names.iter().position(|other| other == name).unwrap_or_else(|| {
         names.push(name.to_owned());

@@ -139,7 +139,7 @@ impl Panel {
         }
     }
 
-    /// Rows of the legend: series, place from the left, and name.
+    /// Returns the rows of the legend: series, place from the left, and name.
     fn legend(&self, width: f64) -> Vec<Vec<(usize, f64, String)>> {
         let room = width - 2.0 * MARGIN;
         let mut rows: Vec<Vec<(usize, f64, String)>> = Vec::new();
@@ -258,7 +258,7 @@ impl Drawing {
         ))
     }
 
-    /// The whole document.
+    /// Returns the whole document.
     pub fn document(self) -> String {
         self.0 + "</svg>\n"
     }
@@ -320,7 +320,7 @@ fn width_of(text: &str, size: f64) -> f64 {
     text.chars().map(one).sum::<f64>() * size / 1000.0
 }
 
-/// The text cut to a width in points, with an ellipsis if it does not fit.
+/// Returns the text cut to a width in points, with an ellipsis if it does not fit.
 fn fitted(text: &str, size: f64, most: f64) -> String {
     let cuts = text.char_indices().rev().map(|(end, _)| text[..end].to_owned() + "…");
     let all = [text.to_owned()].into_iter().chain(cuts);

@@ -194,7 +194,7 @@ impl<'a> Files<'a> {
         self.put("worst.tsv", &table.tsv())
     }
 
-    /// The label of a candidate; empty for an output that is not one.
+    /// Returns the label of a candidate; empty for an output that is not one.
     fn label(&self, id: &str) -> &'a str {
         self.candidates.find(id).map_or("", |at| self.candidates.label(at))
     }
@@ -255,7 +255,7 @@ impl<'a> Files<'a> {
     }
 }
 
-/// The figures that the folder has, as captions and SVG documents.
+/// Returns the figures that the folder has, as captions and SVG documents.
 fn figures(folder: &Path, predicts_quantiles: bool) -> Result<Vec<(&'static str, String)>, Error> {
     let reliability = if predicts_quantiles {
         "Share of numbers that are at most their predicted quantile, by its level."
@@ -278,7 +278,7 @@ fn figures(folder: &Path, predicts_quantiles: bool) -> Result<Vec<(&'static str,
     Ok(figures)
 }
 
-/// The right and the predicted molecules of the first `count` queries, where labels of candidates are SMILES; none where
+/// Returns the right and the predicted molecules of the first `count` queries, where labels of candidates are SMILES; none where
 /// they are not, and where a right output is not a candidate.
 ///
 /// # Errors
@@ -302,7 +302,7 @@ pub fn compared_molecules(
     both.map(|(right, first)| Ok((truth(right)?, truth(first)?))).transpose()
 }
 
-/// The queries of the largest distances, the largest first.
+/// Returns the queries of the largest distances, the largest first.
 fn farthest(distances: &[f64]) -> Vec<usize> {
     let mut queries: Vec<usize> = (0..distances.len()).collect();
     queries.sort_by(|&a, &b| distances[b].total_cmp(&distances[a]));

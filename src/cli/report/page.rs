@@ -41,19 +41,19 @@ pub struct Query<'a> {
 }
 
 impl Query<'_> {
-    /// Whether the right output is the first candidate, or ties with it.
+    /// Returns whether the right output is the first candidate, or ties with it.
     fn is_right(&self) -> bool {
         self.row.rank.is_some_and(|rank| rank - self.row.tied as f64 / 2.0 <= 1.0)
     }
 
-    /// The rank by which queries are sorted; queries without a gold come last.
+    /// Returns the rank by which queries are sorted; queries without a gold come last.
     fn rank(&self) -> f64 {
         self.row.rank.unwrap_or(f64::MAX)
     }
 }
 
 impl Page<'_> {
-    /// The page as HTML.
+    /// Returns the page as HTML.
     pub fn html(&self) -> String {
         TEMPLATE
             .replace("{{title}}", &xml(&self.title))
@@ -63,7 +63,7 @@ impl Page<'_> {
             .replace("{{queries}}", &self.queries())
     }
 
-    /// The table of queries; nothing where there are none.
+    /// Returns the table of queries; nothing where there are none.
     fn queries(&self) -> String {
         if self.queries.is_empty() {
             return String::new();
@@ -81,7 +81,7 @@ impl Page<'_> {
         QUERIES.replace("{{note}}", &note).replace("{{rows}}", &rows)
     }
 
-    /// Which queries have drawings.
+    /// Returns which queries have drawings.
     fn drawn(&self) -> Vec<bool> {
         let mut worst: Vec<usize> = (0..self.queries.len()).collect();
         worst.sort_by(|&a, &b| self.queries[b].rank().total_cmp(&self.queries[a].rank()));
@@ -108,7 +108,7 @@ impl Page<'_> {
         rows
     }
 
-    /// The figures below their heading; nothing where there are none.
+    /// Returns the figures below their heading; nothing where there are none.
     fn figures(&self) -> String {
         if self.figures.is_empty() {
             return String::new();
@@ -121,7 +121,7 @@ impl Page<'_> {
     }
 }
 
-/// The row of a query.
+/// Returns the row of a query.
 fn row(query: &Query, drawn: bool) -> String {
     let QueryRow { query: id, gold, rank, first, first_label, first_score, .. } = query.row;
     let result = if query.is_right() { "right" } else { "wrong" };
@@ -139,7 +139,7 @@ fn row(query: &Query, drawn: bool) -> String {
     )
 }
 
-/// An output: its drawing if its label is a SMILES, its label and its id. Screen readers say the label alone.
+/// Returns an output: its drawing if its label is a SMILES, its label and its id. Screen readers say the label alone.
 fn output(id: &str, label: &str, drawn: bool) -> String {
     let molecule = if drawn { Molecule::parse(label).ok() } else { None };
     let drawing = molecule.filter(|_| !label.is_empty()).map(|molecule| {

@@ -85,14 +85,14 @@ impl<'a> Beam<'a> {
         }
     }
 
-    /// Number of molecules whose score was computed.
+    /// Returns the number of molecules whose score was computed.
     pub fn evaluated(&self) -> usize {
         self.seen.len()
     }
 
-    /// The best molecules, best first, as many as an answer has: of those that have what is to be kept, or of all where none
-    /// has, but where candidates are filtered none. Where models have a reranker, of the best and the starts those that are
-    /// best after it.
+    /// Returns the best molecules, best first, as many as an answer has: of those that have what is to be kept, or of all
+    /// where none has, but where candidates are filtered none. Where models have a reranker, of the best and the starts
+    /// those that are best after it.
     pub fn best(&self, pool: &MoleculePool) -> Result<Vec<ScoredMolecule>, Error> {
         let kept = !self.best_kept.is_empty();
         if !kept && self.filter.is_some() {
@@ -121,7 +121,7 @@ impl<'a> Beam<'a> {
         Ok(reranked)
     }
 
-    /// Whether a molecule has what is to be kept.
+    /// Returns whether a molecule has what is to be kept.
     fn keeps(&self, pool: &MoleculePool, molecule: u32) -> bool {
         let required = self.formula.as_deref();
         let molecule = pool.molecule(molecule);
@@ -131,13 +131,13 @@ impl<'a> Beam<'a> {
             && self.filter.is_none_or(|filter| filter.holds(&molecule.label))
     }
 
-    /// Whether some molecule may lack what is to be kept.
+    /// Returns whether some molecule may lack what is to be kept.
     fn is_restricted(&self, pool: &MoleculePool) -> bool {
         let has_own = self.formula.is_some() || self.rule.is_some() || self.filter.is_some();
         has_own || pool.is_restricted()
     }
 
-    /// The reason why the search ended.
+    /// Returns the reason why the search ended.
     pub fn ended(&self, pool: &MoleculePool) -> SearchEnd {
         match (self.left(), self.unmoved(pool).is_empty()) {
             (0, _) => SearchEnd::Evaluations,
@@ -146,12 +146,12 @@ impl<'a> Beam<'a> {
         }
     }
 
-    /// Number of molecules that may still be scored.
+    /// Returns the number of molecules that may still be scored.
     fn left(&self) -> usize {
         self.settings.evaluations.saturating_sub(self.seen.len())
     }
 
-    /// The molecules of the beam that have not been moved from, the best first.
+    /// Returns the molecules of the beam that have not been moved from, the best first.
     fn unmoved(&self, pool: &MoleculePool) -> Vec<u32> {
         let restricted = self.is_restricted(pool);
         let beam = self.settings.beam;
@@ -166,7 +166,7 @@ impl<'a> Beam<'a> {
         unmoved
     }
 
-    /// The molecules of the beam to move from now, the best first: those that have not been moved from, as many as a
+    /// Returns the molecules of the beam to move from now, the best first: those that have not been moved from, as many as a
     /// share of the evaluations that are left allows where `rounds` are left, at least 1. The first time it is one for each
     /// [`ATOM_REACH`] evaluations an atom.
     pub fn next(&mut self, pool: &MoleculePool, rounds: usize) -> Vec<u32> {

@@ -31,13 +31,13 @@ impl Keep {
         Ok(Self { formula, mass: settings.mass, part: settings.part()? })
     }
 
-    /// Whether some molecule may fail.
+    /// Returns whether some molecule may fail.
     pub fn is_restricted(&self) -> bool {
         self.formula.is_some() || self.mass.is_some() || self.part.is_some()
     }
 
-    /// Whether a SMILES may write a molecule that passes, as far as its atoms say, which are read in a fraction of the time
-    /// of the molecule.
+    /// Returns whether a SMILES may write a molecule that passes, as far as its atoms say, which are read in a fraction of
+    /// the time of the molecule.
     pub fn may_hold(&self, smiles: &str) -> bool {
         if self.formula.is_none() && self.mass.is_none() {
             return true;
@@ -50,7 +50,7 @@ impl Keep {
         })
     }
 
-    /// Whether [`may_hold`](Self::may_hold) says all: a mass alone is that of the atoms.
+    /// Returns whether [`may_hold`](Self::may_hold) says all: a mass alone is that of the atoms.
     pub fn is_of_atoms(&self) -> bool {
         self.formula.is_none() && self.part.is_none()
     }

@@ -232,7 +232,7 @@ impl BeyondSearch {
         Self::new(settings.clone(), &[(config, candidates)], vec![placer])
     }
 
-    /// The `count` best molecules for each query of an ensemble, whose members are `models`, best first; at least one, or
+    /// Returns the `count` best molecules for each query of an ensemble, whose members are `models`, best first; at least one, or
     /// none where candidates are filtered and nothing that was met passes.
     ///
     /// # Errors
@@ -292,8 +292,8 @@ impl BeyondSearch {
         self.molecules.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The best candidates of each query that have what is to be kept and pass the filter, as many as it starts with; none
-    /// where nothing is kept or filtered.
+    /// Returns the best candidates of each query that have what is to be kept and pass the filter, as many as it starts
+    /// with; none where nothing is kept or filtered.
     fn ranked_holders(
         &self,
         candidates: &Candidates,
@@ -330,7 +330,7 @@ impl BeyondSearch {
         Ok(ensemble.top_k(CandidatePool::PerQuery(&lists), rule, count)?)
     }
 
-    /// The labels that the search gives to some of the candidates; none to those that are not SMILES.
+    /// Returns the labels that the search gives to some of the candidates; none to those that are not SMILES.
     pub(crate) fn labels(&self, candidates: &Candidates, some: &[u32]) -> HashSet<String> {
         let label = |&candidate: &u32| {
             let molecule = Molecule::parse(candidates.label(candidate as usize)).ok()?;
@@ -339,7 +339,7 @@ impl BeyondSearch {
         some.par_iter().filter_map(label).collect()
     }
 
-    /// The candidates that have what is to be kept, ascending.
+    /// Returns the candidates that have what is to be kept, ascending.
     ///
     /// # Errors
     /// A search that is cancelled.
@@ -369,7 +369,7 @@ impl BeyondSearch {
         Ok(self.holders.get_or_init(|| holders))
     }
 
-    /// The labels of the candidates that the search for a query starts with, of its best candidates and the best of those
+    /// Returns the labels of the candidates that the search for a query starts with, of its best candidates and the best of those
     /// that have what is to be kept: the best one, then those that have it, then others. A search from other molecules
     /// seldom reaches those that have it, so that a single start is one of them.
     fn starts<'c>(
@@ -402,7 +402,7 @@ struct Climb<'a> {
 }
 
 impl Climb<'_> {
-    /// The best molecules of a block of queries from the number `first` on, from candidates with these labels.
+    /// Returns the best molecules of a block of queries from the number `first` on, from candidates with these labels.
     fn best(
         &mut self,
         first: usize,
@@ -438,7 +438,7 @@ impl Climb<'_> {
         self.named(&beams)
     }
 
-    /// The best molecules of each beam, each with the candidate nearest to it.
+    /// Returns the best molecules of each beam, each with the candidate nearest to it.
     fn named(&self, beams: &[Beam]) -> Result<Vec<Vec<FoundMolecule>>, Error> {
         let pool = &*self.pool;
         let candidates = self.models[0].candidates;
@@ -463,7 +463,7 @@ impl Climb<'_> {
         Ok(best.into_iter().zip(beams).map(named).collect())
     }
 
-    /// A molecule of a beam, where `near` are the rows of the candidates nearest to it.
+    /// Returns a molecule of a beam, where `near` are the rows of the candidates nearest to it.
     fn predicted(&self, scored: ScoredMolecule, beam: &Beam, near: &[RowHit]) -> FoundMolecule {
         let pool = &*self.pool;
         let candidates = self.models[0].candidates;
@@ -492,7 +492,7 @@ impl Climb<'_> {
     }
 }
 
-/// The atoms that the second molecule has in addition, and those that it lacks.
+/// Returns the atoms that the second molecule has in addition, and those that it lacks.
 fn difference(from: &str, to: &str) -> String {
     let [Ok(from), Ok(to)] = [from, to].map(Molecule::parse) else { return String::new() };
     let [from, to] = [from, to].map(|molecule| molecule.composition());

@@ -92,7 +92,7 @@ impl MoleculePool {
         self.bytes_of(self.all.len()).saturating_add(self.seen.len().saturating_mul(MADE))
     }
 
-    /// A molecule by its number.
+    /// Returns a molecule by its number.
     pub fn molecule(&self, molecule: u32) -> &EvaluatedMolecule {
         &self.all[molecule as usize]
     }
@@ -101,14 +101,14 @@ impl MoleculePool {
         self.restricted
     }
 
-    /// The share that the basis does not know, the mean over the models that know it.
+    /// Returns the share that the basis does not know, the mean over the models that know it.
     pub fn unknown(&self, molecule: u32) -> Option<f64> {
         let shares = self.models.iter().map(|placed| placed.unknown[molecule as usize]);
         let shares: Vec<f64> = shares.filter(|share| !share.is_nan()).collect();
         (!shares.is_empty()).then(|| shares.iter().sum::<f64>() / shares.len() as f64)
     }
 
-    /// The point of a molecule under the first model.
+    /// Returns the point of a molecule under the first model.
     pub fn point(&self, molecule: u32) -> &[f32] {
         self.models[0].point(molecule)
     }
@@ -150,13 +150,13 @@ impl MoleculePool {
         self.models.iter().map(candidates).collect()
     }
 
-    /// The molecules one move away from one.
+    /// Returns the molecules one move away from one.
     pub fn neighbours(&self, molecule: u32) -> &[u32] {
         self.neighbours.get(&molecule).map_or(&[], Vec::as_slice)
     }
 }
 
-/// The inner product, in eight sums of f64.
+/// Returns the inner product, in eight sums of f64.
 fn dot(a: &[f32], b: &[f32]) -> f64 {
     let mut sums = [0.0f64; 8];
     let a = a.as_chunks::<8>();
@@ -170,7 +170,7 @@ fn dot(a: &[f32], b: &[f32]) -> f64 {
     sums.iter().sum::<f64>() + rest
 }
 
-/// A molecule without configurations where these are not searched: features do not see them.
+/// Returns a molecule without configurations where these are not searched: features do not see them.
 pub(super) fn as_searched(molecule: Molecule, palette: &Palette) -> Molecule {
     if palette.stereo { molecule } else { molecule.without_stereo() }
 }
@@ -187,7 +187,7 @@ pub(super) struct MoleculeEvaluator<'a> {
 }
 
 impl MoleculeEvaluator<'_> {
-    /// The numbers of molecules that labels write; labels that are not SMILES are left out.
+    /// Returns the numbers of molecules that labels write; labels that are not SMILES are left out.
     pub fn read(
         &self,
         pool: &mut MoleculePool,
@@ -286,7 +286,7 @@ impl MoleculeEvaluator<'_> {
         Ok(())
     }
 
-    /// The share of each distinct row that the basis does not know. Of a tempered basis and a kernel machine it takes
+    /// Returns the share of each distinct row that the basis does not know. Of a tempered basis and a kernel machine it takes
     /// a second projection, and is computed only where it counts; empty where it is not known.
     fn unknown_shares(
         &self,

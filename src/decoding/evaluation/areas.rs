@@ -11,7 +11,7 @@ use crate::decoding::answer::distinct;
 use crate::error::Error;
 use crate::metrics::areas::ScoredLabels;
 
-/// The scores of labels or classes of each query, which has those in `right`; none of other outputs.
+/// Returns the scores of labels or classes of each query, which has those in `right`; none of other outputs.
 ///
 /// A class has the score of its candidate, less the mean of all classes: only differences between candidates of one query
 /// have a meaning. A label has the share of the likely label sets that hold it.
@@ -42,7 +42,7 @@ pub(super) fn scored_labels(
     Ok(Some(ScoredLabels::new(&right, scores, None)))
 }
 
-/// The share of the likely label sets of each query that holds each label; of several models the mean of their shares,
+/// Returns the share of the likely label sets of each query that holds each label; of several models the mean of their shares,
 /// weighted as the ensemble weighs them. The temperature is that of the scores of a model: combined ones have the scale of
 /// their rule.
 fn label_shares(
@@ -82,7 +82,7 @@ fn label_shares(
     Ok(combined)
 }
 
-/// The shares of the likely label sets of each query of one model.
+/// Returns the shares of the likely label sets of each query of one model.
 fn shares_of_model(
     model: &Ensemble,
     pool: Pool,
@@ -120,8 +120,8 @@ fn centred(sets: &ScoredSets) -> Vec<(&str, f64)> {
     sets.iter().map(|(label, score)| (label.as_str(), score - mean)).collect()
 }
 
-/// The share of label sets that holds each label: the first distinct ones of a query, which count `exp(score / T)` each, with
-/// their number and the temperature T of `decoding.expected_f1` or its defaults.
+/// Returns the share of label sets that holds each label: the first distinct ones of a query, which count `exp(score / T)`
+/// each, with their number and the temperature T of `decoding.expected_f1` or its defaults.
 fn shares(
     sets: &ScoredSets,
     features: &LabelFeatures,

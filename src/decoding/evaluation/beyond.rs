@@ -16,7 +16,7 @@ pub(super) struct RightOutputs<'a> {
     pub truth: Option<&'a Truth>,
 }
 
-/// The label of each right output, whether it is a candidate or not; none where one is not known.
+/// Returns the label of each right output, whether it is a candidate or not; none where one is not known.
 fn labels<'l>(
     split: &'l Split,
     golds: &[String],
@@ -30,7 +30,7 @@ fn labels<'l>(
     golds.iter().enumerate().map(label).collect()
 }
 
-/// The metrics of what a search finds for the queries of a split, next to those of the `first` candidates.
+/// Returns the metrics of what a search finds for the queries of a split, next to those of the `first` candidates.
 pub(super) fn beyond_scores(
     decoder: Decoder,
     outputs: &[PredictedOutput],

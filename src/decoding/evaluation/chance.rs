@@ -11,9 +11,9 @@ use super::outputs::truth_of;
 use crate::config::Checked;
 use crate::error::Error;
 
-/// The outputs of an order by chance that are compared, where predicted outputs `compared` with the true ones are not numbers
-/// or classes: for each query the first right output of a random order of its candidates, and the candidate that is the
-/// first of all, which is drawn. None where these are not known.
+/// Returns the outputs of an order by chance that are compared, where predicted outputs `compared` with the true ones are not
+/// numbers or classes: for each query the first right output of a random order of its candidates, and the candidate that is
+/// the first of all, which is drawn. None where these are not known.
 pub(super) fn drawn_outputs(
     (split, pool): (&Split, Pool),
     ensemble: &Ensemble,

@@ -35,7 +35,7 @@ pub(super) fn kernel_losses<'a>(
     Ok(Some(pairs.iter().map(loss).collect::<Result<_, Error>>()?))
 }
 
-/// The one output kernel, with the γ that the training outputs gave it.
+/// Returns the one output kernel, with the γ that the training outputs gave it.
 fn kernel<'a>(decoder: &Decoder<'a>) -> Option<&'a dyn OutputKernel> {
     let configured = decoder.config.output.kernel.as_ref()?;
     match decoder.space {
@@ -45,7 +45,7 @@ fn kernel<'a>(decoder: &Decoder<'a>) -> Option<&'a dyn OutputKernel> {
     }
 }
 
-/// The rows of outputs by id: those that are held, or made from their SMILES. None where one is neither.
+/// Returns the rows of outputs by id: those that are held, or made from their SMILES. None where one is neither.
 fn rows<'a>(
     decoder: &Decoder,
     ids: impl Iterator<Item = &'a str>,
@@ -82,7 +82,7 @@ const THRESHOLD: f64 = 15.0;
 /// The most work of a pair, in units of what an edit distance may take.
 const TIMES: u64 = 20;
 
-/// The [`myopic_distance`] of each query's first candidate and right output, which are SMILES. A distance that is not
+/// Returns the [`myopic_distance`] of each query's first candidate and right output, which are SMILES. A distance that is not
 /// proven within the limit counts with its upper bound; their number is logged.
 ///
 /// # Errors

@@ -13,7 +13,7 @@ use crate::error::Error;
 use crate::metrics::evaluation::SharedCandidates;
 use crate::run_dir::{MeasuredOn, fingerprint_of};
 
-/// A number that lists have in common which give each query the same of these candidates, in any order.
+/// Returns a number that lists have in common which give each query the same of these candidates, in any order.
 pub(crate) fn lists_fingerprint(lists: &PerQuery, candidates: &Candidates) -> u64 {
     let hashes: Vec<u64> = candidates.ids().map(|id| hash(id.as_bytes())).collect();
     let mut bytes = Vec::with_capacity(8 * lists.len());
@@ -33,7 +33,7 @@ pub(crate) fn lists_fingerprint(lists: &PerQuery, candidates: &Candidates) -> u6
     hash(&bytes)
 }
 
-/// The fingerprints of candidates that all queries share, whose labels are in the column `label`.
+/// Returns the fingerprints of candidates that all queries share, whose labels are in the column `label`.
 pub(crate) fn shared_candidates(candidates: &Candidates, label: Option<&str>) -> SharedCandidates {
     let sums = |candidate: usize| {
         let id = hash(candidates.id(candidate).as_bytes());
@@ -49,9 +49,9 @@ pub(crate) fn shared_candidates(candidates: &Candidates, label: Option<&str>) ->
     SharedCandidates { ids, label: label.map(str::to_owned), labels }
 }
 
-/// The fingerprints of what metrics are measured on: of the queries of a split with the ids of their right outputs and the
-/// candidates of each, of these outputs as what they are, and of the candidates that queries share, if they do and these
-/// are known.
+/// Returns the fingerprints of what metrics are measured on: of the queries of a split with the ids of their right outputs
+/// and the candidates of each, of these outputs as what they are, and of the candidates that queries share, if they do and
+/// these are known.
 pub(crate) fn measured_on(
     split: &Split,
     pool: Pool,
@@ -90,7 +90,7 @@ pub(crate) fn measured_on(
     })
 }
 
-/// The fingerprint of outputs as what they are, in their order.
+/// Returns the fingerprint of outputs as what they are, in their order.
 fn truth_fingerprint(truth: &Truth) -> String {
     fn joined<T: ToString>(parts: &[T]) -> String {
         parts.iter().map(T::to_string).collect::<Vec<_>>().join("\u{1}")

@@ -15,7 +15,7 @@ pub(super) struct GoldRows {
 }
 
 impl GoldRows {
-    /// A row for each right and each known output of a split; none where every query has one right output and all others
+    /// Returns a row for each right and each known output of a split; none where every query has one right output and all others
     /// compete.
     pub fn from_split(split: &Split, pool: Pool) -> Result<Option<Self>, Error> {
         if !split.is_filtered() {
@@ -61,7 +61,7 @@ pub(super) fn check_lists(split: &Split, pool: Pool) -> Result<(), Error> {
     })
 }
 
-/// Whether each query has a right output among its candidates.
+/// Returns whether each query has a right output among its candidates.
 ///
 /// # Errors
 /// A query without candidates; a right output that is missing, unless `missing` allows it.
@@ -97,7 +97,7 @@ pub(crate) struct RankedGolds {
 }
 
 impl RankedGolds {
-    /// The candidates of shards that ranks and hits name, which become their numbers; none for those of the run.
+    /// Returns the candidates of shards that ranks and hits name, which become their numbers; none for those of the run.
     pub(super) fn named(
         &mut self,
         processes: &Processes,

@@ -36,7 +36,7 @@ use crate::metrics::quantiles::{QuantileScores, gold_numbers};
 use crate::metrics::scores::Scores;
 use crate::run_dir::Report;
 
-/// The queries of a split with their predictions, named in errors, and their texts where they are texts.
+/// Returns the queries of a split with their predictions, named in errors, and their texts where they are texts.
 fn queries<'a>(split: &'a Split, dim: usize, z: &'a [f32]) -> Result<Queries<'a>, Error> {
     let queries = Queries::named(split.names(), dim, z)?;
     Ok(match split.inputs.texts() {
@@ -100,12 +100,12 @@ impl<'a> Models<'a> {
         }
     }
 
-    /// The decoder of the first model.
+    /// Returns the decoder of the first model.
     pub fn decoder(&self) -> Decoder<'a> {
         self.each[0].1
     }
 
-    /// The `count` best molecules of a search for each query of their ensemble, best first; at least one, or none where
+    /// Returns the `count` best molecules of a search for each query of their ensemble, best first; at least one, or none where
     /// candidates are filtered and nothing passes, as by a filter that holds of no molecule, for which none is searched. Nothing
     /// where nothing is to be searched.
     pub fn beyond(
@@ -127,7 +127,7 @@ impl<'a> Models<'a> {
         Ok(Some(outputs.collect()))
     }
 
-    /// The ensemble that ranks queries by these predictions of each model, as they are scored.
+    /// Returns the ensemble that ranks queries by these predictions of each model, as they are scored.
     ///
     /// # Errors
     /// Members whose candidates or queries differ from the first one's.
@@ -295,7 +295,7 @@ impl<'a> Models<'a> {
         Ok(())
     }
 
-    /// The rule for right outputs that are not candidates.
+    /// Returns the rule for right outputs that are not candidates.
     pub fn missing(&self, split: &Split) -> MissingGold {
         // outputs of a file that is not the run's are compared as what they are
         if split.foreign && split.truth.is_some() {
@@ -305,7 +305,7 @@ impl<'a> Models<'a> {
         }
     }
 
-    /// The right output of each query that counts, and how the queries were decoded.
+    /// Returns the right output of each query that counts, and how the queries were decoded.
     pub fn rank_golds(
         &self,
         ensemble: &Ensemble,
@@ -343,7 +343,7 @@ impl<'a> Models<'a> {
     }
 }
 
-/// The report on the evaluation of the queries of a split, with intervals by a bootstrap with a seed, and chance.
+/// Returns the report on the evaluation of the queries of a split, with intervals by a bootstrap with a seed, and chance.
 pub(crate) fn report(name: SplitName, evaluation: Evaluation, seed: u64) -> Result<Report, Error> {
     let chance = evaluation.chance()?;
     let intervals = intervals(&evaluation, RESAMPLES, seed)?;

@@ -11,7 +11,7 @@ use crate::decoding::decoder::Decoder;
 use crate::error::Error;
 use crate::metrics::quantiles::medians;
 
-/// The predicted output of each query; none where outputs are not compared, and of quantiles of several models or without
+/// Returns the predicted output of each query; none where outputs are not compared, and of quantiles of several models or without
 /// the median.
 pub(super) fn predicted_outputs(
     decoder: Decoder,
@@ -41,8 +41,8 @@ const OTHERS: usize = 10;
 /// How many times as large as any predicted number most right ones are that are wrongly read as thousands.
 const TIMES: f64 = 100.0;
 
-/// Whether numbers of a table may be wrongly read as thousands: nearly all are whole and at least 1,000, and most are far larger than
-/// any predicted one, as decimals such as `1,234` are where the run has points before them.
+/// Returns whether numbers of a table may be wrongly read as thousands: nearly all are whole and at least 1,000, and most are far
+/// larger than any predicted one, as decimals such as `1,234` are where the run has points before them.
 pub(super) fn are_read_as_thousands(truth: &Truth, predicted: &Truth) -> bool {
     let (Truth::Numbers(truth), Truth::Numbers(predicted)) = (truth, predicted) else {
         return false;
@@ -54,7 +54,7 @@ pub(super) fn are_read_as_thousands(truth: &Truth, predicted: &Truth) -> bool {
     OTHERS * others <= sizes.len() && 2 * far > sizes.len()
 }
 
-/// The right outputs that count, `golds` by id, as what they are; none where they are not known, or
+/// Returns the right outputs that count, `golds` by id, as what they are; none where they are not known, or
 /// predictions are not compared with them.
 pub(super) fn truth_of(
     split: &Split,
@@ -81,7 +81,7 @@ pub(super) fn truth_of(
     Ok(Some(truth))
 }
 
-/// The labels that are right for each query: its classes, or the labels of all its right sets. None of other outputs.
+/// Returns the labels that are right for each query: its classes, or the labels of all its right sets. None of other outputs.
 ///
 /// `counted` are the outputs that [`truth_of`] gives. Of the further right outputs those that are candidates are known.
 pub(super) fn right_labels(
@@ -120,7 +120,7 @@ pub(super) fn right_labels(
     Ok(Some(right))
 }
 
-/// The labels of each set, or each class as a set of its own; none of other outputs.
+/// Returns the labels of each set, or each class as a set of its own; none of other outputs.
 fn labels_of(truth: &Truth) -> Option<Vec<BTreeSet<String>>> {
     match truth {
         Truth::Labels(sets) => Some(sets.iter().map(|set| set.iter().cloned().collect()).collect()),

@@ -53,7 +53,7 @@ impl Comparison {
         Self { name: name.to_owned(), argument, operator, value, places }
     }
 
-    /// The name as messages show it; a key that stands for the comparison says it itself.
+    /// Returns the name as messages show it; a key that stands for the comparison says it itself.
     pub(super) fn shown_name(&self) -> String {
         if self.places[0].within.is_some() { format!("{:?}", self.name) } else { "given".into() }
     }
@@ -87,7 +87,7 @@ impl Operator {
     pub(super) const ALL: [Self; 6] =
         [Self::AtMost, Self::AtLeast, Self::Unequal, Self::Less, Self::Greater, Self::Equal];
 
-    /// Whether a number holds the comparison with another one.
+    /// Returns whether a number holds the comparison with another one.
     pub fn holds(self, number: f64, value: f64) -> bool {
         match self {
             Self::Less => number < value,
@@ -99,7 +99,7 @@ impl Operator {
         }
     }
 
-    /// Whether it asks for equality (true) or its opposite (false); none of an order.
+    /// Returns whether it asks for equality (true) or its opposite (false); none of an order.
     pub fn equality(self) -> Option<bool> {
         match self {
             Self::Equal => Some(true),
@@ -128,7 +128,7 @@ pub(super) struct Stated {
 }
 
 impl Stated {
-    /// The error for a part of a filter.
+    /// Returns the error for a part of a filter.
     pub fn error(&self, found: &str, allowed: &str) -> Error {
         match &self.within {
             None => Error::value(self.place.clone(), found, allowed),

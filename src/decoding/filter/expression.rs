@@ -147,7 +147,7 @@ impl Parser {
         Ok(Comparison { name, argument, operator, value, places })
     }
 
-    /// A word that is no keyword, or a text in quotation marks.
+    /// Returns a word that is no keyword, or a text in quotation marks.
     fn word(&mut self, expected: &str) -> Result<String, Error> {
         if self.peek().is_keyword() {
             return Err(self.unexpected(expected));
@@ -163,12 +163,12 @@ impl Parser {
     }
 }
 
-/// One condition as it is, several joined.
+/// Returns one condition as it is, several joined.
 fn single_or(mut all: Vec<Condition>, join: fn(Vec<Condition>) -> Condition) -> Condition {
     if all.len() == 1 { all.swap_remove(0) } else { join(all) }
 }
 
-/// Whether a word may be a number with a comma, before its decimals or a group of digits.
+/// Returns whether a word may be a number with a comma, before its decimals or a group of digits.
 fn has_decimal_comma(word: &str) -> bool {
     let are_digits =
         |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
@@ -176,7 +176,7 @@ fn has_decimal_comma(word: &str) -> bool {
     number.split_once(',').is_some_and(|(whole, rest)| are_digits(whole) && are_digits(rest))
 }
 
-/// A word as a number if it is a finite one, else as a text.
+/// Returns a word as a number if it is a finite one, else as a text.
 fn read_value(word: &str) -> Value {
     match word.parse::<f64>() {
         Ok(number) if number.is_finite() => Value::Number(number),
@@ -192,7 +192,7 @@ mod tests {
         parse("filter".into(), text)
     }
 
-    /// A condition with all its brackets.
+    /// Returns a condition with all its brackets.
     fn written(condition: &Condition) -> String {
         let joined = |all: &[Condition], word: &str| {
             format!("({})", all.iter().map(written).collect::<Vec<_>>().join(word))

@@ -67,12 +67,12 @@ impl Filter {
         Self(Condition::All(conditions))
     }
 
-    /// The condition.
+    /// Returns the condition.
     pub fn into_condition(self) -> Condition {
         self.0
     }
 
-    /// The names that it compares, in their order.
+    /// Returns the names that it compares, in their order.
     pub fn names(&self) -> Vec<&str> {
         fn collect<'c>(condition: &'c Condition, names: &mut Vec<&'c str>) {
             match condition {
@@ -88,7 +88,7 @@ impl Filter {
         names
     }
 
-    /// Whether it compares properties of molecules.
+    /// Returns whether it compares properties of molecules.
     pub(crate) fn reads_molecules(&self) -> bool {
         self.names().iter().any(|name| PROPERTIES.iter().any(|(property, _)| property == name))
     }
@@ -116,8 +116,8 @@ type FindDecimals<'f> = dyn Fn(usize) -> Result<Result<Decimals, NotNumbers>, Er
 pub(crate) struct ReadFilter(Test);
 
 impl ReadFilter {
-    /// Whether each candidate of some sets is wanted, one set behind the other; the sets have the columns that it was read for.
-    /// Where it [reads](Filter::reads_molecules) properties of molecules, it needs those of all of them.
+    /// Returns whether each candidate of some sets is wanted, one set behind the other; the sets have the columns that it was
+    /// read for. Where it [reads](Filter::reads_molecules) properties of molecules, it needs those of all of them.
     pub fn wanted<'a>(
         &self,
         sets: impl IntoIterator<Item = &'a Candidates>,
@@ -136,7 +136,7 @@ impl ReadFilter {
         wanted
     }
 
-    /// The filter of molecules that are found beside candidates, of which each is `wanted` or not.
+    /// Returns the filter of molecules that are found beside candidates, of which each is `wanted` or not.
     pub fn of_found(&self, wanted: &[bool]) -> FoundFilter {
         let wanted = (0..).zip(wanted).filter(|(_, wanted)| **wanted);
         let wanted = wanted.map(|(candidate, _)| candidate).collect();
@@ -154,17 +154,17 @@ pub(crate) struct FoundFilter {
 }
 
 impl FoundFilter {
-    /// Whether the filter may hold of some molecule that is no candidate, of which no column says anything.
+    /// Returns whether the filter may hold of some molecule that is no candidate, of which no column says anything.
     pub fn may_hold(&self) -> bool {
         self.test.may_say(true)
     }
 
-    /// Whether the filter compares columns, so that it may hold of a molecule for being a candidate.
+    /// Returns whether the filter compares columns, so that it may hold of a molecule for being a candidate.
     pub fn reads_columns(&self) -> bool {
         self.test.reads_columns()
     }
 
-    /// Whether the filter holds of a molecule: for its properties, or since it is a candidate for which it holds.
+    /// Returns whether the filter holds of a molecule: for its properties, or since it is a candidate for which it holds.
     pub fn holds(&self, smiles: &str) -> bool {
         if self.wanted_labels.contains(smiles) {
             return true;
@@ -252,7 +252,8 @@ impl Test {
         Err(places[0].error(&comparison.shown_name(), &allowed))
     }
 
-    /// Whether it may hold, or may not hold, of some molecule without cells, of which a comparison of a column says neither.
+    /// Returns whether it may hold, or may not hold, of some molecule without cells, of which a comparison of a column says
+    /// neither.
     fn may_say(&self, holds: bool) -> bool {
         match self {
             Self::Not(inner) => inner.may_say(!holds),
@@ -264,7 +265,7 @@ impl Test {
         }
     }
 
-    /// Whether it compares columns.
+    /// Returns whether it compares columns.
     fn reads_columns(&self) -> bool {
         match self {
             Self::Not(inner) => inner.reads_columns(),
@@ -274,8 +275,8 @@ impl Test {
         }
     }
 
-    /// Whether it holds of a molecule or another candidate, which has the cells of its number in the columns; none where that
-    /// is not known, because a cell is missing or is no number, or there are no cells.
+    /// Returns whether it holds of a molecule or another candidate, which has the cells of its number in the columns; none
+    /// where that is not known, because a cell is missing or is no number, or there are no cells.
     fn holds(
         &self,
         cells: Option<(&Columns, usize)>,

@@ -95,7 +95,7 @@ pub(super) enum MoleculeTest {
 }
 
 impl MoleculeTest {
-    /// The comparison, if its name is that of a property.
+    /// Returns the comparison, if its name is that of a property.
     ///
     /// # Errors
     /// A value that the property does not have.
@@ -138,7 +138,7 @@ impl MoleculeTest {
 }
 
 impl Properties {
-    /// Whether the molecule has these atoms, or also `more`.
+    /// Returns whether the molecule has these atoms, or also `more`.
     fn has(&self, atoms: &ElementCounts, more: bool) -> bool {
         let holds = |(element, wanted): (&Element, &usize)| {
             let count = self.composition.iter().find(|(other, _)| other == element);
@@ -156,7 +156,7 @@ fn number(comparison: &Comparison) -> Result<f64, Error> {
     }
 }
 
-/// Whether it is to be equal; an order is refused.
+/// Returns whether it is to be equal; an order is refused.
 pub(super) fn equality(comparison: &Comparison) -> Result<bool, Error> {
     let operator = comparison.operator;
     operator.equality().ok_or_else(|| {
@@ -165,7 +165,7 @@ pub(super) fn equality(comparison: &Comparison) -> Result<bool, Error> {
     })
 }
 
-/// The value as a text, a number as it is shown.
+/// Returns the value as a text, a number as it is shown.
 fn text(value: &Value) -> String {
     match value {
         Value::Number(number) => number.to_string(),
@@ -173,7 +173,7 @@ fn text(value: &Value) -> String {
     }
 }
 
-/// The bit of a functional group.
+/// Returns the bit of a functional group.
 fn group(comparison: &Comparison) -> Result<u128, Error> {
     let name = text(&comparison.value);
     let place = FunctionalGroup::ALL.iter().position(|group| group.name() == name);
@@ -185,7 +185,7 @@ fn group(comparison: &Comparison) -> Result<u128, Error> {
     Ok(1 << place)
 }
 
-/// The fingerprint of the molecule that similarity is to.
+/// Returns the fingerprint of the molecule that similarity is to.
 fn reference(comparison: &Comparison) -> Result<Fingerprint, Error> {
     let smiles = cells::smiles(comparison.argument.as_deref().unwrap_or_default());
     if smiles.is_empty() {
@@ -198,7 +198,7 @@ fn reference(comparison: &Comparison) -> Result<Fingerprint, Error> {
     Ok(Fingerprint::new(&molecule))
 }
 
-/// Numbers of atoms of a formula such as `C9H8O4`, and whether `*` at its end allows more.
+/// Returns the numbers of atoms of a formula such as `C9H8O4`, and whether `*` at its end allows more.
 fn read_formula(comparison: &Comparison) -> Result<(ElementCounts, bool), Error> {
     let written = text(&comparison.value);
     let compact: String = written.split_whitespace().collect();

@@ -84,7 +84,7 @@ impl NumberCounts {
         }
     }
 
-    /// How the numbers are written.
+    /// Returns how the numbers are written.
     ///
     /// # Errors
     /// A column fewer than half of whose cells are numbers, missing ones not counted; one with decimal points and decimal
@@ -113,8 +113,8 @@ impl NumberCounts {
 pub(crate) struct ColumnDecimals(Mutex<BTreeMap<usize, Result<Decimals, NotNumbers>>>);
 
 impl ColumnDecimals {
-    /// How the numbers of a column are written. `count` counts the cells of all candidates, and is called where it is not known
-    /// yet.
+    /// Returns how the numbers of a column are written. `count` counts the cells of all candidates, and is called where it is
+    /// not known yet.
     ///
     /// # Errors
     /// Errors of `count`.
@@ -135,7 +135,7 @@ impl ColumnDecimals {
 }
 
 impl Decimals {
-    /// The number of a cell; none of a cell that holds anything else.
+    /// Returns the number of a cell; none of a cell that holds anything else.
     pub fn read(self, cell: &str) -> Option<f64> {
         let cell = cell.trim();
         let number = match self {
@@ -148,7 +148,7 @@ impl Decimals {
     }
 }
 
-/// The number of a cell by the sign before its decimals.
+/// Returns the number of a cell by the sign before its decimals.
 fn normalised(cell: &str, decimal: char) -> Option<f64> {
     NumberNotation { decimal, ..NumberNotation::default() }.normalised(cell)?.parse().ok()
 }

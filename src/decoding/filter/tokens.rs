@@ -15,7 +15,7 @@ pub(super) enum Token {
 }
 
 impl Token {
-    /// Whether it is this word, in any case.
+    /// Returns whether it is this word, in any case.
     pub fn is(&self, keyword: &str) -> bool {
         matches!(self, Self::Word(word) if word.eq_ignore_ascii_case(keyword))
     }
@@ -24,7 +24,7 @@ impl Token {
         ["and", "or", "not"].iter().any(|keyword| self.is(keyword))
     }
 
-    /// The token as messages show it.
+    /// Returns the token as messages show it.
     pub fn shown(&self) -> String {
         match self {
             Self::Word(text) | Self::Quoted(text) => format!("{text:?}"),
@@ -36,7 +36,8 @@ impl Token {
     }
 }
 
-/// The tokens of a text with their positions in characters, from 1; the last is the end. `at` is where a position is stated.
+/// Returns the tokens of a text with their positions in characters, from 1; the last is the end. `at` is where a position is
+/// stated.
 ///
 /// # Errors
 /// A quotation mark without a second one, and a sign that is no operator.
@@ -90,12 +91,12 @@ pub(super) fn tokenize(
     Ok(tokens)
 }
 
-/// Whether a character is part of a word.
+/// Returns whether a character is part of a word.
 fn is_of_word(letter: char) -> bool {
     !letter.is_whitespace() && !"<>=!()\"'".contains(letter)
 }
 
-/// The text in quotation marks that starts at `place`, and the place behind it; none without a second mark.
+/// Returns the text in quotation marks that starts at `place`, and the place behind it; none without a second mark.
 fn quoted(letters: &[char], place: usize) -> Option<(String, usize)> {
     let mark = letters[place];
     let mut text = String::new();
@@ -115,7 +116,7 @@ fn quoted(letters: &[char], place: usize) -> Option<(String, usize)> {
     }
 }
 
-/// The operator at `place`, and the place behind it.
+/// Returns the operator at `place`, and the place behind it.
 fn operator(letters: &[char], place: usize) -> Option<(Operator, usize)> {
     let rest: String = letters[place..].iter().take(2).collect();
     // as many languages write equality

@@ -91,7 +91,7 @@ impl LibrarySpectrum {
     }
 }
 
-/// The atoms of a molecule that is small enough to be broken.
+/// Returns the atoms of a molecule that is small enough to be broken.
 pub(super) fn all_atoms(molecule: &Molecule) -> AtomSet {
     AtomSet::MAX >> (AtomSet::BITS as usize - molecule.atoms().len())
 }

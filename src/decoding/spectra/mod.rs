@@ -209,7 +209,7 @@ impl Evidence for SpectrumEvidence {
     }
 }
 
-/// How alike a candidate is to the molecules of the nearest training spectra.
+/// Returns how alike a candidate is to the molecules of the nearest training spectra.
 fn similar_numbers(nearest: &[Nearest], candidate: Option<&Weighed>) -> [f64; SIMILAR] {
     let mut numbers = [0.0; SIMILAR];
     let Some(candidate) = candidate else { return numbers };

@@ -16,7 +16,7 @@ const NAMED: usize = 5;
 /// Rows of a feature file that are looked at.
 const LOOKED_AT: usize = 1_000;
 
-/// The splits with their names, training first.
+/// Returns the splits with their names, training first.
 fn splits<'a>(findings: &Findings<'a>) -> Vec<(&'static str, &'a Split)> {
     let dataset = &findings.problem.dataset;
     let test = dataset.test.as_ref().map(|test| ("test", test));
@@ -30,7 +30,7 @@ fn texts(split: &Split) -> &[String] {
     split.inputs.texts().unwrap_or_default()
 }
 
-/// The first ids, and how many more there are.
+/// Returns the first ids, and how many more there are.
 fn named(ids: &[&str]) -> String {
     let more = match ids.len().saturating_sub(NAMED) {
         0 => String::new(),
@@ -124,12 +124,12 @@ pub(super) fn shared_between_splits(findings: &Findings) -> Result<Option<String
     Ok((!lines.is_empty()).then(|| lines.join("; ") + warning))
 }
 
-/// A pair by the numbers of its input and output, where it has both.
+/// Returns a pair by the numbers of its input and output, where it has both.
 fn pair((input, output): (&Option<u64>, &Option<u64>)) -> Option<(u64, u64)> {
     input.zip(*output)
 }
 
-/// A number for each output of the splits, which equal outputs share: those with one id, and molecules and texts with one
+/// Returns a number for each output of the splits, which equal outputs share: those with one id, and molecules and texts with one
 /// label.
 fn output_numbers(findings: &Findings, splits: &[(&str, &Split)]) -> Vec<Vec<Option<u64>>> {
     let features = &findings.problem.config.output.features;

@@ -14,7 +14,7 @@ pub(crate) struct AdvisedMember<'a> {
     pub advice: &'a [String],
 }
 
-/// The advice on an ensemble, a line each. What applies to every member is said once, and what applies to
+/// Returns the advice on an ensemble, a line each. What applies to every member is said once, and what applies to
 /// some of them names them; lines that differ only in numbers are one.
 pub(crate) fn of_ensemble(
     config: &Checked,
@@ -38,7 +38,7 @@ pub(crate) fn of_ensemble(
     lines
 }
 
-/// One line for the equal or similar lines of some members.
+/// Returns one line for the equal or similar lines of some members.
 fn one_line(group: &[(&str, &str)], members: usize) -> String {
     let (name, line) = group[0];
     let names: Vec<&str> = group.iter().map(|(name, _)| *name).collect();
@@ -58,7 +58,7 @@ fn members_named(names: &[&str]) -> String {
     format!("{members} {}", names.join(", "))
 }
 
-/// Whether a single member is better than the ensemble.
+/// Returns whether a single member is better than the ensemble.
 fn worse_than_member(
     config: &Checked,
     report: &Report,

@@ -65,7 +65,7 @@ const RULES: [Rule; 13] = [
     duplicate_candidates,
 ];
 
-/// The advice that applies, a line each.
+/// Returns the advice that applies, a line each.
 pub(crate) fn advice(findings: &Findings) -> Result<Vec<String>, Error> {
     RULES.iter().filter_map(|rule| rule(findings).transpose()).collect()
 }
@@ -76,7 +76,7 @@ const LOW: f64 = 0.9;
 /// The loss still falls if it falls by this share between the last two evaluations.
 const FALLS: f64 = 0.02;
 
-/// The metric that chooses, if it is known of both; else the first one that is.
+/// Returns the metric that chooses, if it is known of both; else the first one that is.
 fn comparable(a: &Scores, b: &Scores, metric: Metric) -> Option<(Metric, f64, f64)> {
     let of_both = |metric: Metric| Some((metric, metric.measured(a)?, metric.measured(b)?));
     of_both(metric).or_else(|| Metric::all().find_map(of_both))
@@ -99,7 +99,7 @@ fn one_output_or_worse_than_chance(findings: &Findings) -> Result<Option<String>
     Ok(one_output(&split, &predictions, trains, !config.weighs_outputs()).or(below))
 }
 
-/// Whether most predictions are one output, and most of these are wrong; `trains` where the learner has epochs, and
+/// Returns whether most predictions are one output, and most of these are wrong; `trains` where the learner has epochs, and
 /// `have_length` where predictions can be scaled to unit length.
 fn one_output(
     split: &str,
@@ -135,7 +135,7 @@ fn one_output(
     (2 * count > all && 2 * right < count && all > 1).then(line)
 }
 
-/// Whether `subject` is worse than chance; `settings` are those that say how closely it follows the training pairs.
+/// Returns whether `subject` is worse than chance; `settings` are those that say how closely it follows the training pairs.
 fn below_chance(
     subject: &str,
     settings: &str,
@@ -201,7 +201,7 @@ fn low_ceiling(findings: &Findings) -> Result<Option<String>, Error> {
     Ok(Some(line))
 }
 
-/// The metric of a search that puts no other output above a gold one. It is below 1 where several candidates are the gold
+/// Returns the metric of a search that puts no other output above a gold one. It is below 1 where several candidates are the gold
 /// output of a query, such as two rows of a table with one molecule, since their order is that of chance.
 fn best_possible(findings: &Findings, metric: Metric) -> f64 {
     let dataset = &findings.problem.dataset;
@@ -317,7 +317,7 @@ const MULTIPLES: [usize; 3] = [1, 2, 4];
 /// The most kernel values of outputs with anchors that are worth a line of advice: some seconds.
 const MOST: usize = 50_000_000;
 
-/// The smallest good size of a sketch among 1, 2 and 4 times the configuration's, if it is a larger one, and perfect h of
+/// Returns the smallest good size of a sketch among 1, 2 and 4 times the configuration's, if it is a larger one, and perfect h of
 /// it on the validation split. None where large sets of outputs have many kernel values, and for learners without steps:
 /// `dsokr sketch` fits these for each size.
 fn larger_sketch(findings: &Findings) -> Result<Option<(usize, f64)>, Error> {

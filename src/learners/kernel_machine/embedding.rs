@@ -15,7 +15,7 @@ use crate::run_dir::{EmbeddingCurve, OUTPUTS};
 use crate::targets::{OutputSpace as TargetSpace, OutputTargets, Problem, TargetValues};
 
 impl PreparedMachine<'_> {
-    /// The targets in the space of a learned embedding: the one that a resumed run has chosen, or the best on the
+    /// Returns the targets in the space of a learned embedding: the one that a resumed run has chosen, or the best on the
     /// validation split of those that the settings name.
     pub(super) fn embedded(
         &mut self,
@@ -63,7 +63,7 @@ impl PreparedMachine<'_> {
         Ok(embedded)
     }
 
-    /// The model of a chosen embedding.
+    /// Returns the model of a chosen embedding.
     pub(super) fn fitted_embedding(
         &self,
         model: Arc<KernelModel>,

@@ -288,7 +288,7 @@ impl MachineInputs {
         Ok(vec![(KERNELS, json)])
     }
 
-    /// Number of columns of the vectors that are read, where inputs are vectors.
+    /// Returns the number of columns of the vectors that are read, where inputs are vectors.
     pub(super) fn vector_width(&self) -> Option<usize> {
         match self {
             Self::One(prepared, _) => Some(prepared.width()),
@@ -299,7 +299,7 @@ impl MachineInputs {
         }
     }
 
-    /// Whether some kernel knows a part of each input of a split; empty where every input says something to one of them.
+    /// Returns whether some kernel knows a part of each input of a split; empty where every input says something to one of them.
     pub(super) fn knows(&self, split: &Split) -> Result<Vec<bool>, Error> {
         match self {
             Self::One(prepared, _) => prepared.knows(split),
@@ -320,8 +320,8 @@ impl MachineInputs {
         }
     }
 
-    /// The training inputs as a machine takes them, from the rows under each kernel that this process holds, where the fit
-    /// has left these.
+    /// Returns the training inputs as a machine takes them, from the rows under each kernel that this process holds, where
+    /// the fit has left these.
     pub(super) fn training_rows<'s>(
         self: &Arc<Self>,
         mut parts: Vec<Features>,
@@ -342,7 +342,7 @@ impl MachineInputs {
         if train.is_part() { self.held_rows(train, rows) } else { Ok(rows) }
     }
 
-    /// All rows of a split, of which this process holds `rows`.
+    /// Returns all rows of a split, of which this process holds `rows`.
     fn held_rows<'s>(
         self: &Arc<Self>,
         split: &SplitPart<'s>,
@@ -352,7 +352,7 @@ impl MachineInputs {
         split.machine_rows(rows, move |split| Ok(inputs.rows(split)?.into_features()?.0))
     }
 
-    /// A split's inputs as a machine takes them, of which this process holds some.
+    /// Returns a split's inputs as a machine takes them, of which this process holds some.
     pub(super) fn split_rows<'s>(
         self: &Arc<Self>,
         split: &SplitPart<'s>,
@@ -368,7 +368,7 @@ impl MachineInputs {
         self.held_rows(split, rows)
     }
 
-    /// A split's inputs as a machine takes them.
+    /// Returns a split's inputs as a machine takes them.
     pub(super) fn rows<'s>(&self, split: &'s Split) -> Result<MachineRows<'s>, Error> {
         match self {
             Self::One(prepared, kernel) => {
@@ -423,7 +423,7 @@ impl MachineInputs {
     }
 }
 
-/// The rows of a sum of kernels: the rows under each of them that is needed, side by side.
+/// Returns the rows of a sum of kernels: the rows under each of them that is needed, side by side.
 fn joined_rows<'s>(summands: &[Summand], rows: Vec<Features>) -> Result<MachineRows<'s>, Error> {
     let rows = rows.into_iter().map(|rows| Box::new(rows) as Box<dyn RowSource>);
     let joined = JoinedRows::new(rows.collect())?;
@@ -456,7 +456,7 @@ fn linear_model(file: &Stored, sum: &SumKernel) -> Result<KernelModel, Error> {
     Ok(if is_older { model.widened(sum.linear_width())? } else { model })
 }
 
-/// The sum of the kernels of rows that are joined.
+/// Returns the sum of the kernels of rows that are joined.
 fn sum(summands: &[Summand]) -> SumKernel {
     let mut sum = SumKernel::default();
     for Summand { weight, kernel, prepared } in summands {

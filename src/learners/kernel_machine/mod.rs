@@ -115,8 +115,8 @@ impl Learner for KernelMachineConfig {
 }
 
 impl KernelMachineConfig {
-    /// Whether several processes each hold the features of their own inputs alone. Vectors in memory and values of kernels
-    /// are what the data hold.
+    /// Returns whether several processes each hold the features of their own inputs alone. Vectors in memory and values of
+    /// kernels are what the data hold.
     fn divides_inputs(&self, dataset: &Dataset) -> bool {
         let all_are_divided = if self.kernels.is_empty() {
             self.inputs.are_divided()
@@ -131,8 +131,8 @@ impl KernelMachineConfig {
             }
     }
 
-    /// The training pairs whose inputs and targets this process holds, where it does not hold all. Each holds all where one
-    /// process goes on alone after the fit, or where all predict all pairs.
+    /// Returns the training pairs whose inputs and targets this process holds, where it does not hold all. Each holds all
+    /// where one process goes on alone after the fit, or where all predict all pairs.
     fn held(&self, problem: &Problem) -> Option<Held> {
         let dataset = &problem.dataset;
         let decoding = &problem.config.decoding;
@@ -148,7 +148,7 @@ impl KernelMachineConfig {
     }
 }
 
-/// The training pairs that held-out predictions leave out together: what a split of the data would keep together.
+/// Returns the training pairs that held-out predictions leave out together: what a split of the data would keep together.
 fn left_out_together(problem: &Problem) -> Result<RowGroups, Error> {
     Ok(RowGroups::new(problem.len(), &problem.dataset.training_groups())?)
 }
@@ -240,7 +240,7 @@ impl<'a> PreparedMachine<'a> {
         })
     }
 
-    /// The memory and time of the fit of the machine by itself.
+    /// Returns the memory and time of the fit of the machine by itself.
     fn machine_need(&self, coordinates: usize) -> Need {
         let Self { settings, problem, rows, .. } = self;
         // without a sketch the targets are places of outputs, which the factor is not applied to
@@ -257,7 +257,7 @@ impl<'a> PreparedMachine<'a> {
         Need { multiplications, ..Need::memory(keys, "the kernel machine", bytes) }
     }
 
-    /// The memory and time of the machines that are fitted without a fold of the pairs, for a reranker.
+    /// Returns the memory and time of the machines that are fitted without a fold of the pairs, for a reranker.
     fn fold_need(&self, coordinates: usize) -> Option<Need> {
         let Self { settings, problem, .. } = self;
         let reranker = problem.config.decoding.reranker.as_ref()?;
@@ -272,7 +272,8 @@ impl<'a> PreparedMachine<'a> {
         Some(Need { multiplications, ..Need::memory("decoding.reranker", what, bytes) })
     }
 
-    /// The multiplications that take as long as the values of the kernels of inputs, where these are compared with a sketch.
+    /// Returns the multiplications that take as long as the values of the kernels of inputs, where these are compared with a
+    /// sketch.
     fn kernel_values(&self, lambdas: usize) -> f64 {
         let Self { settings, rows, .. } = self;
         let (Some(sketch), Ok((features, _))) = (settings.solver.sketch(), rows.features()) else {
@@ -294,7 +295,7 @@ impl<'a> PreparedMachine<'a> {
         values * of_value
     }
 
-    /// The training outputs in the output space of the machine.
+    /// Returns the training outputs in the output space of the machine.
     fn points(&self, problem: &Problem) -> Result<(OutputSpace, Targets), Error> {
         let settings = self.settings;
         let config = &problem.config;

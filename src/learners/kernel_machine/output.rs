@@ -22,7 +22,7 @@ use crate::run_dir::drawn_pairs;
 use crate::targets::memory::Need;
 use crate::targets::{OutputSpace, Problem, summand_candidates};
 
-/// The basis of the sum of the configuration's kernels, weighted so that leave-one-out predictions for training
+/// Returns the basis of the sum of the configuration's kernels, weighted so that leave-one-out predictions for training
 /// pairs make their outputs most likely (`dsokr_decode::likely_weights`), each as its weight counts.
 ///
 /// The machine is fitted once to the coordinates of all kernels side by side, with the first λ. Each kernel
@@ -80,7 +80,7 @@ pub(super) fn weighted_basis(
     problem.sum(bases, &fitted.weights, &weighted)
 }
 
-/// The memory and time of [`weighted_basis`].
+/// Returns the memory and time of [`weighted_basis`].
 pub(super) fn need(settings: &KernelMachineConfig, config: &Checked, dataset: &Dataset) -> Need {
     let n = dataset.train.ids.len();
     let candidates = dataset.outputs.candidates.len() as f64;
@@ -129,7 +129,7 @@ fn corrected(hubs: &HubConfig, candidates: Candidates, z: &[f32]) -> Result<Cand
     Ok(candidates.with_hubs(means, weight)?)
 }
 
-/// The weights of the kernels of a sum, 0 for one that is left out.
+/// Returns the weights of the kernels of a sum, 0 for one that is left out.
 pub(super) fn summary(basis: &Basis, outputs: &dyn RowSource) -> String {
     let kept = basis.weights();
     let mut start = 0;

@@ -40,7 +40,7 @@ impl Source<'_> {
         }))
     }
 
-    /// The preparation of inputs of a configuration.
+    /// Returns the preparation of inputs of a configuration.
     pub fn prepared(self, inputs: &MachineInputsConfig) -> Result<Box<dyn PrepareRows>, Error> {
         match inputs {
             MachineInputsConfig::Ngrams { blocks, .. } => {
@@ -69,9 +69,9 @@ impl Source<'_> {
     }
 }
 
-/// The preparation of inputs that is fitted to the training inputs, with the rows that this process holds where the fit has
-/// computed them; `texts` are the inputs that it holds, of which some may have been read for other preparations. Errors name
-/// settings below `key`.
+/// Returns the preparation of inputs that is fitted to the training inputs, with the rows that this process holds where the
+/// fit has computed them; `texts` are the inputs that it holds, of which some may have been read for other preparations.
+/// Errors name settings below `key`.
 pub(super) fn fitted(
     key: &str,
     inputs: &MachineInputsConfig,

@@ -36,7 +36,7 @@ impl MachineRows<'_> {
         }
     }
 
-    /// The features of all rows, in memory of their own, and the kernel that compares them.
+    /// Returns the features of all rows, in memory of their own, and the kernel that compares them.
     pub(super) fn into_features(self) -> Result<(Features, Arc<dyn OutputKernel>), Error> {
         match self {
             Self::Features(rows, kernel) => Ok((rows.into_owned(), kernel)),
@@ -47,13 +47,13 @@ impl MachineRows<'_> {
         }
     }
 
-    /// The error of values of a precomputed kernel where rows are needed.
+    /// Returns the error of values of a precomputed kernel where rows are needed.
     fn no_rows() -> Error {
         let allowed = "rows that a kernel compares";
         Error::value("the inputs", "values of a precomputed kernel", allowed)
     }
 
-    /// Number of inputs.
+    /// Returns the number of inputs.
     pub(super) fn len(&self) -> usize {
         match self {
             Self::Features(rows, _) => rows.len(),
@@ -62,7 +62,7 @@ impl MachineRows<'_> {
         }
     }
 
-    /// The predictions of a model, row-major.
+    /// Returns the predictions of a model, row-major.
     pub(super) fn predictions(&self, model: &KernelModel) -> Result<Vec<f32>, Error> {
         Ok(match self {
             Self::Features(rows, _) => model.predict(rows.as_ref())?,
@@ -71,7 +71,7 @@ impl MachineRows<'_> {
         })
     }
 
-    /// The predictions of a model like [`predictions`](Self::predictions), where each of these processes predicts for the
+    /// Returns the predictions of a model like [`predictions`](Self::predictions), where each of these processes predicts for the
     /// rows that it holds.
     pub(super) fn shared_predictions(
         &self,

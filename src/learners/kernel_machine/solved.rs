@@ -22,7 +22,7 @@ use crate::run_dir::{EmbeddingCurve, HeldOut};
 use crate::targets::{OutputSpace as TargetSpace, OutputTargets, TargetValues};
 
 impl PreparedMachine<'_> {
-    /// The machine that is fitted to the targets, and its predictions without the last fold of the pairs.
+    /// Returns the machine that is fitted to the targets, and its predictions without the last fold of the pairs.
     pub(super) fn solved(
         &self,
         targets: &OutputTargets,
@@ -85,7 +85,7 @@ impl PreparedMachine<'_> {
         Ok((Fitted { held_out, choices, ..fitted }, without_last))
     }
 
-    /// The output space of the targets, unless they are quantiles, and their values.
+    /// Returns the output space of the targets, unless they are quantiles, and their values.
     fn space_and_values<'t>(
         &self,
         targets: &'t OutputTargets,
@@ -105,7 +105,7 @@ impl PreparedMachine<'_> {
         })
     }
 
-    /// The predictions of a model that was fitted to the pairs `rest`, without the pairs `fold`.
+    /// Returns the predictions of a model that was fitted to the pairs `rest`, without the pairs `fold`.
     pub(super) fn without_fold(
         &self,
         model: &KernelModel,
@@ -124,7 +124,7 @@ impl PreparedMachine<'_> {
         })
     }
 
-    /// The search for λ with scaled inputs.
+    /// Returns the search for λ with scaled inputs.
     pub(super) fn search<'s>(
         &'s self,
         inputs: &TrainingInputs<'s>,
@@ -152,7 +152,7 @@ impl PreparedMachine<'_> {
         Ok(search)
     }
 
-    /// A fitted model with its summary, and the advice where its solver has not converged.
+    /// Returns a fitted model with its summary, and the advice where its solver has not converged.
     pub(super) fn fitted(
         &self,
         model: Arc<KernelModel>,

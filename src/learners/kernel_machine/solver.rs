@@ -24,7 +24,7 @@ use crate::run_dir::{EmbeddingCurve, EmbeddingPoint};
 use crate::targets::Problem;
 
 impl KernelMachineConfig {
-    /// The cost of a fit, including that of the weights of n-grams.
+    /// Returns the cost of a fit, including that of the weights of n-grams.
     pub(super) fn cost(&self, size: &FitSize) -> Cost {
         let cost = self.solver.cost(size);
         let first = if self.learns_columns() {
@@ -35,7 +35,7 @@ impl KernelMachineConfig {
         Cost { multiplications: cost.multiplications + first, ..cost }
     }
 
-    /// How columns of vectors are standardised, or the weights that n-grams and bins learn, by the first `leading` of the
+    /// Returns how columns of vectors are standardised, or the weights that n-grams and bins learn, by the first `leading` of the
     /// rows, with the rows that this gives; none where the settings say nothing of it.
     pub(super) fn scale<'s>(
         &self,
@@ -76,7 +76,7 @@ impl KernelMachineConfig {
         Ok(Some(Scaled { scaling, rows }))
     }
 
-    /// The machine of the first λ, and its leave-one-out predictions for the training inputs. The fit is refused
+    /// Returns the machine of the first λ, and its leave-one-out predictions for the training inputs. The fit is refused
     /// for a solver that has none in closed form.
     pub(super) fn fit_once(
         &self,
@@ -96,7 +96,7 @@ impl KernelMachineConfig {
     }
 }
 
-/// The size of a fit of one λ on all threads, to pairs that have a target each.
+/// Returns the size of a fit of one λ on all threads, to pairs that have a target each.
 pub(super) fn fit_size(pairs: usize, coordinates: usize) -> FitSize {
     let threads = rayon::current_num_threads();
     FitSize { pairs, targets: pairs, coordinates, lambdas: 1, threads }
@@ -108,7 +108,7 @@ pub(super) struct Scaled<'a> {
     rows: HeldRows<'static, ScaledRows<'a>>,
 }
 
-/// The inputs with the rows that are standardised in the place of their own.
+/// Returns the inputs with the rows that are standardised in the place of their own.
 pub(super) fn scaled_inputs<'a>(
     inputs: TrainingInputs<'a>,
     scaled: &'a Option<Scaled<'a>>,
@@ -121,7 +121,7 @@ pub(super) fn scaled_inputs<'a>(
     }
 }
 
-/// The model of rows as they are, of one that was fitted to standardised rows.
+/// Returns the model of rows as they are, of one that was fitted to standardised rows.
 fn of_raw_rows(model: KernelModel, scaled: &Option<Scaled<'_>>) -> Result<KernelModel, Error> {
     Ok(match scaled {
         Some(Scaled { scaling, .. }) => model.with_scaling(scaling.clone())?,
@@ -248,7 +248,7 @@ pub(super) struct Comparison {
 }
 
 impl LambdaSearch<'_> {
-    /// The model for one λ, and if `leave_one_out` its leave-one-out predictions for the training
+    /// Returns the model for one λ, and if `leave_one_out` its leave-one-out predictions for the training
     /// rows.
     pub(super) fn fit(
         &self,
@@ -260,9 +260,9 @@ impl LambdaSearch<'_> {
         Ok((of_raw_rows(model, self.scaled)?, held_out))
     }
 
-    /// The targets with the rows that leave-one-out predictions, if there are any, leave out together. With a reranker each
-    /// row is left out alone: it compares the prediction for a query with these, and its examples, which are folds of whole
-    /// groups, are as new to the models as a query is.
+    /// Returns the targets with the rows that leave-one-out predictions, if there are any, leave out together. With a
+    /// reranker each row is left out alone: it compares the prediction for a query with these, and its examples, which are
+    /// folds of whole groups, are as new to the models as a query is.
     fn targets_left_out(&self, leave_one_out: bool) -> Result<Cow<'_, Targets>, Error> {
         let compares = leave_one_out && self.evaluator.config().decoding.reranker.is_some();
         let alone = RowGroups::alone();
@@ -272,7 +272,7 @@ impl LambdaSearch<'_> {
         Ok(Cow::Owned(self.targets.clone().grouped(&alone)?))
     }
 
-    /// The model for one of several λ; the error, where a process finds no model for it, such as one without a Cholesky
+    /// Returns the model for one of several λ; the error, where a process finds no model for it, such as one without a Cholesky
     /// factor, so that others of the λ are chosen from.
     fn fit_one_of_several(&self, lambda: f64) -> Result<Result<KernelModel, Error>, Error> {
         let fitted = match self.fit(lambda, false) {
@@ -286,14 +286,14 @@ impl LambdaSearch<'_> {
         Ok(self.ranks.agree(fitted))
     }
 
-    /// The metric that chooses, of predictions for the validation inputs, negated where smaller is better, and as it is.
+    /// Returns the metric that chooses, of predictions for the validation inputs, negated where smaller is better, and as it is.
     fn score(&self, z: &[f32]) -> Result<(f64, f64), Error> {
         let metric = self.evaluator.config().evaluation.metric;
         let Validation { metrics, score, .. } = self.evaluator.validation(z)?;
         Ok((score, metric.value(&metrics)))
     }
 
-    /// The best model of those of several λ, each embedded in every way, its embedding, and the curve; `unlabelled` are
+    /// Returns the best model of those of several λ, each embedded in every way, its embedding, and the curve; `unlabelled` are
     /// coordinates of outputs without pairs.
     pub(super) fn best_embedding(
         &self,
@@ -363,7 +363,7 @@ impl LambdaSearch<'_> {
         Ok((model.mapped(embedding.directions().transpose())?, embedding, curve))
     }
 
-    /// The model of the given λ, or of the best of several: by leave-one-out errors if the solver
+    /// Returns the model of the given λ, or of the best of several: by leave-one-out errors if the solver
     /// has them, else on the validation split.
     pub(super) fn best(
         &self,
@@ -434,7 +434,7 @@ impl LambdaSearch<'_> {
         Ok(BestModel { model, held_out: None, leading: None, lambda, comparison })
     }
 
-    /// The model of the chosen λ with what is asked for in addition.
+    /// Returns the model of the chosen λ with what is asked for in addition.
     fn whole(
         &self,
         lambda: f64,
@@ -454,7 +454,7 @@ impl LambdaSearch<'_> {
     }
 }
 
-/// The error for values of λ of which none has a finite leave-one-out error.
+/// Returns the error for values of λ of which none has a finite leave-one-out error.
 fn no_finite_error(lambdas: &[f64]) -> Error {
     let allowed =
         "larger numbers, or inputs that are scaled: with these no leave-one-out error is finite";

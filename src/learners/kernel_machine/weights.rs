@@ -16,7 +16,7 @@ use crate::targets::Problem;
 /// The most training pairs that held-out errors weigh kernels by.
 const WEIGHED: usize = 750;
 
-/// The weights by a rule of kernels of these names, of their values with some of the training pairs: with all, where the
+/// Returns the weights by a rule of kernels of these names, of their values with some of the training pairs: with all, where the
 /// rule allows it and the kernels are known whole.
 pub(super) fn weights<'v>(
     settings: &KernelMachineConfig,

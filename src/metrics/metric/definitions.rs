@@ -173,7 +173,7 @@ const OF_OUTPUTS: [Definition; 21] = [
 /// The least width of a column in tables, unless a metric says another one.
 const LEAST_WIDTH: usize = 6;
 
-/// A metric of ranks.
+/// Returns a metric of ranks.
 fn of_ranks(metric: &'static RankMetric) -> Definition {
     let needs = if metric.missing.is_finite() { Needs::Ranks } else { Needs::FiniteRanks };
     Definition {
@@ -195,7 +195,7 @@ fn of_ranks(metric: &'static RankMetric) -> Definition {
     }
 }
 
-/// A metric where smaller is better, from 0 on: the mean of values that the evaluation keeps.
+/// Returns a metric where smaller is better, from 0 on: the mean of values that the evaluation keeps.
 const fn smaller(
     name: &'static str,
     title: &'static str,
@@ -220,7 +220,7 @@ const fn smaller(
     }
 }
 
-/// A metric of which larger values are better, from 0 to 1.
+/// Returns a metric of which larger values are better, from 0 to 1.
 const fn larger(
     name: &'static str,
     title: &'static str,

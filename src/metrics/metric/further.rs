@@ -14,7 +14,7 @@ use super::{Metric, Over};
 use crate::metrics::evaluation::Evaluation;
 use crate::metrics::scores::Scores;
 
-/// The metrics of an evaluation that its scores have no field for, by name.
+/// Returns the metrics of an evaluation that its scores have no field for, by name.
 pub(crate) fn further_metrics(evaluation: &Evaluation) -> BTreeMap<String, f64> {
     let queries: Vec<usize> = (0..evaluation.ranks.len()).collect();
     let value = |metric: Metric| match metric.0.over {

@@ -137,23 +137,23 @@ impl Metric {
         self.0.title
     }
 
-    /// The value of the metric; `None` where it was not measured or is not finite. Metrics of ranks are measured where
+    /// Returns the value of the metric; `None` where it was not measured or is not finite. Metrics of ranks are measured where
     /// [`Scores::has_ranks`].
     pub fn measured(self, scores: &Scores) -> Option<f64> {
         self.read(scores).filter(|_| !self.is_of_ranks() || scores.has_ranks())
     }
 
-    /// Whether it is computed from ranks among candidates.
+    /// Returns whether it is computed from ranks among candidates.
     pub(crate) fn is_of_ranks(self) -> bool {
         matches!(self.0.needs, Needs::Ranks | Needs::FiniteRanks)
     }
 
-    /// The figure of this name.
+    /// Returns the figure of this name.
     pub fn find(name: &str) -> Option<Self> {
         METRICS.iter().find(|metric| metric.name == name).map(Self)
     }
 
-    /// The data that it needs.
+    /// Returns the data that it needs.
     pub fn needs(self) -> Needs {
         self.0.needs
     }
@@ -163,7 +163,7 @@ impl Metric {
         self.0.heading
     }
 
-    /// The least width of its column in tables.
+    /// Returns the least width of its column in tables.
     pub(crate) fn width(self) -> usize {
         self.0.width
     }
@@ -180,58 +180,58 @@ impl Metric {
         }
     }
 
-    /// Whether it is computed from the scores of all labels or classes, for which candidates are ranked once more.
+    /// Returns whether it is computed from the scores of all labels or classes, for which candidates are ranked once more.
     pub(crate) fn needs_label_scores(self) -> bool {
         matches!(self.0.over, Over::Area(_))
     }
 
-    /// Whether it is the mean of its values of single queries.
+    /// Returns whether it is the mean of its values of single queries.
     pub(crate) fn is_mean(self, evaluation: &Evaluation) -> bool {
         let has_classes = matches!(evaluation.outputs, Some((Truth::Classes(_), _)));
         self.0.is_mean && !(has_classes && matches!(self.0.over, Over::F1))
     }
 
-    /// The 95 % interval, as [`interval_of`] has it.
+    /// Returns the 95 % interval, as [`interval_of`] has it.
     pub(crate) fn interval(self, value: f64, units: usize, drawn: Vec<f64>) -> Option<[f64; 2]> {
         interval_of(value, self.0.is_share, units, drawn)
     }
 
-    /// An interval, low and high, without what lies beyond the values that the metric may have.
+    /// Returns an interval, low and high, without what lies beyond the values that the metric may have.
     pub(crate) fn within_range(self, ends: [f64; 2]) -> [f64; 2] {
         let [least, most] = self.0.range;
         ends.map(|end| end.clamp(least, most))
     }
 
-    /// An interval of a difference, low and high, without what lies beyond the differences that there are.
+    /// Returns an interval of a difference, low and high, without what lies beyond the differences that there are.
     pub(crate) fn difference_within_range(self, ends: [f64; 2]) -> [f64; 2] {
         let [least, most] = self.0.range;
         let largest = most - least;
         ends.map(|end| end.clamp(-largest, largest))
     }
 
-    /// Whether a larger figure is a better one.
+    /// Returns whether a larger figure is a better one.
     pub fn larger_is_better(self) -> bool {
         self.0.larger_is_better
     }
 
-    /// The figure; where it is not known, the worst there is.
+    /// Returns the figure; where it is not known, the worst there is.
     pub fn value(self, scores: &Scores) -> f64 {
         let worst = if self.0.larger_is_better { f64::NEG_INFINITY } else { f64::INFINITY };
         self.read(scores).unwrap_or(worst)
     }
 
-    /// The figure of what a search has found beyond the candidates, where it compares that; else [`value`](Self::value).
+    /// Returns the figure of what a search has found beyond the candidates, where it compares that; else [`value`](Self::value).
     pub(crate) fn value_beyond(self, scores: &Scores) -> f64 {
         let beyond = scores.beyond_candidates().and_then(|beyond| self.measured(&beyond));
         beyond.unwrap_or_else(|| self.value(scores))
     }
 
-    /// The figure; none where it is not known or not finite.
+    /// Returns the figure; none where it is not known or not finite.
     fn read(self, scores: &Scores) -> Option<f64> {
         scores.number(self.0.name)
     }
 
-    /// The figure, negated where smaller is better, so that larger always is.
+    /// Returns the figure, negated where smaller is better, so that larger always is.
     pub fn score(self, scores: &Scores) -> f64 {
         let value = self.value(scores);
         if self.0.larger_is_better { value } else { -value }

@@ -18,13 +18,13 @@ use crate::metrics::regression::PredictedNumbers;
 pub(crate) type Summary = Box<dyn Fn(&[usize]) -> f64 + Send + Sync>;
 
 impl Metric {
-    /// The metric of any of the queries; none where it is not known.
+    /// Returns the metric of any of the queries; none where it is not known.
     pub(crate) fn summary(self, evaluation: &Evaluation) -> Option<Summary> {
         self.measured(&evaluation.scores)?;
         self.of_drawn(evaluation)
     }
 
-    /// The metric of any of the queries; none where the evaluation lacks what it summarises.
+    /// Returns the metric of any of the queries; none where the evaluation lacks what it summarises.
     pub(super) fn of_drawn(self, evaluation: &Evaluation) -> Option<Summary> {
         let labels = || LabelCounts::from_evaluation(evaluation);
         Some(match self.0.over {
@@ -122,8 +122,8 @@ pub fn intervals(
     Ok(measured.iter().enumerate().filter_map(interval).collect())
 }
 
-/// The 95 % interval of a metric of this value and of these values on draws of so many independent queries or groups. That of a
-/// share of 0 or 1, of which all draws are equal, is Wilson's.
+/// Returns the 95 % interval of a metric of this value and of these values on draws of so many independent queries or groups.
+/// That of a share of 0 or 1, of which all draws are equal, is Wilson's.
 pub(crate) fn interval_of(
     value: f64,
     is_share: bool,
@@ -136,14 +136,14 @@ pub(crate) fn interval_of(
     drawn_interval(drawn)
 }
 
-/// The 95 % interval of the values of a metric, or of a difference, on draws; none where it reaches infinity, and where
+/// Returns the 95 % interval of the values of a metric, or of a difference, on draws; none where it reaches infinity, and where
 /// [too few draws](known_draws) have a value.
 fn drawn_interval(values: Vec<f64>) -> Option<[f64; 2]> {
     let ends = percentile_interval(known_draws(values)?);
     Some(ends).filter(|ends| ends.iter().all(|end| end.is_finite()))
 }
 
-/// The values on draws that are not NaN; none where more than 5 % are.
+/// Returns the values on draws that are not NaN; none where more than 5 % are.
 pub(crate) fn known_draws(mut values: Vec<f64>) -> Option<Vec<f64>> {
     let draws = values.len();
     values.retain(|value| !value.is_nan());
@@ -151,14 +151,14 @@ pub(crate) fn known_draws(mut values: Vec<f64>) -> Option<Vec<f64>> {
     (20 * unknown <= draws && !values.is_empty()).then_some(values)
 }
 
-/// The mean of values.
+/// Returns the mean of values.
 fn mean(values: Vec<f64>) -> Summary {
     Box::new(move |drawn| {
         drawn.iter().map(|&query| values[query]).sum::<f64>() / drawn.len() as f64
     })
 }
 
-/// The mean over targets of a metric of numbers; none where the evaluation has no predicted numbers.
+/// Returns the mean over targets of a metric of numbers; none where the evaluation has no predicted numbers.
 fn of_numbers(
     evaluation: &Evaluation,
     value: fn(&PredictedNumbers, &[usize]) -> Vec<f64>,
@@ -173,7 +173,7 @@ fn of_numbers(
     }))
 }
 
-/// A metric of classes; none where the evaluation has no predicted classes.
+/// Returns a metric of classes; none where the evaluation has no predicted classes.
 fn of_classes(
     evaluation: &Evaluation,
     value: fn(&PredictedClasses, &[usize]) -> f64,
@@ -205,7 +205,7 @@ fn add((common, all): (u64, u64), &(_, sets): &LabelCount) -> (u64, u64) {
 }
 
 impl LabelCounts {
-    /// The label sets of an evaluation, if outputs are sets of labels.
+    /// Returns the label sets of an evaluation, if outputs are sets of labels.
     fn from_evaluation(evaluation: &Evaluation) -> Option<Self> {
         let Some((Truth::Labels(truth), Truth::Labels(predicted))) = &evaluation.outputs else {
             return None;
@@ -222,7 +222,7 @@ impl LabelCounts {
         Some(Self { columns: truth.width(), labels, queries: queries.collect() })
     }
 
-    /// A value of common labels and labels of both sets together, and of the number of all labels, for each query.
+    /// Returns a value of common labels and labels of both sets together, and of the number of all labels, for each query.
     fn each(&self, value: impl Fn((u64, u64), f64) -> f64) -> Vec<f64> {
         let sums = self.queries.iter().map(|counts| counts.iter().fold((0, 0), add));
         sums.map(|sum| value(sum, self.labels as f64)).collect()

@@ -271,13 +271,13 @@ impl Column {
         })
     }
 
-    /// Number of rows that cannot be learned from where the column is the output.
+    /// Returns the number of rows that cannot be learned from where the column is the output.
     pub fn unusable(&self) -> usize {
         self.unusable_rows().len()
     }
 
-    /// The rows that cannot be learned from where the column is the input. Any cell is a text, but for the marks of missing
-    /// values.
+    /// Returns the rows that cannot be learned from where the column is the input. Any cell is a text, but for the marks of
+    /// missing values.
     pub(super) fn unusable_inputs(&self) -> &[usize] {
         match self.kind {
             ColumnKind::Smiles
@@ -295,7 +295,7 @@ impl Column {
         }
     }
 
-    /// The rows that cannot be learned from where the column is the output.
+    /// Returns the rows that cannot be learned from where the column is the output.
     pub(super) fn unusable_rows(&self) -> &[usize] {
         match self.kind {
             ColumnKind::Smiles
@@ -313,7 +313,7 @@ impl Column {
     }
 }
 
-/// The kind that a caller states, of a column whose values may be lists.
+/// Returns the kind that a caller states, of a column whose values may be lists.
 fn stated_kind(
     kind: KindName,
     name: &str,
@@ -336,7 +336,7 @@ fn stated_kind(
     Ok(stated(kind, texts))
 }
 
-/// The kind of a column that nobody has stated, whose values may be lists.
+/// Returns the kind of a column that nobody has stated, whose values may be lists.
 fn guessed_kind(position: usize, name: &str, lists: Option<Lists>, texts: &[&str]) -> ColumnKind {
     let mut kind = guessed(position, name, texts);
     if let Some(lists) = lists {
@@ -513,7 +513,8 @@ impl Cells<'_> {
         }
     }
 
-    /// The ways in which the names of classes and labels are written; none of labels that are found to have spaces between.
+    /// Returns the ways in which the names of classes and labels are written; none of labels that are found to have spaces
+    /// between.
     fn spellings(&self) -> Vec<String> {
         let texts = self.texts.iter().copied();
         if self.are_classes() {
@@ -527,8 +528,8 @@ impl Cells<'_> {
         features.spellings(texts)
     }
 
-    /// The cells of classes that are a point and a letter or `_`, where a cell is a point alone, or at most half of the other cells begin
-    /// with one, as names of formats of files do.
+    /// Returns the cells of classes that are a point and a letter or `_`, where a cell is a point alone, or at most half of the other
+    /// cells begin with one, as names of formats of files do.
     fn point_marks(&self) -> Exceptions {
         let is_mark = |cell: &str| {
             let letter = cell.strip_prefix('.').filter(|letter| letter.len() == 1);
@@ -542,13 +543,13 @@ impl Cells<'_> {
         self.exceptions(|cell| self.are_classes() && are_marks && is_mark(cell))
     }
 
-    /// Whether the first row has the only class that no other row has.
+    /// Returns whether the first row has the only class that no other row has.
     fn is_first_alone(&self) -> bool {
         let begin = self.filled.first().is_some_and(|&(row, _)| row == 0);
         self.are_classes() && begin && is_first_alone(self.texts)
     }
 
-    /// The cells for which something holds.
+    /// Returns the cells for which something holds.
     fn exceptions(&self, holds: impl Fn(&str) -> bool) -> Exceptions {
         let mut found = Exceptions::default();
         for &(row, cell) in self.filled.iter().filter(|(_, cell)| holds(cell)) {
@@ -558,14 +559,14 @@ impl Cells<'_> {
     }
 }
 
-/// Whether a cell is whole numbers by threes, with white space between.
+/// Returns whether a cell is whole numbers by threes, with white space between.
 fn is_bonds(cell: &str) -> bool {
     let is_whole = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
     let count = cell.split_whitespace().count();
     count > 0 && count.is_multiple_of(3) && cell.split_whitespace().all(is_whole)
 }
 
-/// The number of a cell that lacks the unit of the others; none of 0, which is the same in every unit.
+/// Returns the number of a cell that lacks the unit of the others; none of 0, which is the same in every unit.
 fn value_without_unit(notation: &NumberNotation, cell: &str) -> Option<f64> {
     if notation.unit.is_empty() {
         return None;
@@ -576,7 +577,7 @@ fn value_without_unit(notation: &NumberNotation, cell: &str) -> Option<f64> {
     (value != 0.0).then_some(value)
 }
 
-/// Whether numbers without a unit, beside percentages, are most likely shares: none is above 1, and some have decimals.
+/// Returns whether numbers without a unit, beside percentages, are most likely shares: none is above 1, and some have decimals.
 fn are_shares(notation: &NumberNotation, cells: &[&str]) -> bool {
     let values = cells.iter().filter_map(|cell| value_without_unit(notation, cell));
     let values: Vec<f64> = values.collect();
@@ -585,7 +586,7 @@ fn are_shares(notation: &NumberNotation, cells: &[&str]) -> bool {
         && values.iter().any(|value| value.fract() != 0.0)
 }
 
-/// The unit or flag that stands behind the numbers of most cells that are not read since they have one, and their number.
+/// Returns the unit or flag that stands behind the numbers of most cells that are not read since they have one, and their number.
 fn other_unit(kind: &ColumnKind, cells: &[&str]) -> Option<(String, usize)> {
     let units = UnitsBehind::of(kind)?;
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
@@ -597,7 +598,7 @@ fn other_unit(kind: &ColumnKind, cells: &[&str]) -> Option<(String, usize)> {
     Some((unit.to_owned(), count))
 }
 
-/// Whether the first cell is the only one that no other cell is like.
+/// Returns whether the first cell is the only one that no other cell is like.
 fn is_first_alone(cells: &[&str]) -> bool {
     let mut counts: HashMap<&str, usize> = HashMap::new();
     for cell in cells {
@@ -608,7 +609,7 @@ fn is_first_alone(cells: &[&str]) -> bool {
     only.is_some_and(|(cell, _)| cells.first() == Some(&cell))
 }
 
-/// The standard deviation of the numbers among cells.
+/// Returns the standard deviation of the numbers among cells.
 fn deviation(cells: &[&str], notation: &NumberNotation) -> f64 {
     let number = |cell: &&str| notation.normalised(cell)?.parse::<f64>().ok();
     let numbers: Vec<f64> = cells.iter().filter_map(number).collect();
@@ -623,7 +624,7 @@ const POSITIVE: [&str; 14] = [
     "binder", "+",
 ];
 
-/// The class of two that metrics are about, if its name says so and that of the other does not.
+/// Returns the class of two that metrics are about, if its name says so and that of the other does not.
 fn positive_of(kind: &ColumnKind, cells: &[&str]) -> Option<String> {
     if *kind != ColumnKind::Classes(2) {
         return None;

@@ -25,8 +25,8 @@ const REGULAR: usize = 1000;
 const SEARCHED: usize = 8;
 
 impl Survey {
-    /// The configuration, in TOML, with comments. `folder` is that of the table, as `data.folder` names it; `constant` are
-    /// the positions of output kernels that are left out.
+    /// Returns the configuration, in TOML, with comments. `folder` is that of the table, as `data.folder` names it;
+    /// `constant` are the positions of output kernels that are left out.
     pub(super) fn configuration(&self, folder: &str, constant: &[usize]) -> Result<String, Error> {
         // quantiles of one number are a kernel machine's
         let ridge = !self.further.is_empty() || self.compares_molecules() || self.encoder.is_some();
@@ -61,7 +61,7 @@ impl Survey {
         Ok(self.data_section(folder) + document.to_string().trim_start_matches('\n'))
     }
 
-    /// Whether inputs are molecules.
+    /// Returns whether inputs are molecules.
     fn compares_molecules(&self) -> bool {
         self.input.kind == ColumnKind::Smiles
     }
@@ -95,7 +95,7 @@ impl Survey {
         Ok(())
     }
 
-    /// The table `[data]`, with the comment that begins the file.
+    /// Returns the table `[data]`, with the comment that begins the file.
     fn data_section(&self, folder: &str) -> String {
         let text = |text: &str| toml::Value::from(text).to_string();
         // a comment is one line, whatever the name of a column holds
@@ -149,7 +149,7 @@ impl Survey {
         )
     }
 
-    /// The key `data.splits`, below a comment on how rows are divided.
+    /// Returns the key `data.splits`, below a comment on how rows are divided.
     fn splits(&self) -> String {
         let text = |text: &str| toml::Value::from(text).to_string();
         let [validation, test] = self.held_out();
@@ -185,14 +185,14 @@ impl Survey {
         format!("# {rule}\nsplits = {{ {keys}{group} }}\n")
     }
 
-    /// Whether the inputs are numbers, one or several in each row.
+    /// Returns whether the inputs are numbers, one or several in each row.
     pub fn reads_vectors(&self) -> bool {
         let kind = &self.input.kind;
         matches!(kind, ColumnKind::Vectors(_))
             || kind.notation() == Some(&NumberNotation::default())
     }
 
-    /// Whether the table `decoding` of a template is worth its time.
+    /// Returns whether the table `decoding` of a template is worth its time.
     fn decodes(&self) -> bool {
         match self.output.kind {
             ColumnKind::Smiles => self.training() >= MANY,

@@ -19,8 +19,8 @@ const KEYS: [[&str; 2]; 2] = [["role", "content"], ["from", "value"]];
 /// The most bytes of the first line of a file.
 const FIRST_LINE: u64 = 1 << 20;
 
-/// What an error says of JSON lines in which one of the `nested` keys has the messages of a conversation: how a table is made of them.
-/// None of other files.
+/// Returns what an error says of JSON lines in which one of the `nested` keys has the messages of a conversation: how a table is made
+/// of them. None of other files.
 pub(super) fn remedy_of_conversations(path: &Path, nested: &[String]) -> Option<String> {
     let is_plain =
         path.extension().is_some_and(|extension| extension == "jsonl" || extension == "ndjson");
@@ -42,7 +42,7 @@ pub(super) fn remedy_of_conversations(path: &Path, nested: &[String]) -> Option<
     ))
 }
 
-/// The key of what is said in each message of a conversation; none of other values.
+/// Returns the key of what is said in each message of a conversation; none of other values.
 fn key_of_texts(value: &Value) -> Option<&'static str> {
     let messages = value.as_array().filter(|messages| !messages.is_empty())?;
     let are_messages = |keys: &&[&str; 2]| {

@@ -15,7 +15,7 @@ const COMPARED: usize = 10_000;
 /// The largest share of rows with different molecules in a column and its copy, as a divisor.
 const DIFFERENT: usize = 10;
 
-/// The names of the columns whose molecules are those of this one, in any SMILES of them.
+/// Returns the names of the columns whose molecules are those of this one, in any SMILES of them.
 ///
 /// # Errors
 /// Columns that the table was not read with.
@@ -38,7 +38,7 @@ pub(super) fn copies_of(
     Ok(copies)
 }
 
-/// Whether nearly all rows have the same molecule in both columns.
+/// Returns whether nearly all rows have the same molecule in both columns.
 fn have_the_same(first: &[String], second: &[String]) -> bool {
     let step = first.len().div_ceil(COMPARED).max(1);
     let rows: Vec<(&String, &String)> = first.iter().zip(second).step_by(step).collect();
@@ -48,7 +48,7 @@ fn have_the_same(first: &[String], second: &[String]) -> bool {
     !compared.is_empty() && DIFFERENT * different <= compared.len()
 }
 
-/// Whether two cells are the same molecule, apart from configurations where one of them has none. None where one is no
+/// Returns whether two cells are the same molecule, apart from configurations where one of them has none. None where one is no
 /// molecule.
 fn are_same(first: &str, second: &str) -> Option<bool> {
     let molecule = |cell: &str| {

@@ -183,7 +183,7 @@ impl Division {
         Ok(Self { group, column, validation, test })
     }
 
-    /// Number of validation and of test pairs that are drawn, where `size` are of a split without a file.
+    /// Returns the number of validation and of test pairs that are drawn, where `size` are of a split without a file.
     pub(super) fn sizes(&self, size: usize) -> [usize; 2] {
         if let Some(column) = &self.column {
             return column.sizes;
@@ -192,8 +192,8 @@ impl Division {
     }
 }
 
-/// The rule that keeps rows together that repeat a molecule, a text or an id, or where few molecules are outputs, an input; none
-/// where inputs are few.
+/// Returns the rule that keeps rows together that repeat a molecule, a text or an id, or where few molecules are outputs, an
+/// input; none where inputs are few.
 fn kept_together(input: &Column, output: &Column) -> Option<String> {
     let is_varied = |column: &Column| column.distinct >= VARIED;
     if !is_varied(input) {
@@ -206,8 +206,8 @@ fn kept_together(input: &Column, output: &Column) -> Option<String> {
     }
 }
 
-/// Whether some training rows have the same text or molecule as input; `splits` is the column that names the split of each row,
-/// and without one all rows train.
+/// Returns whether some training rows have the same text or molecule as input; `splits` is the column that names the split of
+/// each row, and without one all rows train.
 fn inputs_repeat(table: &Table, input: &str, splits: Option<&str>) -> Result<bool, Error> {
     let splits = splits.map(|name| table.column(name)).transpose()?;
     let is_training = |row: usize| {
@@ -223,7 +223,7 @@ fn inputs_repeat(table: &Table, input: &str, splits: Option<&str>) -> Result<boo
     Ok(numbers.into_iter().flatten().flatten().any(|number| !seen.insert(number)))
 }
 
-/// The name of a file below the folder of the table.
+/// Returns the name of a file below the folder of the table.
 fn below(key: &'static str, file: &Path, table: &Path) -> Result<String, Error> {
     let canonical = std::fs::canonicalize(file).map_err(Error::io(file))?;
     let home = table.parent().unwrap_or(Path::new("/"));
@@ -234,7 +234,7 @@ fn below(key: &'static str, file: &Path, table: &Path) -> Result<String, Error> 
     Ok(name.to_string_lossy().into_owned())
 }
 
-/// Whether a column of ids has different ones in all of these files and the table.
+/// Returns whether a column of ids has different ones in all of these files and the table.
 pub(super) fn ids_differ(table: &Table, id: &str, files: &[&Option<PathBuf>]) -> bool {
     let Ok(ids) = table.column(id) else { return false };
     let mut seen: HashSet<String> = ids.iter().cloned().collect();

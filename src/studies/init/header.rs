@@ -19,8 +19,8 @@ use crate::error::Error;
 const WORDS_OF_A_SENTENCE: usize = 5;
 const CHARACTERS_OF_A_SENTENCE: usize = 30;
 
-/// Whether the first line of a table is a row: one of its cells is a SMILES, looks like one of a row, as those below it do, or recurs
-/// below it as classes do, and no other is unlike those below it.
+/// Returns whether the first line of a table is a row: one of its cells is a SMILES, looks like one of a row, as those below it do,
+/// or recurs below it as classes do, and no other is unlike those below it.
 ///
 /// # Errors
 /// What reading the table reports.
@@ -37,7 +37,7 @@ pub(super) fn is_missing(path: &Path, first: &[String]) -> Result<bool, Error> {
     recurs_below(path)
 }
 
-/// Whether a text is a usual name of a column. Classes such as `valid` and `acid` end as names of ids do.
+/// Returns whether a text is a usual name of a column. Classes such as `valid` and `acid` end as names of ids do.
 fn is_usual_name(text: &str) -> bool {
     let is_of_class = CLASS_NAMES.contains(&text.to_lowercase().as_str());
     names_ids(text) || names_numbers(text) || is_name_of_any_texts(text) || is_of_class
@@ -49,9 +49,9 @@ const RECURRING: usize = 20;
 /// The fewest words that a cell of the first line has which blanks tell from the name of a column.
 const WORDS_OF_A_CELL: usize = 3;
 
-/// Whether a cell of the first line is in several cells below it, in rows that do not have all of the first line again, and no cell
-/// is unlike those below it: in what their column holds, or in blanks, digits, capitals and small letters. Each other cell must
-/// have what names of columns have not, since the name of a class often stands above it, as in `domain,dga`.
+/// Returns whether a cell of the first line is in several cells below it, in rows that do not have all of the first line again, and
+/// no cell is unlike those below it: in what their column holds, or in blanks, digits, capitals and small letters. Each other cell
+/// must have what names of columns have not, since the name of a class often stands above it, as in `domain,dga`.
 fn recurs_below(path: &Path) -> Result<bool, Error> {
     let (names, table) = without_names(path)?;
     let columns: Vec<&[String]> =
@@ -81,8 +81,8 @@ fn recurs_below(path: &Path) -> Result<bool, Error> {
     Ok(recurs)
 }
 
-/// Whether a text has what most of the cells have, and names of columns have not: digits, a sign such as the point of a domain, or
-/// several words, half as many as these, of which none is one of names such as `text of review`.
+/// Returns whether a text has what most of the cells have, and names of columns have not: digits, a sign such as the point of a
+/// domain, or several words, half as many as these, of which none is one of names such as `text of review`.
 fn is_no_name(text: &str, cells: &[&str]) -> bool {
     let is_sign = |c: &char| !c.is_alphanumeric() && !c.is_whitespace() && !['_', '-'].contains(c);
     let is_shared = |sign: char| most(cells, |cell| cell.contains(sign));
@@ -96,7 +96,8 @@ fn is_no_name(text: &str, cells: &[&str]) -> bool {
         || text.chars().filter(is_sign).any(is_shared)
 }
 
-/// Whether a text has blanks, digits, capitals or small letters that most cells have not, or has none where most have some.
+/// Returns whether a text has blanks, digits, capitals or small letters that most cells have not, or has none where most
+/// have some.
 fn is_written_otherwise(text: &str, cells: &[&str]) -> bool {
     let kinds: [fn(char) -> bool; 4] =
         [char::is_whitespace, |c: char| c.is_ascii_digit(), char::is_uppercase, char::is_lowercase];
@@ -105,7 +106,7 @@ fn is_written_otherwise(text: &str, cells: &[&str]) -> bool {
     })
 }
 
-/// A table whose first line is read as a row, and the names of its columns.
+/// Returns a table whose first line is read as a row, and the names of its columns.
 fn without_names(path: &Path) -> Result<(Vec<String>, Table), Error> {
     let options =
         TableOptions { headless: true, on_bad_row: OnBadRow::Skip, ..TableOptions::default() };
@@ -198,7 +199,7 @@ impl fmt::Display for HeaderLine {
     }
 }
 
-/// The line of a table that is a further one of its header; none of other tables.
+/// Returns the line of a table that is a further one of its header; none of other tables.
 ///
 /// # Errors
 /// Columns that the table was not read with.
@@ -233,9 +234,9 @@ pub(super) fn further_line(table: &Table, names: &[&str]) -> Result<Option<Heade
     Ok(if are_types { content(0, HeaderContent::Types) } else { None })
 }
 
-/// Whether no cell of the first line is unlike the cells below it, as the name of a column of numbers is, and one is no name: it
-/// occurs below, or it looks like that of a row and is neither a question above answers nor a sentence above a few values that
-/// recur.
+/// Returns whether no cell of the first line is unlike the cells below it, as the name of a column of numbers is, and one is no
+/// name: it occurs below, or it looks like that of a row and is neither a question above answers nor a sentence above a few
+/// values that recur.
 fn is_like_rows(path: &Path) -> Result<bool, Error> {
     let (names, table) = without_names(path)?;
     let mut has_cell_of_row = false;
@@ -255,8 +256,8 @@ fn is_like_rows(path: &Path) -> Result<bool, Error> {
     Ok(has_cell_of_row || recurs)
 }
 
-/// Whether a sentence is the name of the column of these cells: a question, where they are none, or a text that none of them is,
-/// where they are few that recur.
+/// Returns whether a sentence is the name of the column of these cells: a question, where they are none, or a text that none of
+/// them is, where they are few that recur.
 fn is_name_of(sentence: &str, cells: &[&str]) -> bool {
     if !is_sentence(sentence) {
         return false;
@@ -267,7 +268,7 @@ fn is_name_of(sentence: &str, cells: &[&str]) -> bool {
     (is_question(sentence) && !most(cells, is_question)) || (recur && !distinct.contains(sentence))
 }
 
-/// Whether the name of a column is none of what the column holds.
+/// Returns whether the name of a column is none of what the column holds.
 fn is_strict(kind: &ColumnKind) -> bool {
     match kind {
         ColumnKind::Smiles
@@ -285,23 +286,23 @@ fn is_strict(kind: &ColumnKind) -> bool {
     }
 }
 
-/// Whether a cell of the first line looks like one of a row.
+/// Returns whether a cell of the first line looks like one of a row.
 fn is_row(first: &[String]) -> bool {
     first.iter().any(|cell| is_cell_of_row(cell.trim()))
 }
 
-/// Whether a cell looks like one of a row: a sentence, a SMILES or a number with decimals.
+/// Returns whether a cell looks like one of a row: a sentence, a SMILES or a number with decimals.
 fn is_cell_of_row(cell: &str) -> bool {
     let is_fraction = cell.contains('.') && cell.parse::<f64>().is_ok();
     is_sentence(cell) || is_fraction || is_structure(cell)
 }
 
-/// Whether a cell has as many words and characters as a sentence.
+/// Returns whether a cell has as many words and characters as a sentence.
 fn is_sentence(cell: &str) -> bool {
     cell.split_whitespace().count() >= WORDS_OF_A_SENTENCE && cell.len() >= CHARACTERS_OF_A_SENTENCE
 }
 
-/// Whether a cell is a molecule that no name of a column is.
+/// Returns whether a cell is a molecule that no name of a column is.
 fn is_structure(cell: &str) -> bool {
     let is_marked = cell.contains(['(', '=', '#']) && !cell.contains(char::is_whitespace);
     is_marked && Molecule::parse(cells::smiles(cell)).is_ok()

@@ -57,7 +57,7 @@ impl Whole {
         Ok(Self { path: path.into(), names, lists, table })
     }
 
-    /// The names and the cells of its columns.
+    /// Returns the names and the cells of its columns.
     fn columns(&self) -> Result<Vec<(&str, &[String])>, Error> {
         self.names.iter().map(|name| Ok((name.as_str(), self.table.column(name)?))).collect()
     }
@@ -129,7 +129,7 @@ impl JoinedColumn<'_> {
     }
 }
 
-/// The list of the numbers of a cell, which has them with spaces between. None of a text among such lists.
+/// Returns the list of the numbers of a cell, which has them with spaces between. None of a text among such lists.
 fn numbers_of_list(cell: &str) -> Option<Value> {
     let numbers: Vec<Number> =
         cell.split(' ').map(|part| part.parse::<Number>().ok()).collect::<Option<_>>()?;
@@ -189,13 +189,13 @@ struct Witness<'t> {
     cells: [&'t [String]; 2],
 }
 
-/// Whether cells count the rows of their table.
+/// Returns whether cells count the rows of their table.
 fn are_counted(cells: &[String]) -> bool {
     are_shuffled_row_numbers(&cells.iter().map(String::as_str).collect::<Vec<_>>())
 }
 
-/// Whether two columns may number the rows of their tables, each for itself: by their names, or since one counts its rows and they
-/// are not of the same name of ids, as `post_id` is. `cells` are those of the two columns.
+/// Returns whether two columns may number the rows of their tables, each for itself: by their names, or since one counts its rows
+/// and they are not of the same name of ids, as `post_id` is. `cells` are those of the two columns.
 fn may_number_rows(columns: &[String; 2], cells: [&[String]; 2]) -> bool {
     let is_name_of_rows = |name: &String| names_rows(name) || is_unnamed(name);
     let is_named = columns.iter().any(is_name_of_rows);
@@ -203,8 +203,8 @@ fn may_number_rows(columns: &[String; 2], cells: [&[String]; 2]) -> bool {
     is_named || (!are_ids && cells.into_iter().any(are_counted))
 }
 
-/// The columns of ids that two tables have, at least half of whose ids in the first are in the other. Columns that only count the
-/// rows of a table are none of them.
+/// Returns the columns of ids that two tables have, at least half of whose ids in the first are in the other. Columns that only
+/// count the rows of a table are none of them.
 fn witnesses<'t>(
     mine: &[(&'t str, &'t [String])],
     theirs: &[(&'t str, &'t [String])],
@@ -228,8 +228,8 @@ fn witnesses<'t>(
     witnesses
 }
 
-/// The first column in which most of the rows that a key joins have different ids, if more columns speak against the key than for it;
-/// `ids` are the cells of the first table in the column that joins. Ids that are no whole numbers are shared by no chance.
+/// Returns the first column in which most of the rows that a key joins have different ids, if more columns speak against the key than
+/// for it; `ids` are the cells of the first table in the column that joins. Ids that are no whole numbers are shared by no chance.
 fn contradiction<'t>(key: &Key, ids: &[String], witnesses: &[Witness<'t>]) -> Option<&'t str> {
     let is_whole = |id: &str| id.strip_suffix(".0").unwrap_or(id).parse::<u64>().is_ok();
     let mut joined: Vec<[usize; 2]> = Vec::with_capacity(key.shared);
@@ -259,7 +259,7 @@ fn contradiction<'t>(key: &Key, ids: &[String], witnesses: &[Witness<'t>]) -> Op
     against.first().copied().filter(|_| against.len() > agreeing)
 }
 
-/// Whether a column has the name of ids of the things in a file, as `post_id` and `PostId` have of `posts.csv`.
+/// Returns whether a column has the name of ids of the things in a file, as `post_id` and `PostId` have of `posts.csv`.
 fn names_things_of(column: &str, file: &Path) -> bool {
     let words = words_of(column);
     let thing = words[..words.len().saturating_sub(1)].concat();
@@ -267,7 +267,7 @@ fn names_things_of(column: &str, file: &Path) -> bool {
     names_ids(column) && !thing.is_empty() && file.replace(['_', '-'], "").starts_with(&thing)
 }
 
-/// The columns that join two tables: of the same name, if such join at least half of the rows and do not only count the
+/// Returns the columns that join two tables: of the same name, if such join at least half of the rows and do not only count the
 /// rows of the first, else those that join most. Columns that may number the rows of each table are none where they join rows with
 /// different ids in another column of both.
 fn key<'t>(first: &Whole, other: &'t Whole) -> Result<Key<'t>, Error> {
@@ -350,8 +350,8 @@ fn key<'t>(first: &Whole, other: &'t Whole) -> Result<Key<'t>, Error> {
     best.ok_or_else(|| Error::value("ids that join the tables", "none", allowed))
 }
 
-/// The column of the other table that has an id several times and would otherwise join so many rows of the first, and the id; of
-/// several such columns the one with the most different ids.
+/// Returns the column of the other table that has an id several times and would otherwise join so many rows of the first, and
+/// the id; of several such columns the one with the most different ids.
 fn repeated_id<'t>(
     first: &Whole,
     other: &'t Whole,

@@ -76,7 +76,7 @@ pub enum Reading {
 }
 
 impl ColumnKind {
-    /// One of what the column holds, for messages.
+    /// Returns one of what the column holds, for messages.
     pub fn one(&self) -> &'static str {
         match self {
             Self::Nothing => "anything",
@@ -93,7 +93,7 @@ impl ColumnKind {
         }
     }
 
-    /// Whether lists whose cells look like this kind may be sets of labels.
+    /// Returns whether lists whose cells look like this kind may be sets of labels.
     pub(super) fn may_be_lists_of_labels(&self) -> bool {
         match self {
             Self::Ids | Self::Numbers(_) | Self::Labels(_) | Self::Classes(_) | Self::Texts => true,
@@ -107,12 +107,12 @@ impl ColumnKind {
         }
     }
 
-    /// The notation of numbers; none of other kinds.
+    /// Returns the notation of numbers; none of other kinds.
     pub fn notation(&self) -> Option<&NumberNotation> {
         if let Self::Numbers(notation) = self { Some(notation) } else { None }
     }
 
-    /// What a training makes of a cell that is not empty.
+    /// Returns what a training makes of a cell that is not empty.
     pub fn read(&self, cell: &str) -> Reading {
         let valid = match self {
             Self::Smiles => {
@@ -208,17 +208,17 @@ impl FromStr for StatedKind {
     }
 }
 
-/// Whether a cell is an InChI.
+/// Returns whether a cell is an InChI.
 pub(super) fn is_inchi(cell: &str) -> bool {
     cell.starts_with("InChI=1")
 }
 
-/// Whether a cell may have several parts with commas or blanks between, in brackets or without.
+/// Returns whether a cell may have several parts with commas or blanks between, in brackets or without.
 fn may_have_parts(cell: &str) -> bool {
     cell.contains(|c: char| c == ',' || c.is_whitespace())
 }
 
-/// The number of items, at least three, that a cell ranks from 1, with `-` for those that are not ranked.
+/// Returns the number of items, at least three, that a cell ranks from 1, with `-` for those that are not ranked.
 pub(super) fn items_ranked(cell: &str) -> Option<usize> {
     if !may_have_parts(cell) {
         return None;
@@ -233,7 +233,7 @@ pub(super) fn items_ranked(cell: &str) -> Option<usize> {
     (complete && ranks.len() >= 2 && all.len() >= 3).then_some(all.len())
 }
 
-/// The rank of each item, none of one that is not ranked; none at all where a part is not a rank.
+/// Returns the rank of each item, none of one that is not ranked; none at all where a part is not a rank.
 fn ranks_of<'c>(parts: impl Iterator<Item = &'c str>) -> Option<Vec<Option<usize>>> {
     let rank = |part: &str| match part {
         "-" => Some(None),
@@ -242,8 +242,8 @@ fn ranks_of<'c>(parts: impl Iterator<Item = &'c str>) -> Option<Vec<Option<usize
     parts.map(rank).collect()
 }
 
-/// Whether a cell has a `~` with blanks on both sides or on none, as between items that tie. With a blank on one side alone it
-/// belongs to a name, as in `tea ~5`.
+/// Returns whether a cell has a `~` with blanks on both sides or on none, as between items that tie. With a blank on one side
+/// alone it belongs to a name, as in `tea ~5`.
 pub(super) fn has_tilde_of_tie(cell: &str) -> bool {
     cell.match_indices('~').any(|(at, sign)| {
         let is_behind_blank = cell[..at].ends_with(char::is_whitespace);
@@ -252,8 +252,8 @@ pub(super) fn has_tilde_of_tie(cell: &str) -> bool {
     })
 }
 
-/// The items that a cell orders, as in `b > a = c` or, where no name of an item has a tilde, `b > a ~ c`; none where fewer than
-/// two are named, or one of them twice.
+/// Returns the items that a cell orders, as in `b > a = c` or, where no name of an item has a tilde, `b > a ~ c`; none where
+/// fewer than two are named, or one of them twice.
 pub(super) fn items_ordered(cell: &str, names_have_tildes: bool) -> Option<Vec<&str>> {
     let is_tie = |c: char| cells::TIES.contains(&c) && !(names_have_tildes && c == '~');
     let items: Vec<&str> = cell.split(|c: char| c == '>' || is_tie(c)).map(str::trim).collect();
@@ -261,7 +261,7 @@ pub(super) fn items_ordered(cell: &str, names_have_tildes: bool) -> Option<Vec<&
     (items.len() >= 2 && distinct.len() == items.len()).then_some(items)
 }
 
-/// The number of finite numbers in a cell, at least two, if it holds nothing else.
+/// Returns the number of finite numbers in a cell, at least two, if it holds nothing else.
 pub(super) fn numbers_in(cell: &str) -> Option<usize> {
     if !may_have_parts(cell) {
         return None;
@@ -276,7 +276,7 @@ pub(super) fn numbers_in(cell: &str) -> Option<usize> {
     (are_numbers && parts.len() >= 2).then_some(parts.len())
 }
 
-/// Whether the commas of a cell are between numbers, and neither signs before decimals nor between groups of thousands.
+/// Returns whether the commas of a cell are between numbers, and neither signs before decimals nor between groups of thousands.
 fn has_commas_between_numbers(cell: &str) -> bool {
     let is_divided = cell.contains('.') || cell.matches(',').count() >= 2;
     // as in `3,431E+03 7,102E+04`
@@ -292,7 +292,7 @@ fn has_commas_between_numbers(cell: &str) -> bool {
     is_divided && !is_one_number && !has_decimals
 }
 
-/// Whether a cell is a date of numbers, with or without a time of day.
+/// Returns whether a cell is a date of numbers, with or without a time of day.
 pub(super) fn is_date(cell: &str) -> bool {
     let day = cell.split(['T', ' ']).next().unwrap_or_default();
     let separator = day.chars().find(|c| !c.is_ascii_digit());

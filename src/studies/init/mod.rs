@@ -201,24 +201,24 @@ impl Survey {
         })
     }
 
-    /// Number of rows that are pairs.
+    /// Returns the number of rows that are pairs.
     pub fn pairs(&self) -> usize {
         self.rows - self.skipped()
     }
 
-    /// Number of rows that cannot be read, or are without an input or output that can be learned: an empty cell, or one that
-    /// is not what the column holds.
+    /// Returns the number of rows that cannot be read, or are without an input or output that can be learned: an empty cell,
+    /// or one that is not what the column holds.
     pub fn skipped(&self) -> usize {
         self.malformed.count + self.unusable
     }
 
-    /// Number of validation pairs and of test pairs that are drawn: a tenth of all, at most 2,000; none of a split with
-    /// a file of its own.
+    /// Returns the number of validation pairs and of test pairs that are drawn: a tenth of all, at most 2,000; none of
+    /// a split with a file of its own.
     pub fn held_out(&self) -> [usize; 2] {
         self.division.sizes((self.pairs() / 10).clamp(1, 2000))
     }
 
-    /// Number of training pairs.
+    /// Returns the number of training pairs.
     pub fn training(&self) -> usize {
         self.pairs().saturating_sub(self.held_out().iter().sum())
     }
@@ -284,7 +284,7 @@ impl fmt::Display for Nameless {
     }
 }
 
-/// Number of rows without an output in one of the columns, or without an input.
+/// Returns the number of rows without an output in one of the columns, or without an input.
 fn unusable_rows<'c>(input: &'c Column, outputs: impl Iterator<Item = &'c Column>) -> usize {
     let mut rows: HashSet<usize> = input.unusable_inputs().iter().copied().collect();
     rows.extend(outputs.flat_map(Column::unusable_rows));
@@ -298,7 +298,7 @@ fn refuse_present(path: &Path, force: bool, remedy: impl fmt::Display) -> Result
     if force || !path.exists() { Ok(()) } else { Err(Error::run(path, message)) }
 }
 
-/// The places of those output kernels of a configuration, which is to be the file `path`, that a training would leave
+/// Returns the places of those output kernels of a configuration, which is to be the file `path`, that a training would leave
 /// out. All are kept where no other is left.
 fn constant_kernels_of(text: &str, path: &Path) -> Result<Vec<usize>, Error> {
     let config = Config::parse(text, &[])?.placed(path);

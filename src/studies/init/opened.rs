@@ -146,7 +146,7 @@ impl OpenTable {
     }
 }
 
-/// What the columns hold whose values are lists, by their names.
+/// Returns what the columns hold whose values are lists, by their names.
 fn lists_of(header: &TableHeader) -> HashMap<String, Lists> {
     let of_numbers = header.number_lists.iter().map(|name| {
         let some_empty = header.empty_lists.contains(name);
@@ -156,7 +156,7 @@ fn lists_of(header: &TableHeader) -> HashMap<String, Lists> {
     of_numbers.chain(of_texts).collect()
 }
 
-/// The names that one column has, in their order, and those that several have.
+/// Returns the names that one column has, in their order, and those that several have.
 fn once_and_repeated(names: &[String]) -> [Vec<String>; 2] {
     let mut counts: HashMap<&str, usize> = HashMap::with_capacity(names.len());
     for name in names {
@@ -170,7 +170,7 @@ fn once_and_repeated(names: &[String]) -> [Vec<String>; 2] {
     [once, repeated]
 }
 
-/// What errors about columns say of those that are left out: nothing where none is.
+/// Returns what errors about columns say of those that are left out: nothing where none is.
 fn left_out(nested: &[String], nameless: Option<&Nameless>) -> String {
     let mut text = String::new();
     if !nested.is_empty() {
@@ -186,7 +186,7 @@ fn left_out(nested: &[String], nameless: Option<&Nameless>) -> String {
     text
 }
 
-/// The rows of a table, and the lines that are none, which must be few.
+/// Returns the rows of a table, and the lines that are none, which must be few.
 fn read_rows(
     path: &Path,
     names: &[&str],

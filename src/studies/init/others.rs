@@ -18,17 +18,17 @@ pub(super) struct Others<'a> {
 }
 
 impl Others<'_> {
-    /// Number of columns of classes, of which one is the output that nobody has chosen.
+    /// Returns the number of columns of classes, of which one is the output that nobody has chosen.
     pub fn further_classes(&self) -> usize {
         self.like_output(are_classes)
     }
 
-    /// Number of columns of numbers, where one that nobody has chosen is the output.
+    /// Returns the number of columns of numbers, where one that nobody has chosen is the output.
     pub fn further_numbers(&self) -> usize {
         self.like_output(are_numbers)
     }
 
-    /// Number of columns of a kind that the output is of too, which nobody has chosen.
+    /// Returns the number of columns of a kind that the output is of too, which nobody has chosen.
     fn like_output(&self, are_such: fn(&Column) -> bool) -> usize {
         if !self.choices.outputs.is_empty() || !are_such(self.output) {
             return 0;
@@ -36,8 +36,8 @@ impl Others<'_> {
         self.columns.iter().filter(|column| are_such(column)).count()
     }
 
-    /// The columns that can be learned, where nobody has chosen the output, without those that are counted as further classes
-    /// and numbers.
+    /// Returns the columns that can be learned, where nobody has chosen the output, without those that are counted as further
+    /// classes and numbers.
     pub fn further_learned(&self) -> Vec<String> {
         if !self.choices.outputs.is_empty() {
             return Vec::new();
@@ -54,7 +54,7 @@ impl Others<'_> {
         self.names_of(may_be_learned)
     }
 
-    /// Number of columns of texts, of which one is the input that nobody has chosen.
+    /// Returns the number of columns of texts, of which one is the input that nobody has chosen.
     pub fn further_texts(&self) -> usize {
         if self.choices.input.is_none() && are_texts(self.input) {
             self.columns.iter().filter(|column| are_texts(column)).count()
@@ -63,7 +63,7 @@ impl Others<'_> {
         }
     }
 
-    /// The columns of texts and vectors beside molecules or vectors that are the input, where nobody has chosen columns.
+    /// Returns the columns of texts and vectors beside molecules or vectors that are the input, where nobody has chosen columns.
     pub fn further_inputs(&self) -> Vec<String> {
         let is_found = self.choices.input.is_none() && self.choices.outputs.is_empty();
         let is_beside = self.input.kind == ColumnKind::Smiles || are_vectors(self.input);
@@ -74,8 +74,8 @@ impl Others<'_> {
         }
     }
 
-    /// The columns of words that all differ and are therefore found to be ids, beside inputs that nobody has chosen and of which
-    /// fewer than half as many are different: compositions beside the papers that have them.
+    /// Returns the columns of words that all differ and are therefore found to be ids, beside inputs that nobody has chosen and
+    /// of which fewer than half as many are different: compositions beside the papers that have them.
     pub fn further_ids(&self) -> Vec<String> {
         let Choices { input, kinds, .. } = self.choices;
         let may_be_better = |column: &Column| {
@@ -102,7 +102,7 @@ fn are_classes(column: &Column) -> bool {
     matches!(column.kind, ColumnKind::Classes(_))
 }
 
-/// Whether a column has texts, and no codes, formulas, measures, lists or rankings.
+/// Returns whether a column has texts, and no codes, formulas, measures, lists or rankings.
 fn are_texts(column: &Column) -> bool {
     let are_codes = column.are_single_words && column.have_digits && !column.are_unspaced;
     let is_odd =

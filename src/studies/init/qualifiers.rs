@@ -55,8 +55,8 @@ pub(super) fn find_qualifiers(table: &Table, columns: &mut [Column]) -> Result<(
     Ok(())
 }
 
-/// The column of numbers, among these names, of which a column with this name has the units or signs, and whether it has signs:
-/// `Standard Value` of `Standard Units`, and `IC50` of `IC50_unit`.
+/// Returns the column of numbers, among these names, of which a column with this name has the units or signs, and whether it
+/// has signs: `Standard Value` of `Standard Units`, and `IC50` of `IC50_unit`.
 fn numbers_of<'c>(name: &str, numbers: &'c [String]) -> Option<(&'c str, bool)> {
     let words = words_of(name);
     let (last, before) = words.split_last()?;
@@ -73,8 +73,8 @@ fn numbers_of<'c>(name: &str, numbers: &'c [String]) -> Option<(&'c str, bool)> 
     numbers.iter().find(is_of_it).map(|number| (number.as_str(), are_signs))
 }
 
-/// The different cells of a column without quotation marks, with the number of rows of each in which the column `numbers` is not
-/// empty, the most frequent one first. Empty cells are left out.
+/// Returns the different cells of a column without quotation marks, with the number of rows of each in which the column
+/// `numbers` is not empty, the most frequent one first. Empty cells are left out.
 fn counts_of(table: &Table, name: &str, numbers: &str) -> Result<Vec<(String, usize)>, Error> {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     for (cell, number) in table.column(name)?.iter().zip(table.column(numbers)?.iter()) {
@@ -89,7 +89,7 @@ fn counts_of(table: &Table, name: &str, numbers: &str) -> Result<Vec<(String, us
     Ok(counts)
 }
 
-/// Whether a cell is the sign of a bound, or of a number that is exact.
+/// Returns whether a cell is the sign of a bound, or of a number that is exact.
 fn is_sign(cell: &str) -> bool {
     cell.chars().all(|c| "=<>~≤≥≈".contains(c))
 }

@@ -118,7 +118,7 @@ impl Roles {
     }
 }
 
-/// What an error says of columns with the molecules of the input: nothing where there are none.
+/// Returns what an error says of columns with the molecules of the input: nothing where there are none.
 fn said_of_copies(copies: &[String], input: &Column) -> String {
     if copies.is_empty() {
         return String::new();
@@ -127,7 +127,7 @@ fn said_of_copies(copies: &[String], input: &Column) -> String {
     format!("; no outputs, since their molecules are those of {:?}: {names}", input.name)
 }
 
-/// The column of a name that an argument gives.
+/// Returns the column of a name that an argument gives.
 fn named<'c>(
     columns: &'c [Column],
     argument: &'static str,
@@ -138,7 +138,7 @@ fn named<'c>(
     column.ok_or_else(|| Error::value(Argument::new(argument), format!("{name:?}"), list(&names())))
 }
 
-/// The error for a table without a column that an argument could name.
+/// Returns the error for a table without a column that an argument could name.
 fn missing(columns: &[Column], argument: &'static str, what: &str, left_out: &str) -> Error {
     let name = |column: &Column| {
         let time = if column.are_times { ", points in time" } else { "" };
@@ -240,16 +240,16 @@ fn check_together(outputs: &[&Column]) -> Result<(), Error> {
     }
 }
 
-/// Whether a column has an id of its own for each row.
+/// Returns whether a column has an id of its own for each row.
 fn names_rows(column: &Column, rows: usize) -> bool {
     (column.kind == ColumnKind::Ids || column.would_be_ids) && column.distinct == rows
 }
 
-/// The column whose texts are the inputs: of those with the name of one, else of all, the longest texts, unless they are formulas,
-/// names in a script without spaces, substances that differ as ids do, a few of another name that recur, remarks on few of the rows or
-/// the bonds of atoms, beside molecules or vectors with something else to learn, or far less filled than other texts or names; else
-/// vectors that differ, else SMILES; else the longest texts that look like labels with spaces between or are names, are single words
-/// that recur, lists, many names, or sets of labels.
+/// Returns the column whose texts are the inputs: of those with the name of one, else of all, the longest texts, unless they are
+/// formulas, names in a script without spaces, substances that differ as ids do, a few of another name that recur, remarks on few of
+/// the rows or the bonds of atoms, beside molecules or vectors with something else to learn, or far less filled than other texts or
+/// names; else vectors that differ, else SMILES; else the longest texts that look like labels with spaces between or are names, are
+/// single words that recur, lists, many names, or sets of labels.
 fn input_of<'c>(columns: &'c [Column], output: Option<&str>) -> Option<&'c Column> {
     let is_a_usual_name = |column: &Column| is_name_of_texts(&column.name);
     let free = || columns.iter().filter(|column| output != Some(column.name.as_str()));
@@ -366,8 +366,8 @@ fn input_of<'c>(columns: &'c [Column], output: Option<&str>) -> Option<&'c Colum
         .or_else(|| longest(&are_labels))
 }
 
-/// The column of the outputs, whose cells differ, and whose molecules are not those of the input: the first of the kind that says
-/// most.
+/// Returns the column of the outputs, whose cells differ, and whose molecules are not those of the input: the first of the kind
+/// that says most.
 fn output_of<'c>(columns: &'c [Column], input: &Column, copies: &[String]) -> Option<&'c Column> {
     let is_free = |column: &&Column| {
         column.name != input.name && !copies.contains(&column.name) && !is_aside(column)
@@ -385,17 +385,17 @@ fn output_of<'c>(columns: &'c [Column], input: &Column, copies: &[String]) -> Op
     best.map(|(_, column)| column)
 }
 
-/// Whether a column holds numbers, in any notation.
+/// Returns whether a column holds numbers, in any notation.
 pub(super) fn are_numbers(column: &Column) -> bool {
     matches!(column.kind, ColumnKind::Numbers(_))
 }
 
-/// Whether a column holds vectors.
+/// Returns whether a column holds vectors.
 pub(super) fn are_vectors(column: &Column) -> bool {
     matches!(column.kind, ColumnKind::Vectors(_))
 }
 
-/// Whether cells of a kind are learned beside molecules, vectors and texts.
+/// Returns whether cells of a kind are learned beside molecules, vectors and texts.
 pub(super) fn are_learned_beside_others(kind: &ColumnKind) -> bool {
     match kind {
         ColumnKind::Numbers(_)
@@ -413,19 +413,19 @@ pub(super) fn are_learned_beside_others(kind: &ColumnKind) -> bool {
     }
 }
 
-/// Whether a column has the name of what is measured in ChEMBL's or BindingDB's tables.
+/// Returns whether a column has the name of what is measured in ChEMBL's or BindingDB's tables.
 fn is_measured(column: &Column) -> bool {
     are_numbers(column) && MEASURED.contains(&column.name.to_lowercase().as_str())
 }
 
-/// Whether a column has the name of what is learned. Beside `x`, `y` is a coordinate.
+/// Returns whether a column has the name of what is learned. Beside `x`, `y` is a coordinate.
 fn is_learned(columns: &[Column], column: &Column) -> bool {
     let name = column.name.to_lowercase();
     let is_x = |other: &Column| other.name.eq_ignore_ascii_case("x");
     LEARNED.contains(&name.as_str()) && !(name == "y" && columns.iter().any(is_x))
 }
 
-/// Whether a column holds numbers without units or decimal commas, which can be read together with others.
+/// Returns whether a column holds numbers without units or decimal commas, which can be read together with others.
 fn are_plain_numbers(column: &Column) -> bool {
     let plain = ColumnKind::Numbers(NumberNotation::default());
     column.kind == plain && !column.name.contains("..")
@@ -434,7 +434,7 @@ fn are_plain_numbers(column: &Column) -> bool {
 /// The largest share of rows that may lack a number of a further column, as a divisor.
 const GAPS: usize = 20;
 
-/// The columns of numbers beside an output that is one, in a table of so many rows.
+/// Returns the columns of numbers beside an output that is one, in a table of so many rows.
 fn numbers_beside<'c>(
     columns: &'c [Column],
     input: &Column,
@@ -452,19 +452,19 @@ fn numbers_beside<'c>(
     columns.iter().filter(is_further).collect()
 }
 
-/// Whether a column divides rows, says where or when they are from, or something of the numbers of another column.
+/// Returns whether a column divides rows, says where or when they are from, or something of the numbers of another column.
 pub(super) fn is_aside(column: &Column) -> bool {
     let is_named = ASIDE.contains(&column.name.to_lowercase().as_str());
     is_named || column.are_times || column.qualifies.is_some()
 }
 
-/// Whether the cells of a column differ, so that there is something to learn from them.
+/// Returns whether the cells of a column differ, so that there is something to learn from them.
 pub(super) fn varies(column: &Column) -> bool {
     column.distinct > 1
 }
 
-/// The place of a column in the order in which outputs are preferred, beside this input; none of kinds that are no outputs.
-/// Numbers and classes may have the name of what is learned.
+/// Returns the place of a column in the order in which outputs are preferred, beside this input; none of kinds that are no
+/// outputs. Numbers and classes may have the name of what is learned.
 fn preference(column: &Column, input: &Column, is_learned: bool) -> Option<usize> {
     if is_measured(column) {
         return Some(1);

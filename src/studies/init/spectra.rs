@@ -37,8 +37,8 @@ pub struct SpectraSurvey {
 }
 
 impl SpectraSurvey {
-    /// Whether a file is one of mass spectra: by its extension, or a table with the columns of spectra and `smiles`, unless the
-    /// caller says what its columns are.
+    /// Returns whether a file is one of mass spectra: by its extension, or a table with the columns of spectra and `smiles`,
+    /// unless the caller says what its columns are.
     pub fn reads(path: &Path, is_described: bool) -> bool {
         let is_of_spectra = matches!(TextFormat::from_path(path), TextFormat::Spectra(_));
         is_of_spectra || (!is_described && Library::reads(path))
@@ -64,12 +64,12 @@ impl SpectraSurvey {
         Ok(Self { file, library, names_splits, parts })
     }
 
-    /// Number of training, validation and test spectra.
+    /// Returns the number of training, validation and test spectra.
     pub fn sizes(&self) -> [usize; 3] {
         [2, 0, 1].map(|part| self.parts[part].len())
     }
 
-    /// The folder of the tables beside a configuration.
+    /// Returns the folder of the tables beside a configuration.
     pub fn folder(config: &Path) -> PathBuf {
         let stem = config.file_stem().unwrap_or_default().to_string_lossy();
         config.with_file_name(format!("{stem}-spectra"))
@@ -98,7 +98,7 @@ impl SpectraSurvey {
         write_text(path, &text)
     }
 
-    /// The configuration of `configs/massbank-best.toml` for these spectra, without the output kernels at the places
+    /// Returns the configuration of `configs/massbank-best.toml` for these spectra, without the output kernels at the places
     /// `constant`.
     fn configuration(&self, path: &Path, constant: &[usize]) -> Result<String, Error> {
         let template = include_str!("../../../configs/massbank-best.toml").parse::<DocumentMut>();

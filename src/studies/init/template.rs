@@ -59,7 +59,7 @@ pub(super) fn keep_case(document: &mut DocumentMut) {
     }
 }
 
-/// The blocks of n-grams of the inputs; none of other inputs.
+/// Returns the blocks of n-grams of the inputs; none of other inputs.
 fn blocks(document: &mut DocumentMut) -> impl Iterator<Item = &mut InlineTable> {
     let inputs = document["encoder"].get_mut("inputs").and_then(Item::as_inline_table_mut);
     let blocks = inputs.and_then(|inputs| inputs.get_mut("blocks")).and_then(Value::as_array_mut);
@@ -132,7 +132,7 @@ pub(super) fn weigh_equally(encoder: &mut Table) {
     }
 }
 
-/// A template as a document.
+/// Returns a template as a document.
 pub(super) fn parsed(template: &str) -> Result<DocumentMut, Error> {
     let parsed = template.parse::<DocumentMut>();
     parsed.map_err(|error| Error::value("the template", error, "a TOML document"))
@@ -220,7 +220,7 @@ pub(super) fn add_lambdas_between(lambda: &mut Item) {
     }
 }
 
-/// A number without the digits of rounding errors.
+/// Returns a number without the digits of rounding errors.
 fn rounded(number: f64) -> f64 {
     format!("{number:.6e}").parse().unwrap_or(number)
 }

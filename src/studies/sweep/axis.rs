@@ -78,7 +78,7 @@ fn range(low: &str, high: &str) -> Option<AxisValues> {
     holds.then_some(AxisValues::Range { low, high, logarithmic, whole })
 }
 
-/// The values between commas that are in no bracket and in no quotation marks.
+/// Returns the values between commas that are in no bracket and in no quotation marks.
 fn list(text: &str) -> Option<Vec<String>> {
     let mut values = vec![String::new()];
     let mut depth = 0usize;
@@ -101,7 +101,7 @@ fn list(text: &str) -> Option<Vec<String>> {
     (depth == 0 && quote.is_none() && !values.iter().any(String::is_empty)).then_some(values)
 }
 
-/// All combinations of the values of axes; the last axis changes fastest.
+/// Returns all combinations of the values of axes; the last axis changes fastest.
 ///
 /// # Errors
 /// [`dsokr_core::Error::Value`] for no axis, for a range, and for more than 10,000 settings.
@@ -155,7 +155,7 @@ fn check(axes: &[Axis]) -> Result<(), Error> {
     ensure(again.is_none(), Argument::new("grid"), repeated, "each key once")
 }
 
-/// The settings without those that came before.
+/// Returns the settings without those that came before.
 fn distinct(mut settings: Vec<Setting>) -> Vec<Setting> {
     let mut seen = BTreeSet::new();
     settings.retain(|setting| seen.insert(setting.clone()));

@@ -45,7 +45,7 @@ impl Display for BestSetting {
 }
 
 impl BestSetting {
-    /// Whether a run of the sweep is of this setting.
+    /// Returns whether a run of the sweep is of this setting.
     pub fn has(&self, sweep: &Sweep, run: &SweepRun) -> bool {
         let values = self.setting.iter().map(|(_, value)| value);
         values.eq(&setting_of(&sweep.keys, run))
@@ -53,9 +53,10 @@ impl BestSetting {
 }
 
 impl Sweep {
-    /// The best run. Where some key only repeats settings it is the setting with the best mean over the seeds and parts that
-    /// all settings have, since the best run may only have the easiest queries or the luckiest start; a setting with a run that
-    /// has no value is not chosen. None where all runs failed, and where only seeds and parts differ, which chooses nothing.
+    /// Returns the best run. Where some key only repeats settings it is the setting with the best mean over the seeds and parts
+    /// that all settings have, since the best run may only have the easiest queries or the luckiest start; a setting with a run
+    /// that has no value is not chosen. None where all runs failed, and where only seeds and parts differ, which chooses
+    /// nothing.
     pub fn best(&self) -> Option<Best<'_>> {
         if !chooses(&self.keys) {
             return None;
@@ -119,7 +120,8 @@ impl Sweep {
         (equal > 1).then(|| format!("{equal} {what} have the best {metric}: {rule}"))
     }
 
-    /// The values of each setting by the seeds and parts that repeat it, without settings that have a run without a value.
+    /// Returns the values of each setting by the seeds and parts that repeat it, without settings that have a run without
+    /// a value.
     fn values_of_settings(&self) -> BTreeMap<Vec<String>, BTreeMap<Repeat, f64>> {
         let mut settings: BTreeMap<Vec<String>, Option<BTreeMap<Repeat, f64>>> = BTreeMap::new();
         for run in &self.runs {

@@ -35,7 +35,7 @@ pub struct CrossValidation {
 }
 
 impl CrossValidation {
-    /// The changes that all runs share, and the keys in which they differ, for a [`SweepRequest`](super::SweepRequest).
+    /// Returns the changes that all runs share, and the keys in which they differ, for a [`SweepRequest`](super::SweepRequest).
     ///
     /// # Errors
     /// [`dsokr_core::Error::Value`] for less than two parts, and for no repeats.
@@ -140,8 +140,8 @@ impl FoldRuns {
         Ok((Self { fold: settings, runs }, config))
     }
 
-    /// The mean number of pairs of a part to that of the pairs that its run is trained on, which `limit` and a validation split
-    /// within the other parts make fewer than those of these parts.
+    /// Returns the mean number of pairs of a part to that of the pairs that its run is trained on, which `limit` and a
+    /// validation split within the other parts make fewer than those of these parts.
     ///
     /// # Errors
     /// Runs that are gone, or of earlier versions, of which these numbers are not known.
@@ -270,13 +270,14 @@ impl TTest {
         Ok(Self { factor: 1.0 / parts as f64 + ratio, freedom, quantile: high })
     }
 
-    /// The mean and half the length of its 95 % interval.
+    /// Returns the mean and half the length of its 95 % interval.
     fn half_interval(&self, values: &[f64]) -> (f64, f64) {
         let MeanAndDeviation { mean, deviation } = MeanAndDeviation::from_values(values);
         (mean, self.quantile * self.factor.sqrt() * deviation)
     }
 
-    /// The mean and its 95 % interval; none where the values are equal up to rounding, by which few parts say nothing of others.
+    /// Returns the mean and its 95 % interval; none where the values are equal up to rounding, by which few parts say nothing of
+    /// others.
     fn interval(&self, values: &[f64]) -> (f64, Option<[f64; 2]>) {
         let (mean, half) = self.half_interval(values);
         let has_length = half > 1e-12 * mean.abs();
@@ -300,7 +301,7 @@ impl TTest {
     }
 }
 
-/// The probability that Student's t of ν degrees of freedom is within ±t (Abramowitz and Stegun 1964, 26.7.3 and 26.7.4).
+/// Returns the probability that Student's t of ν degrees of freedom is within ±t (Abramowitz and Stegun 1964, 26.7.3 and 26.7.4).
 fn within(t: f64, freedom: usize) -> f64 {
     let angle = (t / (freedom as f64).sqrt()).atan();
     let (sin, cos) = angle.sin_cos();

@@ -34,7 +34,7 @@ pub(super) struct MeasuredRun {
 }
 
 impl MeasuredRun {
-    /// The run at a path; none where it is not complete.
+    /// Returns the run at a path; none where it is not complete.
     ///
     /// # Errors
     /// A record that cannot be read.
@@ -62,9 +62,9 @@ impl MeasuredRun {
         }))
     }
 
-    /// What this run is known to be measured on otherwise than another one, in words; none where nothing is known to differ.
-    /// Queries are compared where both runs read the same of them, candidates where both are ranked among them and the features
-    /// of outputs leave out no rows, or the same ones, and right outputs where both have the same features.
+    /// Returns what this run is known to be measured on otherwise than another one, in words; none where nothing is known to
+    /// differ. Queries are compared where both runs read the same of them, candidates where both are ranked among them and the
+    /// features of outputs leave out no rows, or the same ones, and right outputs where both have the same features.
     pub fn difference(&self, other: &Self) -> Option<&'static str> {
         let [ours, theirs] = [&self.measured_on, &other.measured_on];
         let differ = |ours: &Option<String>, theirs: &Option<String>| {
@@ -87,7 +87,7 @@ impl MeasuredRun {
         (outputs_differ && same_features(configs)).then_some("other right outputs")
     }
 
-    /// A table that this run has learned from, and that has another checksum in `tables`, which are those of `config`.
+    /// Returns a table that this run has learned from, and that has another checksum in `tables`, which are those of `config`.
     fn other_table(&self, config: &Checked, tables: &BTreeMap<String, String>) -> Option<&str> {
         let folder = |config: &Checked| config.data.facts().folder.to_owned();
         if folder(&self.config) != folder(config) {
@@ -184,14 +184,14 @@ impl MeasuredRuns {
     }
 }
 
-/// The values of the keys that only repeat a setting.
+/// Returns the values of the keys that only repeat a setting.
 fn repeat(config: &Checked) -> (u64, Option<u64>, Option<(u64, usize)>) {
     let splits = config.data.facts().splits.and_then(|splits| splits.seed);
     let fold = config.data.fold.as_ref().map(|fold| (fold.seed, fold.held));
     (config.seed, splits, fold)
 }
 
-/// Whether two configurations have the same queries and lists as long as their files do not change.
+/// Returns whether two configurations have the same queries and lists as long as their files do not change.
 fn read_the_same(a: &Checked, b: &Checked) -> bool {
     // limit and seed change the training pairs only, and the candidates where these are the training outputs
     let limit = |config: &Checked| config.data.limit.filter(|_| config.output.only_training);
@@ -211,7 +211,7 @@ fn read_the_same(a: &Checked, b: &Checked) -> bool {
         && (a.seed == b.seed || !draws_queries(a))
 }
 
-/// Whether two configurations read the same of a query as its input.
+/// Returns whether two configurations read the same of a query as its input.
 fn same_inputs([a, b]: [&Checked; 2]) -> bool {
     let texts = |config: &Checked| config.data.facts().texts.cloned();
     let draws = texts(a).is_some_and(|texts| texts.more_smiles > 0);
@@ -220,7 +220,7 @@ fn same_inputs([a, b]: [&Checked; 2]) -> bool {
         && (a.seed == b.seed || !draws)
 }
 
-/// The inputs that a table of pairs names; none of sources whose inputs are no matter of choice.
+/// Returns the inputs that a table of pairs names; none of sources whose inputs are no matter of choice.
 fn files_of_inputs(data: &DataConfig) -> Option<&InputsConfig> {
     match &data.source {
         DataSource::Tables(tables) => Some(&tables.inputs),
@@ -232,8 +232,8 @@ fn files_of_inputs(data: &DataConfig) -> Option<&InputsConfig> {
     }
 }
 
-/// Whether two configurations make the same features of outputs: rows that have none may be skipped, and right outputs are
-/// what the features are made of.
+/// Returns whether two configurations make the same features of outputs: rows that have none may be skipped, and right
+/// outputs are what the features are made of.
 fn same_features([a, b]: [&Checked; 2]) -> bool {
     let summands = |config: &Checked| {
         let kernels = config.output.kernels.iter();
@@ -242,7 +242,7 @@ fn same_features([a, b]: [&Checked; 2]) -> bool {
     a.output.features == b.output.features && summands(a) == summands(b)
 }
 
-/// Whether queries, or their candidates, are drawn by the configuration's seed.
+/// Returns whether queries, or their candidates, are drawn by the configuration's seed.
 fn draws_queries(config: &Checked) -> bool {
     let facts = config.data.facts();
     let data = &config.data;

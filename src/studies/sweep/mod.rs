@@ -39,7 +39,7 @@ const SPLITS_SEED: &str = "data.splits.seed";
 const FOLD_SEED: &str = "data.fold.seed";
 const HELD: &str = "data.fold.held";
 
-/// Whether runs that differ in this key only repeat one setting.
+/// Returns whether runs that differ in this key only repeat one setting.
 fn repeats(key: &str) -> bool {
     [SEED, SPLITS_SEED, FOLD_SEED, HELD].contains(&key)
 }
@@ -115,7 +115,7 @@ pub struct SweepRun {
     pub failure: Option<String>,
 }
 
-/// Whether a sweep over these keys chooses a run.
+/// Returns whether a sweep over these keys chooses a run.
 fn chooses(keys: &[String]) -> bool {
     !keys.iter().all(|key| repeats(key))
 }
@@ -131,7 +131,7 @@ fn announce(setting: &Setting, at: usize, count: usize, each: Duration) {
 }
 
 impl SweepRequest<'_> {
-    /// The folder of the runs: [`out`](Self::out), else `runs/<name>-sweep`.
+    /// Returns the folder of the runs: [`out`](Self::out), else `runs/<name>-sweep`.
     pub fn place(&self) -> PathBuf {
         let default = || PathBuf::from("runs").join(format!("{}-sweep", self.config.name));
         self.out.clone().unwrap_or_else(default)
@@ -176,7 +176,7 @@ impl SweepRequest<'_> {
         Ok(sweep)
     }
 
-    /// The folder of the runs, whose path a table can hold.
+    /// Returns the folder of the runs, whose path a table can hold.
     fn checked_place(&self) -> Result<PathBuf, Error> {
         let path = self.place();
         check_link("out", &path)?;
@@ -229,7 +229,7 @@ impl SweepRequest<'_> {
         Ok(ended)
     }
 
-    /// The sweep of the runs so far, with the earlier ones that are not among them.
+    /// Returns the sweep of the runs so far, with the earlier ones that are not among them.
     fn sweep(&self, plan: &Plan) -> Sweep {
         let Plan { path, split, keys, earlier, measured, .. } = plan;
         let metric = self.config.evaluation.metric;
@@ -274,8 +274,8 @@ impl SweepRequest<'_> {
         }
     }
 
-    /// A run, which fails where it took more than the budget, and what ends the sweep: that, or that it is not better than the
-    /// one before.
+    /// Returns a run, which fails where it took more than the budget, and what ends the sweep: that, or that it is not better
+    /// than the one before.
     fn within_budget(
         &self,
         mut run: SweepRun,
@@ -293,7 +293,7 @@ impl SweepRequest<'_> {
         (run, flat.then(|| format!("{metric} is not better than before")))
     }
 
-    /// The configuration of a setting.
+    /// Returns the configuration of a setting.
     fn config_of(&self, setting: &Setting, split: SplitName) -> Result<Checked, Error> {
         let given = setting.iter().filter(|(_, value)| !value.is_empty());
         let setting = given.map(|(key, value)| Override::new(key, value));
@@ -364,8 +364,8 @@ fn with_earlier(runs: &[SweepRun], earlier: &[SweepRun]) -> Vec<SweepRun> {
     runs.iter().chain(earlier.iter().filter(is_other)).cloned().collect()
 }
 
-/// The values of all keys in the configuration of a setting, so that one value is written in one way. Of a key that is left
-/// out there it is what the setting has, such as `none`, or empty.
+/// Returns the values of all keys in the configuration of a setting, so that one value is written in one way. Of a key that
+/// is left out there it is what the setting has, such as `none`, or empty.
 fn with_keys(setting: &Setting, keys: &[String], config: &Checked) -> Result<Vec<String>, Error> {
     let table = config.to_table()?;
     let value = |key: &String| match at(&table, key) {
@@ -378,7 +378,7 @@ fn with_keys(setting: &Setting, keys: &[String], config: &Checked) -> Result<Vec
     Ok(keys.iter().map(value).collect())
 }
 
-/// A value as `--grid` reads it.
+/// Returns a value as `--grid` reads it.
 fn text_of(value: &toml::Value) -> String {
     match value {
         toml::Value::Float(number) if number.is_finite() => format!("{number:?}"),
@@ -391,7 +391,7 @@ fn text_of(value: &toml::Value) -> String {
     }
 }
 
-/// The value of a key such as `training.epochs`.
+/// Returns the value of a key such as `training.epochs`.
 fn at<'a>(table: &'a toml::Table, key: &str) -> Option<&'a toml::Value> {
     let mut parts = key.split('.').map(str::trim);
     let value = parts.next().and_then(|first| table.get(first));
@@ -417,7 +417,7 @@ fn title(setting: &Setting) -> String {
     parts.join(",")
 }
 
-/// The folder of a setting: its title, or a part of it with a checksum where the title is too long or
+/// Returns the folder of a setting: its title, or a part of it with a checksum where the title is too long or
 /// has characters that folders should not have.
 fn folder(setting: &Setting) -> String {
     let title = title(setting);

@@ -49,12 +49,12 @@ pub(super) struct PlannedRun {
 pub(super) struct StoredRows(Vec<SweepRun>);
 
 impl StoredRows {
-    /// The row of a run directory, which the table may name in other words.
+    /// Returns the row of a run directory, which the table may name in other words.
     fn listed(&self, out: &Path) -> Option<&SweepRun> {
         self.0.iter().find(|run| run.path.file_name() == out.file_name())
     }
 
-    /// The seconds that a complete run took: a kill may have come before the table was written, but the log is there.
+    /// Returns the seconds that a complete run took: a kill may have come before the table was written, but the log is there.
     pub fn seconds(&self, out: &Path) -> Result<Option<f64>, Error> {
         match self.listed(out).and_then(|run| run.seconds) {
             Some(seconds) => Ok(Some(seconds)),
@@ -77,14 +77,14 @@ impl TrainingTimes {
         self.took += elapsed;
     }
 
-    /// The mean time of a training; 0 before the first one.
+    /// Returns the mean time of a training; 0 before the first one.
     pub fn mean(&self) -> Duration {
         self.took.checked_div(self.trained).unwrap_or_default()
     }
 }
 
 impl SweepRequest<'_> {
-    /// The plan for some settings in a folder, with what an earlier sweep has left there.
+    /// Returns the plan for some settings in a folder, with what an earlier sweep has left there.
     ///
     /// # Errors
     /// Settings that are not valid; a folder with a sweep of a different configuration; runs that are measured on other queries
@@ -120,7 +120,7 @@ impl SweepRequest<'_> {
         Ok(Plan { path, split, keys, planned, before: rows, earlier, runs, measured, times })
     }
 
-    /// The complete run of a setting that the folder's table has; none where there is none.
+    /// Returns the complete run of a setting that the folder's table has; none where there is none.
     fn earlier(
         &self,
         planned: &PlannedRun,
@@ -141,7 +141,7 @@ impl SweepRequest<'_> {
         Ok(None)
     }
 
-    /// The keys of an earlier sweep, and behind them the further keys of this one.
+    /// Returns the keys of an earlier sweep, and behind them the further keys of this one.
     fn keys(&self, earlier: &[String]) -> Vec<String> {
         let mut keys = earlier.to_vec();
         for axis in self.axes {
@@ -152,7 +152,7 @@ impl SweepRequest<'_> {
         keys
     }
 
-    /// The settings with their configurations, each once: `0.5` and `5e-1` are one value.
+    /// Returns the settings with their configurations, each once: `0.5` and `5e-1` are one value.
     fn distinct(
         &self,
         settings: Vec<Setting>,

@@ -25,19 +25,19 @@ pub struct SeedSpread {
 /// The values of the keys that only repeat a setting, in the order of the keys, each as a number and as it is written.
 pub(super) type Repeat = Vec<(u64, String)>;
 
-/// The values of the keys of a run that only repeat its setting.
+/// Returns the values of the keys of a run that only repeat its setting.
 pub(super) fn repeat_of(keys: &[String], run: &SweepRun) -> Repeat {
     let repeating = keys.iter().zip(&run.setting).filter(|(key, _)| repeats(key));
     repeating.map(|(_, value)| (value.parse().unwrap_or(u64::MAX), value.clone())).collect()
 }
 
-/// The values of the other keys of a run.
+/// Returns the values of the other keys of a run.
 pub(super) fn setting_of(keys: &[String], run: &SweepRun) -> Vec<String> {
     let others = keys.iter().zip(&run.setting).filter(|(key, _)| !repeats(key));
     others.map(|(_, value)| value.clone()).collect()
 }
 
-/// The seed of a run, of parts `SEED:PART`.
+/// Returns the seed of a run, of parts `SEED:PART`.
 pub(super) fn name(repeat: &[(u64, String)]) -> String {
     // a run that did not set one of the keys has no value of it
     let given = repeat.iter().map(|(_, value)| value.as_str()).filter(|value| !value.is_empty());

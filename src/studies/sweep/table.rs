@@ -18,12 +18,12 @@ use crate::run_dir::{RunDir, read_json, write_text};
 pub(super) const TABLE: &str = "sweep.json";
 
 impl Sweep {
-    /// Whether a folder holds the table of a sweep.
+    /// Returns whether a folder holds the table of a sweep.
     pub fn is_in(folder: &Path) -> bool {
         folder.join(TABLE).exists()
     }
 
-    /// A Markdown table: the values of the keys, the metric that chooses with its 95 % interval, and the run
+    /// Returns a Markdown table: the values of the keys, the metric that chooses with its 95 % interval, and the run
     /// directory, best first. A second one is that of [`spreads`](Self::spreads).
     pub fn markdown(&self) -> String {
         let arrow = if self.larger_is_better { "↑" } else { "↓" };
@@ -94,13 +94,13 @@ impl Sweep {
     }
 }
 
-/// The sweep of a folder, if there is one.
+/// Returns the sweep of a folder, if there is one.
 pub(super) fn stored(folder: &Path) -> Result<Option<Sweep>, Error> {
     read_json(&folder.join(TABLE))
 }
 
 impl SweepRequest<'_> {
-    /// The folders of the runs of settings: of the setting's name, or that of a run of the folder's table with the same
+    /// Returns the folders of the runs of settings: of the setting's name, or that of a run of the folder's table with the same
     /// configuration, so that a value in other words is not trained again.
     ///
     /// # Errors
@@ -129,8 +129,8 @@ impl SweepRequest<'_> {
         Ok(named.into_iter().zip(configs).map(place).collect())
     }
 
-    /// The runs of the folder's table that are not among those of `configs` in `folders`, with the values of all `keys`. Those
-    /// that are gone are left out.
+    /// Returns the runs of the folder's table that are not among those of `configs` in `folders`, with the values of all
+    /// `keys`. Those that are gone are left out.
     ///
     /// # Errors
     /// [`dsokr_core::Error::File`] where the folder has a sweep of a different configuration, or evaluated on another split.

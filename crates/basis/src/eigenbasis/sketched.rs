@@ -184,8 +184,8 @@ fn sketched_features(
     Ok((processes.join(sum)?, zero))
 }
 
-/// The part of `R Φ` of a block of columns of R, and the sum of those of its columns that belong to zero rows; empty where there
-/// are none. `None` of a block without columns.
+/// Returns the part of `R Φ` of a block of columns of R, and the sum of those of its columns that belong to zero rows; empty
+/// where there are none. `None` of a block without columns.
 fn part_of_block<'r>(
     kernel: &dyn OutputKernel,
     rows: &'r dyn RowSource,

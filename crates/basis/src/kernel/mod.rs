@@ -244,7 +244,7 @@ impl OutputKernel for Kernel {
         }
     }
 
-    /// All kernels but the linear one are normalised.
+    /// Returns all kernels but the linear one are normalised.
     ///
     /// Two zero rows are equal: k = 1. Under cosine, Tanimoto, n-gram, Kemeny and Hamming kernels a zero row
     /// has `k(y, ·) = 0` with every other row.
@@ -290,7 +290,7 @@ impl OutputKernel for Kernel {
     }
 }
 
-/// A function of each product and of the squared norm of its row, in the place of the product.
+/// Returns a function of each product and of the squared norm of its row, in the place of the product.
 fn each(products: &mut [f64], aa: &[f64], value: impl Fn(f64, f64) -> f64) {
     products.iter_mut().zip(aa).for_each(|(product, &aa)| *product = value(*product, aa));
 }

@@ -160,7 +160,7 @@ pub fn sync_folder(folder: &Path) -> io::Result<()> {
     where_supported(File::open(folder)?.sync_all())
 }
 
-/// The result of a sync; success where the file system says that it has none, by EINVAL, ENOTSUP or ENOSYS.
+/// Returns the result of a sync; success where the file system says that it has none, by EINVAL, ENOTSUP or ENOSYS.
 fn where_supported(synced: io::Result<()>) -> io::Result<()> {
     use std::io::ErrorKind::{InvalidInput, Unsupported};
     match synced {

@@ -139,7 +139,7 @@ impl Stored {
         &self.metadata
     }
 
-    /// Names of the tensors, sorted.
+    /// Returns the names of the tensors, sorted.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.mapping.entries.keys().map(String::as_str)
     }

@@ -70,7 +70,7 @@ impl Signed {
         is_grouped
     }
 
-    /// Number of cells that have decimals, whatever the sign does elsewhere.
+    /// Returns the number of cells that have decimals, whatever the sign does elsewhere.
     fn decimals(&self) -> usize {
         self.all.map_or(0, |all| all.count) - self.grouped.map_or(0, |grouped| grouped.count)
     }

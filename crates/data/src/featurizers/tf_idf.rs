@@ -270,7 +270,7 @@ impl NgramBlock {
     }
 }
 
-/// Whether some of the blocks are of words, of which texts have shorter ones alone.
+/// Returns whether some of the blocks are of words, of which texts have shorter ones alone.
 fn shorter_words_help(configs: &[NgramConfig], texts: &[CasedText]) -> bool {
     let longer =
         |ngrams: &&NgramConfig| ngrams.kind == NgramKind::Words && ngrams.shortest_word() > 1;

@@ -379,7 +379,7 @@ mod tests {
         }
     }
 
-    /// The numbers of cells; an empty row where a cell cannot be read.
+    /// Returns the numbers of cells; an empty row where a cell cannot be read.
     fn read(features: &NumberFeatures, cells: &[&str]) -> Vec<Vec<f64>> {
         let cells: Vec<String> = cells.iter().map(|&cell| cell.to_owned()).collect();
         let name = features.column.as_str();

@@ -397,7 +397,7 @@ fn names_in_order(groups: &[Vec<usize>], rows: &[usize]) -> Vec<String> {
     rows.iter().map(|&row| std::mem::take(&mut names[row])).collect()
 }
 
-/// The rows of each split that a column names, in the order of the table.
+/// Returns the rows of each split that a column names, in the order of the table.
 fn named_splits(table: &Table, column: &str) -> Result<Drawn, Error> {
     let [mut train, mut validation, mut test] = [const { Vec::new() }; 3];
     for (row, cell) in table.column(column)?.iter().enumerate() {

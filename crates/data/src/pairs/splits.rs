@@ -121,18 +121,18 @@ impl SplitsConfig {
         self.group.as_deref().map(GroupRule::named)
     }
 
-    /// The columns that say which rows belong to which split, or together.
+    /// Returns the columns that say which rows belong to which split, or together.
     pub(super) fn columns(&self) -> impl Iterator<Item = &str> {
         let group = self.rule().and_then(GroupRule::column);
         self.column.as_deref().into_iter().chain(group)
     }
 
-    /// Whether there are validation pairs, where no file has them; a column may have none.
+    /// Returns whether there are validation pairs, where no file has them; a column may have none.
     pub(crate) fn may_have_validation(&self) -> bool {
         self.column.is_some() || !self.validation.unwrap_or_default().is_zero()
     }
 
-    /// Whether there are test pairs, where no file has them; a column may have none.
+    /// Returns whether there are test pairs, where no file has them; a column may have none.
     pub(super) fn may_have_test(&self) -> bool {
         self.column.is_some() || !self.test.is_zero()
     }

@@ -151,7 +151,7 @@ impl FeatureMap {
     }
 }
 
-/// The error for feature rows where a kernel was precomputed.
+/// Returns the error for feature rows where a kernel was precomputed.
 pub(crate) fn given_only() -> Error {
     let allowed = "values of the precomputed kernel with the training inputs";
     Error::value("the inputs", "feature rows", allowed)

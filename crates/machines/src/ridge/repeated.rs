@@ -18,7 +18,7 @@ pub(super) fn repeated(outputs: &dyn RowSource) -> Result<Option<Distinct>, Erro
     Ok(most_repeat.then_some(classes))
 }
 
-/// The sum of the weights of the rows of each class.
+/// Returns the sum of the weights of the rows of each class.
 pub(super) fn sums_of_weights(class: &[u32], weights: &RowWeights) -> Result<RowWeights, Error> {
     let classes = class.iter().max().map_or(0, |&last| last as usize + 1);
     let mut sums = vec![0.0; classes];

@@ -237,7 +237,7 @@ impl Spectrum {
         self.processes.join(predictions)
     }
 
-    /// The error for a λ for which a row is predicted by itself alone.
+    /// Returns the error for a λ for which a row is predicted by itself alone.
     pub(super) fn lost(lambda: f64) -> Error {
         Error::Numeric(format!(
             "lambda {lambda} is too small for leave-one-out predictions: a training row is predicted by itself \

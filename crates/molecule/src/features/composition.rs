@@ -40,7 +40,7 @@ const WHOLE: [&str; 5] =
 pub struct Composition {}
 
 impl Composition {
-    /// Names of the columns of the rows: `atom *`, `atom H` (atoms and folded hydrogens), …,
+    /// Returns the names of the columns of the rows: `atom *`, `atom H` (atoms and folded hydrogens), …,
     /// `atom Og`, the elements by atomic number; `bond single`, `double`, `triple`, `quadruple`,
     /// `dative` and `aromatic`, where an aromatic bond counts as nothing else; `group …`, the
     /// functional groups in the order of [`FunctionalGroup::ALL`], counted as by [`functional_groups`];

@@ -252,8 +252,8 @@ impl Molecule {
 const ROUNDS: usize = 4;
 
 impl Molecule {
-    /// A number that molecules share whose atoms are connected alike, whatever the orders of bonds and the configurations:
-    /// equal for two SMILES of one molecule, and much cheaper than the canonical SMILES.
+    /// Returns a number that molecules share whose atoms are connected alike, whatever the orders of bonds and the
+    /// configurations: equal for two SMILES of one molecule, and much cheaper than the canonical SMILES.
     ///
     /// It is the hash of elements, hydrogens, charges and isotopes after four rounds of colour refinement.
     ///

@@ -150,7 +150,7 @@ impl Readout {
     }
 }
 
-/// One kind of pooling as operators of ONNX. `pooled` is 1 for the tokens that are pooled, and `places` counts the
+/// Returns one kind of pooling as operators of ONNX. `pooled` is 1 for the tokens that are pooled, and `places` counts the
 /// tokens of a text from 1 on.
 fn onnx_pool(
     graph: &mut Graph,

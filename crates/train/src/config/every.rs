@@ -20,7 +20,7 @@ pub enum Every {
 }
 
 impl Every {
-    /// Whether it is due when `step` steps have been done, in epochs of `per_epoch` steps.
+    /// Returns whether it is due when `step` steps have been done, in epochs of `per_epoch` steps.
     pub(crate) fn is_due(self, step: u64, per_epoch: u64) -> bool {
         let period = match self {
             Self::Epochs(epochs) => (epochs as u64).saturating_mul(per_epoch),
@@ -29,8 +29,8 @@ impl Every {
         step.is_multiple_of(period)
     }
 
-    /// How many times it is done in a training of so many epochs, of `per_epoch` steps each: at least once, after the last
-    /// step.
+    /// Returns how many times it is done in a training of so many epochs, of `per_epoch` steps each: at least once, after
+    /// the last step.
     pub fn times(self, epochs: usize, per_epoch: usize) -> f64 {
         let times = match self {
             Self::Epochs(every) => epochs as f64 / every.max(1) as f64,

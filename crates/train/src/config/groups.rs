@@ -21,7 +21,7 @@ pub enum OptimizerName {
 }
 
 impl OptimizerName {
-    /// Whether it takes weight decay.
+    /// Returns whether it takes weight decay.
     pub fn decays(self) -> bool {
         match self {
             Self::Sgd | Self::Adam => false,
@@ -29,7 +29,7 @@ impl OptimizerName {
         }
     }
 
-    /// The momentum where none is named.
+    /// Returns the momentum where none is named.
     pub(super) fn momentum(self) -> f32 {
         match self {
             Self::Sgd | Self::Adam | Self::AdamW | Self::Lion => 0.0,
@@ -58,7 +58,7 @@ pub struct GroupConfig {
 }
 
 impl GroupConfig {
-    /// Whether the group holds the parameter with this path.
+    /// Returns whether the group holds the parameter with this path.
     pub fn holds(&self, path: &str) -> bool {
         let mut rest = path;
         self.parameters.split('*').all(|part| match rest.find(part) {

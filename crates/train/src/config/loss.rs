@@ -40,7 +40,7 @@ pub enum LossConfig {
 }
 
 impl LossConfig {
-    /// The loss of the distance of a prediction to its target, if it is one.
+    /// Returns the loss of the distance of a prediction to its target, if it is one.
     pub(crate) fn distance(&self) -> Option<&dyn DistanceLoss> {
         match self {
             Self::Square(loss) => Some(loss),

@@ -21,7 +21,7 @@ pub(crate) struct Rule {
 }
 
 impl TrainingConfig {
-    /// How each of a model's parameters is optimised, given their paths and numbers of dimensions in the order of the
+    /// Returns how each of a model's parameters is optimised, given their paths and numbers of dimensions in the order of the
     /// model's fields.
     pub(crate) fn rules(&self, parameters: &[(String, usize)]) -> Vec<Rule> {
         let paths: Vec<&str> = parameters.iter().map(|(path, _)| path.as_str()).collect();
@@ -65,15 +65,15 @@ impl TrainingConfig {
         parameters.iter().enumerate().map(rule).collect()
     }
 
-    /// The weight decay of matrices that no group names: where the configuration leaves it out, 0.01, and 0 if no optimiser
-    /// decays.
+    /// Returns the weight decay of matrices that no group names: where the configuration leaves it out, 0.01, and 0 if no
+    /// optimiser decays.
     pub fn weight_decay(&self) -> f32 {
         let groups = self.groups.iter().filter_map(|group| group.optimizer);
         let decays = groups.chain([self.optimizer]).any(OptimizerName::decays);
         self.weight_decay.unwrap_or(if decays { WEIGHT_DECAY } else { 0.0 })
     }
 
-    /// Whether one of these parameters is in a numbered layer, or below one, so that
+    /// Returns whether one of these parameters is in a numbered layer, or below one, so that
     /// [`layer_decay`](Self::layer_decay) has something to lower.
     pub fn has_layers(parameters: &[String]) -> bool {
         parameters.iter().any(|path| Layer::of(path).is_some())
@@ -152,9 +152,9 @@ impl<'p> NumberedLayers<'p> {
         Some(Self { holder, last, first })
     }
 
-    /// The number of layers from a parameter to what is above all layers: 1 in the last layer, and one more than there are
-    /// layers for what comes before the first in the same module or beside it, such as embeddings. It is 0 for all other
-    /// parameters.
+    /// Returns the number of layers from a parameter to what is above all layers: 1 in the last layer, and one more than
+    /// there are layers for what comes before the first in the same module or beside it, such as embeddings. It is 0 for
+    /// all other parameters.
     fn layers_above(&self, at: usize, path: &str) -> i32 {
         match Layer::of(path) {
             Some(layer) if layer.holder == self.holder => 1 + (self.last - layer.number) as i32,
@@ -163,8 +163,8 @@ impl<'p> NumberedLayers<'p> {
         }
     }
 
-    /// The path of the module that the holder is a part of, with the point behind it: encoders of PyTorch often have their
-    /// embeddings beside the module of the layers, as `bert.embeddings` is beside `bert.encoder`.
+    /// Returns the path of the module that the holder is a part of, with the point behind it: encoders of PyTorch often
+    /// have their embeddings beside the module of the layers, as `bert.embeddings` is beside `bert.encoder`.
     fn parent(&self) -> &str {
         let holder = self.holder.strip_suffix('.').unwrap_or(self.holder);
         holder.rfind('.').map_or("", |end| &holder[..=end])

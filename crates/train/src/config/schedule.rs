@@ -15,7 +15,7 @@ const PLATEAU_PATIENCE: usize = 3;
 const PLATEAU_FACTOR: f64 = 0.5;
 
 impl TrainingConfig {
-    /// The learning rate of step `step` (from 0) of `total`, as a share of the largest: `(step + 1) / warmup` during the
+    /// Returns the learning rate of step `step` (from 0) of `total`, as a share of the largest: `(step + 1) / warmup` during the
     /// warm-up, then the decay, which would reach the floor at step `total`. `reduced` is the product of the factors by
     /// which evaluations have reduced it.
     pub(crate) fn share_of_rate(&self, step: u64, total: u64, reduced: f64) -> f64 {
@@ -39,12 +39,12 @@ impl TrainingConfig {
         (share * reduced).max(self.floor)
     }
 
-    /// The learning rate of a step: see [`share_of_rate`](Self::share_of_rate).
+    /// Returns the learning rate of a step: see [`share_of_rate`](Self::share_of_rate).
     pub(crate) fn rate(&self, step: u64, total: u64, reduced: f64) -> f64 {
         self.learning_rate * self.share_of_rate(step, total, reduced)
     }
 
-    /// The number of evaluations without improvement after which the rate is multiplied by a factor, and the factor; none
+    /// Returns the number of evaluations without improvement after which the rate is multiplied by a factor, and the factor; none
     /// under other decays.
     pub(crate) fn plateau(&self) -> Option<(usize, f64)> {
         let patience = self.plateau_patience.unwrap_or(PLATEAU_PATIENCE);

@@ -108,18 +108,18 @@ const POSITIVE: &str = "a positive number";
 pub(super) const NOT_NEGATIVE: &str = "zero or a positive number";
 
 impl TrainingConfig {
-    /// Whether the gradient of a table has only the rows that a batch reads, on one process: gradients of parts of a
+    /// Returns whether the gradient of a table has only the rows that a batch reads, on one process: gradients of parts of a
     /// batch, which are added up, have all.
     pub fn by_rows(&self) -> bool {
         self.micro_batch == 0
     }
 
-    /// The number of steps of an epoch over so many pairs.
+    /// Returns the number of steps of an epoch over so many pairs.
     pub fn steps_per_epoch(&self, pairs: usize) -> usize {
         batches::number(pairs, self.batch.max(1))
     }
 
-    /// The most pairs that are encoded at once, apart from a pair that would be a batch by itself.
+    /// Returns the most pairs that are encoded at once, apart from a pair that would be a batch by itself.
     pub fn at_once(&self) -> usize {
         if self.micro_batch == 0 { self.batch } else { self.micro_batch }
     }

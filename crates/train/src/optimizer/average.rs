@@ -84,7 +84,7 @@ impl Average {
         }
     }
 
-    /// A model with the average in place of its parameters.
+    /// Returns a model with the average in place of its parameters.
     pub fn model<M: Module>(&self, model: M) -> M {
         struct Averaged<'a>(&'a HashMap<ParamId, Tensor<1>>);
 
@@ -103,7 +103,7 @@ impl Average {
         model.map(&mut Averaged(&self.values))
     }
 
-    /// The averages by the paths of the parameters. On the CPU engine they share memory until the next step.
+    /// Returns the averages by the paths of the parameters. On the CPU engine they share memory until the next step.
     pub fn values<M: Module>(&self, model: &M) -> BTreeMap<String, Values> {
         let mut all = BTreeMap::new();
         visit(model, |name, parameter| {

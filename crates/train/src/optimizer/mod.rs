@@ -89,7 +89,7 @@ impl Update {
         Self { config: config.clone(), parameters: all, average, updates: Updates::default() }
     }
 
-    /// The model without gradients of the parameters whose rate is 0.
+    /// Returns the model without gradients of the parameters whose rate is 0.
     pub(crate) fn freeze<M: Module>(&self, model: M) -> M {
         struct Freeze<'a>(&'a Update);
 
@@ -147,7 +147,8 @@ impl Update {
         Ok(self)
     }
 
-    /// The optimiser's state of each parameter, by its path. On the CPU engine the moments share its memory until the next step.
+    /// Returns the optimiser's state of each parameter, by its path. On the CPU engine the moments share its memory until the
+    /// next step.
     pub(crate) fn moments(&self) -> BTreeMap<String, Moments> {
         let states = self.parameters.values().filter_map(|Tracked { path, state, .. }| {
             let State { steps, first, second } = state.as_ref()?;
@@ -158,19 +159,19 @@ impl Update {
         states.collect()
     }
 
-    /// The average of each of the model's parameters, by its path; none without an average.
+    /// Returns the average of each of the model's parameters, by its path; none without an average.
     pub(crate) fn average<M: Module>(&self, model: &M) -> BTreeMap<String, Values> {
         self.average.as_ref().map(|average| average.values(model)).unwrap_or_default()
     }
 
-    /// The model with the average in place of its parameters, if there is one.
+    /// Returns the model with the average in place of its parameters, if there is one.
     pub fn averaged<M: Module>(&self, model: &M) -> Option<M> {
         self.average.as_ref().map(|average| average.model(model.clone()))
     }
 
-    /// The model after a step at a learning rate, which its average is moved towards. On a GPU a `factor` `[1]` multiplies the gradients. A parameter that
-    /// several modules share is changed once. A parameter without a gradient stays as it is, and so does one of a model that
-    /// the optimiser was not made for.
+    /// Returns the model after a step at a learning rate, which its average is moved towards. On a GPU a `factor` `[1]` multiplies the
+    /// gradients. A parameter that several modules share is changed once. A parameter without a gradient stays as it is, and so does one of
+    /// a model that the optimiser was not made for.
     pub fn step<M: Module>(
         &mut self,
         rate: f64,
@@ -189,7 +190,7 @@ impl Update {
         model
     }
 
-    /// A parameter's weights after a step. They and the gradient have no autodiff.
+    /// Returns a parameter's weights after a step. They and the gradient have no autodiff.
     fn change<const D: usize>(
         &mut self,
         id: ParamId,

@@ -74,8 +74,8 @@ pub(super) fn lion<const D: usize>(
     (weights * keep - direction * lr, mean)
 }
 
-/// A matrix after a step of Muon, and the buffer of its momentum: `m ← μ m + g`, the direction is the orthogonal factor of
-/// `g + μ m`, and `w ← (1 − lr·λ) w − lr · 0.2 √max(rows, columns) · direction`, as PyTorch's `Muon` with
+/// Returns a matrix after a step of Muon, and the buffer of its momentum: `m ← μ m + g`, the direction is the orthogonal
+/// factor of `g + μ m`, and `w ← (1 − lr·λ) w − lr · 0.2 √max(rows, columns) · direction`, as PyTorch's `Muon` with
 /// `adjust_lr_fn="match_rms_adamw"`.
 pub(super) fn muon<const D: usize>(
     weights: Tensor<D>,

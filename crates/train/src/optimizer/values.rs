@@ -5,7 +5,7 @@ use burn::module::Param;
 use burn::tensor::Tensor;
 use dsokr_kernels::{owned, primitive};
 
-/// A parameter with other values than it has, which learns as before.
+/// Returns a parameter with other values than it has, which learns as before.
 pub(super) fn with_values<const D: usize>(
     param: Param<Tensor<D>>,
     values: impl FnOnce(Tensor<D>) -> Tensor<D>,
@@ -20,7 +20,7 @@ pub(super) fn with_values<const D: usize>(
     Param::from_mapped_value(id, weights.set_require_grad(learns), mapper)
 }
 
-/// The memory of a tensor of the CPU engine.
+/// Returns the memory of a tensor of the CPU engine.
 pub(super) fn host<const D: usize>(tensor: Tensor<D>) -> FlexTensor {
     owned(primitive(tensor))
 }

@@ -9,8 +9,8 @@ use super::names::{is_id, most_classes_named, names_ids};
 use super::numbers::{are_row_numbers, fill_from_a_digit, notation_of};
 use super::{CLASSES, MANY_CLASSES, MOST, ROWS_OF_A_CLASS, classes_of, most};
 
-/// The first cell that begins with 0, where cells are codes, such as `0222` and `4019`, or bits: nearly all are digits, as many in
-/// each, and some begin with 0 before another digit than 0. None of others.
+/// Returns the first cell that begins with 0, where cells are codes, such as `0222` and `4019`, or bits: nearly all are digits, as
+/// many in each, and some begin with 0 before another digit than 0. None of others.
 pub(super) fn first_with_zero<'c>(cells: &[&'c str]) -> Option<&'c str> {
     let is_digits = |cell: &&str| cell.bytes().all(|byte| byte.is_ascii_digit());
     let codes: Vec<&str> = cells.iter().copied().filter(is_digits).collect();
@@ -21,8 +21,8 @@ pub(super) fn first_with_zero<'c>(cells: &[&'c str]) -> Option<&'c str> {
     codes.iter().find(has_zero).copied().filter(|_| are_most && are_as_long)
 }
 
-/// The first cell that begins with 0 before other digits, in a column of numbers of this `kind` that are nearly all digits, not as
-/// many in each: codes such as `0389` and `25000` are read as numbers. None of others.
+/// Returns the first cell that begins with 0 before other digits, in a column of numbers of this `kind` that are nearly all
+/// digits, not as many in each: codes such as `0389` and `25000` are read as numbers. None of others.
 pub(crate) fn first_number_with_zero<'c>(kind: &ColumnKind, cells: &[&'c str]) -> Option<&'c str> {
     if !matches!(kind, ColumnKind::Numbers(_)) {
         return None;
@@ -37,13 +37,13 @@ pub(crate) fn first_number_with_zero<'c>(kind: &ColumnKind, cells: &[&'c str]) -
     present.into_iter().find(has_zero)
 }
 
-/// Whether digits begin with 0 and are not all 0.
+/// Returns whether digits begin with 0 and are not all 0.
 fn has_zero_in_front(digits: &str) -> bool {
     digits.starts_with('0') && digits.contains(|c: char| c != '0')
 }
 
-/// The kind of the cells of the column with this name that are codes where they are `present`: classes where they recur, else ids,
-/// numbers that count something, such as `01` to `99`, or texts, which are inputs only where there are no others.
+/// Returns the kind of the cells of the column with this name that are codes where they are `present`: classes where they recur,
+/// else ids, numbers that count something, such as `01` to `99`, or texts, which are inputs only where there are no others.
 pub(super) fn kind_of_codes(name: &str, cells: &[&str], present: &[&str]) -> ColumnKind {
     let distinct = present.iter().collect::<HashSet<_>>().len();
     if names_ids(name) || 2 * distinct > present.len() {
@@ -62,8 +62,8 @@ pub(super) fn kind_of_codes(name: &str, cells: &[&str], present: &[&str]) -> Col
     }
 }
 
-/// The first code with a 0 before it in the column with this position, name and kind, which nobody has stated: what says that its
-/// cells are no numbers. None of ids that are named or count the rows.
+/// Returns the first code with a 0 before it in the column with this position, name and kind, which nobody has stated: what says
+/// that its cells are no numbers. None of ids that are named or count the rows.
 pub(crate) fn first_code<'c>(
     (position, name): (usize, &str),
     kind: &ColumnKind,

@@ -52,9 +52,9 @@ const LETTERS_OF_A_UNIT: usize = 3;
 const WITH_COMMAS: usize = 3;
 const WITH_OTHER_SIGNS: usize = 100;
 
-/// The separator of labels, if cells are sets of labels: few different ones, which recur, in short cells without the words
-/// of sentences. Labels with other signs than commas and spaces between may have such words, and be many. In a column whose name
-/// is that of texts, a space does not separate labels, nor do signs that stand in names too.
+/// Returns the separator of labels, if cells are sets of labels: few different ones, which recur, in short cells without the
+/// words of sentences. Labels with other signs than commas and spaces between may have such words, and be many. In a column
+/// whose name is that of texts, a space does not separate labels, nor do signs that stand in names too.
 pub(super) fn separator_of(name: &str, cells: &[&str]) -> Option<char> {
     if are_reordered(cells) || unread_list(cells).is_some() {
         return None;
@@ -112,8 +112,9 @@ const RECORDS: usize = 10;
 const PARTS_OF_A_RECORD: usize = 3;
 const KEYS_OF_A_RECORD: usize = 2;
 
-/// Whether cells are records with bars between their fields, such as `sp|P02768|ALBU_HUMAN`, rather than sets of labels: all have as many
-/// parts, and the parts at two places or more differ wherever cells do. On paths and in lineages those at one place do, the last one.
+/// Returns whether cells are records with bars between their fields, such as `sp|P02768|ALBU_HUMAN`, rather than sets of labels: all have
+/// as many parts, and the parts at two places or more differ wherever cells do. On paths and in lineages those at one place do, the last
+/// one.
 fn are_records(cells: &[&str]) -> bool {
     if !cells.iter().all(|cell| cell.contains('|')) {
         return false;
@@ -132,8 +133,8 @@ fn are_records(cells: &[&str]) -> bool {
     (0..count).filter(is_key).count() >= KEYS_OF_A_RECORD
 }
 
-/// Whether semicolons end the names or numbers of characters, such as `&amp;` and `&#32;`, in most of the cells that have one: each of
-/// them does, or, where cells are prose, some of them do.
+/// Returns whether semicolons end the names or numbers of characters, such as `&amp;` and `&#32;`, in most of the cells that have one:
+/// each of them does, or, where cells are prose, some of them do.
 fn ends_names_of_characters(cells: &[&str], is_prose: bool) -> bool {
     let with: Vec<&str> = cells.iter().copied().filter(|cell| cell.contains(';')).collect();
     let is_of_html = |cell: &&&str| {
@@ -143,7 +144,7 @@ fn ends_names_of_characters(cells: &[&str], is_prose: bool) -> bool {
     2 * with.iter().filter(is_of_html).count() > with.len()
 }
 
-/// Whether a text ends with `&` and the name or number of a character.
+/// Returns whether a text ends with `&` and the name or number of a character.
 fn ends_with_character(text: &str) -> bool {
     let Some((_, name)) = text.rsplit_once('&') else { return false };
     let Some(number) = name.strip_prefix('#') else { return NAMES_OF_CHARACTERS.contains(&name) };
@@ -154,7 +155,7 @@ fn ends_with_character(text: &str) -> bool {
     u32::from_str_radix(digits, radix).is_ok()
 }
 
-/// Whether the cells of a column with this separator of labels may be names all the same.
+/// Returns whether the cells of a column with this separator of labels may be names all the same.
 pub(super) fn stands_in_names(separator: char, cells: &[&str]) -> bool {
     match separator {
         ' ' => true,
@@ -163,9 +164,9 @@ pub(super) fn stands_in_names(separator: char, cells: &[&str]) -> bool {
     }
 }
 
-/// Whether labels with spaces or commas between are rather the words of names or phrases. In a column whose name says that it has names,
-/// nearly all cells differ. In others, labels with spaces between are names of persons where all cells differ, most begin with a
-/// capital, and more than half have a word that no other cell has; or half of the words of cells are in nearly all of them, as in
+/// Returns whether labels with spaces or commas between are rather the words of names or phrases. In a column whose name says that it
+/// has names, nearly all cells differ. In others, labels with spaces between are names of persons where all cells differ, most begin
+/// with a capital, and more than half have a word that no other cell has; or half of the words of cells are in nearly all of them, as in
 /// `J. Smith et al. Phys. Rev. B 7`.
 pub(crate) fn are_phrases(kind: &ColumnKind, name: &str, cells: &[&str]) -> bool {
     if !matches!(kind, ColumnKind::Labels(' ' | ',')) {
@@ -207,8 +208,8 @@ const BOTH_WAYS: usize = 3;
 /// The largest share of labels of several words, if labels are words, as a divisor.
 const WITH_BLANKS: usize = 10;
 
-/// Whether labels of one word each stand in any order, as tags do, and words of phrases and sorted labels do not: of the pairs that are
-/// neighbours in several cells, a third or more are there both ways round.
+/// Returns whether labels of one word each stand in any order, as tags do, and words of phrases and sorted labels do not: of the pairs
+/// that are neighbours in several cells, a third or more are there both ways round.
 pub(crate) fn are_unordered(kind: &ColumnKind, cells: &[&str]) -> bool {
     let &ColumnKind::Labels(separator) = kind else { return false };
     // how many times the labels of a pair, in alphabetical order, stand in this order and in the other one
@@ -231,8 +232,8 @@ pub(crate) fn are_unordered(kind: &ColumnKind, cells: &[&str]) -> bool {
     are_words && both_ways > 0 && BOTH_WAYS * both_ways >= several.len()
 }
 
-/// The separator of the labels of a column of this kind, where these may be divided at another sign, or not at all; a space where
-/// labels are stated.
+/// Returns the separator of the labels of a column of this kind, where these may be divided at another sign, or not at all; a
+/// space where labels are stated.
 pub(crate) fn odd_separator(kind: &ColumnKind, is_stated: bool, cells: &[&str]) -> Option<char> {
     let &ColumnKind::Labels(separator) = kind else { return None };
     let is_odd = if separator == ' ' {
@@ -243,8 +244,8 @@ pub(crate) fn odd_separator(kind: &ColumnKind, is_stated: bool, cells: &[&str]) 
     is_odd.then_some(separator)
 }
 
-/// Whether a sign that is rarely between labels separates them: in half of the cells, if they are paths, else in cells with
-/// different numbers of labels, which recur.
+/// Returns whether a sign that is rarely between labels separates them: in half of the cells, if they are paths, else in
+/// cells with different numbers of labels, which recur.
 fn separates_rarely(cells: &[&str], separator: char) -> bool {
     if !stands_between(cells, separator) {
         return false;
@@ -263,8 +264,8 @@ fn separates_rarely(cells: &[&str], separator: char) -> bool {
         }
 }
 
-/// Whether a sign stands between labels wherever it is: `>` and `&` with blanks around them, two colons, and `#`, `+` and `/` with blanks
-/// on both sides or on none. Other signs do everywhere.
+/// Returns whether a sign stands between labels wherever it is: `>` and `&` with blanks around them, two colons, and `#`, `+` and `/`
+/// with blanks on both sides or on none. Other signs do everywhere.
 fn stands_between(cells: &[&str], separator: char) -> bool {
     let is_between = |cell: &&str| {
         let parts: Vec<&str> = cell.split(separator).collect();
@@ -284,7 +285,7 @@ fn stands_between(cells: &[&str], separator: char) -> bool {
     }
 }
 
-/// Whether one cell in ten, or of signs that stand in few names one in a hundred, has another number of labels than most.
+/// Returns whether one cell in ten, or of signs that stand in few names one in a hundred, has another number of labels than most.
 fn have_different_counts(cells: &[&str], separator: char) -> bool {
     let mut cells_with_count: HashMap<usize, usize> = HashMap::new();
     for cell in cells {
@@ -295,7 +296,7 @@ fn have_different_counts(cells: &[&str], separator: char) -> bool {
     share * (cells.len() - usual) >= cells.len()
 }
 
-/// Whether signs stand between words in more than a few cells, as in `Home & Garden`, so that blanks separate no labels.
+/// Returns whether signs stand between words in more than a few cells, as in `Home & Garden`, so that blanks separate no labels.
 fn have_signs_between_words(cells: &[&str]) -> bool {
     let is_word = |part: &str| part.contains(char::is_alphanumeric);
     let has_sign = |cell: &&&str| {
@@ -306,24 +307,24 @@ fn have_signs_between_words(cells: &[&str]) -> bool {
     with > 1 && WITH_OTHER_SIGNS * with >= cells.len()
 }
 
-/// Whether a cell has a separator, be it at its end. Commas in round brackets are none.
+/// Returns whether a cell has a separator, be it at its end. Commas in round brackets are none.
 fn has_separator(cell: &str, separator: char) -> bool {
     let may_be_in_brackets = separator == ',' && cell.contains('(');
     cell.contains(separator) && (!may_be_in_brackets || cells::labels(cell, ',').len() > 1)
 }
 
-/// The labels of a cell.
+/// Returns the labels of a cell.
 fn labels_of(cell: &str, separator: char) -> impl Iterator<Item = &str> {
     cell.split(separator).map(str::trim).filter(|label| !label.is_empty())
 }
 
-/// The texts of the list of a cell, which has them with `;` between, or is the list as JSON.
+/// Returns the texts of the list of a cell, which has them with `;` between, or is the list as JSON.
 pub(crate) fn parts_of_list(cell: &str) -> Vec<String> {
     let parts = if cell.starts_with('[') { cells::list(cell) } else { None };
     parts.unwrap_or_else(|| cell.split(';').map(str::to_owned).collect())
 }
 
-/// How many times each label is in the cells.
+/// Returns how many times each label is in the cells.
 fn counts_of_labels<'c>(
     cells: impl IntoIterator<Item = &'c str>,
     separator: char,
@@ -335,24 +336,24 @@ fn counts_of_labels<'c>(
     counts
 }
 
-/// Whether a sign has blanks around it in all cells, as slashes of dates, units and `N/A` do not.
+/// Returns whether a sign has blanks around it in all cells, as slashes of dates, units and `N/A` do not.
 fn stands_apart(cells: &[&str], sign: char) -> bool {
     let apart = format!(" {sign} ");
     cells.iter().all(|cell| cell.matches(sign).count() == cell.matches(apart.as_str()).count())
 }
 
-/// Whether more than half of the lists of cells name a text twice, as series do and sets of labels do not.
+/// Returns whether more than half of the lists of cells name a text twice, as series do and sets of labels do not.
 pub(super) fn lists_name_texts_twice(cells: &[&str]) -> bool {
     repeat_a_part(cells, parts_of_list)
 }
 
-/// Whether more than half of the cells name a part twice, as series do and sets of labels do not.
+/// Returns whether more than half of the cells name a part twice, as series do and sets of labels do not.
 fn name_labels_twice(cells: &[&str], separator: char) -> bool {
     repeat_a_part(cells, |cell| labels_of(cell, separator).collect())
 }
 
-/// Whether the parts of different cells recur, most of them, as labels with words of sentences do, and texts do not that are
-/// repeated or have a few sentences in common.
+/// Returns whether the parts of different cells recur, most of them, as labels with words of sentences do, and texts do not
+/// that are repeated or have a few sentences in common.
 fn recur_in_different_cells(cells: &[&str], separator: char) -> bool {
     let different: HashSet<&str> = cells.iter().copied().collect();
     let labels = counts_of_labels(different, separator);
@@ -361,9 +362,10 @@ fn recur_in_different_cells(cells: &[&str], separator: char) -> bool {
     all >= 2 * labels.len() && 2 * once <= labels.len()
 }
 
-/// Whether cells of a column with this name recur as classes do, and commas stand in their names, as in `Paris, France`: most parts
-/// of the cells that have a comma are in one different cell alone. Cells are sets of labels where most of those with a comma have a
-/// part that is a cell too, where commas are written as programs write lists, and where the name of the column is that of labels.
+/// Returns whether cells of a column with this name recur as classes do, and commas stand in their names, as in `Paris, France`:
+/// most parts of the cells that have a comma are in one different cell alone. Cells are sets of labels where most of those with a
+/// comma have a part that is a cell too, where commas are written as programs write lists, and where the name of the column is that
+/// of labels.
 fn are_classes_with_commas(name: &str, cells: &[&str]) -> bool {
     let different: HashSet<&str> = cells.iter().copied().collect();
     let recur = ROWS_OF_A_CLASS * different.len() <= cells.len();
@@ -386,8 +388,8 @@ fn are_classes_with_commas(name: &str, cells: &[&str]) -> bool {
     2 * with_whole <= several.len() && 2 * once > parts.len()
 }
 
-/// Whether programs have written cells with commas between: no blank stands behind any, but for commas between digits, as in
-/// `1,2-diol`, or a part with a comma stands between quotation marks.
+/// Returns whether programs have written cells with commas between: no blank stands behind any, but for commas between
+/// digits, as in `1,2-diol`, or a part with a comma stands between quotation marks.
 fn are_lists_with_commas(cells: &HashSet<&str>) -> bool {
     let has_marked_comma = |cell: &&str| {
         cell.contains('"') && cells::labels(cell, ',').iter().any(|part| part.contains(','))
@@ -410,7 +412,7 @@ fn are_lists_with_commas(cells: &HashSet<&str>) -> bool {
     between_others > 0 && before_blanks == 0
 }
 
-/// Whether cells of this kind that nobody has stated are classes although commas could divide them into labels.
+/// Returns whether cells of this kind that nobody has stated are classes although commas could divide them into labels.
 pub(crate) fn have_commas_in_names(kind: &ColumnKind, name: &str, cells: &[&str]) -> bool {
     let with = cells.iter().filter(|cell| cell.contains(',')).count();
     let are_divisible =
@@ -418,8 +420,8 @@ pub(crate) fn have_commas_in_names(kind: &ColumnKind, name: &str, cells: &[&str]
     are_divisible && !is_prose(cells) && are_classes_with_commas(name, cells)
 }
 
-/// Whether some cells are lists of several labels, and others are names of one, as Label Studio writes them, or R, which puts them
-/// between quotation marks: no other one has a sign between labels, and labels recur.
+/// Returns whether some cells are lists of several labels, and others are names of one, as Label Studio writes them, or R, which
+/// puts them between quotation marks: no other one has a sign between labels, and labels recur.
 fn are_lists_and_names(cells: &[&str]) -> bool {
     let lists: Vec<Vec<String>> = cells.iter().filter_map(|cell| cells::list(cell)).collect();
     let has_several = lists.iter().any(|parts| parts.len() > 1);
@@ -435,13 +437,13 @@ fn are_lists_and_names(cells: &[&str]) -> bool {
     are_names && labels.len() >= 2 * labels.iter().collect::<HashSet<_>>().len()
 }
 
-/// The name that stands between the quotation marks of a cell.
+/// Returns the name that stands between the quotation marks of a cell.
 fn in_marks(cell: &str) -> Option<&str> {
     cell.strip_prefix('"')?.strip_suffix('"')
 }
 
-/// The first list of several parts among cells that are lists in a notation that is not read: nearly all cells with several parts
-/// stand in brackets, and so do half of all, since some programs write one part without them. None among others.
+/// Returns the first list of several parts among cells that are lists in a notation that is not read: nearly all cells with
+/// several parts stand in brackets, and so do half of all, since some programs write one part without them. None among others.
 pub(crate) fn unread_list<'c>(cells: &[&'c str]) -> Option<&'c str> {
     let cells = looked_at(cells);
     let has_several = |cell: &str| cell.contains([',', ';', '|', ' ']) || cell.contains("><");
@@ -455,7 +457,7 @@ pub(crate) fn unread_list<'c>(cells: &[&'c str]) -> Option<&'c str> {
     several.into_iter().find(is_list).filter(|_| are_lists)
 }
 
-/// Whether a bracket that begins a cell, or its `c(`, closes at its end, or a cell is tags such as `<a><b>`.
+/// Returns whether a bracket that begins a cell, or its `c(`, closes at its end, or a cell is tags such as `<a><b>`.
 fn is_bracketed(cell: &str) -> bool {
     if cell.starts_with('<') {
         return cell.ends_with('>') && !cell.contains("</");
@@ -479,20 +481,20 @@ fn is_bracketed(cell: &str) -> bool {
     false
 }
 
-/// Whether more than a few cells have words of sentences.
+/// Returns whether more than a few cells have words of sentences.
 pub(super) fn is_prose(cells: &[&str]) -> bool {
     let is_word = |word: &str| WORDS.iter().any(|known| known.eq_ignore_ascii_case(word));
     let prose = cells.iter().filter(|cell| cell.split_whitespace().any(is_word)).count();
     10 * prose > cells.len()
 }
 
-/// Whether all cells are the same parts, some of them in a different order.
+/// Returns whether all cells are the same parts, some of them in a different order.
 pub(super) fn are_reordered(cells: &[&str]) -> bool {
     reordered(cells).is_some()
 }
 
-/// The parts of the first cell, in its order, if all cells are the same parts, some of them in a different order: they are
-/// rankings rather than sets of labels, which would all be the same.
+/// Returns the parts of the first cell, in its order, if all cells are the same parts, some of them in a different order:
+/// they are rankings rather than sets of labels, which would all be the same.
 pub(crate) fn reordered(cells: &[&str]) -> Option<Vec<String>> {
     let (first, rest) = cells.split_first()?;
     let parts = |cell: &str, separator: char| -> Vec<String> {
@@ -514,14 +516,14 @@ pub(crate) fn reordered(cells: &[&str]) -> Option<Vec<String>> {
     })
 }
 
-/// The parts of a cell that commas and spaces divide.
+/// Returns the parts of a cell that commas and spaces divide.
 pub(super) fn parts_of(cell: &str) -> impl Iterator<Item = &str> {
     cell.split([',', ' ']).filter(|part| !part.is_empty())
 }
 
-/// Whether cells are measures rather than labels or texts: nearly all have a digit, and most of their parts are numbers, signs
-/// or units, as in `12.67 ± 0.47`, `126-128 °C` and `3h 13m`. Whole numbers alone may be names of labels. Cells that say that
-/// there is no value are none of them.
+/// Returns whether cells are measures rather than labels or texts: nearly all have a digit, and most of their parts are
+/// numbers, signs or units, as in `12.67 ± 0.47`, `126-128 °C` and `3h 13m`. Whole numbers alone may be names of labels. Cells
+/// that say that there is no value are none of them.
 pub(crate) fn are_measures(cells: &[&str]) -> bool {
     let cells: Vec<&str> = cells.iter().copied().filter(|cell| !cells::is_missing(cell)).collect();
     let cells = &cells[..];
@@ -560,8 +562,8 @@ pub(crate) fn are_measures(cells: &[&str]) -> bool {
     2 * numbers >= all && 2 * (numbers + units) > all
 }
 
-/// The separator of labels in cells that are stated to be sets of them: the first sign that some cells have, or a rare one that divides
-/// them into fewer labels than the space, else the space.
+/// Returns the separator of labels in cells that are stated to be sets of them: the first sign that some cells have, or a rare one that
+/// divides them into fewer labels than the space, else the space.
 pub(super) fn stated_separator(cells: &[&str]) -> char {
     if most(cells, |cell| cells::list(cell).is_some()) || are_lists_and_names(cells) {
         return ';';
@@ -581,12 +583,12 @@ pub(super) fn stated_separator(cells: &[&str]) -> char {
     SEPARATORS.into_iter().find(is_usual).or_else(rare).unwrap_or(' ')
 }
 
-/// Whether a rare separator stands in no name of a label.
+/// Returns whether a rare separator stands in no name of a label.
 fn is_in_no_name(separator: char) -> bool {
     RARE_SEPARATORS.contains(&separator) && separator != '#'
 }
 
-/// Whether a sign divides cells into labels that recur, and are fewer than between spaces.
+/// Returns whether a sign divides cells into labels that recur, and are fewer than between spaces.
 fn divides_into_fewer(cells: &[&str], separator: char) -> bool {
     let labels = counts_of_labels(cells.iter().copied(), separator);
     let all: usize = labels.values().sum();

@@ -54,7 +54,7 @@ const ITEMS: usize = 50;
 /// The most words of a name behind a SMILES; more are a text that begins with one.
 const WORDS_OF_A_NAME: usize = 4;
 
-/// The kind of the cells, none of them empty, of the column at this position, from 0, with this name.
+/// Returns the kind of the cells, none of them empty, of the column at this position, from 0, with this name.
 pub(super) fn guessed(position: usize, name: &str, cells: &[&str]) -> ColumnKind {
     let present: Vec<&str> =
         cells.iter().copied().filter(|cell| !cells::is_missing(cell)).collect();
@@ -69,8 +69,8 @@ pub(super) fn guessed(position: usize, name: &str, cells: &[&str]) -> ColumnKind
     numbers_or_codes.or_else(|| values.kind_of_names()).unwrap_or_else(|| values.kind_of_texts())
 }
 
-/// The kind of cells that have a form which nothing else has: signs, structures, rankings, vectors and dates; none of others.
-/// Cells are `present` that do not say that there is no value.
+/// Returns the kind of cells that have a form which nothing else has: signs, structures, rankings, vectors and dates; none of
+/// others. Cells are `present` that do not say that there is no value.
 fn kind_of_form(name: &str, cells: &[&str], present: &[&str]) -> Option<ColumnKind> {
     if let Some(signs) = signs_of(cells) {
         return Some(signs);
@@ -92,8 +92,8 @@ fn kind_of_form(name: &str, cells: &[&str], present: &[&str]) -> Option<ColumnKi
     most(present, is_date).then_some(ColumnKind::Dates)
 }
 
-/// Whether most cells are `vectors`, and no sets of labels that are whole numbers, nor numbers with groups of thousands, as a
-/// training reads them.
+/// Returns whether most cells are `vectors`, and no sets of labels that are whole numbers, nor numbers with groups of
+/// thousands, as a training reads them.
 fn are_vectors(vectors: &ColumnKind, present: &[&str]) -> bool {
     if !are_mostly(vectors, present) {
         return false;
@@ -135,12 +135,12 @@ impl<'c> Values<'c> {
         Self { position, name, cells, present, distinct, recur }
     }
 
-    /// Whether no value is in two cells.
+    /// Returns whether no value is in two cells.
     fn differ(&self) -> bool {
         self.distinct == self.present.len()
     }
 
-    /// The kind of cells of which most are numbers, or at least half beside remarks, or sets of codes; none of others.
+    /// Returns the kind of cells of which most are numbers, or at least half beside remarks, or sets of codes; none of others.
     fn kind_of_numbers(&self) -> Option<ColumnKind> {
         let present = &self.present;
         let numbers = ColumnKind::Numbers(notation_of(present));
@@ -162,7 +162,7 @@ impl<'c> Values<'c> {
         are_half.then_some(numbers)
     }
 
-    /// The kind of cells of which most are a number: codes, classes, ids or `numbers`.
+    /// Returns the kind of cells of which most are a number: codes, classes, ids or `numbers`.
     fn kind_of_single_numbers(&self, numbers: ColumnKind) -> ColumnKind {
         let &Self { position, name, cells, distinct, .. } = self;
         let present = &self.present;
@@ -193,7 +193,7 @@ impl<'c> Values<'c> {
         if are_ids { ColumnKind::Ids } else { numbers }
     }
 
-    /// The kind of cells that are names of classes, labels or ids that recur; none of others.
+    /// Returns the kind of cells that are names of classes, labels or ids that recur; none of others.
     fn kind_of_names(&self) -> Option<ColumnKind> {
         let &Self { name, cells, distinct, .. } = self;
         let present = &self.present;
@@ -219,7 +219,7 @@ impl<'c> Values<'c> {
         separator.map(ColumnKind::Labels)
     }
 
-    /// The kind of cells that are neither numbers nor names that recur: ids, or texts.
+    /// Returns the kind of cells that are neither numbers nor names that recur: ids, or texts.
     fn kind_of_texts(&self) -> ColumnKind {
         let present = &self.present;
         let are_texts = || are_words_or_sequences(present) || are_substances(self.name, present);
@@ -233,21 +233,21 @@ impl<'c> Values<'c> {
     }
 }
 
-/// Whether cells have blanks, as ids have not, or are sequences or long texts in a script without spaces.
+/// Returns whether cells have blanks, as ids have not, or are sequences or long texts in a script without spaces.
 fn are_words_or_sequences(cells: &[&str]) -> bool {
     let have_words = cells.iter().any(|cell| cell.contains(char::is_whitespace));
     have_words || are_sequences(cells) || are_unspaced_texts(cells)
 }
 
-/// Whether cells of a column with this name are reactions, compositions or peptides, which may be written as ids are.
+/// Returns whether cells of a column with this name are reactions, compositions or peptides, which may be written as ids are.
 fn are_substances(name: &str, cells: &[&str]) -> bool {
     most(cells, is_reaction)
         || are_compositions(cells)
         || (has_word_of_peptides(name) && are_peptides(cells))
 }
 
-/// Whether cells of a column with this name are texts only since they are reactions, compositions or peptides: they all differ and
-/// are else what ids are.
+/// Returns whether cells of a column with this name are texts only since they are reactions, compositions or peptides: they all
+/// differ and are else what ids are.
 pub(super) fn would_be_ids(name: &str, cells: &[&str]) -> bool {
     let present: Vec<&str> =
         cells.iter().copied().filter(|cell| !cells::is_missing(cell)).collect();
@@ -255,7 +255,7 @@ pub(super) fn would_be_ids(name: &str, cells: &[&str]) -> bool {
     !are_words_or_sequences(&present) && differ() && are_substances(name, &present)
 }
 
-/// The kind of cells that are `lists` as JSON or between brackets, and are of this `kind` without them.
+/// Returns the kind of cells that are `lists` as JSON or between brackets, and are of this `kind` without them.
 pub(super) fn guessed_of_lists(
     lists: Lists,
     kind: ColumnKind,
@@ -269,8 +269,8 @@ pub(super) fn guessed_of_lists(
     }
 }
 
-/// The kind of cells that have the texts of lists with `;` between, and without the lists are of this `kind`: sets of labels, also
-/// where no list has several, unless they are something that says more, or texts that do not recur.
+/// Returns the kind of cells that have the texts of lists with `;` between, and without the lists are of this `kind`: sets of
+/// labels, also where no list has several, unless they are something that says more, or texts that do not recur.
 fn kind_of_text_lists(kind: ColumnKind, name: &str, cells: &[&str]) -> ColumnKind {
     let recur = || {
         let labels: Vec<String> = cells.iter().flat_map(|cell| parts_of_list(cell)).collect();
@@ -295,9 +295,9 @@ fn kind_of_text_lists(kind: ColumnKind, name: &str, cells: &[&str]) -> ColumnKin
     if are_labels { ColumnKind::Labels(';') } else { kind }
 }
 
-/// The kind of cells that have the numbers of lists with spaces between, and without the lists are of this `kind`: sets of labels,
-/// also where few lists have several, if these are whole numbers that recur in lists of different lengths, of which `some_empty`.
-/// Lists that repeat a number are series.
+/// Returns the kind of cells that have the numbers of lists with spaces between, and without the lists are of this `kind`: sets of
+/// labels, also where few lists have several, if these are whole numbers that recur in lists of different lengths, of which
+/// `some_empty`. Lists that repeat a number are series.
 fn kind_of_number_lists(
     kind: ColumnKind,
     name: &str,
@@ -309,7 +309,7 @@ fn kind_of_number_lists(
     if are_sets { ColumnKind::Labels(' ') } else { kind }
 }
 
-/// The kind of the cells that a caller states, with what only the cells tell.
+/// Returns the kind of the cells that a caller states, with what only the cells tell.
 pub(super) fn stated(kind: KindName, cells: &[&str]) -> ColumnKind {
     match kind {
         KindName::Nothing => ColumnKind::Nothing,
@@ -324,20 +324,20 @@ pub(super) fn stated(kind: KindName, cells: &[&str]) -> ColumnKind {
     }
 }
 
-/// Whether most cells are what `is` says.
+/// Returns whether most cells are what `is` says.
 pub(super) fn most(cells: &[&str], is: impl Fn(&str) -> bool) -> bool {
     let cells = looked_at(cells);
     let count = cells.iter().filter(|cell| is(cell)).count();
     count as f64 >= MOST * cells.len() as f64
 }
 
-/// The cells that tell what a column is: all, or so many at equal distances of a long one.
+/// Returns the cells that tell what a column is: all, or so many at equal distances of a long one.
 fn looked_at<'c>(cells: &[&'c str]) -> Vec<&'c str> {
     let step = cells.len().div_ceil(LOOKED_AT).max(1);
     cells.iter().copied().step_by(step).collect()
 }
 
-/// Whether more than half of the cells have a part twice, as vectors and series do and sets of labels do not.
+/// Returns whether more than half of the cells have a part twice, as vectors and series do and sets of labels do not.
 fn repeat_a_part<'c, P: Eq + Hash>(cells: &[&'c str], parts: impl Fn(&'c str) -> Vec<P>) -> bool {
     let repeats = |cell: &&&'c str| {
         let parts = parts(cell);
@@ -347,7 +347,7 @@ fn repeat_a_part<'c, P: Eq + Hash>(cells: &[&'c str], parts: impl Fn(&'c str) ->
     2 * cells.iter().filter(repeats).count() > cells.len()
 }
 
-/// Whether most cells are of a kind.
+/// Returns whether most cells are of a kind.
 fn are_mostly(kind: &ColumnKind, cells: &[&str]) -> bool {
     let cells = looked_at(cells);
     let read = |cell: &&&str| kind.read(cell) != Reading::Invalid;
@@ -358,15 +358,15 @@ fn are_mostly(kind: &ColumnKind, cells: &[&str]) -> bool {
 /// The fewest letters of a sequence, of a protein or a nucleic acid, in the mean.
 const LETTERS_OF_A_SEQUENCE: usize = 20;
 
-/// Whether cells are long and sequences, as ids are not.
+/// Returns whether cells are long and sequences, as ids are not.
 fn are_sequences(cells: &[&str]) -> bool {
     let is_letter = |byte: &u8| byte.is_ascii_alphabetic();
     let letters: usize = cells.iter().map(|cell| cell.bytes().filter(is_letter).count()).sum();
     letters >= LETTERS_OF_A_SEQUENCE * cells.len() && most(cells, is_sequence) && have_gaps(cells)
 }
 
-/// Whether a cell has letters only or, as sequences that are aligned or translated have, fewer gaps and stops than letters.
-/// InChIKeys are none.
+/// Returns whether a cell has letters only or, as sequences that are aligned or translated have, fewer gaps and stops than
+/// letters. InChIKeys are none.
 fn is_sequence(cell: &str) -> bool {
     let is_gap = |byte: u8| b"-*.".contains(&byte);
     let letters = cell.bytes().filter(u8::is_ascii_alphabetic).count();
@@ -374,8 +374,9 @@ fn is_sequence(cell: &str) -> bool {
     letters > gaps && letters + gaps == cell.len() && !is_inchikey(cell)
 }
 
-/// Whether hyphens and points among the letters of cells are gaps, and do not divide a code such as `SLTRH-NHRVN`: nearly all of the
-/// letters are nucleotides, or one in ten of these cells has two such signs in a row or one at an end, as aligned proteins have.
+/// Returns whether hyphens and points among the letters of cells are gaps, and do not divide a code such as `SLTRH-NHRVN`: nearly
+/// all of the letters are nucleotides, or one in ten of these cells has two such signs in a row or one at an end, as aligned
+/// proteins have.
 fn have_gaps(cells: &[&str]) -> bool {
     const GAPS: [char; 2] = ['-', '.'];
     let with: Vec<&str> = cells.iter().copied().filter(|cell| cell.contains(GAPS)).collect();
@@ -390,7 +391,7 @@ fn have_gaps(cells: &[&str]) -> bool {
     nucleotides as f64 >= MOST * letters().count() as f64 || 10 * aligned >= with.len()
 }
 
-/// Whether a cell is a reaction as SMILES, with two `>` between molecules: `CCO>[Cu]>CC=O`.
+/// Returns whether a cell is a reaction as SMILES, with two `>` between molecules: `CCO>[Cu]>CC=O`.
 fn is_reaction(cell: &str) -> bool {
     let parts: Vec<&str> = cell.split('>').collect();
     let &[from, _, to] = parts.as_slice() else { return false };
@@ -400,7 +401,7 @@ fn is_reaction(cell: &str) -> bool {
 /// The fewest letters of a peptide, in the mean.
 const LETTERS_OF_A_PEPTIDE: usize = 6;
 
-/// Whether most cells are letters of amino acids only, and long for names.
+/// Returns whether most cells are letters of amino acids only, and long for names.
 fn are_peptides(cells: &[&str]) -> bool {
     let is_amino_acid = |byte: u8| b"ACDEFGHIKLMNPQRSTVWY".contains(&byte);
     let letters: usize = cells.iter().map(|cell| cell.len()).sum();
@@ -416,8 +417,9 @@ const ELEMENTS: usize = 3;
 /// The smallest share of compositions that have numbers, and what codes of capitals have not, as a divisor.
 const OF_COMPOSITIONS: usize = 10;
 
-/// Whether most cells are compositions of two elements or more, some of which have numbers, and some a symbol with a small letter or a
-/// decimal point. Where symbols are single capitals, cells are of different elements, and some of three or more with a number between.
+/// Returns whether most cells are compositions of two elements or more, some of which have numbers, and some a symbol with a small
+/// letter or a decimal point. Where symbols are single capitals, cells are of different elements, and some of three or more with a
+/// number between.
 fn are_compositions(cells: &[&str]) -> bool {
     let cells = looked_at(cells);
     let sets: Vec<Vec<&str>> = cells.iter().filter_map(|cell| elements_of(cell)).collect();
@@ -438,8 +440,8 @@ fn are_compositions(cells: &[&str]) -> bool {
         && (in_some(&is_no_code) || (different() >= SETS_OF_ELEMENTS && in_some(&are_many)))
 }
 
-/// The different symbols of elements of a composition, such as `La0.5Sr0.5MnO3` and `Ca(OH)2`, in alphabetical order; none of a cell
-/// that holds anything else, or one element only.
+/// Returns the different symbols of elements of a composition, such as `La0.5Sr0.5MnO3` and `Ca(OH)2`, in alphabetical order; none
+/// of a cell that holds anything else, or one element only.
 fn elements_of(cell: &str) -> Option<Vec<&str>> {
     let mut symbols: Vec<&str> = Vec::new();
     let mut rest = cell;
@@ -459,20 +461,21 @@ fn elements_of(cell: &str) -> Option<Vec<&str>> {
     Some(symbols).filter(|symbols| symbols.len() > 1)
 }
 
-/// Whether a cell is the formula of a molecule with carbon and hydrogen, such as `C8H10N4O2`.
+/// Returns whether a cell is the formula of a molecule with carbon and hydrogen, such as `C8H10N4O2`.
 pub(super) fn is_formula(cell: &str) -> bool {
     let atoms = read_formula(cell).unwrap_or_default();
     let has_all = [Element::C, Element::H].iter().all(|element| atoms.contains_key(element));
     has_all && cell.contains(|c: char| c.is_ascii_digit())
 }
 
-/// Whether a cell has the form of an InChIKey: 14 and 10 letters, and one that may be left out, with hyphens between.
+/// Returns whether a cell has the form of an InChIKey: 14 and 10 letters, and one that may be left out, with hyphens between.
 pub(super) fn is_inchikey(cell: &str) -> bool {
     let lengths: Vec<usize> = cell.split('-').map(str::len).collect();
     lengths.starts_with(&[14, 10])
 }
 
-/// Whether most cells are the first block of an InChIKey, 14 capitals, as nothing else is: of most of them one is no amino acid.
+/// Returns whether most cells are the first block of an InChIKey, 14 capitals, as nothing else is: of most of them one is no
+/// amino acid.
 fn are_blocks_of_keys(cells: &[&str]) -> bool {
     most(cells, |cell| {
         let are_capitals = cell.bytes().all(|byte| byte.is_ascii_uppercase());
@@ -483,7 +486,7 @@ fn are_blocks_of_keys(cells: &[&str]) -> bool {
 /// The fewest letters, in the mean, of texts in a script without spaces between words; fewer are a name.
 const LETTERS_OF_A_TEXT: usize = 6;
 
-/// Whether cells are of a [script without spaces](are_unspaced) and long, as ids are not.
+/// Returns whether cells are of a [script without spaces](are_unspaced) and long, as ids are not.
 fn are_unspaced_texts(cells: &[&str]) -> bool {
     let letters = cells.iter().flat_map(|cell| cell.chars()).filter(|&c| is_unspaced(c)).count();
     letters >= LETTERS_OF_A_TEXT * cells.len() && are_unspaced(cells)
@@ -493,7 +496,8 @@ fn are_unspaced_texts(cells: &[&str]) -> bool {
 /// program has divided the texts into words.
 const LETTERS_OF_A_CLAUSE: usize = 5;
 
-/// Whether most letters of cells are of a script that has no spaces between words, as Chinese and Thai, and the words have none.
+/// Returns whether most letters of cells are of a script that has no spaces between words, as Chinese and Thai, and the words
+/// have none.
 pub(super) fn are_unspaced(cells: &[&str]) -> bool {
     let cells = looked_at(cells);
     let letters = || cells.iter().flat_map(|cell| cell.chars()).filter(|c| c.is_alphabetic());
@@ -502,7 +506,7 @@ pub(super) fn are_unspaced(cells: &[&str]) -> bool {
     2 * letters().filter(|&c| is_unspaced(c)).count() > all && all >= LETTERS_OF_A_CLAUSE * clauses
 }
 
-/// Whether more than half of different texts have no word in common with another one, as peptides with modifications have:
+/// Returns whether more than half of different texts have no word in common with another one, as peptides with modifications have:
 /// `_TTPVAQM(Oxidation (M))FALK_`. Words are read as a training reads them. Texts that recur as classes do are learned by their words.
 pub(super) fn share_no_words(cells: &[&str]) -> bool {
     let cells = looked_at(cells);
@@ -518,14 +522,14 @@ pub(super) fn share_no_words(cells: &[&str]) -> bool {
     2 * texts.iter().filter(is_alone).count() > texts.len()
 }
 
-/// The different words of a text.
+/// Returns the different words of a text.
 fn words_in(text: &str) -> HashSet<&str> {
     let is_between = |c: char| !c.is_alphanumeric() && c != '_';
     text.split(is_between).filter(|word| !word.is_empty()).collect()
 }
 
-/// Whether cells are digits with a point between, as many in all cells before the point or behind it, as ids of arXiv are:
-/// `0704.0001`.
+/// Returns whether cells are digits with a point between, as many in all cells before the point or behind it, as ids of
+/// arXiv are: `0704.0001`.
 fn are_codes_with_points(cells: &[&str]) -> bool {
     let is_digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
     let lengths = |cell: &&str| {
@@ -540,9 +544,9 @@ fn are_codes_with_points(cells: &[&str]) -> bool {
 /// The share of cells in which the case of letters must mean something, as a divisor.
 const WITH_CASE: usize = 10;
 
-/// Whether the case of letters means something in cells of single words that are not [sequences](are_sequences): one in ten has
-/// small letters, and a capital behind a letter or digit, as `TiO2` and the reaction `c1ccccc1>CO>C1CCCCC1` have, and `Apfel` has
-/// not; or nearly all are formulas, and one in ten has small letters, as `Co2` beside `CO2` has.
+/// Returns whether the case of letters means something in cells of single words that are not [sequences](are_sequences): one in
+/// ten has small letters, and a capital behind a letter or digit, as `TiO2` and the reaction `c1ccccc1>CO>C1CCCCC1` have, and
+/// `Apfel` has not; or nearly all are formulas, and one in ten has small letters, as `Co2` beside `CO2` has.
 pub(super) fn case_means_something(cells: &[&str]) -> bool {
     let cells = looked_at(cells);
     let tells_apart = |cell: &&&str| {
@@ -560,7 +564,7 @@ pub(super) fn case_means_something(cells: &[&str]) -> bool {
     telling > 0 && WITH_CASE * telling >= cells.len() && !are_sequences(&cells)
 }
 
-/// A cell without the extension of CXSMILES behind the single word of a reaction, such as ` |f:0.1|`.
+/// Returns a cell without the extension of CXSMILES behind the single word of a reaction, such as ` |f:0.1|`.
 pub(super) fn without_extension(cell: &str) -> &str {
     let divided = cell.strip_suffix('|').and_then(|rest| rest.rsplit_once(" |"));
     match divided {
@@ -571,7 +575,7 @@ pub(super) fn without_extension(cell: &str) -> &str {
     }
 }
 
-/// Whether a letter is of a script that has no spaces between words: Thai, Lao, Burmese, Khmer, Japanese or Chinese.
+/// Returns whether a letter is of a script that has no spaces between words: Thai, Lao, Burmese, Khmer, Japanese or Chinese.
 fn is_unspaced(letter: char) -> bool {
     matches!(
         letter,
@@ -586,19 +590,19 @@ fn is_unspaced(letter: char) -> bool {
     )
 }
 
-/// Whether a cell has as many words as the name of a class, or is a path of such names, as in `Food > Fruit > Apple`.
+/// Returns whether a cell has as many words as the name of a class, or is a path of such names, as in `Food > Fruit > Apple`.
 fn has_words_of_a_class(cell: &str) -> bool {
     cell.split(" > ").all(|name| name.split_whitespace().count() <= WORDS_OF_A_CLASS)
 }
 
-/// Whether a cell has as many words as each other one.
+/// Returns whether a cell has as many words as each other one.
 fn have_as_many_words(cells: &[&str]) -> bool {
     let mut counts = cells.iter().map(|cell| cell.split_whitespace().count());
     let first = counts.next();
     counts.all(|count| Some(count) == first)
 }
 
-/// Whether cells look like SMILES before any is parsed: one word, with at most a name or an extension behind it, and some
+/// Returns whether cells look like SMILES before any is parsed: one word, with at most a name or an extension behind it, and some
 /// with bonds, branches or rings, since labels of one letter are SMILES too. In a column whose name says SMILES, all molecules
 /// may be chains.
 fn may_be_smiles(name: &str, cells: &[&str]) -> bool {
@@ -616,12 +620,12 @@ fn classes_of(cells: &[&str]) -> ColumnKind {
     ColumnKind::Classes(classes.collect::<HashSet<_>>().len())
 }
 
-/// Whether a cell is a class, in a column that [has signs](cells::are_signs) or not.
+/// Returns whether a cell is a class, in a column that [has signs](cells::are_signs) or not.
 pub(super) fn is_class(cell: &str, has_signs: bool) -> bool {
     !cells::is_no_class(cell) || (has_signs && cells::is_minus(cell))
 }
 
-/// The classes of cells that are `+` and `-`, and other signs of these, beside missing values; none of other cells.
+/// Returns the classes of cells that are `+` and `-`, and other signs of these, beside missing values; none of other cells.
 fn signs_of(cells: &[&str]) -> Option<ColumnKind> {
     if !cells::are_signs(cells.iter().copied()) {
         return None;
@@ -638,8 +642,8 @@ fn rankings_among(cells: &[&str]) -> Option<ColumnKind> {
     items_of(cells).map(ColumnKind::Orders).or_else(of_first)
 }
 
-/// The items of cells that are orders: at least three, of which a cell names more than half in the mean, and some two in both
-/// orders, as the parts of reactions (`A>B>C`) and paths do not. None of other cells.
+/// Returns the items of cells that are orders: at least three, of which a cell names more than half in the mean, and some two
+/// in both orders, as the parts of reactions (`A>B>C`) and paths do not. None of other cells.
 fn items_of(cells: &[&str]) -> Option<Vec<String>> {
     if !most(cells, |cell| cell.contains('>')) {
         return None;

@@ -87,7 +87,7 @@ const WORDS_OF_LABELS: [&str; 9] = [
     "symptoms",
 ];
 
-/// The words of the name of a column, in lower case: `fine_label` and `fineLabel` have two.
+/// Returns the words of the name of a column, in lower case: `fine_label` and `fineLabel` have two.
 pub(crate) fn words_of(name: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     let mut before = ' ';
@@ -105,19 +105,19 @@ pub(crate) fn words_of(name: &str) -> Vec<String> {
     words
 }
 
-/// Whether a column has the name of one with ids, where all of its cells differ.
+/// Returns whether a column has the name of one with ids, where all of its cells differ.
 pub(crate) fn is_id(name: &str) -> bool {
     name.to_lowercase().ends_with("id") || names_numbers(name)
 }
 
-/// Whether a column has the name of one that numbers things, or has the numbers of molecules.
+/// Returns whether a column has the name of one that numbers things, or has the numbers of molecules.
 pub(crate) fn names_numbers(name: &str) -> bool {
     let names = ["key", "index", "number", "no", "no.", "nr", "nr.", "#", "idx", "row", "cas"];
     names.contains(&name.to_lowercase().as_str())
 }
 
-/// Whether a column has the name of one with ids that may recur, such as `doc_id`, `userId`, `cid` and `target_id`. Those of
-/// classes, such as `label_id`, are none.
+/// Returns whether a column has the name of one with ids that may recur, such as `doc_id`, `userId`, `cid` and `target_id`.
+/// Those of classes, such as `label_id`, are none.
 pub(crate) fn names_ids(name: &str) -> bool {
     let words = words_of(name);
     let Some((last, before)) = words.split_last() else { return false };
@@ -127,25 +127,25 @@ pub(crate) fn names_ids(name: &str) -> bool {
     is_word_of_ids(last) && !is_of_class
 }
 
-/// Whether a column has the name of one with ids of the rows of its own table, which say nothing of those of another one: `id` or
-/// `ROW_ID`.
+/// Returns whether a column has the name of one with ids of the rows of its own table, which say nothing of those of another one:
+/// `id` or `ROW_ID`.
 pub(crate) fn names_rows(name: &str) -> bool {
     let words = words_of(name);
     words.last().is_some_and(|word| word == "id")
         && words[..words.len() - 1].iter().all(|word| word == "row")
 }
 
-/// Whether a word in lower case is `id` or `ids`, or ends in it behind a word that has ids, as `cid` and `userid` do.
+/// Returns whether a word in lower case is `id` or `ids`, or ends in it behind a word that has ids, as `cid` and `userid` do.
 fn is_word_of_ids(word: &str) -> bool {
     word == "ids" || word.strip_suffix("id").is_some_and(|of| OF.contains(&of))
 }
 
-/// Whether a column has the name that pandas gives one without a name, such as `Unnamed: 0`.
+/// Returns whether a column has the name that pandas gives one without a name, such as `Unnamed: 0`.
 pub(crate) fn is_unnamed(name: &str) -> bool {
     name.starts_with("Unnamed:")
 }
 
-/// The most classes of whole numbers in a column whose name says that they are classes: its last word does, as that of
+/// Returns the most classes of whole numbers in a column whose name says that they are classes: its last word does, as that of
 /// `fine_label`, or stands before `id`, `code` or `idx`. None of other names, such as `class_size`.
 pub(crate) fn most_classes_named(name: &str) -> Option<usize> {
     let words = words_of(name);
@@ -157,44 +157,44 @@ pub(crate) fn most_classes_named(name: &str) -> Option<usize> {
     CLASS_NAMES.contains(&word.as_str()).then_some(most)
 }
 
-/// Whether a column has the name of one with sets of labels, as `labels` and `movie_genres` are.
+/// Returns whether a column has the name of one with sets of labels, as `labels` and `movie_genres` are.
 pub(super) fn names_labels(name: &str) -> bool {
     words_of(name).last().is_some_and(|word| WORDS_OF_LABELS.contains(&word.as_str()))
 }
 
-/// Whether a column has the name of one with names, as `Name` and `full_name` are.
+/// Returns whether a column has the name of one with names, as `Name` and `full_name` are.
 pub(super) fn names_names(name: &str) -> bool {
     words_of(name).last().is_some_and(|word| word.ends_with("name"))
 }
 
-/// Whether a column has the name of one with texts.
+/// Returns whether a column has the name of one with texts.
 pub(crate) fn is_name_of_texts(name: &str) -> bool {
     NAMES_OF_TEXTS.contains(&name.to_lowercase().as_str()) || names_pages(name)
 }
 
-/// Whether a column has the name of one with the texts of pages.
+/// Returns whether a column has the name of one with the texts of pages.
 fn names_pages(name: &str) -> bool {
     let words = words_of(name);
     !words.is_empty() && words.iter().all(|word| WORDS_OF_PAGES.contains(&word.as_str()))
 }
 
-/// Whether a column has the name of one with texts, or its name has a word that is one, as `odor_description` has.
+/// Returns whether a column has the name of one with texts, or its name has a word that is one, as `odor_description` has.
 pub(crate) fn has_word_of_texts(name: &str) -> bool {
     let mut words = words_of(name).into_iter();
     names_pages(name) || words.any(|word| NAMES_OF_TEXTS.contains(&word.as_str()))
 }
 
-/// Whether the name of a column has a word for peaks, bands and the like, as `peaks_json` and `IR` have.
+/// Returns whether the name of a column has a word for peaks, bands and the like, as `peaks_json` and `IR` have.
 pub(crate) fn has_word_of_spectra(name: &str) -> bool {
     words_of(name).iter().any(|word| WORDS_OF_SPECTRA.contains(&word.as_str()))
 }
 
-/// Whether the name of a column has a word for peptides, as `Sequence` and `peptide_seq` have.
+/// Returns whether the name of a column has a word for peptides, as `Sequence` and `peptide_seq` have.
 pub(super) fn has_word_of_peptides(name: &str) -> bool {
     words_of(name).iter().any(|word| WORDS_OF_PEPTIDES.contains(&word.as_str()))
 }
 
-/// Whether a column has the name of one with texts, also of one where they may be short.
+/// Returns whether a column has the name of one with texts, also of one where they may be short.
 pub(crate) fn is_name_of_any_texts(name: &str) -> bool {
     is_name_of_texts(name) || NAMES_OF_SHORT_TEXTS.contains(&name.to_lowercase().as_str())
 }

@@ -31,17 +31,17 @@ const SINCE_1970: RangeInclusive<f64> = 1e9..=2e12;
 /// The most different remarks that stand in the place of numbers, such as `n.b.`, where some have digits.
 const REMARKS: usize = 5;
 
-/// Whether nearly all whole numbers from 0 or 1 to the largest one occur, as where they count classes.
+/// Returns whether nearly all whole numbers from 0 or 1 to the largest one occur, as where they count classes.
 pub(super) fn fill_a_range(cells: &[&str]) -> bool {
     fill_a_range_from(cells, 1)
 }
 
-/// Whether nearly all whole numbers from one of a single digit to the largest one occur, as where they count something.
+/// Returns whether nearly all whole numbers from one of a single digit to the largest one occur, as where they count something.
 pub(super) fn fill_from_a_digit(cells: &[&str]) -> bool {
     fill_a_range_from(cells, 9)
 }
 
-/// Whether nearly all whole numbers from the least one, which is at most `most`, to the largest one occur.
+/// Returns whether nearly all whole numbers from the least one, which is at most `most`, to the largest one occur.
 fn fill_a_range_from(cells: &[&str], most: u64) -> bool {
     let numbers: HashSet<u64> = cells.iter().filter_map(|cell| cell.parse().ok()).collect();
     let (Some(least), Some(largest)) = (numbers.iter().min(), numbers.iter().max()) else {
@@ -50,7 +50,7 @@ fn fill_a_range_from(cells: &[&str], most: u64) -> bool {
     *least <= most && numbers.len() as f64 >= MOST * ((largest - least) as f64 + 1.0)
 }
 
-/// Whether at least half of the cells are numbers, and the others are remarks rather than sets of numbers or codes: few
+/// Returns whether at least half of the cells are numbers, and the others are remarks rather than sets of numbers or codes: few
 /// different ones, or without digits or with [another unit](UnitsBehind). Whole numbers that all `differ` are names, and so are others
 /// with letters behind that stand `in_front`, in the first column.
 pub(super) fn is_half_numbers(
@@ -94,8 +94,9 @@ impl UnitsBehind {
         Some(Self { number })
     }
 
-    /// The unit or flag behind the single number of a cell that is not read, as in `50mg`, `1200 nM` and `2227.2*`. None of codes, in
-    /// which one letter or capitals follow the digits, such as `1002B`, nor of ordinals, houses and versions, such as `4th`.
+    /// Returns the unit or flag behind the single number of a cell that is not read, as in `50mg`, `1200 nM` and `2227.2*`. None of
+    /// codes, in which one letter or capitals follow the digits, such as `1002B`, nor of ordinals, houses and versions, such as
+    /// `4th`.
     pub(crate) fn unit<'c>(&self, cell: &'c str) -> Option<&'c str> {
         let end = cell.rfind(|c: char| c.is_ascii_digit())? + 1;
         let (number, behind) = cell.split_at(end);
@@ -113,14 +114,14 @@ impl UnitsBehind {
     }
 }
 
-/// Whether a cell holds several parts, as sets of labels do: with a semicolon or a bar between, or numbers only.
+/// Returns whether a cell holds several parts, as sets of labels do: with a semicolon or a bar between, or numbers only.
 fn is_set_of_numbers(cell: &str) -> bool {
     let parts: Vec<&str> = parts_of(cell).collect();
     let are_numbers = parts.iter().all(|part| part.parse::<f64>().is_ok());
     cell.contains([';', '|']) || (parts.len() > 1 && are_numbers)
 }
 
-/// Whether cells count the rows: whole numbers one after the other, or in the first column growing ones.
+/// Returns whether cells count the rows: whole numbers one after the other, or in the first column growing ones.
 pub(crate) fn are_row_numbers(position: usize, cells: &[&str]) -> bool {
     let numbers: Option<Vec<u64>> = cells.iter().map(|cell| cell.parse().ok()).collect();
     let Some(numbers) = numbers else { return false };
@@ -132,7 +133,7 @@ pub(crate) fn are_row_numbers(position: usize, cells: &[&str]) -> bool {
     }
 }
 
-/// Whether cells are the whole numbers from 0 or 1 to their count, in any order.
+/// Returns whether cells are the whole numbers from 0 or 1 to their count, in any order.
 pub(crate) fn are_shuffled_row_numbers(cells: &[&str]) -> bool {
     let numbers: Option<HashSet<usize>> = cells.iter().map(|cell| cell.parse().ok()).collect();
     let Some(numbers) = numbers else { return false };
@@ -144,7 +145,7 @@ pub(crate) fn are_shuffled_row_numbers(cells: &[&str]) -> bool {
 /// Words of the names of columns whose numbers are points in time, beside words that end with `time` or `timestamp`.
 const WORDS_OF_TIMES: [&str; 7] = ["created", "updated", "utc", "epoch", "at", "ts", "date"];
 
-/// Whether a cell is the digits of year, month and day, such as `20240131`.
+/// Returns whether a cell is the digits of year, month and day, such as `20240131`.
 fn is_day(cell: &str) -> bool {
     let is_digits = cell.len() == 8 && cell.bytes().all(|byte| byte.is_ascii_digit());
     let Some(number) = cell.parse::<u32>().ok().filter(|_| is_digits) else { return false };
@@ -152,8 +153,8 @@ fn is_day(cell: &str) -> bool {
     (1900..=2100).contains(&year) && (1..=12).contains(&month) && (1..=31).contains(&day)
 }
 
-/// Whether the cells of a column of this kind and name are points in time: numbers that are seconds or milliseconds since 1970, or year,
-/// month and day, or dates that look like sets of labels.
+/// Returns whether the cells of a column of this kind and name are points in time: numbers that are seconds or milliseconds since 1970,
+/// or year, month and day, or dates that look like sets of labels.
 pub(crate) fn are_times(kind: &ColumnKind, name: &str, cells: &[&str]) -> bool {
     let words = words_of(name);
     let names_time = words.iter().any(|word| word.ends_with("time") || word.ends_with("timestamp"));
@@ -189,9 +190,9 @@ const NINES: [f64; 5] = [9.0, 99.0, 999.0, 9999.0, 99999.0];
 /// The smallest share of the cells of numbers that have the one that stands for no value, as a divisor.
 const WITH_NINES: usize = 100;
 
-/// The first cell with the [number of nines](NINES) that most likely stands for no value, such as `-999`, how many cells have the
-/// number, and whether it is below all others: it is the least or the largest one, in several cells, and the only one below 0 or
-/// further from the others than these are from each other. None of other columns.
+/// Returns the first cell with the [number of nines](NINES) that most likely stands for no value, such as `-999`, how many cells
+/// have the number, and whether it is below all others: it is the least or the largest one, in several cells, and the only one
+/// below 0 or further from the others than these are from each other. None of other columns.
 pub(crate) fn stand_in<'c>(kind: &ColumnKind, cells: &[&'c str]) -> Option<(&'c str, usize, bool)> {
     let ColumnKind::Numbers(notation) = kind else { return None };
     let number = |cell: &&'c str| Some((*cell, notation.normalised(cell)?.parse::<f64>().ok()?));
@@ -216,7 +217,7 @@ pub(super) fn vectors_among(cells: &[&str]) -> Option<ColumnKind> {
     cells.iter().find_map(|cell| numbers_in(cell)).map(ColumnKind::Vectors)
 }
 
-/// Whether more than half of the cells name a number twice, which sets of labels do not.
+/// Returns whether more than half of the cells name a number twice, which sets of labels do not.
 pub(super) fn name_numbers_twice(cells: &[&str]) -> bool {
     repeat_a_part(cells, |cell| {
         let divided = || {
@@ -227,8 +228,9 @@ pub(super) fn name_numbers_twice(cells: &[&str]) -> bool {
     })
 }
 
-/// The separator of cells that are sets of codes of three digits, such as `518,584`, and not numbers whose thousands are grouped:
-/// no part has fewer digits, none behind another is `000`, cells have different numbers of parts, and parts recur. None of others.
+/// Returns the separator of cells that are sets of codes of three digits, such as `518,584`, and not numbers whose thousands are
+/// grouped: no part has fewer digits, none behind another is `000`, cells have different numbers of parts, and parts recur. None
+/// of others.
 pub(super) fn separator_of_codes(cells: &[&str]) -> Option<char> {
     let is_digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
     [',', ' '].into_iter().find(|&separator| {
@@ -263,8 +265,8 @@ const OFTEN_WITH_SEVERAL_COMMAS: usize = 10;
 /// The smallest share of cells without a comma, as sets of one number, as a divisor. Of decimals that are rounded, fewer are whole.
 const WITHOUT_COMMA: usize = 4;
 
-/// The comma, where cells are sets of whole numbers, such as `1,6`, and no numbers with decimal commas: some have several commas
-/// that group no thousands, and these are not a few odd ones among decimals. None of others.
+/// Returns the comma, where cells are sets of whole numbers, such as `1,6`, and no numbers with decimal commas: some have
+/// several commas that group no thousands, and these are not a few odd ones among decimals. None of others.
 pub(super) fn comma_of_sets(cells: &[&str]) -> Option<char> {
     let plain = NumberNotation::default();
     let has_several =
@@ -281,8 +283,9 @@ pub(super) fn comma_of_sets(cells: &[&str]) -> Option<char> {
     are_sets.then_some(',')
 }
 
-/// Whether nearly all cells are a few whole numbers with this sign between, which no zeros begin, such as `7` and `1,6`: cells
-/// have different numbers of them, or `some_empty` ones beside these have none, numbers recur, and most cells have none twice.
+/// Returns whether nearly all cells are a few whole numbers with this sign between, which no zeros begin, such as `7` and
+/// `1,6`: cells have different numbers of them, or `some_empty` ones beside these have none, numbers recur, and most cells
+/// have none twice.
 pub(super) fn are_sets_of_numbers(cells: &[&str], separator: char, some_empty: bool) -> bool {
     let is_number = |part: &&str| {
         let is_plain = *part == "0" || !part.starts_with('0');
@@ -318,8 +321,8 @@ const WORDS_OF_BOUNDS: [&str; 11] = [
     "About ",
 ];
 
-/// A cell without the sign that makes a number a bound, such as `>10` or `<= 5 nM`, or the word that says that it is nearly the
-/// value, such as `ca. 5`.
+/// Returns a cell without the sign that makes a number a bound, such as `>10` or `<= 5 nM`, or the word that says that it is
+/// nearly the value, such as `ca. 5`.
 pub(super) fn without_sign_of_bound(cell: &str) -> &str {
     if let Some(rest) = cell.strip_prefix(SIGNS_OF_BOUNDS) {
         return rest.trim_start_matches('=').trim_start();
@@ -333,7 +336,7 @@ pub(super) fn without_sign_of_bound(cell: &str) -> &str {
     WORDS_OF_BOUNDS.into_iter().filter_map(behind_word).find(is_number).unwrap_or(cell)
 }
 
-/// How the numbers among cells are written.
+/// Returns how the numbers among cells are written.
 pub(super) fn notation_of(cells: &[&str]) -> NumberNotation {
     let limits: Vec<&str> = cells.iter().copied().map(without_sign_of_bound).collect();
     let cells = limits.as_slice();
@@ -357,8 +360,8 @@ pub(super) fn notation_of(cells: &[&str]) -> NumberNotation {
     NumberNotation { mixed_decimals: signs.grouped.is_some() || are_many, ..notation }
 }
 
-/// Whether points in cells that both notations read are those of thousands, as in Germany: three digits stand behind each, the
-/// other numbers are whole and below 1,000, and most of these have three digits too.
+/// Returns whether points in cells that both notations read are those of thousands, as in Germany: three digits stand behind
+/// each, the other numbers are whole and below 1,000, and most of these have three digits too.
 fn are_thousands(cells: &[&str], [comma, plain]: [&NumberNotation; 2]) -> bool {
     let mut grouped = 0;
     let mut others: Vec<f64> = Vec::new();
@@ -381,8 +384,9 @@ fn are_thousands(cells: &[&str], [comma, plain]: [&NumberNotation; 2]) -> bool {
         && 2 * hundreds > others.len()
 }
 
-/// The first cell of numbers in this notation whose point or comma is taken for one of thousands, where all cells could have
-/// decimals behind it; none elsewhere. Commas are in doubt only where every number has one, and is no amount of money.
+/// Returns the first cell of numbers in this notation whose point or comma is taken for one of thousands, where all cells
+/// could have decimals behind it; none elsewhere. Commas are in doubt only where every number has one, and is no amount of
+/// money.
 pub(crate) fn first_thousand<'c>(kind: &ColumnKind, cells: &[&'c str]) -> Option<&'c str> {
     let ColumnKind::Numbers(notation) = kind else { return None };
     if notation.mixed_decimals {
@@ -406,8 +410,8 @@ pub(crate) fn first_thousand<'c>(kind: &ColumnKind, cells: &[&'c str]) -> Option
     cells.iter().copied().find(|cell| cell.contains(sign) && is_read(cell))
 }
 
-/// The cells of numbers with the usual sign before decimals, and those with the other one: all, if it is read as one before decimals
-/// too, else those that are read as thousands. None where neither is.
+/// Returns the cells of numbers with the usual sign before decimals, and those with the other one: all, if it is read as one before
+/// decimals too, else those that are read as thousands. None where neither is.
 pub(crate) fn mixed_signs(kind: &ColumnKind, cells: &[&str]) -> Option<[Alike; 2]> {
     let ColumnKind::Numbers(notation) = kind else { return None };
     let MixedSigns { own, other, grouped, .. } = notation.mixed_signs(cells)?;
@@ -415,15 +419,15 @@ pub(crate) fn mixed_signs(kind: &ColumnKind, cells: &[&str]) -> Option<[Alike; 2
     Some([own, other?])
 }
 
-/// The first cell that is not one number, nor says that there is none, in whatever way numbers among cells are written.
+/// Returns the first cell that is not one number, nor says that there is none, in whatever way numbers among cells are written.
 pub(crate) fn first_measure<'c>(cells: &[&'c str]) -> Option<&'c str> {
     let numbers = notation_of(cells);
     let is_other = |cell: &&str| !cells::is_missing(cell) && numbers.normalised(cell).is_none();
     cells.iter().copied().find(is_other)
 }
 
-/// The first of cells that are nearly all several numbers with blanks between and decimal commas, which no vectors have: some have an
-/// exponent, or other than three digits behind the comma. None of others.
+/// Returns the first of cells that are nearly all several numbers with blanks between and decimal commas, which no vectors have: some
+/// have an exponent, or other than three digits behind the comma. None of others.
 pub(crate) fn first_with_decimal_commas<'c>(cells: &[&'c str]) -> Option<&'c str> {
     let comma = NumberNotation { decimal: ',', ..NumberNotation::default() };
     let are_numbers = |cell: &str| {
@@ -444,7 +448,7 @@ pub(crate) fn first_with_decimal_commas<'c>(cells: &[&'c str]) -> Option<&'c str
     (most(cells, are_numbers) && most(cells, are_decimals) && are_as_many).then_some(first)
 }
 
-/// The unit that most cells with a number have in common: a currency before it, a sign behind it, or words with a
+/// Returns the unit that most cells with a number have in common: a currency before it, a sign behind it, or words with a
 /// space before them. Empty where there is none.
 fn unit_of(cells: &[&str]) -> String {
     let mut counts: HashMap<&str, usize> = HashMap::new();
@@ -460,8 +464,8 @@ fn unit_of(cells: &[&str]) -> String {
     common.map(|(unit, _)| unit.into_owned()).unwrap_or_default()
 }
 
-/// The unit before or behind the number of a cell, where an amount below 0 may have its sign or bracket before the currency, and a
-/// dash may stand for no cents.
+/// Returns the unit before or behind the number of a cell, where an amount below 0 may have its sign or bracket before the
+/// currency, and a dash may stand for no cents.
 pub(super) fn unit_of_cell(cell: &str) -> &str {
     const SIGNS: [char; 3] = ['-', '+', '\u{2212}'];
     let is_number = |c: char| c.is_ascii_digit() || "(.,".contains(c) || SIGNS.contains(&c);
@@ -487,8 +491,8 @@ pub(super) fn unit_of_cell(cell: &str) -> &str {
     if is_sign { behind.trim() } else { "" }
 }
 
-/// Whether numbers in brackets among cells are names, such as `(1)`, and no amounts below 0: they have no unit, and no other cell
-/// is a number, or they are whole and `are_few` that recur.
+/// Returns whether numbers in brackets among cells are names, such as `(1)`, and no amounts below 0: they have no unit, and no
+/// other cell is a number, or they are whole and `are_few` that recur.
 pub(super) fn are_names_in_brackets(numbers: &ColumnKind, cells: &[&str], are_few: bool) -> bool {
     let ColumnKind::Numbers(notation) = numbers else { return false };
     let cells = looked_at(cells);
