@@ -42,10 +42,11 @@ class Encoder:
     Its parameters are parameters of the trainer with their names behind ``encoder.module.``, which the patterns of
     ``training.groups`` find: ``{"parameters": "embedding", "learning_rate": 1e-4}``. Vectors are not decayed, and
     ``training.layer_decay`` counts layers that are numbered in names such as ``layers.0.weight``. Parameters without
-    ``requires_grad`` stay as they are. A warning names other parameters that no gradient has reached. All of them and the buffers of the module's
-    ``state_dict``, such as the running statistics of batch normalisation, are kept in checkpoints and in the run, also where
-    ``forward`` assigns a buffer; one that ``forward`` makes is refused. Numbers of the run are 32-bit floats. ``torch.compile`` changes no name, and a run of a compiled module
-    is read with the module itself.
+    ``requires_grad`` stay as they are. A warning names other parameters that no gradient has reached. All parameters and the buffers
+    of the module's ``state_dict``, such as the running statistics of batch normalisation, are kept in checkpoints and in the run, also
+    where ``forward`` assigns a buffer. A tensor that ``forward`` makes is refused, except for buffers with ``persistent=False``.
+    Numbers of the run are 32-bit floats. ``torch.compile`` changes no name, and a run of a compiled module is read with the module
+    itself.
 
     A module starts from the values that it holds when its ``Encoder`` is made, which are those of the last pass of a training or
     model that had it before; all trainings with one ``Encoder`` start from the same values.
@@ -142,7 +143,7 @@ class _Opened:
         self._buffers = {name: buffers[name] for name in _names_of(start.buffers, buffers)}
         # the parameters that no gradient has reached so far; none before the first step
         self._unreached: set[str] | None = None
-        # whether some gradient was found by a backward pass through the whole graph alone
+        # whether torch.autograd.grad has failed to find a gradient, which a backward pass through the whole graph may find
         self._is_whole_graph_needed = False
 
     def forward(
@@ -213,8 +214,9 @@ class _Opened:
         import torch
 
         if not self._is_whole_graph_needed:
-            # It calls no hook of the caller, and changes no tensor outside the module. A block that reentrant checkpointing computes again
-            # raises a RuntimeError, so does a parameter that `forward` has frozen, and the backward pass below decides.
+            # This calls no hook of the caller that takes gradients, and changes no tensor outside the module. A block that reentrant
+            # checkpointing computes again raises a RuntimeError, and so does a parameter that `forward` has frozen. For any other
+            # error the backward pass below raises the same one.
             with contextlib.suppress(RuntimeError):
                 found = torch.autograd.grad(z, chosen, dz, allow_unused=True, retain_graph=True)
                 if all(gradient is not None for gradient in found):
@@ -247,8 +249,8 @@ class _Opened:
         kept = _kept_buffers(self._module) if new else {}
         for name in new:
             if name in kept:
-                message = f"encoder: forward has made the buffer {_plain(name)}: give it values in __init__; a buffer with persistent=False is not kept"
-                raise ConfigError(message)
+                remedy = "give it values in __init__; a buffer with persistent=False is not kept"
+                raise ConfigError(f"encoder: forward has made the buffer {_plain(name)}: {remedy}")
 
     def _present_buffers(self) -> list[Any]:
         """The buffers that the module has now."""
