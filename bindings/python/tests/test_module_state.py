@@ -383,7 +383,7 @@ class Late(torch.nn.Module):
     [
         ("none at first", "forward has made the buffer mean: give it values in __init__; a buffer with persistent=False is not kept"),
         ("buffer", "forward has made the buffer late: give it values in __init__"),
-        ("parameter", "late.bias is a new parameter: make it in __init__"),
+        ("parameter", "late.weight is a new parameter: make it in __init__"),
     ],
 )
 def test_a_tensor_that_a_pass_makes_is_refused_at_that_step(problem, made, message, is_instance):
@@ -431,7 +431,7 @@ def test_weights_that_have_been_tied_need_a_new_encoder(problem):
     module.second.weight = torch.nn.Parameter(module.first.weight.detach().clone())
     model = train(problem, "tied-later", module)
     module.second.weight = module.first.weight
-    with pytest.raises(dsokr.ConfigError, match=r"second.weight is no longer a parameter of its own"):
+    with pytest.raises(dsokr.ConfigError, match=r"first.weight and second.weight are one parameter now"):
         model.encode(texts)
 
 

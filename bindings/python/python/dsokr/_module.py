@@ -165,8 +165,7 @@ class _Opened:
             training = key is not None
             if not training:
                 self._warn_of_unreached()
-            parameters = _tensors(self._parameter_names, self._module.named_parameters(remove_duplicate=False), self.parameters)
-            self._check_parameters()
+            parameters = self._present_parameters()
             chosen = [parameters[at] for at in joined]
             parts = torch.from_numpy(values).split([each.numel() for each in chosen])
             with torch.no_grad():
@@ -188,7 +187,8 @@ class _Opened:
             if tuple(z.shape) != (len(inputs), self._p):
                 raise ConfigError(f"encoder: coordinates of shape {tuple(z.shape)}, expected ({len(inputs)}, {self._p})")
             if training:
-                self._check_parameters()
+                # the pass may have made some
+                self._present_parameters()
                 self._check_buffers()
             # copies, since a later pass fills the buffers
             changed = [_array(each).ravel().copy() for each in self._present_buffers()] if training else []
@@ -232,15 +232,19 @@ class _Opened:
             for each, grad in zip(parameters, before, strict=True):
                 each.grad = grad
 
-    def _check_parameters(self) -> None:
-        """Refuses a parameter that no pass fills, and one that is no longer a parameter of its own."""
-        present = {name for name, _ in self._module.named_parameters()}
-        for name in sorted(present.difference(self._parameter_names)):
-            message = "make it in __init__, and tie weights again behind load_state_dict(assign=True)"
-            raise ConfigError(f"encoder: {_plain(name)} is a new parameter: {message}")
-        for name in self._parameter_names:
-            if name not in present:
-                raise ConfigError(f"encoder: {_plain(name)} is no longer a parameter of its own: make a new dsokr.Encoder")
+    def _present_parameters(self) -> list[Any]:
+        """The parameters that the module has now. Refuses one that no pass fills, and two that have become one."""
+        present = _tensors(self._parameter_names, self._module.named_parameters(remove_duplicate=False), self.parameters)
+        names: dict[int, str] = {}
+        for parameter, (name, *_) in zip(present, self.parameters, strict=True):
+            first = names.setdefault(id(parameter), name)
+            if first != name:
+                raise ConfigError(f"encoder: {first} and {name} are one parameter now: make a new dsokr.Encoder")
+        for name, parameter in self._module.named_parameters():
+            if id(parameter) not in names:
+                remedy = "make it in __init__, and tie weights again behind load_state_dict(assign=True)"
+                raise ConfigError(f"encoder: {_plain(name)} is a new parameter: {remedy}")
+        return present
 
     def _check_buffers(self) -> None:
         """Refuses a buffer of the ``state_dict`` that the module did not have at first: no run keeps it."""
