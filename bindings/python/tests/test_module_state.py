@@ -486,6 +486,30 @@ def test_reentrant_checkpointing_trains_what_it_computes_again(problem):
     assert np.array_equal(*found)
 
 
+class Again(torch.nn.Module):
+    """A layer within a block that is computed again, and outside of it."""
+
+    def __init__(self, reentrant):
+        super().__init__()
+        self.reentrant = reentrant
+        self.layer = torch.nn.Linear(3, 3)
+        self.head = torch.nn.Linear(3, 1)
+
+    def forward(self, texts):
+        x = torch.tensor([[float(x) for x in text.split()] for text in texts]).requires_grad_(self.training)
+        h = torch.utils.checkpoint.checkpoint(self.layer, x, use_reentrant=self.reentrant)
+        return self.head(self.layer(torch.tanh(h)))
+
+
+def test_a_layer_in_and_outside_of_a_block_that_is_computed_again(problem):
+    _, texts, _ = problem
+    found = []
+    for reentrant in (False, True):
+        torch.manual_seed(3)
+        found.append(train(problem, f"again-{reentrant}", Again(reentrant)).encode(texts))
+    np.testing.assert_allclose(*found, atol=1e-5)
+
+
 class Teacher(torch.nn.Module):
     """Reads a layer that is not part of it."""
 

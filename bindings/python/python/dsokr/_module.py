@@ -213,10 +213,10 @@ class _Opened:
         """The gradients of the parameters that are ``chosen``; None where there is none."""
         import torch
 
+        self._is_whole_graph_needed |= _has_python_functions(z)
         if not self._is_whole_graph_needed:
-            # This calls no hook of the caller that takes gradients, and changes no tensor outside the module. A block that reentrant
-            # checkpointing computes again raises a RuntimeError, and so does a parameter that `forward` has frozen. For any other
-            # error the backward pass below raises the same one.
+            # This calls no hook of the caller that takes gradients, and changes no tensor outside the module. A parameter that
+            # `forward` has frozen is a RuntimeError here. For any other error the backward pass below raises the same one.
             with contextlib.suppress(RuntimeError):
                 found = torch.autograd.grad(z, chosen, dz, allow_unused=True, retain_graph=True)
                 if all(gradient is not None for gradient in found):
@@ -288,6 +288,24 @@ class _Opened:
         more = f" and {len(names) - 10} more" if len(names) > 10 else ""
         message = "encoder: no gradient has reached %s%s so far; set requires_grad = False where that is meant"
         LOGGER.warning(message, ", ".join(names[:10]), more)
+
+
+def _has_python_functions(z: Any) -> bool:
+    """Whether a function written in Python, such as that of reentrant checkpointing, which computes a block again and finds the
+    gradients of its parameters in a backward pass of its own, has a part in a tensor."""
+    import torch
+
+    seen: set[Any] = set()
+    left = [z.grad_fn]
+    while left:
+        node = left.pop()
+        if node is None or node in seen:
+            continue
+        if isinstance(node, torch.autograd.function.BackwardCFunction):
+            return True
+        seen.add(node)
+        left += [before for before, _ in node.next_functions]
+    return False
 
 
 def _plain(name: str) -> str:
