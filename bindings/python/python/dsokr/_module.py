@@ -42,10 +42,11 @@ class Encoder:
     Its parameters are parameters of the trainer with their names behind ``encoder.module.``, which the patterns of
     ``training.groups`` find: ``{"parameters": "embedding", "learning_rate": 1e-4}``. Vectors are not decayed, and
     ``training.layer_decay`` counts layers that are numbered in names such as ``layers.0.weight``. Parameters without
-    ``requires_grad`` stay as they are. A warning names other parameters that no gradient has reached. All of them and the buffers of the module's
-    ``state_dict``, such as the running statistics of batch normalisation, are kept in checkpoints and in the run, also where
-    ``forward`` assigns a buffer; one that ``forward`` makes is refused. Numbers of the run are 32-bit floats. ``torch.compile`` changes no name, and a run of a compiled module
-    is read with the module itself.
+    ``requires_grad`` stay as they are. A warning names other parameters that no gradient has reached. All parameters and the buffers
+    of the module's ``state_dict``, such as the running statistics of batch normalisation, are kept in checkpoints and in the run, also
+    where ``forward`` assigns a buffer. A tensor that ``forward`` makes is refused, except for buffers with ``persistent=False``.
+    Numbers of the run are 32-bit floats. ``torch.compile`` changes no name, and a run of a compiled module is read with the module
+    itself.
 
     A module starts from the values that it holds when its ``Encoder`` is made, which are those of the last pass of a training or
     model that had it before; all trainings with one ``Encoder`` start from the same values.
@@ -142,7 +143,7 @@ class _Opened:
         self._buffers = {name: buffers[name] for name in _names_of(start.buffers, buffers)}
         # the parameters that no gradient has reached so far; none before the first step
         self._unreached: set[str] | None = None
-        # whether some gradient was found by a backward pass through the whole graph alone
+        # whether torch.autograd.grad has failed to find a gradient, which a backward pass through the whole graph may find
         self._is_whole_graph_needed = False
 
     def forward(
@@ -164,8 +165,7 @@ class _Opened:
             training = key is not None
             if not training:
                 self._warn_of_unreached()
-            parameters = _tensors(self._parameter_names, self._module.named_parameters(remove_duplicate=False), self.parameters)
-            self._check_parameters()
+            parameters = self._present_parameters()
             chosen = [parameters[at] for at in joined]
             parts = torch.from_numpy(values).split([each.numel() for each in chosen])
             with torch.no_grad():
@@ -187,7 +187,8 @@ class _Opened:
             if tuple(z.shape) != (len(inputs), self._p):
                 raise ConfigError(f"encoder: coordinates of shape {tuple(z.shape)}, expected ({len(inputs)}, {self._p})")
             if training:
-                self._check_parameters()
+                # the pass may have made some
+                self._present_parameters()
                 self._check_buffers()
             # copies, since a later pass fills the buffers
             changed = [_array(each).ravel().copy() for each in self._present_buffers()] if training else []
@@ -212,9 +213,10 @@ class _Opened:
         """The gradients of the parameters that are ``chosen``; None where there is none."""
         import torch
 
+        self._is_whole_graph_needed |= _has_python_functions(z)
         if not self._is_whole_graph_needed:
-            # It calls no hook of the caller, and changes no tensor outside the module. A block that reentrant checkpointing computes again
-            # raises a RuntimeError, so does a parameter that `forward` has frozen, and the backward pass below decides.
+            # This calls no hook of the caller that takes gradients, and changes no tensor outside the module. A parameter that
+            # `forward` has frozen is a RuntimeError here. For any other error the backward pass below raises the same one.
             with contextlib.suppress(RuntimeError):
                 found = torch.autograd.grad(z, chosen, dz, allow_unused=True, retain_graph=True)
                 if all(gradient is not None for gradient in found):
@@ -230,15 +232,19 @@ class _Opened:
             for each, grad in zip(parameters, before, strict=True):
                 each.grad = grad
 
-    def _check_parameters(self) -> None:
-        """Refuses a parameter that no pass fills, and one that is no longer a parameter of its own."""
-        present = {name for name, _ in self._module.named_parameters()}
-        for name in sorted(present.difference(self._parameter_names)):
-            message = "make it in __init__, and tie weights again behind load_state_dict(assign=True)"
-            raise ConfigError(f"encoder: {_plain(name)} is a new parameter: {message}")
-        for name in self._parameter_names:
-            if name not in present:
-                raise ConfigError(f"encoder: {_plain(name)} is no longer a parameter of its own: make a new dsokr.Encoder")
+    def _present_parameters(self) -> list[Any]:
+        """The parameters that the module has now. Refuses one that no pass fills, and two that have become one."""
+        present = _tensors(self._parameter_names, self._module.named_parameters(remove_duplicate=False), self.parameters)
+        names: dict[int, str] = {}
+        for parameter, (name, *_) in zip(present, self.parameters, strict=True):
+            first = names.setdefault(id(parameter), name)
+            if first != name:
+                raise ConfigError(f"encoder: {first} and {name} are one parameter now: make a new dsokr.Encoder")
+        for name, parameter in self._module.named_parameters():
+            if id(parameter) not in names:
+                remedy = "make it in __init__, and tie weights again behind load_state_dict(assign=True)"
+                raise ConfigError(f"encoder: {_plain(name)} is a new parameter: {remedy}")
+        return present
 
     def _check_buffers(self) -> None:
         """Refuses a buffer of the ``state_dict`` that the module did not have at first: no run keeps it."""
@@ -247,8 +253,8 @@ class _Opened:
         kept = _kept_buffers(self._module) if new else {}
         for name in new:
             if name in kept:
-                message = f"encoder: forward has made the buffer {_plain(name)}: give it values in __init__; a buffer with persistent=False is not kept"
-                raise ConfigError(message)
+                remedy = "give it values in __init__; a buffer with persistent=False is not kept"
+                raise ConfigError(f"encoder: forward has made the buffer {_plain(name)}: {remedy}")
 
     def _present_buffers(self) -> list[Any]:
         """The buffers that the module has now."""
@@ -282,6 +288,24 @@ class _Opened:
         more = f" and {len(names) - 10} more" if len(names) > 10 else ""
         message = "encoder: no gradient has reached %s%s so far; set requires_grad = False where that is meant"
         LOGGER.warning(message, ", ".join(names[:10]), more)
+
+
+def _has_python_functions(z: Any) -> bool:
+    """Whether a function written in Python, such as that of reentrant checkpointing, which computes a block again and finds the
+    gradients of its parameters in a backward pass of its own, has a part in a tensor."""
+    import torch
+
+    seen: set[Any] = set()
+    left = [z.grad_fn]
+    while left:
+        node = left.pop()
+        if node is None or node in seen:
+            continue
+        if isinstance(node, torch.autograd.function.BackwardCFunction):
+            return True
+        seen.add(node)
+        left += [before for before, _ in node.next_functions]
+    return False
 
 
 def _plain(name: str) -> str:
