@@ -126,7 +126,7 @@ pub(crate) fn places(value: f64) -> usize {
         size if size >= 100.0 => 1,
         size if size >= 10.0 => 2,
         // below 1e-15 is 0 with an error of rounding
-        size if size >= 0.01 || size < 1e-15 => 4,
+        size if !(1e-15..0.01).contains(&size) => 4,
         size if size < 1e-4 => (2.0 - size.log10().floor()) as usize,
         _ => 6,
     }
