@@ -533,7 +533,7 @@ fn forget_groups(path: &Path) {
     let rows =
         |name: &str| stored.read::<f32>(name, 2).ok().map(|(shape, all)| (shape, all.to_vec()));
     let (_, ids) = stored.read::<u8>("ids", 1).unwrap();
-    let mut tensors = vec![Tensor::owned("ids", &[ids.len()], &ids.to_vec())];
+    let mut tensors = vec![Tensor::owned("ids", &[ids.len()], &ids)];
     assert!(numbers("groups").is_some());
     for name in ["pairs", "unseen_pairs"] {
         let numbers = numbers(name);
