@@ -251,7 +251,8 @@ impl Member {
     /// Its reranker that has not seen a fold of the training pairs.
     fn unseen_reranker(&self, reason: Reason) -> Result<Reranker, Error> {
         let file = self.file(UNSEEN_RERANKER, reason)?;
-        if self.config.decoding.held_out && !file.exists() {
+        let held_out = self.file(HELD_OUT, reason)?;
+        if self.config.decoding.held_out && !held_out::has_unseen(&held_out)? {
             let allowed = format!(
                 "absent, or a run with more decoding.reranker.held_out_folds: in {}, {KNOWS_ALL}",
                 self.name

@@ -247,6 +247,14 @@ pub(crate) fn load(path: &Path, p: usize) -> Result<HeldOut, Error> {
     Ok(HeldOut { pairs, ids, predictions, groups })
 }
 
+/// Returns whether the run has a reranker that has not seen some pairs, by the file of held-out predictions.
+///
+/// # Errors
+/// A file that is missing or damaged.
+pub(crate) fn has_unseen(path: &Path) -> Result<bool, Error> {
+    Ok(Stored::open(path, KIND, VERSION)?.describe("unseen_pairs").is_ok())
+}
+
 /// Reads the pairs that a reranker of the run has not seen from the file of held-out predictions of p coordinates.
 ///
 /// # Errors
