@@ -13,12 +13,12 @@ use crate::metrics::areas::ScoredLabels;
 use crate::metrics::classes::ClassScores;
 use crate::metrics::constants::Constants;
 use crate::metrics::labels::{all_labels, label_rows};
-use crate::metrics::metric::Metric;
 use crate::metrics::quantiles::QuantileScores;
 use crate::metrics::queries::QueryValues;
 use crate::metrics::rankings::RankingScores;
 use crate::metrics::regression::RegressionScores;
 use crate::metrics::structures::{BeyondScores, MoleculeScores};
+use crate::metrics::table::places_of_error;
 
 /// The metrics of a split: ranks, and for some kinds of outputs the distance between predicted and
 /// true outputs.
@@ -174,21 +174,21 @@ impl From<Metrics> for Scores {
     }
 }
 
-/// Returns the value of a metric with as many decimal places as tables have.
-fn decimal(metric: &str, value: f64) -> String {
-    let places = Metric::find(metric).map_or(4, |metric| metric.places(value));
-    format!("{value:.places$}")
+/// Returns an error in the unit of the outputs with as many decimal places as tables have.
+fn decimal(error: f64) -> String {
+    let places = places_of_error(error);
+    format!("{error:.places$}")
 }
 
 /// The most informative metrics.
 impl fmt::Display for Scores {
     fn fmt(&self, out: &mut fmt::Formatter) -> fmt::Result {
         if let Some(scores) = &self.quantiles {
-            let pinball = decimal("pinball", scores.pinball);
-            let crossing = decimal("crossing", scores.crossing);
+            let pinball = decimal(scores.pinball);
+            let crossing = decimal(scores.crossing);
             write!(out, "pinball {pinball}, crossing {crossing}")?;
             if let Some(OutputScores::Numbers(scores)) = &self.outputs {
-                write!(out, ", MAE {}", decimal("mae", scores.mae))?;
+                write!(out, ", MAE {}", decimal(scores.mae))?;
             }
             return Ok(());
         }
@@ -218,7 +218,7 @@ impl fmt::Display for Scores {
                 self.roc_auc.map_or(Ok(()), |area| write!(out, ", ROC AUC {area:.4}"))
             }
             None => match self.squared_error.filter(|_| self.numbers) {
-                Some(error) => write!(out, "squared error {}", decimal("squared_error", error)),
+                Some(error) => write!(out, "squared error {}", decimal(error)),
                 None => write!(
                     out,
                     "MRR {:.4}, Hits@10 {:.4}",

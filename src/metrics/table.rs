@@ -132,6 +132,11 @@ pub(crate) fn places(value: f64) -> usize {
     }
 }
 
+/// Decimal places of an error in the unit of the outputs: four digits count, of very small ones three.
+pub(crate) fn places_of_error(value: f64) -> usize {
+    if value != 0.0 && value.abs() < 1e-4 { places(value) } else { places_of_four_digits(value) }
+}
+
 /// Decimal places with which four digits of a number count, at most six; four where six show only zeros, as of 0.
 pub(crate) fn places_of_four_digits(value: f64) -> usize {
     if value.abs() <= 5e-7 {

@@ -171,9 +171,9 @@ impl Metric {
     /// Decimal places of a value in tables. Of errors four digits count, of very small ones in the unit of the outputs three.
     pub(crate) fn places(self, value: f64) -> usize {
         let Definition { places, is_error, is_in_units, .. } = *self.0;
-        if is_in_units && value != 0.0 && value.abs() < 1e-4 {
-            table::places(value)
-        } else if is_in_units || is_error {
+        if is_in_units {
+            table::places_of_error(value)
+        } else if is_error {
             table::places_of_four_digits(value)
         } else {
             places

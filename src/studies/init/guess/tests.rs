@@ -229,7 +229,8 @@ fn numbers_with_another_unit_behind_are_remarks_and_codes_are_none() {
     for (other, decimals) in
         [("th", ""), ("ST", ""), ("bis", ""), (" ter", ""), ("beta", ".5"), ("rc", ".5")]
     {
-        let cell = |at: usize| format!("{at}{decimals}{}", if at.is_multiple_of(3) { other } else { "" });
+        let cell =
+            |at: usize| format!("{at}{decimals}{}", if at.is_multiple_of(3) { other } else { "" });
         assert_eq!(units.unit(&cell(3)), None, "{other}");
         let cells: Vec<String> = (0..60).map(|at| cell(at / 2)).collect();
         let cells: Vec<&str> = cells.iter().map(String::as_str).collect();
