@@ -252,7 +252,7 @@ pub(crate) fn load(path: &Path, p: usize) -> Result<HeldOut, Error> {
 /// # Errors
 /// A file that is missing or damaged.
 pub(crate) fn has_unseen(path: &Path) -> Result<bool, Error> {
-    Ok(Stored::open(path, KIND, VERSION)?.describe("unseen_pairs").is_ok())
+    Ok(Stored::open(path, KIND, VERSION)?.has("unseen_pairs"))
 }
 
 /// Reads the pairs that a reranker of the run has not seen from the file of held-out predictions of p coordinates.
