@@ -263,51 +263,24 @@ impl Error {
         }
     }
 
-    /// Returns whether the work was ended by its [`Cancellation`](dsokr_core::Cancellation). A training that says so has kept its
-    /// state, from which it goes on.
-    pub fn is_cancelled(&self) -> bool {
-        use dsokr_core::Error::Cancelled;
-        use dsokr_train::Error::Interrupted;
+    /// Returns the error itself, or that of the member of an ensemble that it is about.
+    fn innermost(&self) -> &Self {
+        if let Self::Member { source, .. } = self { source.innermost() } else { self }
+    }
+
+    /// Returns the error of `dsokr-core` that this one passes on; none where it passes on none.
+    fn core(&self) -> Option<&dsokr_core::Error> {
         match self {
-            Self::Member { source, .. } => source.is_cancelled(),
-            Self::Core(error) | Self::Train(dsokr_train::Error::Core(error)) => {
-                matches!(error, Cancelled)
-            }
-            Self::Kernel { source, .. } => matches!(**source, Cancelled),
-            Self::Train(error) => matches!(error, Interrupted { .. }),
+            Self::Core(error)
+            | Self::Train(dsokr_train::Error::Core(error))
+            | Self::Nn(dsokr_nn::Error::Core(error)) => Some(error),
+            Self::Kernel { source, .. } => Some(source),
+            Self::Member { source, .. } => source.core(),
             Self::Config { .. }
             | Self::Serialise(_)
             | Self::NotFound { .. }
             | Self::Data(_)
             | Self::RunExists { .. }
-            | Self::DataChanged { .. }
-            | Self::Changed { .. }
-            | Self::Nn(_)
-            | Self::Memory { .. }
-            | Self::Fetch { .. }
-            | Self::NotPretrained => false,
-        }
-    }
-
-    /// Returns the kind of the file system's error, as [`std::io::Error::kind`] does; none for an error that is not about the
-    /// file system. A file, a folder or a run that does not exist is [`ErrorKind::NotFound`], and a run directory that exists
-    /// already is [`ErrorKind::AlreadyExists`].
-    ///
-    /// [`ErrorKind::NotFound`]: std::io::ErrorKind::NotFound
-    /// [`ErrorKind::AlreadyExists`]: std::io::ErrorKind::AlreadyExists
-    pub fn io_kind(&self) -> Option<std::io::ErrorKind> {
-        use std::io::ErrorKind::{AlreadyExists, NotFound};
-        match self {
-            Self::Core(error)
-            | Self::Train(dsokr_train::Error::Core(error))
-            | Self::Nn(dsokr_nn::Error::Core(error)) => error.io_kind(),
-            Self::Data(error) => error.io_kind(),
-            Self::Kernel { source, .. } => source.io_kind(),
-            Self::Member { source, .. } => source.io_kind(),
-            Self::NotFound { .. } => Some(NotFound),
-            Self::RunExists { .. } => Some(AlreadyExists),
-            Self::Config { .. }
-            | Self::Serialise(_)
             | Self::DataChanged { .. }
             | Self::Changed { .. }
             | Self::Train(_)
@@ -318,6 +291,36 @@ impl Error {
         }
     }
 
+    /// Returns whether the work was ended by its [`Cancellation`](dsokr_core::Cancellation). A training that says so has kept its
+    /// state, from which it goes on.
+    pub fn is_cancelled(&self) -> bool {
+        if let Some(error) = self.core() {
+            return matches!(error, dsokr_core::Error::Cancelled);
+        }
+        matches!(self.innermost(), Self::Train(dsokr_train::Error::Interrupted { .. }))
+    }
+
+    /// Returns the kind of the file system's error, as [`std::io::Error::kind`] does; none for an error that is not about the
+    /// file system. A file, a folder or a run that does not exist is [`ErrorKind::NotFound`], and a run directory that exists
+    /// already is [`ErrorKind::AlreadyExists`].
+    ///
+    /// [`ErrorKind::NotFound`]: std::io::ErrorKind::NotFound
+    /// [`ErrorKind::AlreadyExists`]: std::io::ErrorKind::AlreadyExists
+    pub fn io_kind(&self) -> Option<std::io::ErrorKind> {
+        use std::io::ErrorKind::{AlreadyExists, NotFound};
+        if let Some(error) = self.core() {
+            return error.io_kind();
+        }
+        let innermost = self.innermost();
+        if let Self::Data(error) = innermost {
+            return error.io_kind();
+        }
+        if matches!(innermost, Self::NotFound { .. }) {
+            return Some(NotFound);
+        }
+        matches!(innermost, Self::RunExists { .. }).then_some(AlreadyExists)
+    }
+
     /// Returns whether a file, a folder or a run does not exist.
     pub fn is_not_found(&self) -> bool {
         self.io_kind() == Some(std::io::ErrorKind::NotFound)
@@ -325,32 +328,18 @@ impl Error {
 
     /// Returns whether the request was wrong (a flag, a configuration, a file), rather than the run.
     pub fn is_request(&self) -> bool {
+        use dsokr_core::Error::{Cancelled, Io};
         use dsokr_train::Error::{Diverged, Interrupted};
-        let is_of_request = |error: &dsokr_core::Error| {
-            use dsokr_core::Error::{Cancelled, Io};
+        if let Some(error) = self.core() {
             // memory that the system refuses for the mapping of a file is asked for by the request
-            let refused = error.io_kind() == Some(std::io::ErrorKind::OutOfMemory);
-            refused || !matches!(error, Io { .. } | Cancelled)
-        };
-        match self {
-            Self::Member { source, .. } => source.is_request(),
-            Self::Core(error) | Self::Train(dsokr_train::Error::Core(error)) => {
-                is_of_request(error)
-            }
-            Self::Kernel { source, .. } => is_of_request(source),
-            Self::Train(error) => !matches!(error, Diverged { .. } | Interrupted { .. }),
-            Self::Fetch { .. } => false,
-            Self::Config { .. }
-            | Self::Serialise(_)
-            | Self::NotFound { .. }
-            | Self::Data(_)
-            | Self::RunExists { .. }
-            | Self::DataChanged { .. }
-            | Self::Changed { .. }
-            | Self::Nn(_)
-            | Self::Memory { .. }
-            | Self::NotPretrained => true,
+            let is_refused = error.io_kind() == Some(std::io::ErrorKind::OutOfMemory);
+            return is_refused || !matches!(error, Io { .. } | Cancelled);
         }
+        let is_of_run = matches!(
+            self.innermost(),
+            Self::Train(Diverged { .. } | Interrupted { .. }) | Self::Fetch { .. }
+        );
+        !is_of_run
     }
 }
 

@@ -121,35 +121,36 @@ fn answer_to(
         let quantiles = answer.quantiles.iter().map(quantile).collect();
         return Ok(Some(CardExample { query, answers: CardAnswers::Quantiles(quantiles) }));
     }
-    let listed = listed(answer);
-    let is_answered = !listed.is_empty();
-    let example = || CardExample { query, answers: CardAnswers::Listed(listed) };
+    let answers = listed(answer);
+    let is_answered = !answers.is_empty();
+    let example = || CardExample { query, answers: CardAnswers::Listed(answers) };
     Ok(is_answered.then(example))
 }
 
 /// Returns the first lines of an answer as a search lists them: the best of all outputs, molecules beyond the candidates,
 /// candidates.
 fn listed(answer: Answer) -> Vec<CardAnswer> {
-    let best = |PredictedOutput { label, score, .. }: PredictedOutput| CardAnswer {
+    let of_all = |PredictedOutput { label, score, .. }: PredictedOutput| CardAnswer {
         rank: "all".to_owned(),
         score,
         id: String::new(),
         label,
     };
-    let found = |PredictedOutput { label, score, search }: PredictedOutput| {
+    let of_search = |PredictedOutput { label, score, search }: PredictedOutput| {
         let candidate = search.filter(|facts| facts.in_table);
         let id = candidate.map(|facts| facts.nearest).unwrap_or_default();
         CardAnswer { rank: "new".to_owned(), score, id, label }
     };
-    let hit = |Hit { rank, score, id, label, .. }: Hit| CardAnswer {
+    let of_hit = |Hit { rank, score, id, label, .. }: Hit| CardAnswer {
         rank: rank.to_string(),
         score: f64::from(score),
         id,
         label,
     };
-    let best = answer.exact.into_iter().map(best);
-    let found = answer.beyond.into_iter().map(found);
-    best.chain(found).chain(answer.hits.into_iter().map(hit)).take(SHOWN).collect()
+    let best_of_all = answer.exact.into_iter().map(of_all);
+    let new_molecules = answer.beyond.into_iter().map(of_search);
+    let candidates = answer.hits.into_iter().map(of_hit);
+    best_of_all.chain(new_molecules).chain(candidates).take(SHOWN).collect()
 }
 
 /// Tells the observer and the log of a model without steps what its metrics are on the validation split, and how long its fit

@@ -12,7 +12,7 @@ use serde::Serialize;
 use crate::error::{Error, ensure};
 use crate::metrics::evaluation::{Evaluation, connected_groups};
 use crate::metrics::metric::{Metric, Summary, known_draws};
-use crate::metrics::queries::queries_text;
+use crate::metrics::queries::{groups_text, queries_text};
 use crate::metrics::scores::Scores;
 use crate::metrics::table::{Table, interval, places};
 
@@ -415,11 +415,10 @@ impl RunComparison {
                 format!("{}, {resamples} bootstrap resamples", queries_text(queries))
             }
             Compared::Queries { queries, groups: Some(groups), .. } if groups < LEAST_GROUPS => {
-                let groups =
-                    if groups == 1 { "1 group".to_owned() } else { format!("{groups} groups") };
                 return format!(
-                    "{} in {groups}: fewer than {LEAST_GROUPS} have no intervals and no differences.{caution}\n",
-                    queries_text(queries)
+                    "{} in {}: fewer than {LEAST_GROUPS} have no intervals and no differences.{caution}\n",
+                    queries_text(queries),
+                    groups_text(groups)
                 );
             }
             Compared::Queries { queries, groups: Some(groups), resamples } => {
@@ -557,14 +556,16 @@ mod tests {
         let fours = || run("fours", true, &|query| query % 2 + query / 4 * 2);
         let p = |runs: &[EvaluatedRun]| {
             let compared = compare(runs, 200, 0).unwrap();
-            let found = compared.metrics.iter().find(|found| found.metric == "hits@1").unwrap();
-            let p = found.runs[1].difference.map(|paired| paired.p);
+            let mut metrics = compared.metrics.iter();
+            let hits = metrics.find(|metric| metric.metric == "hits@1").unwrap();
+            let p = hits.runs[1].difference.map(|paired| paired.p);
             (compared.compared, p.unwrap())
         };
-        let of = |groups| Compared::Queries { queries: 16, groups: Some(groups), resamples: 200 };
-        assert_eq!(p(&[alone(), pairs()]), (of(8), 1.0 / 128.0));
-        assert_eq!(p(&[pairs(), alone()]), (of(8), 1.0 / 128.0));
-        assert_eq!(p(&[alone(), pairs(), fours()]), (of(4), 0.125));
+        let of_groups =
+            |groups| Compared::Queries { queries: 16, groups: Some(groups), resamples: 200 };
+        assert_eq!(p(&[alone(), pairs()]), (of_groups(8), 1.0 / 128.0));
+        assert_eq!(p(&[pairs(), alone()]), (of_groups(8), 1.0 / 128.0));
+        assert_eq!(p(&[alone(), pairs(), fours()]), (of_groups(4), 0.125));
         let text = compare(&[alone(), pairs()], 200, 0).unwrap().render(Format::Text).unwrap();
         assert!(
             text.starts_with("16 queries in 8 groups, 200 bootstrap resamples of groups"),
@@ -584,8 +585,8 @@ mod tests {
         let pairs = run("pairs", &[0, 0, 1, 1, 2, 2, 3, 3]);
         let others = run("others", &[0, 1, 1, 0, 2, 3, 3, 2]);
         let compared = compare(&[pairs, others], 200, 0).unwrap();
-        let of = Compared::Queries { queries: 8, groups: Some(2), resamples: 200 };
-        assert_eq!(compared.compared, of);
+        let of_two_groups = Compared::Queries { queries: 8, groups: Some(2), resamples: 200 };
+        assert_eq!(compared.compared, of_two_groups);
         let mut values = compared.metrics.iter().flat_map(|metric| &metric.runs);
         assert!(values.all(|value| value.ci95.is_none() && value.difference.is_none()));
         let text = compared.render(Format::Text).unwrap();

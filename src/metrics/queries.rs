@@ -20,6 +20,11 @@ pub(crate) fn queries_text(count: usize) -> String {
     if count == 1 { "1 query".into() } else { format!("{count} queries") }
 }
 
+/// Returns a number of groups, in words: "1 group", "2 groups".
+pub(crate) fn groups_text(count: usize) -> String {
+    if count == 1 { "1 group".into() } else { format!("{count} groups") }
+}
+
 pub(crate) fn check_queries<T>(queries: &[T]) -> Result<(), Error> {
     if queries.is_empty() {
         Err(dsokr_core::Error::too_few("no queries", 1).into())

@@ -58,6 +58,15 @@ impl SplitUse {
     }
 }
 
+/// What a split has that the one of this name had not when a run was measured on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Different {
+    /// Queries.
+    Queries,
+    /// Right outputs of the same queries, which are called so.
+    Outputs(&'static str),
+}
+
 impl Member {
     /// Refuses a split that is drawn from a table which has changed since the training: its pairs may be pairs that the run has
     /// learned from. Warns where no split is drawn anew, where other tables have changed, for the training split, and where the
@@ -127,10 +136,9 @@ impl Member {
 
     /// Warns where a split that is drawn, or whose outputs are label sets, classes or numbers, is not the one that the run was
     /// measured on after its training, although its tables are the same: another version, which reads or divides them otherwise,
-    /// trained the run.
-    /// Of the other drawn splits nothing is kept, but where the recorded one is drawn otherwise, so are these. The same warning
-    /// is given once; for calibrating queries other pairs are an error. Runs whose queries have candidates of their own by the
-    /// configuration have recorded them with these, and are not compared.
+    /// trained the run. Of the other drawn splits nothing is kept, but where the recorded one is drawn otherwise, so are these.
+    /// The same warning is given once; for calibrating queries other pairs are an error. Runs whose queries have candidates of
+    /// their own by the configuration have recorded them with these, and are not compared.
     ///
     /// # Errors
     /// [`dsokr_core::Error::File`] of the run, for calibrating queries; vectors of queries that cannot be read; a folder of data
@@ -150,9 +158,8 @@ impl Member {
         };
         let recorded = record.report.split;
         let root = self.config.data_root(data)?;
-        let is_elsewhere = data.is_some() && !self.is_trained_in(&root);
-        if is_elsewhere {
-            // other tables explain it, of which their own lines tell
+        if self.has_other_tables(&record, data, &root)? {
+            // these explain it, and their own lines tell of them
             return Ok(());
         }
         let read;
@@ -168,49 +175,22 @@ impl Member {
             read = self.read_under(&root, |source, root| source.read_split(recorded, root))?;
             &read
         };
-        let now = measured_on(measured, Pool::Shared, &self.candidates, None)?;
-        let then = &record.measured_on;
-        let differ = |now: &Option<String>, then: &Option<String>| {
-            now.is_some() && then.is_some() && now != then
-        };
-        // rows of files of their own are the queries, however they are named
-        let is_drawn = self.config.data.draws_split(recorded);
-        let has_other_queries = is_drawn && differ(&now.queries, &then.queries);
-        let cells = match &measured.truth {
-            Some(Truth::Labels(_)) => Some("labels"),
-            Some(Truth::Classes(_)) => Some("classes"),
-            Some(Truth::Numbers(_)) => Some("numbers"),
-            Some(Truth::Molecules(_) | Truth::Graphs(_) | Truth::Rankings(_)) | None => None,
-        };
-        let other_outputs = cells.filter(|_| differ(&now.right_outputs, &then.right_outputs));
-        if !has_other_queries && other_outputs.is_none() {
-            return Ok(());
-        }
-        let files = self.config.data.files_of_split(recorded);
-        let are_known =
-            !files.is_empty() && files.iter().all(|&file| then.tables.contains_key(file));
-        if !are_known || !self.changed_tables(&root)?.is_empty() {
-            return Ok(());
-        }
+        let Some(different) = self.different_from(&record, measured)? else { return Ok(()) };
         let its = if recorded == name { "its".to_owned() } else { format!("the {name} split's") };
-        let (what, doubt) = match other_outputs {
-            Some(outputs) if !has_other_queries => {
-                (outputs, format!("{its} metrics say little of the run"))
-            }
-            Some(_) | None => {
-                ("queries", format!("{its} pairs may be pairs that the run has learned from"))
-            }
+        let (what, doubt) = match different {
+            Different::Queries => ("queries", "pairs may be pairs that the run has learned from"),
+            Different::Outputs(outputs) => (outputs, "metrics say little of the run"),
         };
         let files_of_inputs = if self.config.data.has_input_files() {
             "files of its inputs are others, or "
         } else {
             ""
         };
-        let is_refused = has_other_queries && split_use.calibrates();
+        let is_refused = different == Different::Queries && split_use.calibrates();
         let remedy = if is_refused { split_use.remedy() } else { String::new() };
         let message = format!(
             "the {recorded} split has other {what} than the run was measured on, although its tables are the same: \
-             {files_of_inputs}this version reads or divides them otherwise than the one that trained the run ({}); {doubt}: \
+             {files_of_inputs}this version reads or divides them otherwise than the one that trained the run ({}); {its} {doubt}: \
              {remedy}train again",
             record.version
         );
@@ -219,6 +199,46 @@ impl Member {
         }
         self.warn_once(format!("{}: {message}", folder.display()));
         Ok(())
+    }
+
+    /// Returns whether the tables of the recorded split are not known to be those of the training.
+    fn has_other_tables(
+        &self,
+        record: &Record,
+        data: Option<&Path>,
+        root: &DataRoot,
+    ) -> Result<bool, Error> {
+        if data.is_some() && !self.is_trained_in(root) {
+            return Ok(true);
+        }
+        let files = self.config.data.files_of_split(record.report.split);
+        let learned = &record.measured_on.tables;
+        let are_known = !files.is_empty() && files.iter().all(|&file| learned.contains_key(file));
+        Ok(!are_known || !self.changed_tables(root)?.is_empty())
+    }
+
+    /// Returns what the recorded split has now that it had not when the run was measured on it; none where it is the same.
+    fn different_from(&self, record: &Record, split: &Split) -> Result<Option<Different>, Error> {
+        let now = measured_on(split, Pool::Shared, &self.candidates, None)?;
+        let then = &record.measured_on;
+        let differ = |now: &Option<String>, then: &Option<String>| {
+            now.is_some() && then.is_some() && now != then
+        };
+        // rows of files of their own are the queries, however they are named
+        let is_drawn = self.config.data.draws_split(record.report.split);
+        if is_drawn && differ(&now.queries, &then.queries) {
+            return Ok(Some(Different::Queries));
+        }
+        let outputs = match &split.truth {
+            Some(Truth::Labels(_)) => "labels",
+            Some(Truth::Classes(_)) => "classes",
+            Some(Truth::Numbers(_)) => "numbers",
+            Some(Truth::Molecules(_) | Truth::Graphs(_) | Truth::Rankings(_)) | None => {
+                return Ok(None);
+            }
+        };
+        let are_other = differ(&now.right_outputs, &then.right_outputs);
+        Ok(are_other.then_some(Different::Outputs(outputs)))
     }
 
     /// Refuses the table that the run was trained on as a `file` of queries, where it has changed since and the numbers of its

@@ -11,6 +11,7 @@ use serde::Serialize;
 use super::Answer;
 use crate::config::candidate_rule::CandidateRule;
 use crate::error::{Error, ensure};
+use crate::metrics::queries::groups_text;
 
 /// The first distinct candidates of a query, which its scores are compared with.
 pub(super) const FIRST: usize = 100;
@@ -155,14 +156,10 @@ impl CalibratingQueries {
             let (remedy, count_as, in_groups) = match groups {
                 Some(groups) => {
                     let calibration = Argument::new("calibration").with("FILE");
-                    let counted = |count: usize| match count {
-                        1 => "1 group".to_owned(),
-                        _ => format!("{count} groups"),
-                    };
                     (
                         format!(", or a table of more groups ({calibration})"),
-                        format!(", and each of their {} counts as one", counted(n)),
-                        format!(" in {}", counted(groups)),
+                        format!(", and each of their {} counts as one", groups_text(n)),
+                        format!(" in {}", groups_text(groups)),
                     )
                 }
                 None => (String::new(), String::new(), String::new()),

@@ -69,7 +69,7 @@ fn resampled_means<const N: usize>(
 ///
 /// `groups` names the group of each query, where queries are not independent of one another: groups are then drawn whole,
 /// as many as there are (a cluster bootstrap; Cameron, Gelbach and Miller 2008), so that resamples may differ in their number
-/// of queries. Where it is empty, or each query is its own group, the queries are drawn one by one.
+/// of queries. The queries are drawn one by one where `groups` is empty, or each query is its own group.
 ///
 /// Resample b draws from the generator of (`seed`, "bootstrap", b), as in [`bootstrap`], so statistics
 /// of the same queries are paired.

@@ -128,8 +128,8 @@ impl<'a> PairFacts<'a> {
         })
     }
 
-    /// Returns what the training pairs come from, as people call it: the file that all pairs are drawn from, else the folder
-    /// of the files, or the training files where it is the folder of the configuration; empty where there are no files.
+    /// Returns what people call the source of the training pairs: the file that all pairs are drawn from, else the folder of
+    /// the files. Where that is the folder of the configuration, these are the training files. Data without files have no name.
     pub fn trained_on(&self) -> String {
         if let Some(file) = self.files_of("data.file").next() {
             return file.to_owned();

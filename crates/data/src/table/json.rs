@@ -136,7 +136,7 @@ fn with_parts(text: &str) -> PairedLine {
 pub(super) enum PeakLists {
     /// The m/z and the intensities, as JSON has them within brackets.
     Read([String; 2]),
-    /// What is wrong with a list that is none of peaks.
+    /// The reason why a list is not one of peaks.
     Wrong(String),
     /// No list, such as the number of peaks.
     NoPeaks,

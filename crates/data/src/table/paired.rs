@@ -18,8 +18,8 @@ pub(super) struct PairColumn {
 }
 
 impl PairColumn {
-    /// Returns the column of pairs of a table whose columns have these names; none of a table without a precursor, or with the lists
-    /// of [`PARTS`].
+    /// Returns the column of pairs of a table whose columns have these names. A table without a precursor has none, nor has one
+    /// that has the lists of [`PARTS`].
     pub(super) fn of(names: &[String]) -> Option<Self> {
         let [precursor, mzs, intensities] = PARTS;
         let has = |name: &str| names.iter().any(|other| other == name);

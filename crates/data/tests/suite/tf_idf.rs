@@ -243,12 +243,12 @@ fn copies_of_a_text_in_a_group_are_one_text() {
         (&[], &["a"; 4], vec!["red wine", "red ink"], &[]),
     ] {
         let split = of_weights(given, groups);
-        let found = split.counted_texts().unwrap();
-        assert_eq!(found, (counted, weights(kept)), "{given:?} {groups:?}");
+        let texts = split.counted_texts().unwrap();
+        assert_eq!(texts, (counted, weights(kept)), "{given:?} {groups:?}");
         // rows of one query are left out together too
         let split = of_weights(given, &[]);
         let queries = groups.iter().map(|&query| query.to_owned()).collect::<Vec<String>>();
         let split = Split { queries: (!queries.is_empty()).then_some(queries), ..split };
-        assert_eq!(split.counted_texts().unwrap(), found, "{given:?} {groups:?}");
+        assert_eq!(split.counted_texts().unwrap(), texts, "{given:?} {groups:?}");
     }
 }
