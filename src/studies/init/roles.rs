@@ -47,25 +47,32 @@ const OUTPUT: &str = "output";
 
 /// The columns that a configuration uses.
 #[derive(Clone, Debug)]
-pub(super) struct Roles {
+pub struct Roles {
+    /// The column of the inputs.
     pub input: Column,
+    /// The column of the outputs.
     pub output: Column,
     /// Further columns of numbers, which are outputs too.
     pub further: Vec<Column>,
-    /// Columns with the molecules of the input, among which no output is looked for.
+    /// The columns whose molecules are those of the input, and which are therefore no outputs that nobody has chosen.
     pub copies: Vec<String>,
-    /// The column of the ids; none if the numbers of the lines are.
+    /// The column of the ids; `None` if the numbers of the lines are.
     pub id: Option<String>,
 }
 
 impl Roles {
+    /// Returns the columns of the outputs, the first one first.
+    pub fn outputs(&self) -> impl Iterator<Item = &Column> {
+        [&self.output].into_iter().chain(&self.further)
+    }
+
     /// Chooses among columns of a table; `input` and `outputs` are names that the caller gives, and `left_out` says in errors
     /// which other columns there are.
     ///
     /// # Errors
     /// Names of no column; no column of texts or of outputs; inputs that are numbers in a notation of their own; the same column
     /// for both.
-    pub fn choose(
+    pub(super) fn choose(
         columns: &[Column],
         table: &Table,
         input: Option<&str>,
@@ -177,8 +184,8 @@ fn missing(columns: &[Column], argument: &'static str, what: &str, left_out: &st
         let kind = Argument::new("as").with("COLUMN=KIND");
         allowed += &format!("; {kind} says what a column holds, where what is found out is wrong");
     }
-    for Column { name, code, .. } in columns {
-        if let Some(code) = code {
+    for Column { name, classes, .. } in columns {
+        if let Some(code) = &classes.code {
             let as_numbers = Argument::new("as").with(format_args!("{name}=numbers"));
             allowed += &format!(
                 "; cells such as {code:?} in {name:?} are taken for codes: {as_numbers} reads numbers"
@@ -199,7 +206,7 @@ fn missing(columns: &[Column], argument: &'static str, what: &str, left_out: &st
 
 /// Refuses inputs that are numbers which only outputs may be, or vectors of numbers with decimal commas.
 fn check_numbers(input: &Column) -> Result<(), Error> {
-    if let Some(cell) = &input.decimal_commas {
+    if let Some(cell) = &input.lists.decimal_commas {
         let found = format!("{:?} (vectors such as {:?})", input.name, shorten(cell));
         let as_texts = Argument::new("as").with(format_args!("{}=texts", input.name));
         let allowed = format!(
@@ -242,7 +249,7 @@ fn check_together(outputs: &[&Column]) -> Result<(), Error> {
 
 /// Returns whether a column has an id of its own for each row.
 fn names_rows(column: &Column, rows: usize) -> bool {
-    (column.kind == ColumnKind::Ids || column.would_be_ids) && column.distinct == rows
+    (column.kind == ColumnKind::Ids || column.words.would_be_ids) && column.distinct == rows
 }
 
 /// Returns the column whose texts are the inputs: of those with the name of one, else of all, the longest texts, unless they are
@@ -255,14 +262,18 @@ fn input_of<'c>(columns: &'c [Column], output: Option<&str>) -> Option<&'c Colum
     let free = || columns.iter().filter(|column| output != Some(column.name.as_str()));
     let longest = |is_one: &dyn Fn(&Column) -> bool| {
         let texts = free().filter(|column| is_one(column) && varies(column));
-        texts.filter(|column| !column.are_measures && column.reordered.is_none()).max_by(|a, b| {
-            is_a_usual_name(a).cmp(&is_a_usual_name(b)).then(a.length.total_cmp(&b.length))
-        })
+        texts
+            .filter(|column| !column.lists.are_measures && column.lists.reordered.is_none())
+            .max_by(|a, b| {
+                is_a_usual_name(a)
+                    .cmp(&is_a_usual_name(b))
+                    .then(a.words.length.total_cmp(&b.words.length))
+            })
     };
     let are_texts = |column: &Column| column.kind == ColumnKind::Texts;
     let are_names = |column: &Column| {
         let recur = column.filled >= 2 * column.distinct;
-        column.unread_list.is_some() || (column.are_single_words && recur)
+        column.lists.unread_list.is_some() || (column.words.are_single_words && recur)
     };
     let is_anything_else = |column: &Column| {
         let is_learnable = |other: &Column| {
@@ -297,7 +308,9 @@ fn input_of<'c>(columns: &'c [Column], output: Option<&str>) -> Option<&'c Colum
     // a few numbers of cabins say less than the names beside them
     let are_fuller_texts = |other: &Column| {
         let are_words = other.kind == ColumnKind::Texts && !are_names(other);
-        (are_words || other.are_phrases) && !other.are_measures && other.reordered.is_none()
+        (are_words || other.classes.are_phrases)
+            && !other.lists.are_measures
+            && other.lists.reordered.is_none()
     };
     let is_beside_fuller_texts = |column: &Column| {
         let is_fuller = |other: &Column| {
@@ -319,15 +332,17 @@ fn input_of<'c>(columns: &'c [Column], output: Option<&str>) -> Option<&'c Colum
     };
     // numbers of atoms with a bond between, which PubChem writes
     let are_bonds = |column: &Column| {
-        column.are_bonds && !has_word_of_spectra(&column.name) && is_beside_fuller_inputs(column)
+        column.lists.are_bonds
+            && !has_word_of_spectra(&column.name)
+            && is_beside_fuller_inputs(column)
     };
     let vectors =
         || free().find(|column| are_vectors(column) && varies(column) && !is_sparse(column));
     // without spaces, names of samples and molecules look like short texts
     let are_unspaced_names = |column: &Column| {
-        column.are_unspaced
+        column.words.are_unspaced
             && column.distinct == column.filled
-            && column.length <= LETTERS_OF_A_NAME
+            && column.words.length <= LETTERS_OF_A_NAME
             && !is_a_usual_name(column)
             && is_anything_else(column)
             && free().any(is_input)
@@ -336,19 +351,20 @@ fn input_of<'c>(columns: &'c [Column], output: Option<&str>) -> Option<&'c Colum
     let name_their_rows = |column: &Column| {
         let is_one = |other: &&Column| is_input(other) && varies(other);
         let others = free().filter(is_one).count();
-        column.would_be_ids && others > 0 && (others > 1 || is_anything_else(column))
+        column.words.would_be_ids && others > 0 && (others > 1 || is_anything_else(column))
     };
     // a formula says which molecule a row is about
     let has_molecules = free().any(|column| column.kind == ColumnKind::Smiles);
     let has_more = columns.iter().any(|column| {
-        let is_text = are_texts(column) && !column.are_formulas;
+        let is_text = are_texts(column) && !column.words.are_formulas;
         varies(column) && !is_aside(column) && (is_text || are_learned_beside_others(&column.kind))
     });
-    let are_of_molecules = |column: &Column| column.are_formulas && has_molecules && has_more;
+    let are_of_molecules = |column: &Column| column.words.are_formulas && has_molecules && has_more;
     let are_many_names =
         |column: &Column| matches!(column.kind, ColumnKind::Classes(count) if count > CLASSES);
     let are_labels = |column: &Column| matches!(column.kind, ColumnKind::Labels(_));
-    let are_words = |column: &Column| column.kind == ColumnKind::Labels(' ') || column.are_phrases;
+    let are_words =
+        |column: &Column| column.kind == ColumnKind::Labels(' ') || column.classes.are_phrases;
     let is_usual = |column: &Column| {
         let say_what_a_row_is = are_of_many(column)
             || are_of_molecules(column)
@@ -377,7 +393,7 @@ fn output_of<'c>(columns: &'c [Column], input: &Column, copies: &[String]) -> Op
         Some((preference(column, input, is_learned(columns, column))?, column))
     });
     // where two kinds say as much, one that few cells are not of
-    let is_doubtful = |column: &Column| 10 * column.invalid.count > column.filled;
+    let is_doubtful = |column: &Column| 10 * column.readings.invalid.count > column.filled;
     // of what is measured, each row has one or two
     let gaps = |column: &Column| if is_measured(column) { column.unusable() } else { 0 };
     let best =
@@ -446,7 +462,7 @@ fn numbers_beside<'c>(
     }
     let is_further = |column: &&Column| {
         let is_free = column.name != input.name && column.name != output.name;
-        let is_full = GAPS * (column.empty + column.invalid.count) <= rows;
+        let is_full = GAPS * (column.empty + column.readings.invalid.count) <= rows;
         is_free && is_full && varies(column) && are_plain_numbers(column) && !is_aside(column)
     };
     columns.iter().filter(is_further).collect()
@@ -470,20 +486,20 @@ fn preference(column: &Column, input: &Column, is_learned: bool) -> Option<usize
         return Some(1);
     }
     // codes of many things, and many names beside molecules, say what a row is about
-    let are_codes = column.have_digits || input.kind == ColumnKind::Smiles;
+    let are_codes = column.words.have_digits || input.kind == ColumnKind::Smiles;
     let is_named = most_classes_named(&column.name).is_some();
     let name_rows = are_codes && !is_named;
     match column.kind {
         ColumnKind::Smiles => Some(0),
         ColumnKind::Rankings(_) | ColumnKind::Orders(_) => Some(1),
         // names and phrases, unless nothing else is learned
-        ColumnKind::Labels(' ' | ',') if column.are_phrases => Some(7),
+        ColumnKind::Labels(' ' | ',') if column.classes.are_phrases => Some(7),
         ColumnKind::Labels(' ') => Some(4),
         ColumnKind::Labels(_) => Some(2),
         ColumnKind::Classes(_) | ColumnKind::Numbers(_) if is_learned => Some(3),
         ColumnKind::Classes(count) if count > CLASSES && name_rows => Some(7),
         // months and the like, unless nothing else is learned
-        ColumnKind::Classes(_) if column.code.is_some() && !is_named => Some(7),
+        ColumnKind::Classes(_) if column.classes.code.is_some() && !is_named => Some(7),
         ColumnKind::Classes(_) => Some(5),
         ColumnKind::Numbers(_) | ColumnKind::Vectors(_) => Some(6),
         ColumnKind::Texts => Some(8),
