@@ -7,6 +7,7 @@ mod copies;
 mod division;
 mod guess;
 mod header;
+mod inputs;
 mod join;
 mod kind;
 mod opened;
