@@ -64,8 +64,7 @@ impl OpenTable {
     /// A file that is not a table; fewer than ten rows.
     pub fn read(path: &Path, header: Option<bool>) -> Result<Self, Error> {
         let named = Table::header(path, TableOptions::default())?;
-        let has_fields =
-            matches!(TextFormat::from_path(path), TextFormat::Tabs | TextFormat::Commas);
+        let has_fields = TextFormat::from_path(path).has_separators();
         let headless = has_fields
             && match header {
                 Some(header) => !header,
