@@ -3,7 +3,7 @@ use std::path::Path;
 use serde_json::{Map, Value, json};
 
 use super::families::{self, Defaults, Family};
-use super::json::JsonFile;
+use super::json::{JsonFile, LARGEST};
 use crate::error::Error;
 use crate::transformer::{Activation, Architecture, Positions};
 
@@ -11,6 +11,8 @@ use crate::transformer::{Activation, Architecture, Positions};
 pub const ADAPTER: &str = "adapter_config.json";
 /// Upper bound for the number of layers; a configuration with more is broken.
 const MOST_LAYERS: u64 = 1000;
+/// The longest text in tokens of a family without positions, which nothing but memory bounds.
+pub(super) const LONGEST_WITHOUT_TABLE: usize = 1 << 16;
 
 /// What to do with a model that is not read.
 pub(super) const VECTORS: &str =
@@ -54,18 +56,26 @@ impl Config {
 
         let width = keys.size(names.width)?;
         let heads = keys.size(names.heads)?;
-        if !width.is_multiple_of(heads) {
-            let allowed = format!("a divisor of {} = {width}", names.width);
-            return Err(keys.refuse(names.heads, &allowed));
-        }
+        let head_width = match names.head {
+            Some(key) => {
+                let most = LARGEST / heads as u64;
+                keys.integer(key, 1..=most, None)?
+            }
+            None if width.is_multiple_of(heads) => 0,
+            None => {
+                let allowed = format!("a divisor of {} = {width}", names.width);
+                return Err(keys.refuse(names.heads, &allowed));
+            }
+        };
         let inside = |value: &Value| value.as_f64().filter(|value| 0.0 < *value && *value < 1.0);
         let mut architecture = Architecture {
             vocabulary: keys.size("vocab_size")?,
-            positions: keys.size(names.positions)?,
+            positions: names.positions.map_or(Ok(LONGEST_WITHOUT_TABLE), |key| keys.size(key))?,
             types: names.types.map_or(Ok(0), |key| keys.size(key))?,
             layers: keys.integer(names.layers, 1..=MOST_LAYERS, None)?,
             width,
             heads,
+            head_width,
             feed_forward: keys.size(names.feed_forward)?,
             activation,
             epsilon: keys.value(names.epsilon, Some(epsilon), "a number in (0, 1)", inside)?,

@@ -2,9 +2,10 @@
 
 use serde_json::{Map, Value};
 
+use super::config::LONGEST_WITHOUT_TABLE;
 use super::json::JsonFile;
 use crate::error::Error;
-use crate::transformer::{Activation, Architecture, MaskedTokens, NormPlace, Positions};
+use crate::transformer::{Activation, Architecture, Distances, MaskedTokens, NormPlace, Positions};
 
 pub(super) fn dpr(file: &JsonFile, _: &mut Architecture) -> Result<(), Error> {
     let allowed = "0: a projection behind the encoder is not supported";
@@ -32,7 +33,7 @@ pub(super) fn after_padding(file: &JsonFile, architecture: &mut Architecture) ->
 pub(super) fn mpnet(file: &JsonFile, architecture: &mut Architecture) -> Result<(), Error> {
     // transformers uses 32 whatever the file says, and its padding is always token 1
     file.only("relative_attention_num_buckets", |value| value == 32, "32")?;
-    architecture.position_kind = Positions::LearnedAndRelative;
+    architecture.position_kind = Positions::LearnedAndRelative(Distances::default());
     architecture.first_position = 2;
     architecture.padding = Some(1);
     if architecture.positions <= architecture.first_position {
@@ -179,6 +180,54 @@ fn nomic_layers(file: &JsonFile, architecture: &mut Architecture, base: f64) -> 
     architecture.gated = true;
     architecture.attention_bias = false;
     architecture.feed_forward_bias = false;
+    Ok(())
+}
+
+pub(super) fn t5(file: &JsonFile, architecture: &mut Architecture) -> Result<(), Error> {
+    layers_of_t5(file, architecture, (false, Activation::Relu))
+}
+
+pub(super) fn mt5(file: &JsonFile, architecture: &mut Architecture) -> Result<(), Error> {
+    layers_of_t5(file, architecture, (true, Activation::GeluTanh))
+}
+
+/// Reads the layers of T5; `units` are whether the units of feed-forward layers are gated, and their function, where the
+/// file does not say it.
+fn layers_of_t5(
+    file: &JsonFile,
+    architecture: &mut Architecture,
+    units: (bool, Activation),
+) -> Result<(), Error> {
+    let allowed = format!("{}, or \"gated-\" and one of them", Activation::names());
+    let (gated, activation) = file.value("feed_forward_proj", Some(units), &allowed, |value| {
+        let name = value.as_str()?;
+        let Some(gated) = name.strip_prefix("gated-") else {
+            return Some((false, Activation::named(name)?));
+        };
+        // the function of T5 1.1, whose name transformers shortens
+        let gated = if gated == "gelu" { "gelu_new" } else { gated };
+        Some((true, Activation::named(gated)?))
+    })?;
+    // transformers writes both, and what it reads replaces the key above
+    architecture.gated = file.flag("is_gated_act", gated)?;
+    if !file.json.contains_key("dense_act_fn") {
+        architecture.activation = activation;
+    }
+
+    let buckets = file.integer("relative_attention_num_buckets", 4..=1 << 16, Some(32))?;
+    // half of the numbers are for keys before a query, and half of those for one distance each
+    let least = buckets / 4 + 1;
+    let range = least as u64..=LONGEST_WITHOUT_TABLE as u64;
+    let farthest = file.integer("relative_attention_max_distance", range, Some(128))?;
+    architecture.position_kind = Positions::Relative(Distances { buckets, farthest });
+    architecture.scaled_scores = false;
+    architecture.embedding_norm = false;
+    architecture.norm_place = NormPlace::Before;
+    architecture.norm_centred = false;
+    architecture.norm_bias = false;
+    architecture.attention_bias = false;
+    architecture.feed_forward_bias = false;
+    architecture.drops_everywhere = true;
     Ok(())
 }
 

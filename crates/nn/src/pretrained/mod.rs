@@ -3,7 +3,7 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `config.json` | the sizes; `model_type` is `bert` (also SciBERT, MiniLM, …), `roberta`, `xlm-roberta`, `camembert`, `distilbert`, `mpnet`, `electra`, `albert`, `esm`, `modernbert`, `nomic_bert`, `dpr`, `data2vec-text` or `ernie` |
+//! | `config.json` | the sizes; `model_type` is `bert` (also SciBERT, MiniLM, …), `roberta`, `xlm-roberta`, `camembert`, `distilbert`, `mpnet`, `electra`, `albert`, `esm`, `modernbert`, `nomic_bert`, `dpr`, `data2vec-text`, `ernie`, `t5` or `mt5` |
 //! | `tokenizer.json`, else `vocab.txt`, or of RoBERTa `vocab.json` and `merges.txt`, with `tokenizer_config.json`, `special_tokens_map.json` and `added_tokens.json` | the [`Tokenizer`] |
 //! | `modules.json` and what it names | of a model of sentence-transformers: pooling, layers behind it, lengths, prompts ([`Sentences`]) |
 //! | `model.safetensors`, else `pytorch_model.bin`, or their shards with `….index.json` | the weights: 32-bit floats, 16-bit floats that are widened, or 64-bit floats that are rounded |
@@ -50,7 +50,7 @@ use dsokr_kernels::Precision;
 use crate::encoder::PartSize;
 use crate::error::Error;
 use crate::transformer::{
-    Architecture, Body, Pooling, Positions, Readout, SentenceLayer, SentenceLayers, Transformer,
+    Architecture, Body, Pooling, Readout, SentenceLayer, SentenceLayers, Transformer,
 };
 use added_tokens::TokenFiles;
 pub use config::ADAPTER;
@@ -315,8 +315,9 @@ pub struct PretrainedConfig {
     /// folder is read when training starts; the run keeps everything that it needs.
     pub folder: String,
     /// Longest text in tokens, special ones and those of the prompt included, at most the number of the model's
-    /// positions. Longer texts are truncated, and their number is reported. The default is the length of a model of
-    /// sentence-transformers, and 256 for others, or the model's positions if they are fewer.
+    /// positions; of T5, which has none, at most 65536. Longer texts are truncated, and their number is reported. The
+    /// default is the length of a model of sentence-transformers, and 256 for others, or the model's positions if they are
+    /// fewer.
     pub max_length: Option<usize>,
     /// The token vectors that the head reads. The default is what a folder of sentence-transformers says in
     /// `modules.json`, with its layers behind pooling (`Dense`, `Normalize`), and `mean` for others. A pooling that is
@@ -329,7 +330,7 @@ pub struct PretrainedConfig {
     #[serde(default)]
     pub freeze: usize,
     /// Share of units dropped in training, in `[0, 1)`. It replaces the two shares in `config.json`, of
-    /// hidden units and of attention probabilities; 0 switches off `mlp_dropout` of ModernBERT too.
+    /// hidden units and of attention probabilities, or the one of T5; 0 switches off `mlp_dropout` of ModernBERT too.
     pub dropout: Option<f32>,
     /// The numbers that matrix products multiply; all else has 32 bits. `bf16` is fast on GPUs
     /// and on CPUs with AVX-512 BF16, `tf32` on NVIDIA GPUs from Ampere.
@@ -362,11 +363,7 @@ impl PretrainedConfig {
         model.check(self.max_length(model))?;
         let layers = model.architecture().own_layers();
         let allowed = format!("at most {layers}, the model's layers with parameters of their own");
-        check(self.freeze <= layers, "freeze", self.freeze, allowed)?;
-        let is_shared = model.architecture().position_kind == Positions::LearnedAndRelative;
-        let allowed = "false for a model whose layers share a table of relative positions";
-        let recompute = self.activation_checkpointing;
-        check(!(recompute && is_shared), "activation_checkpointing", recompute, allowed)
+        check(self.freeze <= layers, "freeze", self.freeze, allowed)
     }
 
     /// Returns the longest text in tokens.

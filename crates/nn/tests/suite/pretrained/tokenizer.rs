@@ -511,6 +511,55 @@ fn pieces_that_versions_of_transformers_read_differently_are_refused() {
     }
 }
 
+/// As above, of a class that puts no token before a text.
+#[test]
+fn pieces_of_t5_have_one_token_at_their_end() {
+    let with_t5 = |settings: Value, edit: &dyn Fn(&mut Value)| {
+        with_pieces("T5TokenizerFast", settings, |file| {
+            let end = json!({"SpecialToken": {"id": "</s>", "type_id": 0}});
+            let text = json!({"Sequence": {"id": "A", "type_id": 0}});
+            file["post_processor"]["single"] = json!([text, end]);
+            file["post_processor"]["special_tokens"] =
+                json!({"</s>": {"id": "</s>", "ids": [1], "tokens": ["</s>"]}});
+            file["post_processor"]["pair"] = json!([text, {"Sequence": {"id": "B", "type_id": 0}}]);
+            file["model"]["unk_id"] = 2.into();
+            file["model"]["vocab"] = json!([
+                ["<pad>", 0.0],
+                ["</s>", 0.0],
+                ["<unk>", 0.0],
+                ["\u{2581}", -2.0],
+                ["a", -2.0],
+                ["c", -2.0],
+                ["\u{2581}a", -3.0],
+            ]);
+            edit(file);
+        })
+    };
+    let tokenizer = with_t5(json!({}), &|_| ()).open().unwrap().tokenizer;
+    assert_eq!((ids(&tokenizer, "a  ca "), ids(&tokenizer, "")), (vec![6, 3, 5, 4, 1], vec![1]));
+
+    let first = json!([
+        {"SpecialToken": {"id": "</s>", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}},
+        {"SpecialToken": {"id": "</s>", "type_id": 0}},
+    ]);
+    let enclose = |file: &mut Value| file["post_processor"]["single"] = first.clone();
+    let never = |file: &mut Value| {
+        file["pre_tokenizer"]["pretokenizers"][1]["prepend_scheme"] = "never".into();
+    };
+    let refused = [
+        (with_t5(json!({}), &|file| file["model"]["unk_id"] = 3.into()), "unk_id = 3: 2"),
+        (with_t5(json!({}), &enclose), "[\"</s>\",\"</s>\"]: [\"</s>\"], eos_token,"),
+        // version 5 does not read the key
+        (with_t5(json!({"add_prefix_space": false}), &never), "prepend_scheme = \"never\""),
+    ];
+    for (fixture, says) in refused {
+        let error = fixture.open().unwrap_err().to_string();
+        for part in ["tokenizer.json: ", says, "\"PreTrainedTokenizerFast\""] {
+            assert!(error.contains(part), "{error}: no {part}");
+        }
+    }
+}
+
 #[test]
 fn pieces_that_are_not_split_at_spaces_are_those_of_the_file() {
     let fixture = with_pieces("", json!({}), |file| {
