@@ -62,6 +62,7 @@ pub use sentences::{ModuleFolder, Sentences, module_folders, sentence_files, tra
 use tensors::{Tensors, weight_file};
 pub use tensors::{WEIGHT_FILES, weight_parts};
 pub use texts::TextReader;
+pub use vocabulary::sentence_piece_remedy;
 pub use write::is_exported;
 
 /// Other files of the tokenizer, which are kept so that transformers' own tokenizer loads from the
@@ -303,7 +304,7 @@ impl Pretrained {
     }
 }
 
-/// A pretrained encoder of the BERT family (BERT, SciBERT, MiniLM, RoBERTa, …) from a local folder,
+/// A pretrained encoder of the families of BERT and T5 (BERT, SciBERT, MiniLM, RoBERTa, …) from a local folder,
 /// fine-tuned with a linear head.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

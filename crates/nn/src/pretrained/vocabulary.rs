@@ -51,13 +51,19 @@ pub(super) fn read(folder: &Path, config: &Config) -> Result<(PathBuf, Tokenizer
     let also = if kind == Vocabulary::BytePairs { ", nor vocab.json with merges.txt" } else { "" };
     let mut message =
         format!("no tokenizer: the folder has neither tokenizer.json nor vocab.txt{also}");
-    if let Some(name) = SENTENCE_PIECE_FILES.iter().find(|name| folder.join(name).exists()) {
-        message += &format!(
-            "; from {name} transformers makes a tokenizer.json: \
-             `AutoTokenizer.from_pretrained(…).save_pretrained(…)`"
-        );
+    if let Some(remedy) = sentence_piece_remedy(folder) {
+        message += &format!("; {remedy}");
     }
     Err(Error::file(folder, message))
+}
+
+/// Returns what makes a tokenizer.json of a folder's vocabulary of the library SentencePiece, if it has one.
+pub fn sentence_piece_remedy(folder: &Path) -> Option<String> {
+    let name = SENTENCE_PIECE_FILES.iter().find(|name| folder.join(name).exists())?;
+    Some(format!(
+        "from {name} transformers makes a tokenizer.json: \
+         `AutoTokenizer.from_pretrained(…).save_pretrained(…)`"
+    ))
 }
 
 /// Refuses a `tokenizer_class` that is none of these; without one, the family decides.

@@ -1,5 +1,5 @@
-//! Attention with numbers that are added to scores, and attention to near tokens only: what the fused operation does not
-//! do. Scores of all pairs of tokens of a batch are stored, padded to the longest text.
+//! Attention with numbers that are added to scores, with scores that are not scaled, and to near tokens only: what the
+//! fused operation does not do. Scores of all pairs of tokens of a batch are stored, padded to the longest text.
 
 use std::sync::Arc;
 
