@@ -45,7 +45,7 @@ pub(super) fn run(
     let train = |at: usize, observer: &mut dyn Observer| {
         let member = &members[at];
         if Cancellation::current().is_cancelled() {
-            return Err(dsokr_train::Error::Interrupted { step: 0 }.into());
+            return Err(Error::Interrupted { step: 0 });
         }
         info!("member {}", member.name);
         let out = path.join(MEMBERS).join(&member.name);

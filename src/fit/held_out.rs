@@ -8,7 +8,7 @@ use crate::config::folds::{Folds, repeated, rest, without};
 use crate::config::{HeldOutPredictions, HubConfig, RerankerConfig};
 use crate::decoding::evaluator::Evaluator;
 use crate::error::Error;
-use crate::learners::learner::{Fitted, FoldPredictions};
+use crate::learners::learner::{self, Fitted, FoldPredictions};
 use crate::run_dir::{HeldOut, RunDir};
 use crate::targets::memory::Need;
 use crate::targets::{OutputTargets, Problem};
@@ -336,7 +336,9 @@ impl FurtherFits {
         let ids = &problem.dataset.train.ids;
         let of_model = |part: &[usize]| {
             let split = problem.dataset.pairs_among(part, &self.model.learned)?;
-            Ok(HeldOut::new(part.to_vec(), ids, fitted.predictor.predict(&split)?))
+            let candidates = evaluator.candidates();
+            let predictions = learner::predicted(&*fitted.predictor, &split, candidates)?;
+            Ok(HeldOut::new(part.to_vec(), ids, predictions))
         };
         let left = fitted.held_out.take();
         let held_out = gathered(&self.model.held_out, left, &refitted, ids, of_model)?;
@@ -391,7 +393,8 @@ impl FurtherFits {
         let fitted = learner.fit(&targets, evaluator, None, observer).map_err(without_state)?;
         let ids = &all.dataset.train.ids;
         let split = all.dataset.pairs_among(predicted, learned)?;
-        let predictions = fitted.predictor.predict(&split)?;
+        let candidates = evaluator.candidates();
+        let predictions = learner::predicted(&*fitted.predictor, &split, candidates)?;
         let held_out = fitted.held_out.filter(|_| leaves).map(|left| {
             let pairs = left.pairs.iter().map(|&pair| learned[pair]).collect();
             HeldOut { pairs, ..left }
@@ -402,13 +405,13 @@ impl FurtherFits {
 
 /// Returns the error of a further fit, which keeps no state: a resumed run makes the fit again.
 fn without_state(error: Error) -> Error {
-    use dsokr_train::Error::{Diverged, Interrupted};
+    use dsokr_train::Error::Diverged;
     match error {
         Error::Train(Diverged { what, step, learning_rate, is_clipped, .. }) => {
             let what = format!("{what}, in a fit without a part of the pairs");
             Error::Train(Diverged { what, step, learning_rate, is_clipped, kept: None })
         }
-        Error::Train(Interrupted { .. }) => dsokr_core::Error::Cancelled.into(),
+        Error::Interrupted { .. } => dsokr_core::Error::Cancelled.into(),
         other => other,
     }
 }
