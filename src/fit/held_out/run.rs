@@ -140,8 +140,7 @@ impl FurtherFits {
             Source::Fit => left.ok_or_else(leaves_none)?,
             Source::Model(part) => {
                 let split = problem.dataset.pairs_among(part, &self.model.learned)?;
-                let predictions =
-                    predicted(&*fitted.predictor, &split, evaluator.candidates())?;
+                let predictions = predicted(&*fitted.predictor, &split, evaluator.candidates())?;
                 HeldOut::new(part.clone(), &train.ids, predictions)
             }
             Source::Others(parts) => joined(parts, refitted, &train.ids),
