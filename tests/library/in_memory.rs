@@ -64,7 +64,8 @@ fn pairs_in_memory_are_learned_searched_and_evaluated_on_a_file() {
 #[test]
 fn a_split_whose_lists_do_not_have_one_length_is_refused() {
     let names = ["red", "green", "blue"];
-    let texts: Vec<String> = (0..30).map(|pair| format!("something {}", names[pair % 3])).collect();
+    let texts: Vec<String> =
+        (0..30).map(|pair| format!("something {} {pair}", names[pair % 3])).collect();
     let sets = (0..30).map(|pair| names[pair % 3].to_owned()).collect();
     let config = config(texts, sets).unwrap().validate().unwrap();
     let folder = Folder::new();

@@ -303,7 +303,7 @@ fn a_predictor_of_another_number_of_coordinates_is_named() {
             Ok(Box::new(|targets: &OutputTargets| {
                 let p = targets.space.width();
                 let predict = move |split: &Split| Ok(vec![1.0; split.ids.len() * p - 1]);
-                Ok(Fitted::new(predict))
+                Ok(Fitted { saved: true, ..Fitted::new(predict) })
             }))
         }
 
@@ -322,10 +322,7 @@ fn a_predictor_of_another_number_of_coordinates_is_named() {
     let mut config = config(false);
     config.encoder = EncoderTable::from_learner(Short {}).unwrap();
     let error = fit(&config.validate().unwrap(), folder.path("run")).err().unwrap().to_string();
-    assert!(
-        error.contains("coordinates that the predictor gives for 9 inputs, expected"),
-        "{error}"
-    );
+    assert!(error.contains("coordinates that the predictor gives for"), "{error}");
 }
 
 /// A model does not replace files that every run has.
