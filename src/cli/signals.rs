@@ -9,7 +9,6 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 
 use dsokr_core::Cancellation;
 use dsokr_core::store::end_writing;
-use dsokr_train::Error as TrainError;
 
 use super::output;
 use crate::error::Error;
@@ -126,7 +125,7 @@ pub fn end_if_received(error: &Error) {
 fn is_interrupted(error: &Error) -> bool {
     match error {
         Error::Member { source, .. } => is_interrupted(source),
-        other => matches!(other, Error::Train(TrainError::Interrupted { .. })),
+        other => matches!(other, Error::Interrupted { .. }),
     }
 }
 

@@ -245,7 +245,8 @@ impl Run {
     /// As [`predict`](Self::predict), with the coordinates that the function `predict` gives for each member.
     ///
     /// # Errors
-    /// Errors of `read` and `predict`; a rule that does not hold for the queries; coordinates that are not finite.
+    /// Errors of `read` and `predict`; a split whose lists do not have one length ([`Split::check`]); a rule that does not hold
+    /// for the queries; coordinates that are not finite.
     pub fn predict_with(
         &self,
         processes: &Processes,
@@ -261,6 +262,9 @@ impl Run {
         }
         let predicted = || {
             let splits = self.members.iter().map(read).collect::<Result<Vec<_>, Error>>()?;
+            for split in &splits {
+                split.check()?;
+            }
             self.check_same_queries(&splits)?;
             let candidates = &self.members[0].candidates;
             let assumed = self.members[0].polarities.assumed();
@@ -317,20 +321,20 @@ impl Run {
             return Ok(None);
         };
         let numbers = input_numbers(&[&train.inputs, &queries.split().inputs])?;
-        let [learned, asked] = &numbers[..] else { return Ok(None) };
-        let learned: HashSet<u64> = learned.iter().copied().flatten().collect();
+        let [training_inputs, query_inputs] = &numbers[..] else { return Ok(None) };
+        let learned: HashSet<u64> = training_inputs.iter().copied().flatten().collect();
         let is_learned = |number: &&Option<u64>| number.is_some_and(|n| learned.contains(&n));
-        let count = asked.iter().filter(is_learned).count();
-        let line = || {
-            let all = queries_text(asked.len());
-            let have = if count == 1 {
-                "has the input of a training pair"
-            } else {
-                "have inputs of training pairs"
-            };
-            format!("{count} of {all} {have}: the metrics say less about new ones")
+        let count = query_inputs.iter().filter(is_learned).count();
+        if count == 0 {
+            return Ok(None);
+        }
+        let all = queries_text(query_inputs.len());
+        let have = if count == 1 {
+            "has the input of a training pair"
+        } else {
+            "have inputs of training pairs"
         };
-        Ok((count > 0).then(line))
+        Ok(Some(format!("{count} of {all} {have}: the metrics say less about new ones")))
     }
 
     /// Returns a caution where a member keeps the rows of a group together, and the table of the queries does not say their groups.
