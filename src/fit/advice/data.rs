@@ -42,7 +42,7 @@ fn named(ids: &[&str]) -> String {
 /// What stands before the id of an output that is compared by its id, so that it is no SMILES.
 const BY_ID: char = '\u{1f}';
 
-/// Pairs, inputs and outputs of the held-out splits that are training ones too. Inputs and outputs are named where more of
+/// Advises where pairs, inputs and outputs of the held-out splits are training ones too. Inputs and outputs are named where more of
 /// them are known than pairs, and other pairs where training pairs are in their groups. Two SMILES of one molecule are one
 /// input, and one output.
 pub(super) fn shared_between_splits(findings: &Findings) -> Result<Option<String>, Error> {
@@ -120,8 +120,10 @@ pub(super) fn shared_between_splits(findings: &Findings) -> Result<Option<String
             ));
         }
     }
-    let warning = ": the metrics say less about new ones";
-    Ok((!lines.is_empty()).then(|| lines.join("; ") + warning))
+    if lines.is_empty() {
+        return Ok(None);
+    }
+    Ok(Some(lines.join("; ") + ": the metrics say less about new ones"))
 }
 
 /// Returns a pair by the numbers of its input and output, where it has both.
@@ -148,7 +150,7 @@ fn output_numbers(findings: &Findings, splits: &[(&str, &Split)]) -> Vec<Vec<Opt
     text_numbers(&texts)
 }
 
-/// Training pairs of a single class, of which a model learns nothing.
+/// Advises where training pairs have a single class, of which a model learns nothing.
 pub(super) fn one_class(findings: &Findings) -> Result<Option<String>, Error> {
     let splits = splits(findings);
     let Some(((_, train), held_out)) = splits.split_first() else { return Ok(None) };
@@ -187,14 +189,19 @@ fn classes(split: &Split) -> &[String] {
 }
 
 pub(super) fn empty_texts(findings: &Findings) -> Result<Option<String>, Error> {
-    let lines = splits(findings).into_iter().filter_map(|(name, split)| {
+    let mut lines = Vec::new();
+    for (name, split) in splits(findings) {
         let empty = split.ids.iter().zip(texts(split)).filter(|(_, text)| text.trim().is_empty());
         let ids: Vec<&str> = empty.map(|(id, _)| id.as_str()).collect();
-        let count = ids.len();
-        (count > 0).then(|| format!("{count} {name} texts are empty ({})", named(&ids)))
-    });
-    let lines: Vec<String> = lines.collect();
-    Ok((!lines.is_empty()).then(|| lines.join("; ") + ": they carry no information"))
+        if !ids.is_empty() {
+            let count = ids.len();
+            lines.push(format!("{count} {name} texts are empty ({})", named(&ids)));
+        }
+    }
+    if lines.is_empty() {
+        return Ok(None);
+    }
+    Ok(Some(lines.join("; ") + ": they carry no information"))
 }
 
 pub(super) fn packed_bits(findings: &Findings) -> Result<Option<String>, Error> {
@@ -209,20 +216,20 @@ pub(super) fn packed_bits(findings: &Findings) -> Result<Option<String>, Error> 
     let bytes = block.values().iter().all(|&v| v.fract() == 0.0 && (0.0..=255.0).contains(&v));
     // counts and truth values are small
     let high = block.values().iter().any(|&v| v >= 128.0);
-    let line = || {
-        format!(
-            "all values of {} are whole numbers from 0 to 255: if they are packed bits, set \
-             output.features.packed = true",
-            file.file
-        )
-    };
-    Ok((bytes && high).then(line))
+    if !bytes || !high {
+        return Ok(None);
+    }
+    Ok(Some(format!(
+        "all values of {} are whole numbers from 0 to 255: if they are packed bits, set \
+         output.features.packed = true",
+        file.file
+    )))
 }
 
 /// A column of the inputs is in other units than another one if it is so many times as large.
 const OTHER_UNITS: f64 = 100.0;
 
-/// Columns of vectors of which one drowns the others in a network, which has no scaling of inputs as kernel machines have. The
+/// Advises where one column of vectors drowns the others in a network, which has no scaling of inputs as kernel machines have. The
 /// size of a column is the root mean square of its values; columns of zeros do not count.
 pub(super) fn columns_in_other_units(findings: &Findings) -> Result<Option<String>, Error> {
     let problem = findings.problem;
@@ -244,17 +251,18 @@ pub(super) fn columns_in_other_units(findings: &Findings) -> Result<Option<Strin
     let Some((&(low, small), &(high, large))) = smallest.zip(sizes.iter().max_by(by_size)) else {
         return Ok(None);
     };
-    let line = || {
-        format!(
-            "values of column {high} of the inputs are about {large:.1e} and those of column {low} about {small:.1e} \
-             (counted from 0): give columns similar sizes, such as by their means and deviations, as the encoder \
-             \"mlp\" has no scaling"
-        )
-    };
-    Ok((large > OTHER_UNITS * small).then(line))
+    let are_in_other_units = large > OTHER_UNITS * small;
+    if !are_in_other_units {
+        return Ok(None);
+    }
+    Ok(Some(format!(
+        "values of column {high} of the inputs are about {large:.1e} and those of column {low} about {small:.1e} \
+         (counted from 0): give columns similar sizes, such as by their means and deviations, as the encoder \
+         \"mlp\" has no scaling"
+    )))
 }
 
-/// Columns of vectors that are constant in training, and other numbers in held-out pairs. Standardising leaves their unit as it
+/// Advises on columns of vectors that are constant in training, and other numbers in held-out pairs. Standardising leaves their unit as it
 /// is, so that one of them can outweigh all columns that a model knows. A number that is at most 1 away, such as a bit that no
 /// training pair has, does not count, and rows that stay in a file are not read for it.
 pub(super) fn constant_columns(findings: &Findings) -> Result<Option<String>, Error> {
@@ -284,19 +292,19 @@ pub(super) fn constant_columns(findings: &Findings) -> Result<Option<String>, Er
     }
     let names: Vec<String> = differing.iter().map(ToString::to_string).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    let line = || {
-        format!(
-            "{} of {} columns of the inputs are constant in training pairs and differ in others ({}, counted from 0): leave them \
-             out, as training does not show how much they count",
-            names.len(),
-            rows.width(),
-            named(&names)
-        )
-    };
-    Ok((!names.is_empty()).then(line))
+    if names.is_empty() {
+        return Ok(None);
+    }
+    Ok(Some(format!(
+        "{} of {} columns of the inputs are constant in training pairs and differ in others ({}, counted from 0): leave them \
+         out, as training does not show how much they count",
+        names.len(),
+        rows.width(),
+        named(&names)
+    )))
 }
 
-/// Candidates that differ in their labels, but are the same point. Equal numbers and equal sets of labels are, however they
+/// Advises where candidates differ in their labels, but are the same point. Equal numbers and equal sets of labels are, however they
 /// are written.
 pub(super) fn duplicate_candidates(findings: &Findings) -> Result<Option<String>, Error> {
     let features = &findings.problem.config.output.features;
@@ -309,11 +317,11 @@ pub(super) fn duplicate_candidates(findings: &Findings) -> Result<Option<String>
     let labels: BTreeSet<&str> = shown.filter(|label| !label.is_empty()).collect();
     let different = if labels.is_empty() { candidates.len() } else { labels.len() };
     let lost = different.saturating_sub(candidates.distinct());
-    let line = || {
-        format!(
-            "{lost} of {different} different candidates share their point with others under this kernel, \
-             and tie with them: use features that tell them apart"
-        )
-    };
-    Ok((2 * lost > different).then(line))
+    if 2 * lost <= different {
+        return Ok(None);
+    }
+    Ok(Some(format!(
+        "{lost} of {different} different candidates share their point with others under this kernel, \
+         and tie with them: use features that tell them apart"
+    )))
 }
