@@ -380,3 +380,21 @@ fn metrics(truth: &[f64], found: &[f64]) -> [f64; 4] {
     let mae = errors().map(f64::abs).sum::<f64>() / n;
     [mae, (squares / n).sqrt(), 1.0 - squares / spread, common / (length(&a) * length(&b))]
 }
+
+/// The one row of the other class is a validation pair.
+#[test]
+fn training_pairs_of_one_class_get_advice() {
+    let sandbox = Sandbox::new();
+    for (other, says) in [(35, true), (5, false)] {
+        let mut table = "name,text,kind\n".to_owned();
+        for row in 0..60 {
+            let kind = if row == other { "no" } else { "yes" };
+            writeln!(table, "m{row},word {row},{kind}").unwrap();
+        }
+        sandbox.write("table.csv", &table);
+        sandbox.write("one.toml", CONFIG);
+        let text = sandbox.succeed(&["train", "one.toml", "--quiet", "--force"]);
+        let line = "advice: all 30 training pairs have one class, yes; validation pairs have others (no): the model predicts";
+        assert_eq!(text.contains(line), says, "{text}");
+    }
+}
