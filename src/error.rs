@@ -239,13 +239,6 @@ impl Error {
         dsokr_core::Error::file(path.as_ref(), message).into()
     }
 
-    /// A run without the `file` of its model.
-    pub(crate) fn no_model(file: &Path) -> Self {
-        let resume = Argument::switch("resume");
-        let remedy = format_args!("remove metrics.json, if any, and use {resume}");
-        Self::run(file, format_args!("there is no model: {remedy}"))
-    }
-
     /// Returns an error of the file system at `path`.
     pub(crate) fn io(path: &Path) -> impl Fn(std::io::Error) -> Self {
         move |error| dsokr_core::Error::io(path)(error).into()

@@ -59,16 +59,15 @@ pub struct Arguments {
 fn advise_to_resume(path: &Path, resumed: bool) {
     let path = path.to_owned();
     signals::advise(move || {
-        let run = path.display();
         if !path.exists() {
             return "nothing was saved; the same command starts again".into();
         }
         let command = if resumed {
             "the same command".to_owned()
         } else {
-            format!("the same command with --out {run} --resume")
+            format!("the same command with --out {} --resume", output::shell_path(&path))
         };
-        format!("{run} is kept as far as it came; {command} goes on")
+        format!("{} is kept as far as it came; {command} goes on", path.display())
     });
 }
 

@@ -28,6 +28,7 @@ pub use crate::run_dir::{
 pub use candidates::{
     AddedCandidates, NewCandidates, WrittenShards, add_candidates, shard_candidates,
 };
+pub(crate) use candidates::ensemble_of;
 pub use changed::SplitUse;
 pub use coverage::{
     CalibratingQueries, CalibratingQuery, Calibration, CandidateSet, CandidateSets,

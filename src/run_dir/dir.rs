@@ -1,6 +1,7 @@
 //! A run directory as a handle: how it is made, what is written into it, and what is read again.
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -17,7 +18,7 @@ use super::{
     CANDIDATES, CARD, CHANGES, CHECKPOINTS, CONFIG, CardExample, INPUT_COLUMNS, LOG, MEMBERS,
     METRICS, MeasuredOn, RERANKER, Record, Report, RunLock, candidates, check_fingerprints,
     fingerprint_of, initial_weights, load_data_folder, named, read_json, read_optional, replace,
-    replace_json, report, save_candidates, save_fingerprints, write_text,
+    replace_json, report, save_candidates, save_fingerprints, seal, write_text,
 };
 use crate::config::{Checked, Config, DecodingConfig, FORMAT};
 use crate::error::{Error, ensure_run};
@@ -224,7 +225,23 @@ impl RunDir {
         let message = format_args!(
             "the run is not trained to its end, and has no {key} yet: go on with {resume}"
         );
-        Err(Error::run(&self.path, message))
+        Err(self.lacks(&self.path, message))
+    }
+
+    /// Returns the error of a run without the `file` of its model.
+    pub(crate) fn no_model(&self, file: &Path) -> Error {
+        let resume = Argument::switch("resume");
+        let message = format_args!("there is no model: remove {METRICS}, if any, and use {resume}");
+        self.lacks(file, message)
+    }
+
+    /// Returns the error of a run that lacks what its training writes: `message` of the `file`, unless a process is about to
+    /// write it.
+    pub(crate) fn lacks(&self, file: &Path, message: impl Display) -> Error {
+        let Some(holder) = RunLock::holder(&self.path) else { return Error::run(file, message) };
+        let message =
+            format_args!("{holder} is training it; its first evaluation is still to come");
+        Error::run(&self.path, message)
     }
 
     /// Returns the final report; none where the run is not complete.
@@ -338,6 +355,7 @@ impl RunDir {
         measured_on: MeasuredOn,
     ) -> Result<(), Error> {
         write_card(&self.path, config, Some(report))?;
+        seal(&self.path, config)?;
         replace_json(&self.path, METRICS, &Record::now(config, report, measured_on)?)?;
         self.forget_fits()
     }

@@ -2,11 +2,13 @@
 //! all.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{ErrorKind, Seek, Write};
+use std::io::{self, ErrorKind, Seek, Write};
 use std::path::{Path, PathBuf};
 
 use dsokr_core::Argument;
-use dsokr_core::store::{Listed, create_folder, new_folder, remove_abandoned, replace_folder};
+use dsokr_core::store::{
+    Listed, check_place, create_folder, new_folder, remove_abandoned, replace_folder,
+};
 
 use super::{CANDIDATES, CONFIG, FINGERPRINTS, MEMBERS};
 use crate::config::Checked;
@@ -233,6 +235,31 @@ impl RunLock {
         Self::take_of("run", run)
     }
 
+    /// As [`take`](Self::take), of a run that is only read. One next to which nothing may be written needs no warning.
+    ///
+    /// # Errors
+    /// As [`take`](Self::take).
+    pub(crate) fn take_to_read(run: &Path) -> Result<Option<Self>, Error> {
+        match Self::try_take("run", run)? {
+            Ok(lock) => Ok(Some(lock)),
+            Err(error) => {
+                if !forbids_writing(&error) {
+                    warn_of_no_lock(run, &error);
+                }
+                Ok(None)
+            }
+        }
+    }
+
+    /// Returns the other process that writes the run at `run`; none where there is none, or where that is not known.
+    pub(crate) fn holder(run: &Path) -> Option<String> {
+        let path = lock_file(&run.canonicalize().ok()?);
+        match File::open(&path).ok()?.try_lock_shared() {
+            Err(TryLockError::WouldBlock) => Some(holder(&path)).filter(|name| *name != own_name()),
+            Ok(()) | Err(TryLockError::Error(_)) => None,
+        }
+    }
+
     /// Takes the lock of the sweep at `folder`, whose tables a second process would replace. Creates the folder that it is to
     /// lie in.
     ///
@@ -254,11 +281,23 @@ impl RunLock {
     }
 
     fn take_of(kind: &str, run: &Path) -> Result<Option<Self>, Error> {
+        match Self::try_take(kind, run)? {
+            Ok(lock) => Ok(Some(lock)),
+            Err(error) => {
+                // where nothing can be written into the run either, writing says so
+                if !forbids_writing(&error) || check_place(&run.join(FINGERPRINTS)).is_ok() {
+                    warn_of_no_lock(run, &error);
+                }
+                Ok(None)
+            }
+        }
+    }
+
+    /// Takes a lock, or returns the file system's error where it has no locks or the file of the lock cannot be written.
+    fn try_take(kind: &str, run: &Path) -> Result<io::Result<Self>, Error> {
         // two names of one run have one lock
         let place = run.canonicalize().unwrap_or_else(|_| run.into());
-        let folder = parent(&place);
-        let name = name(&place);
-        let path = folder.join(format!(".{name}.lock"));
+        let path = lock_file(&place);
         loop {
             let mut options = OpenOptions::new();
             options.read(true).write(true).create(true).truncate(false);
@@ -266,20 +305,13 @@ impl RunLock {
             let mut file = match file.and_then(|file| file.try_lock().map(|()| file)) {
                 Ok(file) => file,
                 Err(TryLockError::WouldBlock) => {
-                    let holder = fs::read_to_string(&path).unwrap_or_default();
-                    let holder = holder.trim();
-                    let holder = if holder.is_empty() { "a process" } else { holder };
-                    let message =
-                        format!("{holder} is writing this {kind}; wait for its end or stop it");
+                    let message = format!(
+                        "{} is writing this {kind}; wait for its end or stop it",
+                        holder(&path)
+                    );
                     return Err(Error::run(run, message));
                 }
-                Err(TryLockError::Error(e)) => {
-                    tracing::warn!(
-                        "{} is not locked ({e}): no second process may write it",
-                        run.display()
-                    );
-                    return Ok(None);
-                }
+                Err(TryLockError::Error(error)) => return Ok(Err(error)),
             };
             // the holder before may have removed the file between the two calls above
             if !is_at(&file, &path) {
@@ -288,15 +320,42 @@ impl RunLock {
             let written = file
                 .set_len(0)
                 .and_then(|()| file.rewind())
-                .and_then(|()| writeln!(file, "process {}", std::process::id()));
+                .and_then(|()| writeln!(file, "{}", own_name()));
             if let Err(e) = written {
                 tracing::warn!("{}: {e}", path.display());
             }
             remove_abandoned(&place);
             let listed = Some(Listed::new(&path));
-            return Ok(Some(Self { file, path, listed }));
+            return Ok(Ok(Self { file, path, listed }));
         }
     }
+}
+
+/// Returns the file of the lock of a run.
+fn lock_file(run: &Path) -> PathBuf {
+    parent(run).join(format!(".{}.lock", name(run)))
+}
+
+/// Returns how the file of a lock names this process.
+fn own_name() -> String {
+    format!("process {}", std::process::id())
+}
+
+/// Returns the process that the file of a lock names.
+fn holder(lock: &Path) -> String {
+    let holder = fs::read_to_string(lock).unwrap_or_default();
+    let holder = holder.trim();
+    if holder.is_empty() { "a process".to_owned() } else { holder.to_owned() }
+}
+
+/// Returns whether an error says that this process may write nothing at a place.
+fn forbids_writing(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem)
+}
+
+fn warn_of_no_lock(run: &Path, error: &io::Error) {
+    let run = run.display();
+    tracing::warn!("{run} cannot be locked ({error}): make sure that no other process writes it");
 }
 
 impl Drop for RunLock {
