@@ -99,10 +99,9 @@ pub fn run(processes: &Processes, arguments: &Arguments) -> Result<(), Error> {
             print(&plans.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
         };
     }
-    let path = processes.of_first(|| request.place())?;
-    advise_to_resume(&path, arguments.resume);
-    let request = Request { out: Some(path), ..request };
-    let trained = request.run_shared(processes, &mut Progress::new())?;
+    let reserved = request.reserve(processes)?;
+    advise_to_resume(reserved.path(), arguments.resume);
+    let trained = reserved.run(&mut Progress::new())?;
     output::clear();
     let first = processes.is_first();
     if first && let Some(curve) = EmbeddingCurve::read(trained.path())? {

@@ -127,7 +127,7 @@ pub fn unpack(
         check_complete(here)
             .map_err(|error| Error::run(archive, format_args!("it holds no complete run: {error}")))
     };
-    create_whole(&run, whole)?;
+    create_whole(&run, None, whole)?;
     Ok(run)
 }
 

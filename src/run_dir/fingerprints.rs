@@ -6,7 +6,6 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use dsokr_core::Argument;
@@ -29,6 +28,9 @@ const CHECKED_BY_READER: &str = "own";
 /// The name of the checksum of the weights that a training started from, which are no file of the run: these have no `/`.
 const INITIAL_WEIGHTS: &str = "initial/weights";
 
+/// What precedes the names of the tables that a training started with, which are no files of the run.
+const TABLES: &str = "data/";
+
 /// What precedes the names of the files that a complete run is sealed with.
 const SEALED: &str = "complete/";
 
@@ -38,10 +40,15 @@ const MOST: usize = 100;
 /// The fingerprints of files, by their names.
 type Fingerprints = BTreeMap<String, String>;
 
-/// Writes the fingerprints of all files of a new run, whose folder is complete, and the checksum of the weights that its
-/// training starts from.
-pub(crate) fn save_fingerprints(run: &Path, initial_weights: Option<&str>) -> Result<(), Error> {
-    let mut fingerprints = Fingerprints::new();
+/// Writes the fingerprints of all files of a new run, whose folder is complete, the checksums of the tables that its training
+/// learns from, and that of the weights that it starts from.
+pub(crate) fn save_fingerprints(
+    run: &Path,
+    tables: &BTreeMap<String, String>,
+    initial_weights: Option<&str>,
+) -> Result<(), Error> {
+    let named = |(table, sum): (&String, &String)| (format!("{TABLES}{table}"), sum.clone());
+    let mut fingerprints: Fingerprints = tables.iter().map(named).collect();
     if let Some(sum) = initial_weights {
         fingerprints.insert(INITIAL_WEIGHTS.into(), sum.into());
     }
@@ -131,11 +138,12 @@ pub(crate) fn check_fingerprints(run: &Path) -> Result<(), Error> {
 fn check_all(run: &Path, fingerprints: &Fingerprints) -> Result<(), Error> {
     let is_complete = run.join(METRICS).exists();
     for (name, expected) in fingerprints {
-        match name.strip_prefix(SEALED) {
-            _ if name == INITIAL_WEIGHTS => {}
-            Some(sealed) if is_complete => check_sealed(run, sealed, expected)?,
-            Some(_) => {}
-            None => check_first(run, name, expected)?,
+        if let Some(sealed) = name.strip_prefix(SEALED) {
+            if is_complete {
+                check_sealed(run, sealed, expected)?;
+            }
+        } else if name != INITIAL_WEIGHTS && !name.starts_with(TABLES) {
+            check_first(run, name, expected)?;
         }
     }
     Ok(())
@@ -223,6 +231,13 @@ pub(crate) fn replace(run: &Path, name: &str, text: &str) -> Result<(), Error> {
 /// earlier versions.
 pub(crate) fn initial_weights(run: &Path) -> Result<Option<String>, Error> {
     Ok(load(run)?.and_then(|mut fingerprints| fingerprints.remove(INITIAL_WEIGHTS)))
+}
+
+/// Returns the checksums of the tables that the training of a run started with; none of runs of earlier versions.
+pub(crate) fn started_tables(run: &Path) -> Result<BTreeMap<String, String>, Error> {
+    let fingerprints = load(run)?.unwrap_or_default().into_iter();
+    let table = |(name, sum): (String, String)| Some((name.strip_prefix(TABLES)?.to_owned(), sum));
+    Ok(fingerprints.filter_map(table).collect())
 }
 
 /// Returns the files that lie in a folder itself, with their names.

@@ -70,14 +70,14 @@ use dsokr_decode::Candidates;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, ensure_run};
+use crate::error::Error;
 
 pub(crate) use constants::{load_constants, save_constants};
 pub use dir::RunDir;
 use fingerprints::fingerprint;
 pub(crate) use fingerprints::{
     candidates_were_replaced, check_fingerprints, check_sealed_files, initial_weights, replace,
-    replace_json, save_fingerprints, seal, unseal_candidates,
+    replace_json, save_fingerprints, seal, started_tables, unseal_candidates,
 };
 pub use held_out::HeldOut;
 pub(crate) use held_out::{KNOWS_ALL, UnseenPairs, drawn_pairs};
@@ -87,7 +87,7 @@ pub use metrics_table::metrics_table;
 #[cfg(feature = "command")]
 pub(crate) use place::parent;
 pub use place::{OutputFolder, check_not_read, check_output};
-pub(crate) use place::{RunLock, check_link, create_whole, inner, name, place_of, run_of};
+pub(crate) use place::{RunLock, check_link, create_whole, inner, name, place_of, reserve, run_of};
 pub use preparation::PreparationFile;
 pub(crate) use preparation::save_files;
 pub(crate) use report::{

@@ -131,31 +131,6 @@ impl Prepared {
     }
 }
 
-/// Makes and removes a temporary file for `path`, so that a place where nothing can be written is known before the work
-/// whose result it is for: a folder without the permission, a read-only file system, a name that is too long. Folders above
-/// `path` that do not exist are not created: the first one that does is tried.
-///
-/// # Errors
-/// [`Error::Io`] with that folder and what the operating system said.
-///
-/// ```
-/// use dsokr_core::store::check_place;
-///
-/// let folder = tempfile::tempdir()?;
-/// check_place(&folder.path().join("new/run"))?;
-/// assert!(check_place(&folder.path().join("x".repeat(250))).is_err());
-/// assert_eq!(std::fs::read_dir(folder.path())?.count(), 0);
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-pub fn check_place(path: &Path) -> Result<(), Error> {
-    let mut folder = folder_of(path);
-    while !folder.exists() {
-        folder = folder_of(folder);
-    }
-    let made = prefix(path).and_then(|prefix| builder(&prefix, 0o600).tempfile_in(folder));
-    made.map(drop).map_err(Error::io(folder))
-}
-
 /// Creates a folder and the folders above it that do not exist. The folders that name them are synced, where
 /// their file system can do that, so that a power failure afterwards does not undo it.
 ///

@@ -28,7 +28,7 @@ use safetensors::Dtype;
 use crate::error::Error;
 
 pub use atomic::{
-    Prepared, check_place, create_folder, new_folder, prepare, remove_abandoned, remove_partial, replace_folder,
+    Prepared, create_folder, new_folder, prepare, remove_abandoned, remove_partial, replace_folder,
     sync_file, sync_folder, write_atomically,
 };
 pub use byte_sum::ByteSum;
