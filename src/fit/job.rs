@@ -44,7 +44,7 @@ pub(super) struct Job {
 /// A run directory that a job has begun.
 pub(super) enum Begun {
     /// The fit is still to be made.
-    Unfinished(RunDir),
+    Unfinished(Box<RunDir>),
     /// The resumed run is complete.
     Complete,
 }
@@ -212,7 +212,7 @@ impl Job {
                 return Ok(Begun::Complete);
             }
             let run = if self.ranks.is_first() { run.writing(&problem.config) } else { run };
-            return Ok(Begun::Unfinished(run));
+            return Ok(Begun::Unfinished(Box::new(run)));
         }
         let created = candidates.written(&self.ranks, |writer| {
             run.create(&problem.config, &files, |here| {
@@ -223,7 +223,7 @@ impl Job {
         })?;
         // the other processes only read it
         let run = created.map_or(run, |created| created.writing(&problem.config));
-        Ok(Begun::Unfinished(run))
+        Ok(Begun::Unfinished(Box::new(run)))
     }
 
     /// Returns the candidates with the coordinates that lie in the run directory, so that no process holds those of its part. All

@@ -217,13 +217,14 @@ fn fit_one(
 
     // 5. the run directory: new, or that of the same data, or complete already; candidates are read from it
     let begun = job.begin(&problem, &targets, &placed, (&corrections, &lists), &*learner)?;
-    let Begun::Unfinished(mut run) = begun else {
+    let Begun::Unfinished(run) = begun else {
         let trained = Trained::open(job.run(), &problem.device, Vec::new(), example)?;
         if job.is_first() {
             trained.complete_card(job.run(), &problem.config, Some(&problem.dataset.validation))?;
         }
         return Ok(trained);
     };
+    let mut run = *run;
     let candidates = job.stored(&run, placed)?;
     let evaluator = Evaluator::with_lists(&problem, &targets.space, &candidates, lists);
 

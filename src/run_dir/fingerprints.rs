@@ -1,7 +1,7 @@
 //! The fingerprints of a run's files, by which a reader knows a file that is damaged, missing, or of a different run.
 //!
 //! A run is made with the fingerprints of its first files. One that is complete is sealed: it has those of the files that
-//! the training has written too, and an ensemble those of its members' metrics. They are compared while the run has its
+//! the training has written too, and an ensemble those of its members' models. They are compared while the run has its
 //! metrics, since a training that goes on writes these files anew.
 
 use std::collections::BTreeMap;
@@ -13,8 +13,8 @@ use dsokr_core::store::{Contents, Stored, Tensor, read_bytes};
 use serde::Serialize;
 
 use super::{
-    CANDIDATES, CARD, DATA, FEATURES, FINGERPRINT_VERSION as VERSION, FINGERPRINTS, LOG, MEMBERS,
-    METRICS, NEXT_CANDIDATES, RULE, fingerprint_of, inner, name, write_text,
+    CANDIDATES, CARD, CONFIG, DATA, FEATURES, FINGERPRINT_VERSION as VERSION, FINGERPRINTS, LOG,
+    MEMBERS, METRICS, NEXT_CANDIDATES, RULE, fingerprint_of, inner, name, write_text,
 };
 use crate::config::Checked;
 use crate::error::{Error, ensure_run};
@@ -66,7 +66,7 @@ pub(crate) fn save_fingerprints(
 }
 
 /// Seals a run that is about to be complete: adds the fingerprints of the binary files that the training has written, and of
-/// an ensemble those of the metrics of its members.
+/// an ensemble those of the models of its members.
 pub(crate) fn seal(run: &Path, config: &Checked) -> Result<(), Error> {
     let Some(mut fingerprints) = load(run)? else { return Ok(()) };
     fingerprints.retain(|name, _| !name.starts_with(SEALED));
@@ -83,8 +83,8 @@ pub(crate) fn seal(run: &Path, config: &Checked) -> Result<(), Error> {
     }
     if config.ensemble.is_some() {
         for member in inner(run, config)? {
-            let sealed = format!("{SEALED}{MEMBERS}/{}/{METRICS}", name(&member));
-            fingerprints.insert(sealed, fingerprint_of_file(&member.join(METRICS))?);
+            let sealed = format!("{SEALED}{MEMBERS}/{}", name(&member));
+            fingerprints.extend(fingerprint_of_model(&member)?.map(|model| (sealed, model)));
         }
     }
     write(run, &fingerprints)
@@ -174,16 +174,35 @@ fn check_first(run: &Path, name: &str, expected: &str) -> Result<(), Error> {
 /// a file that is missing says so.
 fn check_sealed(run: &Path, name: &str, expected: &str) -> Result<(), Error> {
     let path = run.join(name);
-    let found = path.exists().then(|| fingerprint_of_file(&path)).transpose()?;
-    if holds_checksum(&path) {
-        return found.map_or(Ok(()), |found| check_own(&path, &found, expected));
+    if name.starts_with(MEMBERS) {
+        return check_member(&path, expected);
     }
+    let found = path.exists().then(|| fingerprint_of_file(&path)).transpose()?;
+    found.map_or(Ok(()), |found| check_own(&path, &found, expected))
+}
+
+/// Refuses a member of an ensemble whose model is not the one that the ensemble was completed with.
+fn check_member(member: &Path, expected: &str) -> Result<(), Error> {
+    let found = fingerprint_of_model(member)?.unwrap_or_else(|| expected.to_owned());
     let resume = Argument::switch("resume");
     let message = format_args!(
         "the member is not the one that the ensemble was completed with: put that back, or remove {METRICS} and {RULE} of the \
          ensemble and go on with {resume}"
     );
-    ensure_run(found.as_deref() == Some(expected), &path, message)
+    ensure_run(found == expected, member, message)
+}
+
+/// Returns the fingerprint of the model of a complete run: of its configuration and its binary files, but for candidates,
+/// which are added to it. A run that is evaluated again keeps it. None of runs without fingerprints.
+fn fingerprint_of_model(run: &Path) -> Result<Option<String>, Error> {
+    let Some(fingerprints) = load(run)? else { return Ok(None) };
+    let is_of_model = |name: &str| {
+        let name = name.strip_prefix(SEALED).unwrap_or(name);
+        name == CONFIG || holds_checksum(Path::new(name)) && name != CANDIDATES
+    };
+    let of_model = fingerprints.iter().filter(|(name, _)| is_of_model(name));
+    let text: String = of_model.map(|(name, sum)| format!("{name} {sum}\n")).collect();
+    Ok(Some(fingerprint(text.as_bytes())))
 }
 
 /// Refuses a binary file whose checksum is not the one that the run was written with.

@@ -5,7 +5,7 @@
 //! | `config.toml` | the configuration, with all defaults |
 //! | `README.md` | the card: what it predicts, metrics with intervals, an example with its first answers, data and licence, how to train it again and use it |
 //! | `data.json` | the folder of the data that it was trained on |
-//! | `fingerprints.safetensors` | the fingerprints of the text files, and the checksums of the binary ones: of those that the run was made with, and once it is complete of the others; of an ensemble those of its members' metrics; of a pretrained encoder also the checksum of the weights that its training started from |
+//! | `fingerprints.safetensors` | the fingerprints of the text files, and the checksums of the binary ones: of those that the run was made with, and once it is complete of the others; of an ensemble those of its members' models; of a pretrained encoder also the checksum of the weights that its training started from |
 //! | `basis.safetensors` | the eigenbasis of the sketched output kernel |
 //! | `scaling.safetensors` | means and standard deviations of the outputs' features, where they are standardised |
 //! | `constants.json` | of numbers: mean, median and quantiles of the training outputs; of classes: the share of each |

@@ -450,7 +450,7 @@ fn a_member_of_a_complete_ensemble_stays_as_it_is() {
 
     fs::remove_dir_all(sandbox.path("run/members/a")).unwrap();
     copy(&sandbox.path("run/members/b"), &sandbox.path("run/members/a"));
-    let says = ["run/members/a/metrics.json", "not the one that the ensemble was completed with"];
+    let says = ["run/members/a: ", "not the one that the ensemble was completed with"];
     sandbox.fail(&["evaluate", "run"], 2, &says);
     sandbox.fail(&["search", "run", "a ring"], 2, &says);
     sandbox.fail(&["candidates", "add", "run", "more.tsv"], 2, &says);
