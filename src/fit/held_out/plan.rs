@@ -234,7 +234,7 @@ impl Planner<'_> {
                 division.draw_among(&self.problem.dataset, &pairs, config.seed)?
             }
         };
-        if !config.decoding.hubs.as_ref().is_none_or(HubConfig::refits) {
+        if !self.refits() {
             // the configuration holds out one part
             let part = parts.concat();
             let learned = without(&pairs, &part);
@@ -248,16 +248,20 @@ impl Planner<'_> {
         Ok(PlannedModel { learned: pairs, source: Source::Others(others) })
     }
 
+    /// Returns whether a model learns all of its pairs, and others predict for them.
+    fn refits(&self) -> bool {
+        self.problem.config.decoding.hubs.as_ref().is_none_or(HubConfig::refits)
+    }
+
     /// Plans a model without each fold that a reranker learns from.
     fn folds(&mut self, division: Folds) -> Result<Vec<Fold>, Error> {
         let problem = self.problem;
         let config = &problem.config;
         let hubs = config.decoding.parts();
-        let refits = config.decoding.hubs.as_ref().is_none_or(HubConfig::refits);
         let all = Folds { held_out_folds: division.count, ..division };
         let all = all.draw(&problem.dataset, config.seed)?;
         // in one division of the pairs, a model without two parts serves the folds of both
-        let is_one = refits && hubs.count == division.count && division.count > 2;
+        let is_one = self.refits() && hubs.count == division.count && division.count > 2;
         let mut folds = Vec::new();
         for pairs in all.iter().take(division.held_out_folds).cloned() {
             let others = rest(&pairs, problem.len());
