@@ -159,8 +159,10 @@ fn a_place_that_cannot_be_written_is_refused_before_the_work() {
 #[test]
 fn a_run_that_is_trained_now_says_by_whom() {
     let sandbox = Sandbox::new();
-    sandbox.write("votes.toml", &format!("{CONFIG}\n[ensemble]\nseeds = 2\n"));
-    for (config, last) in [("small.toml", "run"), ("votes.toml", "run/members/seed-0")] {
+    let members =
+        "[[ensemble.members]]\nname = \"a\"\n[[ensemble.members]]\nname = \"b\"\nseed = 1\n";
+    sandbox.write("votes.toml", &format!("{CONFIG}\n[ensemble]\n{members}"));
+    for (config, last) in [("small.toml", "run"), ("votes.toml", "run/members/a")] {
         let train = ["train", config, "--out", "run", "--set", "training.epochs=100000"];
         let mut training = sandbox.command(&train).stderr(Stdio::null()).spawn().unwrap();
         let checkpoint = sandbox.path(last).join("checkpoint/last.safetensors");
