@@ -76,6 +76,15 @@ pub enum Error {
         /// Its error.
         source: Box<Error>,
     },
+    /// A training that was cancelled and has kept its state in the run directory.
+    #[error(
+        "interrupted at step {step}; the state is saved, continue with {}",
+        Argument::switch("resume")
+    )]
+    Interrupted {
+        /// The step.
+        step: u64,
+    },
     /// The training loop.
     #[error(transparent)]
     Train(dsokr_train::Error),
@@ -147,8 +156,9 @@ serialise!(serde_json::Error, toml::ser::Error, toml::de::Error);
 impl From<dsokr_train::Error> for Error {
     /// An error of a validation or a checkpoint comes back as it was.
     fn from(error: dsokr_train::Error) -> Self {
-        use dsokr_train::Error::{Caller, Core, Nn};
+        use dsokr_train::Error::{Caller, Core, Interrupted, Nn};
         match error {
+            Interrupted { step } => Self::Interrupted { step },
             Core(error) => error.into(),
             Nn(error) => error.into(),
             Caller(error) => match error.downcast::<Self>() {
@@ -284,6 +294,7 @@ impl Error {
             | Self::RunExists { .. }
             | Self::DataChanged { .. }
             | Self::Changed { .. }
+            | Self::Interrupted { .. }
             | Self::Train(_)
             | Self::Nn(_)
             | Self::Memory { .. }
@@ -298,7 +309,7 @@ impl Error {
         if let Some(error) = self.core() {
             return matches!(error, dsokr_core::Error::Cancelled);
         }
-        matches!(self.innermost(), Self::Train(dsokr_train::Error::Interrupted { .. }))
+        matches!(self.innermost(), Self::Interrupted { .. })
     }
 
     /// Returns the kind of the file system's error, as [`std::io::Error::kind`] does; none for an error that is not about the
@@ -330,7 +341,7 @@ impl Error {
     /// Returns whether the request was wrong (a flag, a configuration, a file), rather than the run.
     pub fn is_request(&self) -> bool {
         use dsokr_core::Error::{Cancelled, Io};
-        use dsokr_train::Error::{Diverged, Interrupted};
+        use dsokr_train::Error::Diverged;
         if let Some(error) = self.core() {
             // memory that the system refuses for the mapping of a file is asked for by the request
             let is_refused = error.io_kind() == Some(std::io::ErrorKind::OutOfMemory);
@@ -338,7 +349,7 @@ impl Error {
         }
         let is_of_run = matches!(
             self.innermost(),
-            Self::Train(Diverged { .. } | Interrupted { .. }) | Self::Fetch { .. }
+            Self::Train(Diverged { .. }) | Self::Interrupted { .. } | Self::Fetch { .. }
         );
         !is_of_run
     }

@@ -107,6 +107,8 @@ mod pages {
 }
 
 pub use dsokr_basis as basis;
+/// The crate of errors, files, randomness and processes. Import what is in it, as `use dsokr::core::Error;` does, and not the
+/// module itself, nor `dsokr::*`: derive macros such as Burn's `Module` would find it in the place of Rust's own `core`.
 pub use dsokr_core as core;
 pub use dsokr_core::{Cancellation, StageReport};
 pub use dsokr_data as data;

@@ -9,7 +9,6 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 
 use dsokr_core::Cancellation;
 use dsokr_core::store::end_writing;
-use dsokr_train::Error as TrainError;
 
 use super::output;
 use crate::error::Error;
@@ -127,7 +126,7 @@ fn interrupted(error: &Error) -> Option<String> {
     if let Error::Member { name, source } = error {
         return Some(format!("member {name}: {}", interrupted(source)?));
     }
-    let Error::Train(TrainError::Interrupted { step }) = error else { return None };
+    let Error::Interrupted { step } = error else { return None };
     (*step > 0).then(|| format!("interrupted at step {step}"))
 }
 

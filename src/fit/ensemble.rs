@@ -139,7 +139,7 @@ impl<'a> EnsembleJob<'a> {
         observer: &mut dyn Observer,
     ) -> Result<Option<TrainedMember>, Error> {
         if Cancellation::current().is_cancelled() {
-            return Err(dsokr_train::Error::Interrupted { step: 0 }.into());
+            return Err(Error::Interrupted { step: 0 });
         }
         info!("member {}", member.name);
         let out = self.run.path().join(MEMBERS).join(&member.name);

@@ -49,8 +49,9 @@ impl Choice {
         }
     }
 
-    /// Returns whether the value is the smallest or the largest that was tried, and which ones lie beyond; none
-    /// if there are no better values to try there: beyond a bound, or where the next value is as good already.
+    /// Returns the words for the edge of the tried values that the value lies at, "smallest" or "largest", and for the
+    /// values beyond it, "smaller" or "larger". Returns none elsewhere, and where there are no better values to try: beyond a
+    /// bound, or where the next value is as good already.
     pub fn edge(&self) -> Option<(&'static str, &'static str)> {
         if self.is_level() {
             return None;

@@ -180,7 +180,7 @@ impl<'a, R: Recipe> PreparedNetwork<'a, R> {
         }
         let device = self.problem.device.clone().autodiff();
         let is_restored = self.is_restored();
-        let offset = targets.mean(&self.problem.dataset.train.weights);
+        let offset = targets.mean(&self.problem.dataset.train.weights)?;
         let model =
             new_model(self.recipe, config, &self.preparation, &offset, &device, is_restored)?;
         check_groups(config, &model)?;

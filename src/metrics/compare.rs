@@ -179,8 +179,10 @@ pub fn compare(runs: &[EvaluatedRun], resamples: usize, seed: u64) -> Result<Run
                 && has_intervals
             {
                 let is_mean = [0, run].into_iter().all(|run| metric.is_mean(&evaluations[run]));
-                let p = if is_mean {
-                    Some(sign_flip_p(&differences([ours, theirs], &units), resamples, seed)?)
+                let differences = differences([ours, theirs], &units);
+                // a metric that is infinite for a query has no differences
+                let p = if is_mean && finite(&differences) {
+                    Some(sign_flip_p(&differences, resamples, seed)?)
                 } else {
                     None
                 };

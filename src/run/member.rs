@@ -21,7 +21,7 @@ use crate::decoding::evaluation::Models;
 use crate::decoding::lexicon::read_reranker;
 use crate::encoders::spectrum_inputs::Polarities;
 use crate::error::{Error, ensure_run};
-use crate::learners::learner::Predictor;
+use crate::learners::learner::{Predictor, predicted};
 use crate::metrics::constants::Constants;
 use crate::metrics::evaluation::Evaluation;
 use crate::run_dir::{
@@ -249,9 +249,9 @@ impl Member {
     /// Returns the predicted coordinates `z` of each pair's input, `[pairs × p]` row-major.
     ///
     /// # Errors
-    /// Inputs that cannot be prepared.
+    /// Inputs that cannot be prepared; a predictor of a program's own that does not give p coordinates for each.
     pub fn coordinates(&self, split: &Split) -> Result<Vec<f32>, Error> {
-        self.predictor.predict(split)
+        predicted(&*self.predictor, split, &self.candidates)
     }
 
     /// Evaluates predictions `z` for a split, as they are scored; `data` is the data root, and `missing_gold` the rule for

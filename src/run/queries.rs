@@ -247,7 +247,8 @@ impl Run {
     /// As [`predict`](Self::predict), with the coordinates that the function `predict` gives for each member.
     ///
     /// # Errors
-    /// Errors of `read` and `predict`; a rule that does not hold for the queries; coordinates that are not finite.
+    /// Errors of `read` and `predict`; a split whose lists do not have one length ([`Split::check`]); a rule that does not hold
+    /// for the queries; coordinates that are not finite.
     pub fn predict_with(
         &self,
         processes: &Processes,
@@ -263,6 +264,9 @@ impl Run {
         }
         let predicted = || {
             let splits = self.members.iter().map(read).collect::<Result<Vec<_>, Error>>()?;
+            for split in &splits {
+                split.check()?;
+            }
             self.check_same_queries(&splits)?;
             let candidates = &self.members[0].candidates;
             let assumed = self.members[0].polarities.assumed();

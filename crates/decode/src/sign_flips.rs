@@ -21,7 +21,8 @@ const SIGNS: usize = 32;
 /// "signs", b).
 ///
 /// # Errors
-/// [`Error::TooFew`] for no draws.
+/// [`Error::TooFew`] for no draws; [`Error::Value`] for a difference that is not finite, and for differences whose sizes have
+/// no finite sum.
 ///
 /// ```
 /// use dsokr_decode::sign_flip_p;
@@ -34,9 +35,15 @@ const SIGNS: usize = 32;
 /// ```
 pub fn sign_flip_p(differences: &[f64], draws: usize, seed: u64) -> Result<f64, Error> {
     check_least(draws, 1, "no draws of signs")?;
+    for (position, &value) in differences.iter().enumerate() {
+        let what = format_args!("difference {position}");
+        Error::ensure(value.is_finite(), what, value, "a finite number")?;
+    }
     let signed: Vec<f64> = differences.iter().copied().filter(|&value| value != 0.0).collect();
     let sum: f64 = signed.iter().sum();
     let sizes: f64 = signed.iter().map(|value| value.abs()).sum();
+    let allowed = "a finite number: scale the differences down";
+    Error::ensure(sizes.is_finite(), "the sum of the sizes of differences", sizes, allowed)?;
     // sums are rounded, but equal ones must count as equal
     let least = sum.abs() - 1e-9 * sizes;
     if signed.len() <= EXACT {
@@ -69,4 +76,21 @@ pub fn sign_flip_p(differences: &[f64], draws: usize, seed: u64) -> Result<f64, 
         (0..draws as u64).into_par_iter().map(is_extreme).collect();
     let extreme = extreme?.into_iter().filter(|&is_extreme| is_extreme).count();
     Ok((1 + extreme) as f64 / (1 + draws) as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn differences_without_a_finite_sum_are_refused() {
+        let message =
+            |differences: &[f64]| sign_flip_p(differences, 10, 0).unwrap_err().to_string();
+        assert_eq!(message(&[0.1, f64::NAN]), "difference 1 = NaN: expected a finite number");
+        assert_eq!(message(&[f64::INFINITY, 1.0]), "difference 0 = inf: expected a finite number");
+        let overflow = message(&[1e308, 1e308, 1e308, -1.0]);
+        assert!(overflow.starts_with("the sum of the sizes of differences = inf"), "{overflow}");
+        let many = [f64::NAN; 40];
+        assert_eq!(message(&many), "difference 0 = NaN: expected a finite number");
+    }
 }

@@ -14,7 +14,7 @@ use crate::error::Error;
 use crate::evaluation::Evaluation;
 use crate::gradients::gradients;
 use crate::hooks::{Callback, Estimate, Hook, Keeper};
-use crate::loss::{Objective, StepNumber, bounded};
+use crate::loss::{Objective, StepNumber, bounded, check_temperature};
 use crate::optimizer::Update;
 use crate::progress::{GRADIENT, LOSS, Progress, Stepped};
 use crate::sums::{BatchGradients, Sums};
@@ -32,8 +32,8 @@ use crate::task::{Event, Observer, Outcome, Task};
 /// no gradients by rows.
 ///
 /// # Errors
-/// [`dsokr_core::Error::Value`] for a configuration that is not [valid](crate::TrainingConfig::validate), and for a loss
-/// with a temperature and a model without; [`Error::Pairs`] for targets of another width than the encoder's predictions;
+/// [`dsokr_core::Error::Value`] for a configuration that is not [valid](crate::TrainingConfig::validate), for a loss
+/// with a temperature and a model without, and for a device without autodiff; [`Error::Pairs`] for targets of another width than the encoder's predictions;
 /// [`Error::Encoder`] for an encoder whose predictions do not have the shape that it promises; [`Error::Optimizer`] for a
 /// checkpoint of a different model; [`Error::Diverged`] for a
 /// loss, a parameter or a prediction that is not finite; [`Error::Interrupted`] when the training has
@@ -103,10 +103,16 @@ fn check<E: Encoder, M>(task: &Task<E, M>, model: &Model<E>) -> Result<(), Error
     let config = task.config;
     config.validate()?;
     task.pairs.check_width(model.encoder.dimension())?;
-    let has_temperature = config.loss.temperature().is_none() || model.scale.is_some();
-    let found = "a loss with a temperature";
-    let allowed = "a loss without a temperature, or a model with one";
-    Ok(dsokr_core::Error::ensure(has_temperature, "training.loss.name", found, allowed)?)
+    check_temperature(&config.loss, model)?;
+    let without_autodiff = if !task.device.is_autodiff() {
+        "the device of a training"
+    } else if !parameters::have_autodiff(model) {
+        "the device of the model's parameters"
+    } else {
+        return Ok(());
+    };
+    let allowed = "one with autodiff, such as `device.autodiff()`: no gradient is known elsewhere";
+    Err(dsokr_core::Error::value(without_autodiff, "one without autodiff", allowed).into())
 }
 
 /// Refuses a training of fewer steps than a checkpoint has done.
@@ -154,7 +160,7 @@ struct Descent {
 }
 
 impl<E: Encoder, M: Display + 'static> Training<'_, E, M> {
-    /// Returns the steps of the training, each with what the hooks do after it.
+    /// Makes the steps of the training, each with what the hooks do after it, and returns the trained model.
     fn run(
         &mut self,
         mut model: Model<E>,

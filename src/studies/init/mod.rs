@@ -48,7 +48,7 @@ use roles::{is_aside, varies};
 pub use spectra::SpectraSurvey;
 
 /// The fewest rows, and pairs, from which a configuration is made.
-const LEAST: usize = 10;
+pub(crate) const LEAST: usize = 10;
 
 /// What the caller knows of a table.
 #[derive(Clone, Debug, Default)]
