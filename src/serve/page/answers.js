@@ -14,7 +14,6 @@ function show(response) {
       : make("div", {}, near.text),
     make("div", { class: "small" }, `similarity ${near.similarity.toFixed(2)} · output ${near.id}`,
       near.label ? make("code", {}, ` ${near.label}`) : null))));
-  if (state.skip === 0) state.best = answer.hits[0]?.score ?? null;
   showScale(answer);
   const cards = answer.hits.map((hit) => card(hit, answer));
   if (state.skip === 0) cards.unshift(...(answer.beyond ?? []).map(proposedCard));
@@ -169,12 +168,16 @@ function showScale({ hits }) {
 
 /** A score as a number and as a bar from 0 to the score of the first candidate. */
 function scored(score, title) {
-  const share = state.best > 0 ? Math.min(1, Math.max(0, score / state.best)) : 0;
+  if (!(state.best > 0)) return scoreAlone(score, title);
+  const share = Math.min(1, Math.max(0, score / state.best));
   const filled = make("span");
   filled.style.width = `${100 * share}%`;
-  const bar = state.best > 0 ? make("span", { class: "bar", "aria-hidden": "true" }, filled) : null;
+  const bar = make("span", { class: "bar", "aria-hidden": "true" }, filled);
   return make("span", { class: "score", title: `${title}; the bar ends at the score of the first candidate` }, bar, number(score));
 }
+
+/** A score as a number, without a bar: as of what is no candidate, whose score may be above that of the first one. */
+const scoreAlone = (score, title) => make("span", { class: "score", title }, number(score));
 
 /** A formula with the numbers of atoms as subscripts and the charge as a superscript. */
 function formula(text) {
@@ -267,7 +270,7 @@ async function copy(text, button) {
 /** The best of all outputs, where it need not be a candidate. */
 function exactCard(best) {
   return make("li", { class: "card exact", tabindex: "0", "data-copy": best.label },
-    make("div", { class: "top" }, make("span", { class: "rank" }, "Best of all outputs"), scored(best.score, `score ${best.score}`)),
+    make("div", { class: "top" }, make("span", { class: "rank" }, "Best of all outputs"), scoreAlone(best.score, `score ${best.score}`)),
     label(best.label));
 }
 
@@ -278,7 +281,7 @@ function proposedCard(proposed) {
   const title = listed ? `Candidate ${nearest}` : "Outside the library";
   const differs = difference ? `, from which it differs by ${difference}; marked in the drawing. ` : ". ";
   return make("li", { class: "card exact", tabindex: "0", "data-copy": proposed.label },
-    make("div", { class: "top" }, make("span", { class: "rank" }, title), scored(proposed.score, `score ${proposed.score}`)),
+    make("div", { class: "top" }, make("span", { class: "rank" }, title), scoreAlone(proposed.score, `score ${proposed.score}`)),
     drawing ? picture(`data:image/svg+xml,${encodeURIComponent(drawing)}`, title, proposed.label) : null,
     make("div", { class: "small" },
       listed ? "The search ended at this candidate. " : ["The nearest candidate is ", `${nearest}, `, make("code", {}, other), differs],

@@ -5,8 +5,7 @@
 const PAGE = 20;
 const at = (id) => document.getElementById(id);
 const state = { models: [], model: null, limits: null, groups: [], skip: 0, taken: null, abort: null, best: null, spectra: [],
-  answered: null,
-  address: null };
+  answered: null, address: null, isAsked: false };
 
 /** An element with attributes and children; null children are left out. */
 function make(name, attributes = {}, ...children) {
@@ -331,6 +330,8 @@ function key(event) {
 
 function clearForm() {
   at("query").value = "";
+  state.isAsked = false;
+  if (!state.model) return;
   for (const [name, id] of Object.entries(FIELDS)) at(id).value = FIRST[name] ?? "";
   at("beyond").checked = state.model.beyond === true;
   state.groups = [];
@@ -401,10 +402,13 @@ function listen() {
   });
 }
 
+/** Reads the models, and answers the search of the address, or what the user has typed and sent meanwhile. */
 async function start() {
   listen();
+  const end = progress("Reading the models", false);
   try {
     const served = await (await ask("api/models")).json();
+    end();
     state.models = served.models;
     state.limits = { queries: served.most_queries, hits: served.most_hits, allHits: served.most_hits_of_all,
       text: served.longest_text, bytes: served.largest_body };
@@ -412,9 +416,18 @@ async function start() {
     at("groups").append(...served.groups.map((group) => make("option", { value: group })));
     at("model").append(...served.models.map((model) => make("option", { value: model.name }, model.name)));
     at("model-choice").hidden = served.models.length < 2;
+    const typed = at("query").value;
     readAddress();
-    search();
-  } catch (error) { fail(error); }
+    if (searchOf(state.address).has("q") || !typed.trim()) {
+      search();
+      return;
+    }
+    at("query").value = typed;
+    if (state.isAsked) begin();
+  } catch (error) {
+    end();
+    fail(error);
+  }
 }
 
 start();

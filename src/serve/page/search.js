@@ -1,7 +1,12 @@
 // Searches of the page: the request for the query in the form, progress, and pages of an answer.
 "use strict";
 
-function begin() { state.skip = 0; go(); }
+/** Searches from the first page of the answer: at once, or when the models are known. */
+function begin() {
+  state.skip = 0;
+  if (state.model) go();
+  else state.isAsked = true;
+}
 
 function go() { writeAddress(); search(); }
 
@@ -49,9 +54,10 @@ function goesBeyond(body) {
   return state.model.beyond !== undefined && at("beyond").checked && state.skip === 0 && body.coverage === undefined;
 }
 
-/** Shows that a search goes on, with the seconds that it takes, until the function that it returns is called. */
-function progress(says) {
+/** Shows what goes on, with the seconds that it takes, until the function that it returns is called. */
+function progress(says, canCancel = true) {
   const begun = Date.now();
+  at("cancel").hidden = !canCancel;
   const tick = () => {
     const seconds = Math.round((Date.now() - begun) / 1000);
     at("progress").hidden = Date.now() - begun < 400;
@@ -76,6 +82,16 @@ async function answer(body, says, signal) {
   } catch (error) {
     throw withoutName(error);
   } finally { end(); }
+}
+
+/** The score of the first candidate of all pages of an answer, at which bars end. It is known from another page that is shown, or asked for. */
+async function firstScore(body, { answers }, signal) {
+  const first = { ...body, skip: 0 };
+  if (body.skip === 0) return answers[0].hits[0]?.score ?? null;
+  const shown = state.answered && { ...state.answered.body, skip: 0 };
+  if (JSON.stringify(shown) === JSON.stringify(first)) return state.best;
+  const response = await (await ask("api/search", { ...first, explain: false, top: 1 }, signal)).json();
+  return response.answers[0].hits[0]?.score ?? null;
 }
 
 /** Adds the confidence of an answer that the server still computes after its start. */
@@ -122,6 +138,7 @@ async function searchFor(asked, turned = null) {
   at("results").setAttribute("aria-busy", "true");
   try {
     const first = await answer(body, `Searching ${candidateCount(state.model)}`, abort.signal);
+    state.best = await firstScore(body, first, abort.signal);
     if (turned) pushAddress(turned);
     state.answered = turned ? { ...asked, address: addressed() } : asked;
     show(first);
@@ -148,6 +165,7 @@ function clearResults() {
   for (const id of ["summary", "sure", "cards", "nearest"]) at(id).replaceChildren();
   for (const id of ["why", "export", "pages", "spectrum", "scale"]) at(id).hidden = true;
   state.answered = null;
+  state.best = null;
   at("more").open = true;
   at("results").setAttribute("aria-busy", "false");
   document.title = "dsokr search";
