@@ -361,6 +361,38 @@ pub(crate) fn in_words(message: String, map: &str) -> String {
     text
 }
 
+/// Returns the one of some names that a text is a slip of: in other capitals, or with a few letters more, fewer or others; none of
+/// a text that is like none of them.
+pub(crate) fn nearest_name<'n>(
+    text: &str,
+    names: impl IntoIterator<Item = &'n str>,
+) -> Option<&'n str> {
+    let text: Vec<char> = text.to_lowercase().chars().take(LONGEST_NAME).collect();
+    let named = names.into_iter().map(|name| {
+        let letters: Vec<char> = name.to_lowercase().chars().collect();
+        (changes(&text, &letters), name)
+    });
+    let (count, name) = named.min_by_key(|&(count, _)| count)?;
+    (4 * count <= text.len().max(4)).then_some(name)
+}
+
+/// The letters of a text that are compared with names.
+const LONGEST_NAME: usize = 100;
+
+/// Returns the least number of letters that are added, left out or replaced between two words (Levenshtein 1966).
+fn changes(from: &[char], to: &[char]) -> usize {
+    let mut row: Vec<usize> = (0..=to.len()).collect();
+    for (at, letter) in from.iter().enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], at + 1);
+        for (place, other) in to.iter().enumerate() {
+            let replaced = diagonal + usize::from(letter != other);
+            diagonal = row[place + 1];
+            row[place + 1] = replaced.min(row[place] + 1).min(diagonal + 1);
+        }
+    }
+    row[to.len()]
+}
+
 /// Names that are allowed.
 pub(crate) fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {
     names.map(|name| format!("{name:?}")).collect::<Vec<_>>().join(", ")

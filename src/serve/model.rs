@@ -7,6 +7,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use burn::tensor::Device;
 use dsokr_core::Processes;
+use dsokr_data::config::TextConfig;
 use dsokr_data::{InputKind, Split, SplitName};
 use dsokr_decode::CandidateBlocks;
 use dsokr_decode::report::ReliabilityBin;
@@ -311,6 +312,7 @@ impl Model {
         let split = validation.and_then(Result::ok);
         let still = "they are still read".to_owned();
         let lack = |what, why: Option<&String>| Some(format!("{what}: {}", why?));
+        let texts = config.data.facts().texts;
         let lacks = [
             lack("validation queries", validation.map_or(Some(&still), Result::err)),
             lack("training texts", self.training.get().and_then(|read| read.as_ref().err())),
@@ -324,11 +326,12 @@ impl Model {
             notice: self.notice(),
             inputs: match config.encoder.abilities().reads {
                 InputKind::Texts if self.reads_spectra() => "spectra",
+                InputKind::Texts if texts.is_some_and(TextConfig::are_smiles) => "molecules",
                 InputKind::Texts => "texts",
                 InputKind::Vectors => "vectors",
                 InputKind::Kernels => "kernels",
             },
-            column: config.data.facts().texts.map(|texts| texts.column.clone()),
+            column: texts.map(|texts| texts.column.clone()),
             width: split.and_then(|split| split.inputs.vector_width().ok()),
             outputs: self.outputs,
             separator: config.output.features.separator().map(|separator| separator.to_string()),

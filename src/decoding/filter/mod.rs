@@ -20,7 +20,7 @@ pub use condition::{Comparison, Condition, Operator, Value};
 pub(crate) use molecules::{MOST, MoleculeFacts, MoleculeProperties, PROPERTIES};
 pub(crate) use numbers::{ColumnDecimals, NumberCounts};
 
-use crate::error::Error;
+use crate::error::{Error, nearest_name};
 use molecules::{MoleculeTest, Properties, equality};
 use numbers::{Decimals, NotNumbers};
 
@@ -248,6 +248,10 @@ impl Test {
         if molecules {
             let examples = PROPERTIES.map(|(_, example)| example).join("; ");
             allowed += &format!("; or a property of molecules: {examples}");
+        }
+        let properties = PROPERTIES.iter().map(|(name, _)| *name).filter(|_| molecules);
+        if let Some(nearest) = nearest_name(name, columns.names().chain(properties)) {
+            allowed = format!("{nearest:?}, if that is meant, else {allowed}");
         }
         Err(places[0].error(&comparison.shown_name(), &allowed))
     }

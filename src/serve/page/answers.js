@@ -75,10 +75,13 @@ function holding({ coverage, on, queries, groups, caution }, { hits, whole, caut
 /** A message of the server as a sentence. */
 const sentence = (text) => `${text.charAt(0).toUpperCase()}${text.slice(1)}${text.endsWith(".") ? "" : "."}`;
 
-/** Quantiles, doubts, and how sure the first candidate is, which a list with a stated confidence does not ask. */
+/** Predicted numbers or quantiles, doubts, and how sure the first candidate is, which a list with a stated confidence does not ask. */
 function sure(answer, ofFirst) {
   const lines = [];
   if (answer.quantiles?.length) lines.push(...quantiles(answer.quantiles));
+  else if (answer.exact && state.model.outputs === "numbers") {
+    lines.push(make("p", { class: "predicted" }, `Predicted: ${predictedNumbers(answer.exact.label)}.`));
+  }
   lines.push(...(answer.cautions ?? []).map((caution) => make("p", { class: "doubt" }, sentence(caution))));
   const doubts = doubt(answer);
   // What is doubtful says it already of a text of which the model knows nothing.
@@ -122,6 +125,12 @@ function confidence({ gap, right, low, high, queries, groups, from, to }) {
   const cases = groups ? `${percent(right)} of ${groups} groups of similar cases` : `${Math.round(right * queries)} of ${queries} similar cases`;
   return make("p", { class: "confidence", title: exact }, "Confidence: ", make("strong", { class: level }, level),
     ` (first candidate right in ${cases})`);
+}
+
+/** Predicted numbers with four digits; one that is written otherwise, as with a decimal comma, is shown as it is. */
+function predictedNumbers(label) {
+  const isNumber = (text) => text !== "" && Number.isFinite(Number(text));
+  return label.split(" ").map((text) => (isNumber(text) ? rounded(Number(text)) : text)).join("; ");
 }
 
 /** Predicted quantiles in words, drawn, and as a table. */
@@ -311,7 +320,7 @@ function sharedParts(hit, answer) {
   (answer.nearest ?? []).forEach(({ id }, place) => places.set(id, [...(places.get(id) ?? []), place + 1]));
   const lines = (hit.shared ?? []).map((shared) => {
     const parts = [...shared.groups, ...shared.rings];
-    return make("li", {}, `with training ${answer.spectrum ? "spectrum" : "text"} ${places.get(shared.id)?.shift() ?? shared.id}: `
+    return make("li", {}, `with training ${INPUTS[state.model.inputs]?.[0] ?? "text"} ${places.get(shared.id)?.shift() ?? shared.id}: `
       + `${parts.length ? parts.join(", ") : "no group or ring"} (Tanimoto ${shared.similarity.toFixed(2)})`);
   });
   return lines.length ? make("details", {}, make("summary", {}, "Shared with training molecules"), make("ul", { class: "shared" }, lines)) : null;

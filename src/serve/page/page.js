@@ -236,6 +236,12 @@ function typed(row) {
 const OUTPUTS = { molecules: ["molecule", "molecules"], labels: ["set of labels", "sets of labels"], graphs: ["graph", "graphs"],
   rankings: ["ranking", "rankings"], numbers: ["number", "numbers"], classes: ["class", "classes"], other: ["candidate", "candidates"] };
 
+/** A query and several, by the kind of inputs that a model reads as texts. */
+const INPUTS = { texts: ["text", "texts"], molecules: ["molecule", "molecules"], spectra: ["spectrum", "spectra"] };
+
+/** Whether queries are sent as the texts that are typed. */
+const readsTexts = ({ inputs }) => ["texts", "molecules"].includes(inputs);
+
 /** How many candidates there are, in words. */
 const candidateCount = (model) => plural(model.candidates, ...(OUTPUTS[model.outputs] ?? OUTPUTS.other));
 
@@ -244,6 +250,7 @@ function queryLabel(model) {
   if (model.inputs === "spectra") {
     return "Paste or drop a spectrum: an MGF, MSP, MassBank or JSON entry, or a list of m/z and intensity";
   }
+  if (model.inputs === "molecules") return "A molecule, as a SMILES";
   if (model.inputs === "texts") {
     return model.outputs === "molecules" ? "Describe the molecule you look for" : "Describe what you look for";
   }
@@ -269,9 +276,9 @@ function describe() {
   at("coverage").labels[0].hidden = !offersLists(model);
   at("precursor-fields").hidden = !spectra;
   for (const id of ["among", "ppm"]) at(id).labels[0].hidden = !choosesCandidates(model);
-  at("table").hidden = !["texts", "spectra"].includes(model.inputs);
+  at("table").hidden = !readsTexts(model) && !spectra;
   showTableHint();
-  at("why-title").textContent = `Nearest training ${spectra ? "spectra" : "texts"}`;
+  at("why-title").textContent = `Nearest training ${INPUTS[model.inputs]?.[1] ?? "texts"}`;
   at("why-says").textContent = spectra ? "Compared by their peaks, whatever the model computes: square roots of intensities, 0.005 Da."
     : "Compared by the TF-IDF weights of their words, whatever the model computes.";
   at("query-label").textContent = queryLabel(model);

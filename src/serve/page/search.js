@@ -25,7 +25,7 @@ function chooseCandidates(body) {
 function request(top, skip) {
   const text = at("query").value.trim();
   const body = { model: state.model.name, top, skip, explain: true };
-  if (state.model.inputs === "texts") {
+  if (readsTexts(state.model)) {
     body.texts = [text];
   } else if (state.model.inputs === "spectra") {
     body.texts = [spectrumQuery(text, PRECURSOR)];
@@ -68,9 +68,10 @@ function progress(says, canCancel = true) {
   return () => { clearInterval(timer); at("progress").hidden = true; };
 }
 
-/** The error of a search with one query, which needs no name. */
+/** The error of a search with one query, which needs no place in the request. */
 function withoutName(error) {
-  const says = error.message.replace(/^query "(?:texts|vectors)\[0\]": /, "");
+  const says = error.message.replace(/^query "(?:texts|vectors)\[0\]": /, "")
+    .replace(/^(?:(?:texts|vectors)\[0\]|the body)(?= = )/, "The query");
   return says === error.message ? error : new Error(says);
 }
 
@@ -190,7 +191,7 @@ async function exportAnswer(format) {
   fail(null);
   try {
     const { body } = state.answered;
-    const top = body.coverage === undefined ? wholeNumber("export-count") : body.top;
+    const top = body.coverage === undefined ? wholeNumber("export-count", state.limits.hits) : body.top;
     const search = { ...body, top, skip: 0, explain: false };
     const response = await ask("api/export", { format, search });
     saveFile(await response.blob(), `dsokr.${{ csv: "csv", sdf: "sdf", smiles: "smi" }[format]}`);

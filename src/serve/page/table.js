@@ -248,7 +248,7 @@ async function searchTable({ names, rows }, signal) {
   const { columns, beyond, name } = state.model;
   const wanted = filter();
   if (wanted?.error) throw wanted.error;
-  const body = { model: name, top: wholeNumber("table-top") };
+  const body = { model: name, top: wholeNumber("table-top", state.limits.hits) };
   if (wanted) body.filter = wanted;
   chooseCandidates(body);
   if (beyond !== undefined) body.beyond = false;
@@ -277,7 +277,7 @@ async function searchTable({ names, rows }, signal) {
 function showTableHint() {
   const passing = at("filters").hidden ? "" : " that pass the filters";
   const spectra = state.model.inputs === "spectra";
-  const query = spectra ? "a spectrum, such as “149.0961 91.0542:100 119.0855:8”," : "a query";
+  const query = { spectra: "a spectrum, such as “149.0961 91.0542:100 119.0855:8”,", molecules: "a SMILES" }[state.model.inputs] ?? "a query";
   const fields = spectra ? " Of the fields above the adduct is that of rows without one; the precursor's m/z and the formula do not count." : "";
   at("table-says").textContent = `Choose a CSV, TSV or text file with ${query} in each row. The best candidates of each row`
     + `${passing} are saved as one CSV file.${fields}`;
