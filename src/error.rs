@@ -376,6 +376,11 @@ pub(crate) fn nearest_name<'n>(
     (4 * count <= text.len().max(4)).then_some(name)
 }
 
+/// Returns a question behind a name that is not known, with the one that is meant; nothing where it is like none of them.
+pub(crate) fn did_you_mean<'n>(text: &str, names: impl IntoIterator<Item = &'n str>) -> String {
+    nearest_name(text, names).map_or_else(String::new, |name| format!(" (did you mean {name:?}?)"))
+}
+
 /// The letters of a text that are compared with names.
 const LONGEST_NAME: usize = 100;
 

@@ -141,7 +141,8 @@ fn meant(message: &str) -> Option<String> {
         ("decoding", schema_for!(DecodingConfig)),
         ("output", schema_for!(OutputConfig)),
     ];
-    let has_key = |schema: &Schema| schema.get("properties").is_some_and(|keys| keys.get(name).is_some());
+    let has_key =
+        |schema: &Schema| schema.get("properties").is_some_and(|keys| keys.get(name).is_some());
     let (table, _) = tables.iter().find(|(_, schema)| has_key(schema))?;
     Some(format!("{table}.{name}"))
 }

@@ -65,8 +65,10 @@ pub(super) fn unknown_labels(
     let labels = (0..candidates.len()).map(|candidate| candidates.label(candidate));
     let known = features.truth_of_labels(labels)?.as_ref().and_then(labels_of);
     let known: BTreeSet<String> = known.into_iter().flatten().flatten().collect();
-    let unknown: Vec<&String> =
-        right.iter().filter_map(|labels| labels.iter().find(|label| !known.contains(*label))).collect();
+    let unknown: Vec<&String> = right
+        .iter()
+        .filter_map(|labels| labels.iter().find(|label| !known.contains(*label)))
+        .collect();
     Ok(unknown.first().map(|&first| (unknown.len(), first.clone())))
 }
 
