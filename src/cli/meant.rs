@@ -94,6 +94,7 @@ fn check_one_run(path: &Path) -> Result<(), Error> {
 ///
 /// # Errors
 /// [`Error`] with the command that reads the folder.
+#[cfg(feature = "fetch")]
 pub fn check_archive(path: &Path) -> Result<(), Error> {
     if !path.is_dir() {
         return Ok(());

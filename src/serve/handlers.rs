@@ -154,10 +154,11 @@ fn typed(kind: &'static str, body: String) -> Response {
 ))]
 async fn models(State(server): State<Server>) -> Result<Json<ModelsResponse>, Refusal> {
     let shared = Arc::clone(&server.0);
-    let end = Instant::now() + shared.limits.read;
+    let begun = Instant::now();
     for model in &shared.models {
         // what is not read by then is said to be missing
-        let _ = model.wait(ReadPart::Texts, end.saturating_duration_since(Instant::now())).await;
+        let rest = shared.limits.read.saturating_sub(begun.elapsed());
+        let _ = model.wait(ReadPart::Texts, rest).await;
     }
     let limits = &server.0.limits;
     let models =

@@ -20,6 +20,7 @@ function show(response) {
   if (answer.exact && state.skip === 0) cards.unshift(exactCard(answer.exact));
   at("cards").replaceChildren(...cards);
   at("export").hidden = !answer.hits.length;
+  at("export-says").hidden = !answer.beyond?.length;
   // A list with a stated confidence is saved as it is.
   at("export-first").hidden = Boolean(response.calibration);
   // The answer belongs on the first screen.

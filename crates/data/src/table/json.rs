@@ -435,7 +435,7 @@ pub(super) fn json_row(
             *holds_spectra = true;
             return Err(Error::line(path, line, reason));
         }
-        if are_optional || optional == Some(name) {
+        if are_optional || optional == Some(name.as_str()) {
             values.push(String::new());
             continue;
         }
