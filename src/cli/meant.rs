@@ -120,7 +120,7 @@ pub fn advised(mut error: clap::Error, command: &Command) -> clap::Error {
     let advice = match argument.strip_prefix("--") {
         Some(name) => {
             let has_it = |command: &&Command| {
-                command.get_arguments().any(|own| own.get_long() == Some(name))
+                command.get_arguments().any(|option| option.get_long() == Some(name))
             };
             let others: Vec<&str> =
                 command.get_subcommands().filter(has_it).map(Command::get_name).collect();
