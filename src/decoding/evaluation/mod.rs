@@ -246,10 +246,14 @@ impl<'a> Models<'a> {
             && let Some((count, first)) =
                 unknown_labels(&truth, decoder.candidates, &config.output.features)?
         {
-            let what = if config.output.features.are_classes() { "classes" } else { "labels" };
+            let (what, remedy) = if config.output.features.are_classes() {
+                ("classes", "")
+            } else {
+                ("labels", ", and with the same separator")
+            };
             tracing::warn!(
-                "{count} of {} queries have {what} that the run does not know, the first {first:?}, and that it never predicts: \
-                 write {what} as the training data have them, and sets with the same separator",
+                "{count} of {} queries have {what} that the run does not know, the first {first:?}, and so never predicts: \
+                 write them as the training data do{remedy}",
                 split.ids.len()
             );
         }
