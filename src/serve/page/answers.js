@@ -319,9 +319,10 @@ function sharedParts(hit, answer) {
   // Several of the nearest may be of one molecule, in the same order.
   const places = new Map();
   (answer.nearest ?? []).forEach(({ id }, place) => places.set(id, [...(places.get(id) ?? []), place + 1]));
+  const input = answer.spectrum ? "spectrum" : { molecules: "molecule" }[state.model.inputs] ?? "text";
   const lines = (hit.shared ?? []).map((shared) => {
     const parts = [...shared.groups, ...shared.rings];
-    return make("li", {}, `with training ${INPUTS[state.model.inputs]?.[0] ?? "text"} ${places.get(shared.id)?.shift() ?? shared.id}: `
+    return make("li", {}, `with training ${input} ${places.get(shared.id)?.shift() ?? shared.id}: `
       + `${parts.length ? parts.join(", ") : "no group or ring"} (Tanimoto ${shared.similarity.toFixed(2)})`);
   });
   return lines.length ? make("details", {}, make("summary", {}, "Shared with training molecules"), make("ul", { class: "shared" }, lines)) : null;

@@ -236,9 +236,6 @@ function typed(row) {
 const OUTPUTS = { molecules: ["molecule", "molecules"], labels: ["set of labels", "sets of labels"], graphs: ["graph", "graphs"],
   rankings: ["ranking", "rankings"], numbers: ["number", "numbers"], classes: ["class", "classes"], other: ["candidate", "candidates"] };
 
-/** A query and several, by the kind of inputs that a model reads as texts. */
-const INPUTS = { texts: ["text", "texts"], molecules: ["molecule", "molecules"], spectra: ["spectrum", "spectra"] };
-
 /** Whether queries are sent as the texts that are typed. */
 const readsTexts = ({ inputs }) => ["texts", "molecules"].includes(inputs);
 
@@ -278,7 +275,7 @@ function describe() {
   for (const id of ["among", "ppm"]) at(id).labels[0].hidden = !choosesCandidates(model);
   at("table").hidden = !readsTexts(model) && !spectra;
   showTableHint();
-  at("why-title").textContent = `Nearest training ${INPUTS[model.inputs]?.[1] ?? "texts"}`;
+  at("why-title").textContent = `Nearest training ${["molecules", "spectra"].includes(model.inputs) ? model.inputs : "texts"}`;
   at("why-says").textContent = spectra ? "Compared by their peaks, whatever the model computes: square roots of intensities, 0.005 Da."
     : "Compared by the TF-IDF weights of their words, whatever the model computes.";
   at("query-label").textContent = queryLabel(model);

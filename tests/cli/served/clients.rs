@@ -311,25 +311,6 @@ fn a_request_that_needs_what_is_still_read_comes_back() {
     }
 }
 
-/// Texts that never come are waited for once, however many models there are.
-#[cfg(unix)]
-#[test]
-fn models_whose_texts_are_still_read_are_described_without_them() {
-    let sandbox = trained();
-    for name in ["second", "third"] {
-        crate::sandbox::copy(&sandbox.path("runs/small"), &sandbox.path(&format!("runs/{name}")));
-    }
-    let texts = sandbox.path("data/small/train.tsv");
-    std::fs::remove_file(&texts).unwrap();
-    assert!(std::process::Command::new("mkfifo").arg(&texts).status().unwrap().success());
-    let served = Served::start(&sandbox, &["runs/small", "runs/second", "runs/third"]);
-    let begun = std::time::Instant::now();
-    let models: Value = serde_json::from_str(&served.get("/api/models").body).unwrap();
-    assert!(begun.elapsed() < 2 * Limits::default().read, "{:?}", begun.elapsed());
-    assert_eq!(models["models"].as_array().unwrap().len(), 3);
-    assert!(models["models"][2]["missing"].to_string().contains("still read"), "{models}");
-}
-
 /// A library of C makes the clock of the process one of 1969.
 #[cfg(target_os = "linux")]
 #[test]

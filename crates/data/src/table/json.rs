@@ -379,8 +379,9 @@ pub(super) struct Keys<'k> {
     pub optional: Option<&'k str>,
 }
 
-/// Returns the values of keys of a line that is an object, in the order of their names. The key [`SPECTRUM`] stands for [`PARTS`] where the line has these
-/// in its place, also as pairs: `holds_spectra` is then set. None of a line whose spectrum states another MS level than 2.
+/// Returns the values of keys of a line that is an object, in the order of their names. The key [`SPECTRUM`] stands for [`PARTS`]
+/// where the line has these in its place, also as pairs: `holds_spectra` is then set. None of a line whose spectrum states another
+/// MS level than 2.
 pub(super) fn json_row(
     path: &Path,
     line: usize,
