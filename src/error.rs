@@ -2,6 +2,7 @@ use std::path::{Path, PathBuf};
 
 use dsokr_core::memory::{Bytes, Limit};
 use dsokr_core::{Argument, Place};
+use strsim::levenshtein;
 
 /// Errors between a configuration and a trained run.
 #[derive(Debug, thiserror::Error)]
@@ -377,6 +378,27 @@ pub(crate) fn in_words(message: String, map: &str) -> String {
 fn in_brackets(names: &[String]) -> String {
     if names.is_empty() { String::new() } else { format!(" ({})", names.join(", ")) }
 }
+
+/// Returns the one of some names that a text is a slip of: in other capitals, or with a few letters more, fewer or others; none of
+/// a text that is like none of them.
+pub(crate) fn nearest_name<'n>(
+    text: &str,
+    names: impl IntoIterator<Item = &'n str>,
+) -> Option<&'n str> {
+    let text: String = text.to_lowercase().chars().take(LONGEST_NAME).collect();
+    let changed = names.into_iter().map(|name| (levenshtein(&text, &name.to_lowercase()), name));
+    let (changes, name) = changed.min_by_key(|&(changes, _)| changes)?;
+    let is_slip = 4 * changes <= text.chars().count().max(4);
+    is_slip.then_some(name)
+}
+
+/// Returns a question behind a name that is not known, with the one that is meant; nothing where it is like none of them.
+pub(crate) fn did_you_mean<'n>(text: &str, names: impl IntoIterator<Item = &'n str>) -> String {
+    nearest_name(text, names).map_or_else(String::new, |name| format!(" (did you mean {name:?}?)"))
+}
+
+/// The letters of a text that are compared with names.
+const LONGEST_NAME: usize = 100;
 
 /// Names that are allowed.
 pub(crate) fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {

@@ -49,7 +49,7 @@ pub struct Texts {
     /// own data.
     #[arg(long)]
     pub column: Option<String>,
-    /// The column or key of the texts' ids; default: in a .csv or .tsv table that has it, the column by which the run's
+    /// The column or key of the texts' ids; default: in a table or JSON lines that have it, the one by which the run's
     /// own data name rows (data.query, or data.id where the rows are the outputs); without it, or where it is empty or that
     /// of a row before, the number of the text, from 1, with the skipped ones but without blank lines.
     #[arg(long)]

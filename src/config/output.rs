@@ -20,7 +20,7 @@ pub struct OutputConfig {
     /// Column of the outputs' ids.
     #[serde(default = "id")]
     pub id: String,
-    /// Column that `search` shows next to the id.
+    /// Column that `search` shows next to the id; where it is left out, numbers are shown as their own column has them.
     pub label: Option<String>,
     /// Further columns of candidates, such as a price: `search`, `predict`, the server and exports show them, and filters such
     /// as `price < 10` compare them. A table of candidates that are added needs them too.

@@ -162,14 +162,19 @@ pub(super) struct CandidatesResponse {
     pub candidates: Vec<Candidate>,
 }
 
+/// Returns a mass with six decimals, as masses of isotopes have them: sums of these have further digits that mean nothing.
+fn rounded(mass: f64) -> f64 {
+    (mass * 1e6).round() / 1e6
+}
+
 impl Properties {
     pub(super) fn from_label(model: &Model, id: &str, label: &str) -> Self {
         let molecule = Some(label).filter(|_| model.outputs == Outputs::Molecules);
         let molecule = molecule.and_then(|label| Molecule::parse(label).ok());
         let molecule = molecule.map(|molecule| MoleculeProperties {
             formula: molecule.formula(),
-            mass: molecule.molar_mass(),
-            monoisotopic: molecule.neutral_mass(),
+            mass: rounded(molecule.molar_mass()),
+            monoisotopic: rounded(molecule.neutral_mass()),
             groups: groups(&molecule),
         });
         let config = model.run.config();

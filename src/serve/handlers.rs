@@ -71,6 +71,9 @@ impl Server {
         let server = self.clone();
         self.0.counters.queries.fetch_add(queries.len() as u64, Relaxed);
         if let Some(needed) = request.needs() {
+            if needed == ReadPart::Properties {
+                model.hurry();
+            }
             model.wait(needed, self.0.limits.read).await?;
         }
         let compute = move |processes: &Processes| {
@@ -151,9 +154,11 @@ fn typed(kind: &'static str, body: String) -> Response {
 ))]
 async fn models(State(server): State<Server>) -> Result<Json<ModelsResponse>, Refusal> {
     let shared = Arc::clone(&server.0);
+    let begun = Instant::now();
     for model in &shared.models {
         // what is not read by then is said to be missing
-        let _ = model.wait(ReadPart::Texts, shared.limits.read).await;
+        let rest = shared.limits.read.saturating_sub(begun.elapsed());
+        let _ = model.wait(ReadPart::Texts, rest).await;
     }
     let limits = &server.0.limits;
     let models =

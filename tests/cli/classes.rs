@@ -172,8 +172,12 @@ fn classes_of_several_words_are_classes() {
     assert_eq!(number(&json(&sandbox.succeed(&strict)), "accuracy"), number(&report, "accuracy"));
     let wrong = lines[1].replace("conjugate base", "ester").replace("conjugate acid", "ester");
     sandbox.write("new.csv", &format!("{}\n{wrong}\n{}\n", lines[0], lines[3]));
-    let found = json(&sandbox.succeed(&again));
+    let output = sandbox.run(&again);
+    let found = json(&String::from_utf8(output.stdout).unwrap());
     assert_eq!(number(&found, "missing_gold"), 1.0, "{found}");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    let says = "1 of 2 queries have classes that the run does not know, the first \"ester\"";
+    assert!(errors.contains(says), "{errors}");
     let says = [
         "new.csv",
         "1 of 2 classes are unknown to the run, the first \"ester\" with the id \"m40\"",
@@ -314,6 +318,12 @@ fn several_columns_are_several_numbers() {
     let answers = sandbox.succeed(&["predict", "runs/table", "new.csv", "--column", "text"]);
     let predicted = answers.lines().map(|line| {
         let answer = json(line);
+        // candidates are called by their numbers, as the table has them
+        let hit = &answer["candidates"][0];
+        let row =
+            rows.lines().find(|row| row.starts_with(&format!("{},", hit["id"].as_str().unwrap())));
+        let cells: Vec<&str> = row.unwrap().split(',').skip(4).collect();
+        assert_eq!(hit["label"].as_str().unwrap(), cells.join(" "));
         let label = answer["exact"]["label"].as_str().unwrap().to_owned();
         label.split(' ').map(|own| own.parse().unwrap()).collect::<Vec<f64>>()
     });

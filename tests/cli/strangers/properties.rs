@@ -43,7 +43,7 @@ fn a_property_of_molecules_is_predicted_from_their_parts() {
     assert!(!config.contains("\"words\""), "{config}");
     // a query that is no molecule is refused by its name
     let query = ["search", "runs/solubility", "not a molecule", "--top", "1"];
-    sandbox.fail(&query, 2, &["not a molecule", "a SMILES, since data.inputs.smiles is set"]);
+    sandbox.fail(&query, 2, &["not a molecule", "a SMILES, as the inputs are that the model"]);
     // a server says which of several it is, so that the page leaves it out
     #[cfg(feature = "serve")]
     {
