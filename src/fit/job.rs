@@ -6,7 +6,7 @@ use std::time::Instant;
 use dsokr_core::{Cancellation, Processes};
 use dsokr_data::FittedFeatures;
 use dsokr_decode::Candidates;
-use dsokr_machines::LastSystem;
+use dsokr_machines::{LastSystem, Solver};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tracing::info;
@@ -272,8 +272,10 @@ pub(super) fn check_shared(config: &Checked, ranks: &Processes) -> Result<(), Er
     let found = ranks.size();
     let allowed = "1 for an ensemble; each of its members may have several";
     ensure(config.ensemble.is_none(), key, found, allowed)?;
-    let allowed = "1 for this encoder; neural encoders share their training, and kernel machines \
-                   with encoder.solver.name = \"sketched\", \"conjugate-gradients\" or \
-                   \"divide-and-conquer\" their fit";
+    let solvers = Solver::names(|abilities| abilities.shared);
+    let allowed = format_args!(
+        "1 for this encoder; neural encoders share their training, and kernel machines with encoder.solver.name = {solvers} \
+         their fit"
+    );
     ensure(config.encoder.abilities().shares_training, key, found, allowed)
 }

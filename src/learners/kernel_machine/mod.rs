@@ -118,12 +118,7 @@ impl KernelMachineConfig {
     /// Returns whether several processes each hold the features of their own inputs alone. Vectors in memory and values of
     /// kernels are what the data hold.
     fn divides_inputs(&self, dataset: &Dataset) -> bool {
-        let all_are_divided = if self.kernels.is_empty() {
-            self.inputs.are_divided()
-        } else {
-            self.summands().all(|summand| summand.inputs.are_divided())
-        };
-        all_are_divided
+        self.all_inputs().all(MachineInputsConfig::are_divided)
             && match &dataset.train.inputs {
                 Inputs::Texts(_) => true,
                 Inputs::Vectors(rows) => rows.in_file(),

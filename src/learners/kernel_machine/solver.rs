@@ -15,7 +15,7 @@ use tracing::info;
 
 use super::rows::MachineRows;
 use crate::config::{
-    ColumnScaling, EmbeddingConfig, KernelMachineConfig, Lambda, MachineInputsConfig,
+    BinWeights, EmbeddingConfig, KernelMachineConfig, Lambda, MachineInputsConfig, NgramWeights,
 };
 use crate::decoding::evaluator::Evaluator;
 use crate::error::Error;
@@ -54,23 +54,25 @@ impl KernelMachineConfig {
             (&part as &dyn RowSource, Cow::Owned(targets.select(&first)?))
         };
         let scaling = match &self.inputs {
-            MachineInputsConfig::Vectors { scaling } if *scaling != ColumnScaling::None => {
-                Scaling::fit_weighted(
-                    scaled_by,
-                    targets.weights(),
-                    *scaling == ColumnScaling::Standard,
-                )?
+            MachineInputsConfig::Vectors { scaling } => {
+                scaling.fit(scaled_by, targets.weights())?
             }
-            _ if self.learns_columns() => {
+            MachineInputsConfig::Ngrams { weights: NgramWeights::Learned, .. }
+            | MachineInputsConfig::Spectra { weights: BinWeights::Learned, .. } => {
                 let inputs = TrainingInputs::rows(Arc::clone(kernel), scaled_by);
                 let solver =
                     self.solver.prepare(inputs, seed, LastSystem::default())?.shared_by(ranks);
                 let (model, _) = solver.fit(&targets, self.first_lambda(), false)?;
                 info!("columns of inputs weighted by a first fit");
-                Scaling::relevance(&model, targets.weights())?
+                Some(Scaling::relevance(&model, targets.weights())?)
             }
-            _ => return Ok(None),
+            MachineInputsConfig::Ngrams { weights: NgramWeights::TfIdf, .. }
+            | MachineInputsConfig::Spectra { weights: BinWeights::Equal, .. }
+            | MachineInputsConfig::Features { .. }
+            | MachineInputsConfig::Mixtures(_)
+            | MachineInputsConfig::Kernels { .. } => None,
         };
+        let Some(scaling) = scaling else { return Ok(None) };
         let held = self.solver.held(ranks, rows.len(), targets.weights());
         let rows = scaling.held_rows(*rows, &held)?;
         Ok(Some(Scaled { scaling, rows }))
