@@ -63,7 +63,9 @@ impl KernelMachineConfig {
                 let rule = Rule {
                     key: "encoder.predictions",
                     refused_when: self.is_lipschitz(),
-                    because: &format!("leading coordinates need encoder.solver.name {solvers}; remove it"),
+                    because: &format!(
+                        "leading coordinates need encoder.solver.name {solvers}; remove it"
+                    ),
                 };
                 check(self, "encoder", &[rule])
             }
@@ -73,7 +75,9 @@ impl KernelMachineConfig {
                 let rule = Rule {
                     key: "encoder.predictions",
                     refused_when: !self.is_least_squares(),
-                    because: &format!("a learned embedding needs encoder.solver.name {solvers}; remove it"),
+                    because: &format!(
+                        "a learned embedding needs encoder.solver.name {solvers}; remove it"
+                    ),
                 };
                 check(self, "encoder", &[rule])
             }

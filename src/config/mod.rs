@@ -378,11 +378,7 @@ impl Config {
                     "data.test names no file; name one, or set it to \"validation\""
                 },
             },
-            Rule {
-                key,
-                refused_when: !has_validation && learner_chooses,
-                because: &choosing,
-            },
+            Rule { key, refused_when: !has_validation && learner_chooses, because: &choosing },
             Rule {
                 key,
                 refused_when: !has_validation && self.decoding.hubs.is_some(),

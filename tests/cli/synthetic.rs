@@ -262,7 +262,8 @@ fn what_cannot_be_drawn_is_refused() {
     let leading = |rank| format!("encoder.predictions={{kind=\"leading\", rank={rank}}}");
     set("ridge.toml", &leading(0), &["encoder.predictions.rank", "at least 1"]);
     set("ridge.toml", &leading(11), &["number of coordinates", "11"]);
-    let lipschitz = "encoder.solver={name=\"lipschitz\", sketch={size=10}, loss={name=\"huber\", kappa=1.0}}";
+    let lipschitz =
+        "encoder.solver={name=\"lipschitz\", sketch={size=10}, loss={name=\"huber\", kappa=1.0}}";
     let refused = |predictions: &str, says: &[&str]| {
         let arguments = ["train", "ridge.toml", "--set", predictions, "--set", lipschitz];
         sandbox.fail(&arguments, 2, says);

@@ -278,15 +278,17 @@ impl PreparedSolver<'_> {
     ) -> Result<(KernelModel, PrefixFit), Error> {
         let Solver::ClosedForm(ClosedForm { precision }) = self.solver else {
             let names = Solver::names(|abilities| abilities.compares_all_inputs);
-            return Err(self.solver.unfit(format_args!("{names} for the model of first rows")));
+            return Err(self
+                .solver
+                .unfit(format_args!("{names} for the model of a prefix of the rows")));
         };
-        let allowed = "the identity, for the model of first rows";
+        let allowed = "the identity, for the model of a prefix of the rows";
         Error::ensure(self.output.is_none(), "the output matrix", "given", allowed)?;
         check(self.inputs.len(), targets, lambda)?;
         let system = self.systems.get(&self.inputs, &targets.weights, lambda, precision)?;
         let fitted = system.fit(targets)?;
-        let leading = fitted.with_prefix(targets, rows)?;
-        Ok((fitted.model, leading))
+        let prefix = fitted.with_prefix(targets, rows)?;
+        Ok((fitted.model, prefix))
     }
 
     /// Returns the inputs of a solver that compares rows.

@@ -103,7 +103,7 @@ pub struct SolverAbilities {
     pub leave_one_out: bool,
     /// Several processes share its fits.
     pub shared: bool,
-    /// It compares all training inputs with each other, and gives the model of leading rows with that of all
+    /// It compares all training inputs with each other, and gives the model of a prefix of the rows with that of all
     /// ([`PreparedSolver::fit_with_prefix`](crate::PreparedSolver::fit_with_prefix)).
     pub compares_all_inputs: bool,
     /// It minimises a [`Loss`] other than the square.
@@ -138,8 +138,7 @@ impl Solver {
     /// ```
     pub fn names(have: impl Fn(SolverAbilities) -> bool) -> String {
         let solvers = Self::all().into_iter().filter(|solver| have(solver.abilities()));
-        let mut names: Vec<String> =
-            solvers.map(|solver| format!("{:?}", solver.name())).collect();
+        let mut names: Vec<String> = solvers.map(|solver| format!("{:?}", solver.name())).collect();
         match names.pop() {
             Some(last) if !names.is_empty() => format!("{} or {last}", names.join(", ")),
             last => last.unwrap_or_default(),
