@@ -168,12 +168,14 @@ impl Job {
         problem: &Problem,
         targets: &OutputTargets,
         candidates: &Candidates,
-        (corrections, lists): (&Corrections, Option<u64>),
+        corrections: &Corrections,
+        lists: Option<u64>,
         learner: &dyn Fit,
     ) -> Result<Begun, Error> {
         let files = learner.files()?;
-        let further = (corrections.lexicon(), lists);
-        let data = targets.fingerprints(&problem.dataset, candidates, further, &self.ranks)?;
+        let lexicon = corrections.lexicon();
+        let data =
+            targets.fingerprints(&problem.dataset, candidates, lexicon, lists, &self.ranks)?;
         self.ranks.check_same("fingerprint of the data and the targets", &data.now)?;
         let run = self.run.clone().of_data(&data.now).in_space(&targets.space.fingerprint());
         let run = run.prepared(&files)?.starting_from(learner.initial_weights());

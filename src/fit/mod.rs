@@ -177,7 +177,7 @@ fn fit_one(
 
     // 5. the run directory: new, or that of the same data, or complete already; candidates are read from it
     let begun =
-        job.begin(&problem, &targets, &placed, (&corrections, validation_lists), &*learner)?;
+        job.begin(&problem, &targets, &placed, &corrections, validation_lists, &*learner)?;
     let Begun::Unfinished(mut run) = begun else {
         return Trained::open(job.run(), &problem.device, Vec::new(), example);
     };
