@@ -41,10 +41,18 @@ pub enum Error {
         path: PathBuf,
     },
     /// A resumed run whose data have changed.
-    #[error("{path}: the data have changed since the run was started; start a new run", path = path.display())]
+    #[error(
+        "{path}: the data have changed since the run was started{tables}; put the earlier ones back, or start a new run in another \
+         folder ({out})",
+        path = path.display(),
+        tables = in_brackets(tables),
+        out = Argument::new("out")
+    )]
     DataChanged {
         /// The run.
         path: PathBuf,
+        /// The tables that have changed, by their names in the folder of the data; none where that is not known.
+        tables: Vec<String>,
     },
     /// A resumed run whose configuration has changed.
     #[error("{path}: the run was started with {key} = {found}, the configuration now says {given}{hint}", path = path.display())]
@@ -239,13 +247,6 @@ impl Error {
         dsokr_core::Error::file(path.as_ref(), message).into()
     }
 
-    /// A run without the `file` of its model.
-    pub(crate) fn no_model(file: &Path) -> Self {
-        let resume = Argument::switch("resume");
-        let remedy = format_args!("remove metrics.json, if any, and use {resume}");
-        Self::run(file, format_args!("there is no model: {remedy}"))
-    }
-
     /// Returns an error of the file system at `path`.
     pub(crate) fn io(path: &Path) -> impl Fn(std::io::Error) -> Self {
         move |error| dsokr_core::Error::io(path)(error).into()
@@ -359,6 +360,11 @@ pub(crate) fn in_words(message: String, map: &str) -> String {
         }
     }
     text
+}
+
+/// Returns names in brackets, as a message adds them; nothing where there are none.
+fn in_brackets(names: &[String]) -> String {
+    if names.is_empty() { String::new() } else { format!(" ({})", names.join(", ")) }
 }
 
 /// Names that are allowed.

@@ -1,6 +1,7 @@
 //! The job of a fit: the processes that share it, the place of its run, and what a resumed run may change.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Instant;
 
 use dsokr_core::{Cancellation, Processes};
@@ -17,10 +18,11 @@ use super::pace::Pace;
 use super::plan::seconds_of;
 use super::resume::Resumed;
 use crate::config::Checked;
+use crate::decoding::evaluator::SplitLists;
 use crate::error::{Error, ensure};
 use crate::learners::learner::Fit;
 use crate::run_dir::{
-    CANDIDATES, FEATURES, POLARITIES, Report, RunDir, named, place_of, save_constants,
+    CANDIDATES, FEATURES, POLARITIES, Report, RunDir, RunLock, named, place_of, save_constants,
     save_data_folder, save_input_columns, write_text,
 };
 use crate::targets::memory::{Budget, Need};
@@ -42,17 +44,22 @@ pub(super) struct Job {
 /// A run directory that a job has begun.
 pub(super) enum Begun {
     /// The fit is still to be made.
-    Unfinished(RunDir),
+    Unfinished(Box<RunDir>),
     /// The resumed run is complete.
     Complete,
 }
 
 impl Job {
-    /// Finds the place of the run, for the processes that share the fit.
+    /// Finds the place of the run, for the processes that share the fit; `lock` is the right to make it, where that has been
+    /// taken.
     ///
     /// # Errors
     /// [`Error::RunExists`] for a run that is not to be resumed.
-    pub fn open(request: &Request, ranks: &Processes) -> Result<Self, Error> {
+    pub fn open(
+        request: &Request,
+        ranks: &Processes,
+        lock: Option<Arc<RunLock>>,
+    ) -> Result<Self, Error> {
         let (path, exists) = ranks.of_first(|| {
             let path = place_of(&request.config.name, request.out.as_deref(), request.resume)?;
             let exists = path.exists();
@@ -60,7 +67,7 @@ impl Job {
         })?;
         Ok(Self {
             ranks: ranks.clone(),
-            run: RunDir::at(path),
+            run: RunDir::at(path).reserved(lock),
             resumes: request.resume && exists,
             resumed: None,
             budget: Budget { force: request.force },
@@ -72,11 +79,16 @@ impl Job {
     ///
     /// # Errors
     /// As [`Problem::load`].
-    pub fn load(&self, request: &Request, shared: Option<&LastSystem>) -> Result<Problem, Error> {
+    pub fn load(
+        &mut self,
+        request: &Request,
+        shared: Option<&LastSystem>,
+    ) -> Result<Problem, Error> {
         let Request { config, ref root, processor, .. } = *request;
         let saved = self.resumes.then(|| self.run.clone());
         let problem = self
             .stage("data", || Problem::load(&self.ranks, config, root, processor, self.budget))?;
+        self.run = self.run.clone().learning_from(problem.tables.as_ref().clone());
         Ok(problem.resuming(saved).sharing(shared.cloned().unwrap_or_default()))
     }
 
@@ -89,6 +101,11 @@ impl Job {
         let resumed = locks.then(|| Resumed::lock(&self.run, config)).transpose();
         self.resumed = self.ranks.agree(resumed)?;
         Ok(())
+    }
+
+    /// Returns whether this process is the one that writes the run.
+    pub fn is_first(&self) -> bool {
+        self.ranks.is_first()
     }
 
     /// Returns the run directory, which need not exist.
@@ -139,22 +156,31 @@ impl Job {
     ) -> Result<T, Error> {
         self.stage(name, work).map_err(|error| match error {
             Error::Core(dsokr_core::Error::Shape(_)) if self.resumes => {
-                Error::DataChanged { path: self.run.path().to_path_buf() }
+                self.run.data_changed().unwrap_or_else(|error| error)
             }
             other => other,
         })
     }
 
-    /// Does a stage of the fit on the first process alone, and returns the result on all of them.
+    /// Does a stage of the fit on the first process alone. `work` returns a result that all processes share, and one that the
+    /// first keeps; the others have none of it.
     ///
     /// # Errors
     /// An error of `work`, on all processes.
-    pub fn first<T: Serialize + DeserializeOwned>(
+    pub fn first<Shared: Serialize + DeserializeOwned, Kept>(
         &self,
         name: &'static str,
-        work: impl FnOnce() -> Result<T, Error>,
-    ) -> Result<T, Error> {
-        self.stage(name, || self.ranks.of_first(work))
+        work: impl FnOnce() -> Result<(Shared, Kept), Error>,
+    ) -> Result<(Shared, Option<Kept>), Error> {
+        let mut kept = None;
+        let shared = self.stage(name, || {
+            self.ranks.of_first(|| {
+                let (shared, kept_by_first) = work()?;
+                kept = Some(kept_by_first);
+                Ok::<_, Error>(shared)
+            })
+        })?;
+        Ok((shared, kept))
     }
 
     /// Opens the run directory: a new one with the files of the preparation, the space and the candidates, or that of a
@@ -169,11 +195,12 @@ impl Job {
         targets: &OutputTargets,
         candidates: &Candidates,
         corrections: &Corrections,
-        lists: Option<u64>,
+        lists: &SplitLists,
         learner: &dyn Fit,
     ) -> Result<Begun, Error> {
         let files = learner.files()?;
         let lexicon = corrections.lexicon();
+        let lists = lists.fingerprint_of_validation(candidates);
         let data =
             targets.fingerprints(&problem.dataset, candidates, lexicon, lists, &self.ranks)?;
         self.ranks.check_same("fingerprint of the data and the targets", &data.now)?;
@@ -188,7 +215,7 @@ impl Job {
                 return Ok(Begun::Complete);
             }
             let run = if self.ranks.is_first() { run.writing(&problem.config) } else { run };
-            return Ok(Begun::Unfinished(run));
+            return Ok(Begun::Unfinished(Box::new(run)));
         }
         let created = candidates.written(&self.ranks, |writer| {
             run.create(&problem.config, &files, |here| {
@@ -199,7 +226,7 @@ impl Job {
         })?;
         // the other processes only read it
         let run = created.map_or(run, |created| created.writing(&problem.config));
-        Ok(Begun::Unfinished(run))
+        Ok(Begun::Unfinished(Box::new(run)))
     }
 
     /// Returns the candidates with the coordinates that lie in the run directory, so that no process holds those of its part. All
@@ -211,8 +238,8 @@ impl Job {
         self.ranks.agree(run.stored(candidates))
     }
 
-    /// Writes what is changed into a resumed run, which may be of the data with the `earlier` fingerprint; its report, if it
-    /// is complete.
+    /// Writes what is changed into a resumed run, which may be of the data with the `earlier` fingerprint, and returns its
+    /// report, if it is complete.
     fn resume(
         &self,
         problem: &Problem,

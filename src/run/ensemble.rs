@@ -384,8 +384,9 @@ fn rule_of(path: &Path) -> Result<Combination, Error> {
     let file = path.join(RULE);
     let resume = Argument::switch("resume");
     let message = format_args!("the ensemble is not complete: go on with {resume}");
-    let rule = read_json(&file)?.ok_or_else(|| Error::run(file, message))?;
-    RunDir::at(path).warn_of_end();
+    let run = RunDir::at(path);
+    let rule = read_json(&file)?.ok_or_else(|| run.lacks(&file, message))?;
+    run.warn_of_end();
     Ok(rule)
 }
 

@@ -119,8 +119,8 @@ impl Member {
             let is_needed = config.decoding.search == Search::Exact || features.exists();
             Ok(is_needed.then(|| FittedFeatures::load(&features)).transpose()?)
         })?;
-        if let Some(OutputSpace::Basis(basis)) = &space {
-            check_basis(stored, &basis.fingerprint())?;
+        if let Some(space) = &space {
+            check_basis(stored, &space.fingerprint())?;
         }
         let space_fingerprint = stored.metadata("basis")?;
         let run = RunDir::at(path).in_space(space_fingerprint);

@@ -114,6 +114,10 @@ fn a_training_ends_with_a_search_that_can_be_run() {
     // a shell reads a path with blanks as one argument
     let printed = sandbox.succeed(&["train", "small.toml", "--out", "it's small"]);
     assert!(printed.contains(r"try: dsokr search 'it'\''s small' "), "{printed}");
+    // a path that begins with a hyphen is no option
+    let printed = sandbox.succeed(&["train", "small.toml", "--out=-r1", "--quiet"]);
+    assert!(printed.contains("try: dsokr search ./-r1 "), "{printed}");
+    sandbox.succeed(&["search", "./-r1", "a ring"]);
     let packed = sandbox.succeed(&["export", "it's small", "--archive", "a b.tar.zst"]);
     assert!(packed.contains("dsokr serve 'a b.tar.zst' opens it"), "{packed}");
     // of long texts, the first sentences of the shortest
@@ -186,6 +190,30 @@ fn a_card_shows_a_validation_text_with_the_first_answers_of_a_search() {
     assert!(example.contains(&row), "{row} {card}");
     assert!(card.contains(&format!("dsokr search . '{text}'\n")), "{card}");
     assert!(card.contains(&format!("run.search({text:?}, 5)?")), "{card}");
+}
+
+/// A process may be killed before it writes the example.
+#[test]
+fn a_complete_run_gets_the_example_that_its_card_lacks() {
+    let sandbox = Sandbox::new();
+    let train = ["train", "small.toml", "--out", "run", "--quiet"];
+    sandbox.succeed(&train);
+    let card = sandbox.read("run/README.md");
+    let (start, rest) = card.split_once("The first answers to this text:").unwrap();
+    let (example, end) = rest.split_once("\n## ").unwrap();
+    let text = example.lines().nth(3).unwrap();
+    let start = start.rsplit_once("## ").map_or(start, |(start, _)| start);
+    let end = end
+        .replace(&format!("dsokr search . '{text}'"), "dsokr search . 'a text'")
+        .replace(&format!("{text:?}"), "\"a text\"");
+    let plain = format!("{start}## {end}");
+    sandbox.write("run/README.md", &plain);
+    sandbox.succeed(&[&train[..], &["--resume"]].concat());
+    assert_eq!(sandbox.read("run/README.md"), card);
+    // a card that the user has changed is theirs
+    sandbox.write("run/README.md", &(plain.clone() + "mine\n"));
+    sandbox.succeed(&[&train[..], &["--resume"]].concat());
+    assert_eq!(sandbox.read("run/README.md"), plain + "mine\n");
 }
 
 /// The row of a candidate on the card.

@@ -103,7 +103,7 @@ impl Learner for KernelMachineConfig {
         let Some(file) = KernelModel::open(path)? else {
             let name =
                 if self.is_lipschitz() { "machine.safetensors" } else { "ridge.safetensors" };
-            return Err(Error::no_model(&path.join(name)));
+            return Err(run.no_model(&path.join(name)));
         };
         let inputs = MachineInputs::load(self, path)?;
         check_basis(&file, run.space())?;
