@@ -7,7 +7,7 @@ use std::time::Instant;
 use dsokr_core::{Cancellation, Processes};
 use dsokr_data::FittedFeatures;
 use dsokr_decode::Candidates;
-use dsokr_machines::LastSystem;
+use dsokr_machines::{LastSystem, Solver};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tracing::info;
@@ -194,12 +194,15 @@ impl Job {
         problem: &Problem,
         targets: &OutputTargets,
         candidates: &Candidates,
-        (corrections, lists): (&Corrections, &SplitLists),
+        corrections: &Corrections,
+        lists: &SplitLists,
         learner: &dyn Fit,
     ) -> Result<Begun, Error> {
         let files = learner.files()?;
-        let further = (corrections.lexicon(), lists.fingerprint_of_validation(candidates));
-        let data = targets.fingerprints(&problem.dataset, candidates, further, &self.ranks)?;
+        let lexicon = corrections.lexicon();
+        let lists = lists.fingerprint_of_validation(candidates);
+        let data =
+            targets.fingerprints(&problem.dataset, candidates, lexicon, lists, &self.ranks)?;
         self.ranks.check_same("fingerprint of the data and the targets", &data.now)?;
         let run = self.run.clone().of_data(&data.now).in_space(&targets.space.fingerprint());
         let run = run.prepared(&files)?.starting_from(learner.initial_weights());
@@ -298,8 +301,10 @@ pub(super) fn check_shared(config: &Checked, ranks: &Processes) -> Result<(), Er
     let found = ranks.size();
     let allowed = "1 for an ensemble; each of its members may have several";
     ensure(config.ensemble.is_none(), key, found, allowed)?;
-    let allowed = "1 for this encoder; neural encoders share their training, and kernel machines \
-                   with encoder.solver.name = \"sketched\", \"conjugate-gradients\" or \
-                   \"divide-and-conquer\" their fit";
+    let solvers = Solver::names(|abilities| abilities.shared);
+    let allowed = format_args!(
+        "1 for this encoder; neural encoders share their training, and kernel machines with encoder.solver.name = {solvers} \
+         their fit"
+    );
     ensure(config.encoder.abilities().shares_training, key, found, allowed)
 }

@@ -216,7 +216,7 @@ fn fit_one(
     learner.start(&learned_targets)?;
 
     // 5. the run directory: new, or that of the same data, or complete already; candidates are read from it
-    let begun = job.begin(&problem, &targets, &placed, (&corrections, &lists), &*learner)?;
+    let begun = job.begin(&problem, &targets, &placed, &corrections, &lists, &*learner)?;
     let Begun::Unfinished(run) = begun else {
         let trained = Trained::open(job.run(), &problem.device, Vec::new(), example)?;
         if job.is_first() {

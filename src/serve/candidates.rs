@@ -14,7 +14,7 @@ use utoipa::{IntoParams, ToSchema};
 use super::Limits;
 use super::description::{About, Outputs};
 use super::model::Model;
-use super::queries::{Endpoint, RequestQueries};
+use super::queries::{Endpoint, QueryKind, RequestQueries};
 use super::refusal::Refusal;
 use crate::error::Error;
 
@@ -213,7 +213,7 @@ pub(super) fn groups(molecule: &Molecule) -> Vec<String> {
 
 impl Endpoint for EmbedRequest {
     const NAME: &'static str = "embed";
-    const KINDS: &'static [&'static str] = &["texts", "vectors"];
+    const KINDS: &'static [QueryKind] = &[QueryKind::Texts, QueryKind::Vectors];
     type Answer = EmbedResponse;
 
     fn queries(&self) -> RequestQueries<'_> {
@@ -248,7 +248,8 @@ impl Endpoint for EmbedRequest {
 
 impl Endpoint for RankRequest {
     const NAME: &'static str = "rank";
-    const KINDS: &'static [&'static str] = &["texts", "vectors", "coordinates"];
+    const KINDS: &'static [QueryKind] =
+        &[QueryKind::Texts, QueryKind::Vectors, QueryKind::Coordinates];
     type Answer = RankResponse;
 
     fn queries(&self) -> RequestQueries<'_> {

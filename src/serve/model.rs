@@ -219,8 +219,9 @@ impl Model {
 
     /// Returns whether outputs beyond the candidates can be searched.
     fn is_searchable(&self) -> bool {
-        let can =
-            |run: &Member| run.space.is_some() && run.config.output.source().check_made().is_ok();
+        let can = |member: &Member| {
+            member.space.is_some() && member.config.output.source().check_made().is_ok()
+        };
         self.run.shards().is_none() && self.run.members().iter().all(can)
     }
 
@@ -335,9 +336,9 @@ impl Model {
             width: split.and_then(|split| split.inputs.vector_width().ok()),
             outputs: self.outputs,
             separator: config.output.features.separator().map(|separator| separator.to_string()),
-            encoder: members.iter().map(|run| run.config.encoder.kind().to_owned()).collect(),
+            encoder: members.iter().map(|member| member.config.encoder.kind().to_owned()).collect(),
             members: if members.len() > 1 { self.run.names().to_vec() } else { Vec::new() },
-            coordinates: members.iter().map(|run| run.candidates.dim()).collect(),
+            coordinates: members.iter().map(|member| member.candidates.dim()).collect(),
             candidates: self.run.candidates(),
             columns: self.run.columns().into_iter().map(str::to_owned).collect(),
             beyond: match &self.run.search {

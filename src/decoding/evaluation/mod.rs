@@ -222,7 +222,7 @@ impl<'a> Models<'a> {
             (stated, _) => stated,
         };
         let Some(truth) = truth else { return Ok(()) };
-        let predicted = predicted_outputs(decoder, ensemble, (pool, predictions), &golds.decoded)?;
+        let predicted = predicted_outputs(decoder, ensemble, pool, predictions, &golds.decoded)?;
         if let Some(levels) = levels
             && let [z] = predictions
             && let Truth::Numbers(rows) = &truth
@@ -266,7 +266,7 @@ impl<'a> Models<'a> {
                 );
             }
             if self.chance {
-                evaluation.drawn = drawn_outputs((split, pool), ensemble, &truth, config)?;
+                evaluation.drawn = drawn_outputs(split, pool, ensemble, &truth, config)?;
             }
             evaluation.compare((truth, predicted))?;
         }

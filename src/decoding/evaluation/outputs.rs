@@ -16,7 +16,8 @@ use crate::metrics::quantiles::medians;
 pub(super) fn predicted_outputs(
     decoder: Decoder,
     ensemble: &Ensemble,
-    (pool, predictions): (Pool, &[Vec<f32>]),
+    pool: Pool,
+    predictions: &[Vec<f32>],
     decoded: &[Decoded],
 ) -> Result<Option<Truth>, Error> {
     let config = decoder.config;
