@@ -5,6 +5,7 @@ pub(super) mod labels;
 pub(super) mod names;
 pub(super) mod numbers;
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
 
@@ -18,8 +19,8 @@ use super::kind::{
 };
 use codes::{first_with_zero, kind_of_codes};
 use labels::{
-    are_reordered, is_prose, lists_name_texts_twice, parts_of_list, separator_of, stands_in_names,
-    stated_separator,
+    are_measures_of_one_word, are_reordered, is_prose, lists_name_texts_twice, parts_of_list,
+    separator_of, stands_in_names, stated_separator,
 };
 use names::{
     CLASS_NAMES, has_word_of_peptides, is_id, is_name_of_any_texts, is_name_of_texts, is_unnamed,
@@ -64,8 +65,8 @@ pub(super) fn guessed(position: usize, name: &str, cells: &[&str]) -> ColumnKind
     if let Some(kind) = kind_of_form(name, cells, &present) {
         return kind;
     }
+    let numbers_or_codes = kind_of_numbers(position, name, cells);
     let values = Values::new(position, name, cells, present);
-    let numbers_or_codes = values.kind_of_numbers();
     numbers_or_codes.or_else(|| values.kind_of_names()).unwrap_or_else(|| values.kind_of_texts())
 }
 
@@ -110,6 +111,15 @@ fn are_vectors(vectors: &ColumnKind, present: &[&str]) -> bool {
     } else {
         name_numbers_twice(present)
     }
+}
+
+/// Returns the kind of cells of which most are numbers, in whatever digits, or codes; none of others.
+fn kind_of_numbers(position: usize, name: &str, cells: &[&str]) -> Option<ColumnKind> {
+    let written: Vec<Cow<str>> = cells.iter().map(|cell| cells::with_ascii_digits(cell)).collect();
+    let written: Vec<&str> = written.iter().map(Cow::as_ref).collect();
+    let present: Vec<&str> =
+        written.iter().copied().filter(|cell| !cells::is_missing(cell)).collect();
+    Values::new(position, name, &written, present).kind_of_numbers()
 }
 
 /// The values of a column whose cells have no form that tells what they are.
@@ -222,7 +232,11 @@ impl<'c> Values<'c> {
     /// Returns the kind of cells that are neither numbers nor names that recur: ids, or texts.
     fn kind_of_texts(&self) -> ColumnKind {
         let present = &self.present;
-        let are_texts = || are_words_or_sequences(present) || are_substances(self.name, present);
+        let are_texts = || {
+            are_words_or_sequences(present)
+                || are_substances(self.name, present)
+                || are_measures_of_one_word(present)
+        };
         // several rows may be of one molecule
         let are_keys = most(present, is_inchikey) || are_blocks_of_keys(present);
         if are_keys || self.differ() && (is_id(self.name) || !are_texts()) {
