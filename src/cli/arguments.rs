@@ -309,7 +309,7 @@ fn lines_of_spectra(file: &Path) -> Result<Box<dyn Read>, Error> {
             format!("let its name end with .{name}, or use {input}")
         }
         None if is_other => {
-            let are_spectra = |table: &TableFormat| matches!(table.rows, TextFormat::Spectra(_));
+            let are_spectra = |table: &TableFormat| table.rows.is_of_spectra();
             let formats = extensions(are_spectra);
             format!("files of spectra that are read are {formats}{}", way_to_spectra(start))
         }

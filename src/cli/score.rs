@@ -3,7 +3,7 @@ use std::path::{Path, PathBuf};
 use dsokr_core::Argument;
 use dsokr_data::cells;
 use dsokr_data::config::OnBadRow;
-use dsokr_data::table::{TextFormat, TextRow};
+use dsokr_data::table::{TextFormat, TextRow, all_extensions};
 use dsokr_molecule::Molecule;
 use dsokr_nn::Processor;
 use serde::Serialize;
@@ -92,7 +92,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
         None => first.config.source().outputs.molecule_column()?.to_owned(),
     };
     let format = arguments.input.of_file(file, first);
-    let allowed = "a table, in which each row has a text and a molecule: .csv, .tsv or .jsonl";
+    let allowed =
+        format!("a table, in which each row has a text and a molecule: {}", all_extensions());
     ensure(format != TextFormat::Lines, Argument::new("input"), "lines", allowed)?;
     let column = arguments.column.as_deref();
     let pairs = open_texts(file, format, first, column, Beside::Column(&molecules))?;

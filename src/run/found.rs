@@ -64,43 +64,37 @@ pub fn read_found(path: &Path) -> Result<Vec<FoundCandidate>, Error> {
         }
         molecules[at].queries.push(query);
     };
-    match TextFormat::from_path(path) {
-        TextFormat::Tabs | TextFormat::Commas => {
-            let columns = ["id", "rank", "candidate", "label"];
-            let table = Table::read_rows(path, &columns, OnBadRow::Stop)?;
-            let [ids, ranks, candidates, labels] = columns.map(|column| table.column(column));
-            let ids = ids?;
-            let candidates = candidates?;
-            let labels = labels?;
-            for (at, _) in ranks?.iter().enumerate().filter(|(_, rank)| *rank == "new") {
-                let candidate = Some(candidates[at].clone()).filter(|id| !id.is_empty());
-                add(labels[at].clone(), ids[at].clone(), candidate);
-            }
+    if TextFormat::from_path(path).has_separators() {
+        let columns = ["id", "rank", "candidate", "label"];
+        let table = Table::read_rows(path, &columns, OnBadRow::Stop)?;
+        let [ids, ranks, candidates, labels] = columns.map(|column| table.column(column));
+        let ids = ids?;
+        let candidates = candidates?;
+        let labels = labels?;
+        for (at, _) in ranks?.iter().enumerate().filter(|(_, rank)| *rank == "new") {
+            let candidate = Some(candidates[at].clone()).filter(|id| !id.is_empty());
+            add(labels[at].clone(), ids[at].clone(), candidate);
         }
-        TextFormat::JsonLines
-        | TextFormat::Lines
-        | TextFormat::Structures
-        | TextFormat::Spectra(_) => {
-            // line by line: a compressed file may hold many
-            for (line, number) in BufReader::new(open_text(path)?).lines().zip(1..) {
-                let line = line.map_err(Error::io(path))?;
-                if line.trim().is_empty() {
-                    continue;
-                }
-                let wrong = |message: String| {
-                    let message = format!("line {number}: {message}");
-                    Error::Config { path: path.into(), message }
-                };
-                let AnswerLine { id, query, beyond } =
-                    serde_json::from_str(&line).map_err(|error| wrong(error.to_string()))?;
-                if beyond.is_empty() {
-                    let argument = Argument::new("beyond");
-                    return Err(wrong(format!("an answer without a search: ask with {argument}")));
-                }
-                let query = id.or(query).unwrap_or_default();
-                for Beyond { label, in_table, nearest } in beyond {
-                    add(label, query.clone(), in_table.then_some(nearest));
-                }
+    } else {
+        // line by line: a compressed file may hold many
+        for (line, number) in BufReader::new(open_text(path)?).lines().zip(1..) {
+            let line = line.map_err(Error::io(path))?;
+            if line.trim().is_empty() {
+                continue;
+            }
+            let wrong = |message: String| {
+                let message = format!("line {number}: {message}");
+                Error::Config { path: path.into(), message }
+            };
+            let AnswerLine { id, query, beyond } =
+                serde_json::from_str(&line).map_err(|error| wrong(error.to_string()))?;
+            if beyond.is_empty() {
+                let argument = Argument::new("beyond");
+                return Err(wrong(format!("an answer without a search: ask with {argument}")));
+            }
+            let query = id.or(query).unwrap_or_default();
+            for Beyond { label, in_table, nearest } in beyond {
+                add(label, query.clone(), in_table.then_some(nearest));
             }
         }
     }

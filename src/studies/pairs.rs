@@ -125,10 +125,10 @@ fn warn_of_skipped(survey: &Survey) {
         tracing::warn!(
             "{}: {skipped} of {} pairs are left out: their input is not {}, or their output not {}, as \"NA\" is not; \
              the training names the first ones at the level of information",
-            survey.table.display(),
-            survey.rows,
-            survey.input.kind.one(),
-            survey.output.kind.one(),
+            survey.file.display(),
+            survey.table.rows,
+            survey.roles.input.kind.one(),
+            survey.roles.output.kind.one(),
         );
     }
 }

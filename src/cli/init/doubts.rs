@@ -42,7 +42,8 @@ pub(super) fn lines(texts: impl Iterator<Item = String>) -> Option<String> {
 
 /// Returns the cells that are not what the column holds.
 fn others(column: &Column) -> Option<String> {
-    let Column { name, kind, filled, invalid, .. } = column;
+    let Column { name, kind, filled, readings, .. } = column;
+    let invalid = &readings.invalid;
     let (line, cell) = invalid.first.as_ref()?;
     let remedy = if matches!(kind, ColumnKind::Classes(_)) {
         "such cells say that there is no value; where one is a name, write it out".to_owned()
@@ -57,7 +58,8 @@ fn others(column: &Column) -> Option<String> {
 }
 
 fn repaired(column: &Column) -> Option<String> {
-    let Column { name, repaired, .. } = column;
+    let name = &column.name;
+    let repaired = &column.readings.repaired;
     let (line, cell) = repaired.first.as_ref()?;
     let count = repaired.count;
     let cell = shorten_to(cell, 40);
@@ -69,10 +71,10 @@ fn repaired(column: &Column) -> Option<String> {
 
 fn measures(column: &Column) -> Option<String> {
     let Column { name, kind, .. } = column;
-    if !column.are_measures {
+    if !column.lists.are_measures {
         return None;
     }
-    let cell = shorten_to(column.measure.as_ref().unwrap_or(&column.example), 40);
+    let cell = shorten_to(column.lists.measure.as_ref().unwrap_or(&column.example), 40);
     Some(format!(
         "{name}: cells such as {cell:?} are measures and read as {kind}; numbers have one number in a cell, and \
          most of them the same unit"
@@ -81,7 +83,7 @@ fn measures(column: &Column) -> Option<String> {
 
 fn unread_list(column: &Column) -> Option<String> {
     let Column { name, kind, .. } = column;
-    let cell = shorten_to(column.unread_list.as_ref()?, 40);
+    let cell = shorten_to(column.lists.unread_list.as_ref()?, 40);
     Some(format!(
         "{name}: cells such as {cell:?} are lists in a notation that is not read, so that they are {kind}; lists are \
          written [\"a\", \"b\"], and sets of labels a;b"
@@ -90,7 +92,7 @@ fn unread_list(column: &Column) -> Option<String> {
 
 fn odd_separator(column: &Column) -> Option<String> {
     let name = &column.name;
-    let separator = column.odd_separator?;
+    let separator = column.classes.odd_separator?;
     let sign = separator.to_string();
     Some(format!(
         "{name}: cells are divided into labels at {separator:?} (separator = {sign:?} beside the column in the configuration, \
@@ -105,13 +107,13 @@ fn commas_in_names(column: &Column) -> Option<String> {
             "{name}: commas are read as parts of names (--as {name}=labels divides cells at them)"
         )
     };
-    column.has_commas_in_names.then(remark)
+    column.classes.has_commas_in_names.then(remark)
 }
 
 fn thousand(column: &Column) -> Option<String> {
     let name = &column.name;
     let notation = column.kind.notation()?;
-    let cell = column.thousand.as_ref()?;
+    let cell = column.numbers.thousand.as_ref()?;
     let [_, sign] = notation.names_of_signs();
     let other = notation.other_sign();
     let numbers = if notation.decimal == ',' {
@@ -126,10 +128,11 @@ fn thousand(column: &Column) -> Option<String> {
 }
 
 fn unitless(column: &Column) -> Option<String> {
-    let Column { name, filled, unitless, .. } = column;
+    let Column { name, filled, numbers, .. } = column;
+    let unitless = &numbers.unitless;
     let unit = &column.kind.notation()?.unit;
     let (line, cell) = unitless.first.as_ref()?;
-    let share = if column.are_shares { ", most likely a share (100 times as many %)" } else { "" };
+    let share = if numbers.are_shares { ", most likely a share (100 times as many %)" } else { "" };
     Some(format!(
         "{name}: {} of {filled} cells lack the unit {unit:?} and are read as numbers of it; the first one, on line {line}, \
          is {:?}{share}: write all in one unit",
@@ -139,8 +142,8 @@ fn unitless(column: &Column) -> Option<String> {
 }
 
 fn other_unit(column: &Column) -> Option<String> {
-    let Column { name, kind, filled, .. } = column;
-    let (unit, count) = column.other_unit.as_ref()?;
+    let Column { name, kind, filled, numbers, .. } = column;
+    let (unit, count) = numbers.other_unit.as_ref()?;
     Some(format!(
         "{name}: {count} of {filled} cells are skipped, since {unit:?} stands behind their number, beside {kind}: write all numbers in \
          one way"
@@ -148,7 +151,8 @@ fn other_unit(column: &Column) -> Option<String> {
 }
 
 fn below(column: &Column) -> Option<String> {
-    let Column { name, below, .. } = column;
+    let name = &column.name;
+    let below = &column.numbers.below;
     let (line, cell) = below.first.as_ref()?;
     Some(format!(
         "{name}: {} cells are read as amounts below 0, the first one {:?} on line {line}; if brackets or a sign behind mean \
@@ -159,8 +163,8 @@ fn below(column: &Column) -> Option<String> {
 }
 
 fn stand_in(column: &Column) -> Option<String> {
-    let Column { name, filled, .. } = column;
-    let StandIn { cell, count, is_below } = column.stand_in.as_ref()?;
+    let Column { name, filled, numbers, .. } = column;
+    let StandIn { cell, count, is_below } = numbers.stand_in.as_ref()?;
     let side = if *is_below { "below" } else { "above" };
     Some(format!(
         "{name}: {count} of {filled} cells are {cell:?}, far {side} the other numbers, and read as a number; where it stands for no \
@@ -169,7 +173,8 @@ fn stand_in(column: &Column) -> Option<String> {
 }
 
 fn point_marks(column: &Column) -> Option<String> {
-    let Column { name, point_marks, .. } = column;
+    let name = &column.name;
+    let point_marks = &column.classes.point_marks;
     let (line, cell) = point_marks.first.as_ref()?;
     Some(format!(
         "{name}: {} cells such as {cell:?} on line {line} are read as classes; where they say that there is no value, as Stata and \
@@ -180,13 +185,13 @@ fn point_marks(column: &Column) -> Option<String> {
 
 fn mixed(column: &Column) -> Option<String> {
     let notation = column.kind.notation()?;
-    let mixed = column.mixed.as_ref()?;
+    let mixed = column.numbers.mixed.as_ref()?;
     Some(format!("{}: {}", column.name, points_and_commas(notation, mixed)))
 }
 
 fn code(column: &Column) -> Option<String> {
     let Column { name, kind, .. } = column;
-    let cell = column.code.as_ref()?;
+    let cell = column.classes.code.as_ref()?;
     Some(format!(
         "{name}: cells such as {cell:?} are codes and no numbers, since all have as many digits and some begin with 0, and read \
          as {kind} (--as {name}=numbers reads numbers)"
@@ -195,7 +200,7 @@ fn code(column: &Column) -> Option<String> {
 
 fn zero_in_front(column: &Column) -> Option<String> {
     let name = &column.name;
-    let cell = column.zero_in_front.as_ref()?;
+    let cell = column.numbers.zero_in_front.as_ref()?;
     Some(format!(
         "{name}: cells such as {cell:?} begin with 0 and are read as numbers, since not all have as many digits (--as \
          {name}=classes reads codes)"
@@ -205,13 +210,13 @@ fn zero_in_front(column: &Column) -> Option<String> {
 fn spellings(column: &Column) -> Option<String> {
     let are_labels = matches!(column.kind, ColumnKind::Labels(_));
     let what = if are_labels { "labels" } else { "classes" };
-    let remarks = remarks_on_spellings(what, &column.spellings).into_iter();
+    let remarks = remarks_on_spellings(what, &column.classes.spellings).into_iter();
     lines(remarks.map(|remark| format!("{}: {remark}", column.name)))
 }
 
 fn reordered(column: &Column) -> Option<String> {
     let Column { name, kind, .. } = column;
-    let parts = column.reordered.as_ref()?;
+    let parts = column.lists.reordered.as_ref()?;
     let example = shorten_to(&column.example, 40);
     Some(if matches!(kind, ColumnKind::Rankings(_)) {
         format!(

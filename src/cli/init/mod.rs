@@ -135,7 +135,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
         encoder: None,
     };
     let survey = Survey::read(table, &choices)?;
-    let config = out.clone().unwrap_or_else(|| config_of(table, &survey.table));
+    let config = out.clone().unwrap_or_else(|| config_of(table, &survey.file));
     survey.write(&config, *force)?;
     if *json {
         return print_json(&facts(&survey, &config));
@@ -152,17 +152,17 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
 /// Returns what is known of a table, as JSON.
 fn facts(survey: &Survey, config: &Path) -> Value {
     let [validation, test] = survey.held_out();
-    let further: Vec<&String> = survey.further.iter().map(|column| &column.name).collect();
+    let further: Vec<&String> = survey.roles.further.iter().map(|column| &column.name).collect();
     json!({
         "config": config,
-        "rows": survey.rows,
+        "rows": survey.table.rows,
         "skipped": survey.skipped(),
-        "input": survey.input.name,
-        "output": survey.output.name,
+        "input": survey.roles.input.name,
+        "output": survey.roles.output.name,
         "further_outputs": further,
-        "id": survey.id,
-        "left_out": survey.nested,
-        "holds": survey.output.kind.to_string(),
+        "id": survey.roles.id,
+        "left_out": survey.table.nested,
+        "holds": survey.roles.output.kind.to_string(),
         "training": survey.training(),
         "validation": validation,
         "test": test,
@@ -174,10 +174,10 @@ fn facts(survey: &Survey, config: &Path) -> Value {
 fn summary(table: &Path, survey: &Survey, config: &Path) -> String {
     let name = config.file_stem().unwrap_or_default().to_string_lossy();
     let run = shell_word(&format!("runs/{name}"));
-    let input = &survey.input;
+    let input = &survey.roles.input;
     let ask = if survey.reads_vectors() {
         format!("  dsokr predict {run} {}\n", shell_path(table))
-    } else if let Some(example) = &input.short_example {
+    } else if let Some(example) = &input.readings.short_example {
         format!("  dsokr search {run} {}\n", quoted(example))
     } else if input.kind == ColumnKind::Smiles {
         // the first part of a SMILES is none
@@ -189,7 +189,7 @@ fn summary(table: &Path, survey: &Survey, config: &Path) -> String {
     format!(
         "{}: {} rows\n\n{}{}\nwrote {}: {}\n\nnext:\n  dsokr train {}\n{ask}",
         table.display(),
-        survey.rows,
+        survey.table.rows,
         columns(survey),
         remarks(survey),
         config.display(),
@@ -297,10 +297,10 @@ fn columns(survey: &Survey) -> String {
     let mut table = Table::new(names, 4);
     for column in &survey.columns {
         let used = match &column.name {
-            name if *name == survey.input.name => "input",
-            name if *name == survey.output.name => "output",
-            name if survey.further.iter().any(|column| column.name == *name) => "output",
-            name if Some(name) == survey.id.as_ref() => "id",
+            name if *name == survey.roles.input.name => "input",
+            name if *name == survey.roles.output.name => "output",
+            name if survey.roles.further.iter().any(|column| column.name == *name) => "output",
+            name if Some(name) == survey.roles.id.as_ref() => "id",
             _ => "",
         };
         table.push([

@@ -3,7 +3,7 @@
 use dsokr_core::message::{first_of, list, shell_word, shorten_to};
 
 use super::doubts::{doubts, lines};
-use crate::studies::init::{Column, ColumnKind, Qualifier, Survey};
+use crate::studies::init::{Column, ColumnKind, Qualifier, Roles, Survey};
 
 /// A remark, without a line break behind it; none where there is nothing to say.
 type Remark = fn(&Survey) -> Option<String>;
@@ -49,18 +49,18 @@ fn counted(count: usize, what: &str) -> Option<String> {
 
 fn comments(survey: &Survey) -> Option<String> {
     let what = "lines before the columns begin with # and are left out as comments";
-    counted(survey.comments, what)
+    counted(survey.table.comments, what)
 }
 
 fn malformed(survey: &Survey) -> Option<String> {
-    let (line, message) = survey.malformed.first.as_ref()?;
+    let (line, message) = survey.table.malformed.first.as_ref()?;
     let what =
         format!("lines cannot be read and are skipped, the first one, line {line}: {message}");
-    counted(survey.malformed.count, &what)
+    counted(survey.table.malformed.count, &what)
 }
 
 fn unusable(survey: &Survey) -> Option<String> {
-    let output = &survey.output;
+    let output = &survey.roles.output;
     let what = if survey.unusable == output.unusable() {
         format!("rows are skipped: their output is empty or not {}", output.kind.one())
     } else {
@@ -70,16 +70,16 @@ fn unusable(survey: &Survey) -> Option<String> {
 }
 
 fn empty_inputs(survey: &Survey) -> Option<String> {
-    counted(survey.input.empty, "rows have an empty text")
+    counted(survey.roles.input.empty, "rows have an empty text")
 }
 
 fn repeated_inputs(survey: &Survey) -> Option<String> {
-    let input = &survey.input;
+    let input = &survey.roles.input;
     counted(input.filled - input.distinct, "rows repeat the text of an earlier row")
 }
 
 fn repeated_outputs(survey: &Survey) -> Option<String> {
-    let output = &survey.output;
+    let output = &survey.roles.output;
     if output.kind != ColumnKind::Smiles {
         return None;
     }
@@ -88,10 +88,10 @@ fn repeated_outputs(survey: &Survey) -> Option<String> {
 }
 
 fn nested(survey: &Survey) -> Option<String> {
-    if survey.nested.is_empty() {
+    if survey.table.nested.is_empty() {
         return None;
     }
-    let names = survey.nested.join(", ");
+    let names = survey.table.nested.join(", ");
     Some(format!(
         "left out, since their values are objects, or lists that are not of texts alone or numbers \
          alone: {names}"
@@ -99,20 +99,20 @@ fn nested(survey: &Survey) -> Option<String> {
 }
 
 fn repeated_names(survey: &Survey) -> Option<String> {
-    if survey.repeated.is_empty() {
+    if survey.table.repeated.is_empty() {
         return None;
     }
-    let names = survey.repeated.join(", ");
+    let names = survey.table.repeated.join(", ");
     Some(format!("left out, since several columns have the same name: {names}"))
 }
 
 fn nameless(survey: &Survey) -> Option<String> {
-    survey.nameless.as_ref().map(|nameless| nameless.to_string())
+    survey.table.nameless.as_ref().map(|nameless| nameless.to_string())
 }
 
 fn copies(survey: &Survey) -> Option<String> {
-    let input = &survey.input.name;
-    lines(survey.copies.iter().map(|name| {
+    let input = &survey.roles.input.name;
+    lines(survey.roles.copies.iter().map(|name| {
         format!(
             "{name}: its molecules are those of {input}, so that it is no output; --output {name} learns it all the same"
         )
@@ -121,24 +121,24 @@ fn copies(survey: &Survey) -> Option<String> {
 
 fn further_classes(survey: &Survey) -> Option<String> {
     counted(
-        survey.further_classes,
+        survey.left_out.classes,
         "further columns of classes are left out: join them to one column of labels, or --as COLUMN=numbers for each",
     )
 }
 
 fn further_numbers(survey: &Survey) -> Option<String> {
     counted(
-        survey.further_numbers,
+        survey.left_out.numbers,
         "further columns of numbers are left out: --output for each column learns several together, where they have \
          decimal points and no units",
     )
 }
 
 fn further_learned(survey: &Survey) -> Option<String> {
-    if survey.further_learned.is_empty() {
+    if survey.left_out.learned.is_empty() {
         return None;
     }
-    let Survey { input, output, .. } = survey;
+    let Roles { input, output, .. } = &survey.roles;
     let are_molecules = output.kind == ColumnKind::Smiles;
     let reason = if are_molecules { ", since molecules are the output" } else { "" };
     let from = if are_molecules && input.kind != ColumnKind::Smiles {
@@ -146,7 +146,7 @@ fn further_learned(survey: &Survey) -> Option<String> {
     } else {
         String::new()
     };
-    let names = list(&survey.further_learned);
+    let names = list(&survey.left_out.learned);
     Some(format!("left out{reason}: {names} (--output COLUMN learns one of them{from})"))
 }
 
@@ -154,30 +154,33 @@ fn further_texts(survey: &Survey) -> Option<String> {
     let what = format!(
         "further columns of texts are left out: join them to one column with {}, where each says something of the output, \
          or --input COLUMN",
-        survey.input.name
+        survey.roles.input.name
     );
-    counted(survey.further_texts, &what)
+    counted(survey.left_out.texts, &what)
 }
 
 fn further_inputs(survey: &Survey) -> Option<String> {
-    if survey.further_inputs.is_empty() {
+    if survey.left_out.inputs.is_empty() {
         return None;
     }
-    let remedy = if survey.input.kind == ColumnKind::Smiles {
-        format!("--output {} learns molecules from one of them", shell_word(&survey.input.name))
+    let remedy = if survey.roles.input.kind == ColumnKind::Smiles {
+        format!(
+            "--output {} learns molecules from one of them",
+            shell_word(&survey.roles.input.name)
+        )
     } else {
         "learns from one of them".to_owned()
     };
-    let names = list(&survey.further_inputs);
+    let names = list(&survey.left_out.inputs);
     Some(format!("left out as inputs: {names} (--input COLUMN {remedy})"))
 }
 
 fn further_ids(survey: &Survey) -> Option<String> {
-    if survey.further_ids.is_empty() {
+    if survey.left_out.ids.is_empty() {
         return None;
     }
-    let Survey { input, further_ids, .. } = survey;
-    let names = list(further_ids);
+    let input = &survey.roles.input;
+    let names = list(&survey.left_out.ids);
     Some(format!(
         "taken for ids, since all cells differ, beside {} different cells of {}: {names} (--input COLUMN learns from one of them)",
         input.distinct, input.name
@@ -185,19 +188,19 @@ fn further_ids(survey: &Survey) -> Option<String> {
 }
 
 fn header_line(survey: &Survey) -> Option<String> {
-    survey.header_line.as_ref().map(|line| line.to_string())
+    survey.table.header_line.as_ref().map(|line| line.to_string())
 }
 
 /// Returns the classes that only the first row has, as where that is a line of the header.
 fn alone_in_front(survey: &Survey) -> Option<String> {
-    if survey.header_line.is_some() {
+    if survey.table.header_line.is_some() {
         return None;
     }
     lines(survey.columns.iter().filter_map(class_alone_in_front))
 }
 
 fn class_alone_in_front(column: &Column) -> Option<String> {
-    let line = column.alone_in_front?;
+    let line = column.classes.alone_in_front?;
     let name = &column.name;
     let class = shorten_to(&column.example, 40);
     Some(format!(
@@ -212,7 +215,7 @@ fn names_splits(survey: &Survey) -> Option<String> {
 }
 
 fn no_header(survey: &Survey) -> Option<String> {
-    if survey.header {
+    if survey.table.has_header {
         return None;
     }
     let remark = "the first line is read as a row: columns are named by their places (--header says that it has the names)";
@@ -225,10 +228,9 @@ fn doubts_of_columns(survey: &Survey) -> Option<String> {
 
 /// Returns the units and the signs of bounds of the outputs, which stand in columns of their own and are not read.
 fn qualifiers(survey: &Survey) -> Option<String> {
-    let outputs = || [&survey.output].into_iter().chain(&survey.further);
     let remarks = survey.columns.iter().filter_map(|column| {
         let qualifier = column.qualifies.as_ref()?;
-        let is_of_output = outputs().any(|output| output.name == qualifier.of);
+        let is_of_output = survey.roles.outputs().any(|output| output.name == qualifier.of);
         is_of_output.then(|| remark_on_qualifier(&column.name, qualifier)).flatten()
     });
     lines(remarks)
@@ -261,7 +263,7 @@ fn remark_on_qualifier(name: &str, qualifier: &Qualifier) -> Option<String> {
 
 /// Returns the column of InChI, where no output is read as molecules.
 fn inchi(survey: &Survey) -> Option<String> {
-    if survey.output.kind == ColumnKind::Smiles {
+    if survey.roles.output.kind == ColumnKind::Smiles {
         return None;
     }
     let column = survey.columns.iter().find(|column| column.kind == ColumnKind::Inchi)?;
@@ -273,7 +275,7 @@ fn inchi(survey: &Survey) -> Option<String> {
 
 /// Returns the numbers of lines, where no column has ids.
 fn line_numbers(survey: &Survey) -> Option<String> {
-    if survey.id.is_some() {
+    if survey.roles.id.is_some() {
         return None;
     }
     Some("no column has an id for every row: the numbers of the lines are ids".to_owned())

@@ -9,7 +9,7 @@ use super::template::{
     compare_vectors, keep_case, lower_sizes, number_tables, parsed, put, remove_reranker,
     scale_lambdas, sketch_inputs, train_encoder, weigh_equally,
 };
-use super::{Column, Division, Survey};
+use super::{Division, Survey, WordRemarks};
 use crate::error::Error;
 
 /// The fewest training pairs with which a reranker and the correction for hubs are worth their time.
@@ -29,8 +29,9 @@ impl Survey {
     /// `constant` are the positions of output kernels that are left out.
     pub(super) fn configuration(&self, folder: &str, constant: &[usize]) -> Result<String, Error> {
         // quantiles of one number are a kernel machine's
-        let ridge = !self.further.is_empty() || self.compares_molecules() || self.encoder.is_some();
-        let template = match self.output.kind {
+        let ridge =
+            !self.roles.further.is_empty() || self.compares_molecules() || self.encoder.is_some();
+        let template = match self.roles.output.kind {
             ColumnKind::Smiles => include_str!("../../../configs/molecules.toml"),
             ColumnKind::Labels(_) => include_str!("templates/labels.toml"),
             ColumnKind::Classes(_) => include_str!("templates/classes.toml"),
@@ -54,7 +55,7 @@ impl Survey {
         }
         self.adapt(&mut document, constant);
         if let Some(encoder) = &self.encoder {
-            let searched = self.output.kind == ColumnKind::Smiles;
+            let searched = self.roles.output.kind == ColumnKind::Smiles;
             train_encoder(&mut document, encoder, searched, self.training())?;
         }
         number_tables(document.as_table_mut(), &mut 0);
@@ -63,7 +64,7 @@ impl Survey {
 
     /// Returns whether inputs are molecules.
     fn compares_molecules(&self) -> bool {
-        self.input.kind == ColumnKind::Smiles
+        self.roles.input.kind == ColumnKind::Smiles
     }
 
     /// Compares inputs by the parts of molecules, in the place of words of texts.
@@ -81,7 +82,7 @@ impl Survey {
             "\n# One ridge regression from what molecules have in common, in several ways. The weights of the kernels are those\n\
              # with the least leave-one-out error, and so is λ.\n",
         );
-        if self.output.kind == ColumnKind::Smiles {
+        if self.roles.output.kind == ColumnKind::Smiles {
             weigh_equally(encoder);
         }
         let kernels = encoder.get_mut("kernels").and_then(Item::as_array_of_tables_mut);
@@ -89,7 +90,7 @@ impl Survey {
             let inputs = kernel["inputs"].as_inline_table_mut();
             let features = inputs.and_then(|inputs| inputs.get_mut("features"));
             if let Some(features) = features.and_then(Value::as_inline_table_mut) {
-                put(features, "column", &self.input.name);
+                put(features, "column", &self.roles.input.name);
             }
         }
         Ok(())
@@ -101,12 +102,12 @@ impl Survey {
         // a comment is one line, whatever the name of a column holds
         let words =
             |text: &str| format!("\"{}\"", text.split_whitespace().collect::<Vec<_>>().join(" "));
-        let file = self.table.file_name().unwrap_or_default().to_string_lossy();
-        let input = text(&self.input.name);
-        let outputs = [&self.output].into_iter().chain(&self.further);
-        let outputs = outputs.map(|column| words(&column.name)).collect::<Vec<_>>().join(", ");
-        let plural = if self.further.is_empty() { "" } else { "s" };
-        let id = match &self.id {
+        let file = self.file.file_name().unwrap_or_default().to_string_lossy();
+        let input = text(&self.roles.input.name);
+        let outputs = self.roles.outputs().map(|column| words(&column.name));
+        let outputs = outputs.collect::<Vec<_>>().join(", ");
+        let plural = if self.roles.further.is_empty() { "" } else { "s" };
+        let id = match &self.roles.id {
             Some(id) => format!("id = {}", text(id)),
             None => {
                 "numbered = true                  # ids are the numbers of the lines".to_owned()
@@ -119,7 +120,7 @@ impl Survey {
                  on_bad_row = \"skip\"\nbad_rows = {n}\n"
             ),
         };
-        let header = if self.header {
+        let header = if self.table.has_header {
             ""
         } else {
             "header = false                   # the first line is a row\n"
@@ -143,7 +144,7 @@ impl Survey {
              [data]\nsource = \"pool\"\n\
              folder = {}                      # next to this file\nfile = {}\n{files}{header}{id}\n{bad}\
              inputs = {{ column = {input}{kind} }}\n{splits}\n",
-            words(&self.input.name),
+            words(&self.roles.input.name),
             text(folder),
             text(&file),
         )
@@ -187,14 +188,14 @@ impl Survey {
 
     /// Returns whether the inputs are numbers, one or several in each row.
     pub fn reads_vectors(&self) -> bool {
-        let kind = &self.input.kind;
+        let kind = &self.roles.input.kind;
         matches!(kind, ColumnKind::Vectors(_))
             || kind.notation() == Some(&NumberNotation::default())
     }
 
     /// Returns whether the table `decoding` of a template is worth its time.
     fn decodes(&self) -> bool {
-        match self.output.kind {
+        match self.roles.output.kind {
             ColumnKind::Smiles => self.training() >= MANY,
             ColumnKind::Rankings(items) => items <= SEARCHED,
             ColumnKind::Orders(ref items) => items.len() <= SEARCHED,
@@ -219,21 +220,22 @@ impl Survey {
             compare_vectors(document);
         }
         // words that are all different are found to be ids
-        let has_words = matches!(self.input.kind, ColumnKind::Texts | ColumnKind::Ids);
-        let Column { are_single_words, are_unspaced, share_no_words, .. } = self.input;
+        let input = &self.roles.input;
+        let has_words = matches!(input.kind, ColumnKind::Texts | ColumnKind::Ids);
+        let WordRemarks { are_single_words, are_unspaced, share_no_words, .. } = input.words;
         let has_no_words = has_words && (are_single_words || are_unspaced || share_no_words);
         // compositions and reactions that recur are found to be classes
-        if has_no_words || self.input.case_means_something {
+        if has_no_words || input.words.case_means_something {
             compare_characters(document);
         }
-        if self.input.case_means_something {
+        if input.words.case_means_something {
             keep_case(document);
         }
-        if self.input.are_unordered {
+        if input.classes.are_unordered {
             compare_single_words(document);
         }
         // where outputs are numbers, nothing is learned from a word that only one text has
-        let least_texts = match self.output.kind {
+        let least_texts = match self.roles.output.kind {
             ColumnKind::Numbers(_) | ColumnKind::Vectors(_) => 2,
             ColumnKind::Smiles
             | ColumnKind::Rankings(_)
@@ -249,7 +251,7 @@ impl Survey {
         lower_sizes(document.as_table_mut(), self.training(), least_texts);
         let Some(output) = document["output"].as_table_mut() else { return };
         if let Some(label) = output.get_mut("label") {
-            *label = value(self.output.name.as_str());
+            *label = value(self.roles.output.name.as_str());
         }
         if let Some(features) = output.get_mut("features").and_then(Item::as_inline_table_mut) {
             self.adapt_features(features);
@@ -272,8 +274,9 @@ impl Survey {
         }
         let standardised = document["output"].get("scaling").is_some();
         let lambda = &mut document["encoder"]["lambda"];
-        if self.output.deviation > 0.0 && !standardised {
-            scale_lambdas(lambda, -self.output.deviation.log10().round());
+        let deviation = self.roles.output.numbers.deviation;
+        if deviation > 0.0 && !standardised {
+            scale_lambdas(lambda, -deviation.log10().round());
         }
         if self.training() < REGULAR {
             add_larger_lambdas(lambda);
@@ -285,14 +288,13 @@ impl Survey {
 
     /// Writes the column of the outputs, and how its cells are written, into a table of features.
     fn adapt_features(&self, features: &mut InlineTable) {
-        put(features, "column", &self.output.name);
-        if !self.further.is_empty() {
-            let outputs = [&self.output].into_iter().chain(&self.further);
-            let names: Array = outputs.map(|column| column.name.as_str()).collect();
+        put(features, "column", &self.roles.output.name);
+        if !self.roles.further.is_empty() {
+            let names: Array = self.roles.outputs().map(|column| column.name.as_str()).collect();
             features.insert("column", names.into());
             features.fmt();
         }
-        match &self.output.kind {
+        match &self.roles.output.kind {
             ColumnKind::Labels(separator) => put(features, "separator", &separator.to_string()),
             ColumnKind::Numbers(notation) => {
                 let plain = NumberNotation::default();
@@ -308,7 +310,7 @@ impl Survey {
                 }
             }
             ColumnKind::Classes(_) => {
-                if let Some(positive) = &self.output.positive {
+                if let Some(positive) = &self.roles.output.classes.positive {
                     put(features, "positive", positive);
                 }
             }

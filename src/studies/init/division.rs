@@ -54,7 +54,7 @@ pub(super) fn divides_alone(column: &Column, choices: &Choices) -> bool {
         || choices.outputs.iter().any(|output| output == name);
     let says_what_rows_are = match column.kind {
         ColumnKind::Smiles | ColumnKind::Inchi | ColumnKind::Vectors(_) => true,
-        ColumnKind::Texts => !column.are_single_words,
+        ColumnKind::Texts => !column.words.are_single_words,
         ColumnKind::Numbers(_)
         | ColumnKind::Classes(_)
         | ColumnKind::Labels(_)

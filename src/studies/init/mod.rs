@@ -7,11 +7,13 @@ mod copies;
 mod division;
 mod guess;
 mod header;
+mod inputs;
 mod join;
 mod kind;
 mod opened;
 mod others;
 mod qualifiers;
+mod remarks;
 mod roles;
 mod spectra;
 mod template;
@@ -28,15 +30,21 @@ use crate::config::{Config, EncoderTable};
 use crate::error::Error;
 use crate::run_dir::{check_not_read, write_text};
 use crate::targets::constant_kernels;
-pub use columns::{Column, Exceptions, LONGEST_EXAMPLE, PointsAndCommas, Qualifier, StandIn};
+pub use columns::{Column, Exceptions, LONGEST_EXAMPLE, Qualifier, Readings};
 pub use division::Division;
 pub(crate) use guess::{CLASSES, ROWS_OF_A_CLASS};
 pub use header::{HeaderContent, HeaderLine};
 pub use join::{Joined, join};
 pub use kind::{ColumnKind, KindName, Lists, StatedKind};
 use opened::OpenTable;
+pub use opened::TableFacts;
+pub use others::LeftOut;
 use others::Others;
-use roles::{Roles, is_aside, varies};
+pub use remarks::{
+    ClassRemarks, ListRemarks, NumberRemarks, PointsAndCommas, StandIn, WordRemarks,
+};
+pub use roles::Roles;
+use roles::{is_aside, varies};
 pub use spectra::SpectraSurvey;
 
 /// The fewest rows, and pairs, from which a configuration is made.
@@ -69,52 +77,19 @@ pub struct Choices {
 #[derive(Clone, Debug)]
 pub struct Survey {
     /// The table's absolute path.
-    pub table: PathBuf,
-    /// Number of rows, with those that cannot be read.
-    pub rows: usize,
-    /// Whether its first line has the names of the columns.
-    pub header: bool,
-    /// Number of lines before the names of the columns that are comments.
-    pub comments: usize,
-    /// Lines that are not rows: blank ones, and those with more or fewer fields.
-    pub malformed: Exceptions,
+    pub file: PathBuf,
+    /// How the table was read.
+    pub table: TableFacts,
     /// Its columns.
     pub columns: Vec<Column>,
-    /// The names of columns that are left out: their values are not texts, numbers or lists of these.
-    pub nested: Vec<String>,
-    /// The names of several columns each, which are left out.
-    pub repeated: Vec<String>,
-    /// Which columns without a name are left out; none if there are none.
-    pub nameless: Option<Nameless>,
-    /// Number of further columns of classes, of which one is the output that nobody has chosen.
-    pub further_classes: usize,
-    /// Number of further columns of numbers that are no outputs, where one that nobody has chosen is.
-    pub further_numbers: usize,
-    /// The columns that can be learned and are left out, where nobody has chosen the output, without those that
-    /// [`further_classes`](Self::further_classes) and [`further_numbers`](Self::further_numbers) count.
-    pub further_learned: Vec<String>,
-    /// Number of further columns of texts, of which one is the input that nobody has chosen.
-    pub further_texts: usize,
-    /// The columns of texts and vectors that are no inputs beside molecules or vectors, where nobody has chosen columns.
-    pub further_inputs: Vec<String>,
-    /// The columns of words that all differ and are found to be ids, beside inputs that nobody has chosen and that differ far less.
-    pub further_ids: Vec<String>,
-    /// The columns whose molecules are those of the input, and which are therefore no outputs that nobody has chosen.
-    pub copies: Vec<String>,
-    /// The line below the names of the columns that is no row either, but read as one.
-    pub header_line: Option<HeaderLine>,
+    /// The columns that the configuration uses.
+    pub roles: Roles,
+    /// The columns that it leaves out although they could be learned or learned from.
+    pub left_out: LeftOut,
     /// The column that names the split of each row, where nobody has said how rows are divided.
     pub names_splits: Option<String>,
-    /// The column of the inputs.
-    pub input: Column,
-    /// The column of the outputs.
-    pub output: Column,
-    /// Further columns of numbers, which are outputs too.
-    pub further: Vec<Column>,
     /// Number of rows that can be read, but lack an input or an output that can be learned.
     pub unusable: usize,
-    /// The column of the ids; `None` if the numbers of the lines are.
-    pub id: Option<String>,
     /// Which pairs are for validation and for the test.
     pub division: Division,
     /// The encoder that learns by gradient descent, where the caller has one.
@@ -129,73 +104,41 @@ impl Survey {
     pub fn read(path: &Path, choices: &Choices) -> Result<Self, Error> {
         let opened = OpenTable::read(path, choices.header)?;
         let columns = opened.columns(&choices.kinds)?;
-        let learned: Vec<Column> = columns
-            .iter()
-            .filter(|column| !division::divides_alone(column, choices))
-            .cloned()
-            .collect();
-        let Roles { input, output, further, copies, id } = opened.roles(&learned, choices)?;
-        let unusable = unusable_rows(&input, [&output].into_iter().chain(&further));
+
+        let divides_alone = |column: &&Column| division::divides_alone(column, choices);
+        let learned: Vec<Column> =
+            columns.iter().filter(|column| !divides_alone(column)).cloned().collect();
+        let mut roles = opened.roles(&learned, choices)?;
+        let unusable = unusable_rows(&roles);
         opened.check_pairs(unusable)?;
 
-        let table = &opened.table;
+        let OpenTable { table, facts, .. } = opened;
         let files = [&choices.validation, &choices.test];
-        let id = id.filter(|id| division::ids_differ(table, id, &files));
+        roles.id = roles.id.filter(|id| division::ids_differ(&table, id, &files));
         let file = fs::canonicalize(path).map_err(Error::io(path))?;
-        let division = Division::choose(choices, (table, &file), &columns, [&input, &output])?;
+        let pair = [&roles.input, &roles.output];
+        let division = Division::choose(choices, (&table, &file), &columns, pair)?;
         let is_divided = choices.split.is_some() || files.into_iter().any(|file| file.is_some());
-        let names_splits = if is_divided { None } else { division::splits_named(table, &columns) };
+        let names_splits = if is_divided { None } else { division::splits_named(&table, &columns) };
 
-        let is_left_out = |column: &&Column| {
-            let mut chosen = [&input, &output].into_iter().chain(&further);
-            let is_chosen = chosen.any(|chosen| chosen.name == column.name);
+        let is_other = |column: &&Column| {
+            let is_used = column.name == roles.input.name
+                || roles.outputs().any(|output| output.name == column.name);
             let is_aside = is_aside(column) || names_splits.as_ref() == Some(&column.name);
-            !is_chosen && varies(column) && !is_aside
+            !is_used && varies(column) && !is_aside
         };
-        let left_out = learned.iter().filter(is_left_out).collect();
-        let others =
-            Others { choices, input: &input, output: &output, copies: &copies, columns: left_out };
-        let further_classes = others.further_classes();
-        let further_numbers = others.further_numbers();
-        let further_learned = others.further_learned();
-        let further_texts = others.further_texts();
-        let further_inputs = others.further_inputs();
-        let further_ids = others.further_ids();
-        let OpenTable {
-            table,
-            headless,
-            comments,
-            malformed,
-            nested,
-            repeated,
-            nameless,
-            header_line,
-            ..
-        } = opened;
+        let columns_of_others = learned.iter().filter(is_other).collect();
+        let others = Others { choices, roles: &roles, columns: columns_of_others };
+        let left_out = others.left_out();
+
         Ok(Self {
-            table: file,
-            rows: table.len() + malformed.count,
-            header: !headless,
-            comments,
-            malformed,
+            file,
+            table: facts,
             columns,
-            nested,
-            repeated,
-            nameless,
-            further_classes,
-            further_numbers,
-            further_learned,
-            further_texts,
-            further_inputs,
-            further_ids,
-            copies,
-            header_line,
+            roles,
+            left_out,
             names_splits,
-            input,
-            output,
-            further,
             unusable,
-            id,
             division,
             encoder: choices.encoder.clone(),
         })
@@ -203,13 +146,13 @@ impl Survey {
 
     /// Returns the number of rows that are pairs.
     pub fn pairs(&self) -> usize {
-        self.rows - self.skipped()
+        self.table.rows - self.skipped()
     }
 
     /// Returns the number of rows that cannot be read, or are without an input or output that can be learned: an empty cell,
     /// or one that is not what the column holds.
     pub fn skipped(&self) -> usize {
-        self.malformed.count + self.unusable
+        self.table.malformed.count + self.unusable
     }
 
     /// Returns the number of validation pairs and of test pairs that are drawn: a tenth of all, at most 2,000; none of
@@ -234,13 +177,13 @@ impl Survey {
             force,
             format_args!("name a different file by {}", Argument::new("out")),
         )?;
-        check_not_read("out", path, &self.table)?;
+        check_not_read("out", path, &self.file)?;
         let folder = match path.parent() {
             Some(folder) if !folder.as_os_str().is_empty() => folder,
             _ => Path::new("."),
         };
         let holder = fs::canonicalize(folder).map_err(Error::io(folder))?;
-        let home = self.table.parent().unwrap_or(Path::new("/"));
+        let home = self.file.parent().unwrap_or(Path::new("/"));
         let Ok(below) = home.strip_prefix(&holder) else {
             let allowed = format!("a file in {} or above it, where the table is", home.display());
             return Err(Error::value(Argument::new("out"), path.display(), allowed));
@@ -285,9 +228,9 @@ impl fmt::Display for Nameless {
 }
 
 /// Returns the number of rows without an output in one of the columns, or without an input.
-fn unusable_rows<'c>(input: &'c Column, outputs: impl Iterator<Item = &'c Column>) -> usize {
-    let mut rows: HashSet<usize> = input.unusable_inputs().iter().copied().collect();
-    rows.extend(outputs.flat_map(Column::unusable_rows));
+fn unusable_rows(roles: &Roles) -> usize {
+    let mut rows: HashSet<usize> = roles.input.unusable_inputs().iter().copied().collect();
+    rows.extend(roles.outputs().flat_map(Column::unusable_rows));
     rows.len()
 }
 

@@ -20,6 +20,27 @@ use crate::error::{Error, ensure};
 /// The largest share of lines that are not rows, as a divisor: where more are not, the table is not what it seems.
 const MALFORMED: usize = 10;
 
+/// How a table was read: its rows, its first lines, and what is left out.
+#[derive(Clone, Debug)]
+pub struct TableFacts {
+    /// Number of rows, with those that cannot be read.
+    pub rows: usize,
+    /// Whether the first line has the names of the columns.
+    pub has_header: bool,
+    /// Number of lines before the names of the columns that are comments.
+    pub comments: usize,
+    /// Lines that are not rows: blank ones, and those with more or fewer fields.
+    pub malformed: Exceptions,
+    /// The names of columns that are left out: their values are not texts, numbers or lists of these.
+    pub nested: Vec<String>,
+    /// The names of several columns each, which are left out.
+    pub repeated: Vec<String>,
+    /// Which columns without a name are left out; none if there are none.
+    pub nameless: Option<Nameless>,
+    /// The line below the names of the columns that is no row either, but read as one.
+    pub header_line: Option<HeaderLine>,
+}
+
 /// A table that has been read.
 pub(super) struct OpenTable {
     /// Its path.
@@ -28,24 +49,12 @@ pub(super) struct OpenTable {
     pub table: Table,
     /// Whether it has fields with tabs or commas between.
     has_fields: bool,
-    /// Whether its first line is a row.
-    pub headless: bool,
-    /// Number of lines before the names of the columns that are comments.
-    pub comments: usize,
-    /// Lines that are not rows.
-    pub malformed: Exceptions,
     /// The names of the columns that are read.
     names: Vec<String>,
     /// What the columns hold whose values are lists.
     lists: HashMap<String, Lists>,
-    /// The names of columns whose values are not texts, numbers or lists of these.
-    pub nested: Vec<String>,
-    /// The names of several columns each.
-    pub repeated: Vec<String>,
-    /// Which columns have no name.
-    pub nameless: Option<Nameless>,
-    /// The line below the names of the columns that is no row either.
-    pub header_line: Option<HeaderLine>,
+    /// How it was read.
+    pub facts: TableFacts,
 }
 
 impl OpenTable {
@@ -55,8 +64,7 @@ impl OpenTable {
     /// A file that is not a table; fewer than ten rows.
     pub fn read(path: &Path, header: Option<bool>) -> Result<Self, Error> {
         let named = Table::header(path, TableOptions::default())?;
-        let has_fields =
-            matches!(TextFormat::from_path(path), TextFormat::Tabs | TextFormat::Commas);
+        let has_fields = TextFormat::from_path(path).has_separators();
         let headless = has_fields
             && match header {
                 Some(header) => !header,
@@ -70,24 +78,21 @@ impl OpenTable {
         let [names, repeated] = once_and_repeated(&all);
         let read_names: Vec<&str> = names.iter().map(String::as_str).collect();
         let (table, malformed) = read_rows(path, &read_names, options)?;
-        let rows = table.len();
+        let valid = table.len();
         let allowed = format!("at least {LEAST}, to have training, validation and test pairs");
-        ensure(rows >= LEAST, "rows of the table", rows, allowed)?;
+        ensure(valid >= LEAST, "rows of the table", valid, allowed)?;
         let header_line = header::further_line(&table, &read_names)?;
-        Ok(Self {
-            path: path.to_path_buf(),
-            table,
-            has_fields,
-            headless,
+        let facts = TableFacts {
+            rows: valid + malformed.count,
+            has_header: !headless,
             comments,
             malformed,
-            names,
-            lists,
             nested,
             repeated,
             nameless,
             header_line,
-        })
+        };
+        Ok(Self { path: path.to_path_buf(), table, has_fields, names, lists, facts })
     }
 
     /// Looks at the columns, some of which are of `stated` kinds.
@@ -96,8 +101,9 @@ impl OpenTable {
     /// A stated kind of no column; the errors of [`Column::read`].
     pub fn columns(&self, stated: &[StatedKind]) -> Result<Vec<Column>, Error> {
         for StatedKind { column, .. } in stated {
-            if self.nested.contains(column) {
-                let message = format!("no column {column:?}{}", left_out(&self.nested, None));
+            let nested = &self.facts.nested;
+            if nested.contains(column) {
+                let message = format!("no column {column:?}{}", left_out(nested, None));
                 return Err(Error::run(&self.path, message));
             }
             // the error names the columns that are there
@@ -120,13 +126,14 @@ impl OpenTable {
     /// # Errors
     /// The errors of [`Roles::choose`], in whose place is that of a repeated name where there is one.
     pub fn roles(&self, learned: &[Column], choices: &Choices) -> Result<Roles, Error> {
-        let mut left_out = left_out(&self.nested, self.nameless.as_ref());
-        left_out += &remedy_of_conversations(&self.path, &self.nested).unwrap_or_default();
+        let TableFacts { has_header, nested, repeated, nameless, .. } = &self.facts;
+        let mut left_out = left_out(nested, nameless.as_ref());
+        left_out += &remedy_of_conversations(&self.path, nested).unwrap_or_default();
         let input = choices.input.as_deref();
         let roles = Roles::choose(learned, &self.table, input, &choices.outputs, &left_out);
-        let (Err(_), Some(name)) = (&roles, self.repeated.first()) else { return roles };
+        let (Err(_), Some(name)) = (&roles, repeated.first()) else { return roles };
         let mut message = format!("several columns are named {name:?}; give them different names");
-        if self.has_fields && !self.headless {
+        if self.has_fields && *has_header {
             let switch = Argument::switch("no-header");
             message += &format!(", or {switch} where the first line is a row");
         }

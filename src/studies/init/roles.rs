@@ -7,10 +7,9 @@ use dsokr_data::table::Table;
 
 use super::columns::Column;
 use super::copies::copies_of;
-use super::guess::names::{
-    has_word_of_spectra, has_word_of_texts, is_name_of_texts, most_classes_named,
-};
-use super::guess::{CLASSES, ROWS_OF_A_CLASS, is_inchikey};
+use super::guess::names::most_classes_named;
+use super::guess::{CLASSES, is_inchikey};
+use super::inputs::InputChoice;
 use super::kind::ColumnKind;
 use crate::error::{Error, ensure};
 
@@ -32,40 +31,38 @@ const MEASURED: [&str; 8] = [
 /// Names that numbers and classes have which are learned, beside names of what they are of.
 const LEARNED: [&str; 4] = ["y", "label", "labels", "affinity"];
 
-/// The most letters, in the mean, of names in a script without spaces between words; more are a text.
-const LETTERS_OF_A_NAME: f64 = 30.0;
-
-/// The share of rows that texts beside molecules or vectors must be in, as a divisor: those in fewer are remarks.
-const FILLED: usize = 10;
-
-/// How many times as many cells other texts have beside which texts with gaps say little.
-const FULLER: usize = 2;
-
 /// The arguments that name columns.
 const INPUT: &str = "input";
 const OUTPUT: &str = "output";
 
 /// The columns that a configuration uses.
 #[derive(Clone, Debug)]
-pub(super) struct Roles {
+pub struct Roles {
+    /// The column of the inputs.
     pub input: Column,
+    /// The column of the outputs.
     pub output: Column,
     /// Further columns of numbers, which are outputs too.
     pub further: Vec<Column>,
-    /// Columns with the molecules of the input, among which no output is looked for.
+    /// The columns whose molecules are those of the input, and which are therefore no outputs that nobody has chosen.
     pub copies: Vec<String>,
-    /// The column of the ids; none if the numbers of the lines are.
+    /// The column of the ids; `None` if the numbers of the lines are.
     pub id: Option<String>,
 }
 
 impl Roles {
+    /// Returns the columns of the outputs, the first one first.
+    pub fn outputs(&self) -> impl Iterator<Item = &Column> {
+        [&self.output].into_iter().chain(&self.further)
+    }
+
     /// Chooses among columns of a table; `input` and `outputs` are names that the caller gives, and `left_out` says in errors
     /// which other columns there are.
     ///
     /// # Errors
     /// Names of no column; no column of texts or of outputs; inputs that are numbers in a notation of their own; the same column
     /// for both.
-    pub fn choose(
+    pub(super) fn choose(
         columns: &[Column],
         table: &Table,
         input: Option<&str>,
@@ -79,7 +76,7 @@ impl Roles {
 
         let taken = outputs.first().map(|output| output.name.as_str());
         let input = input
-            .or_else(|| input_of(columns, taken))
+            .or_else(|| InputChoice { columns, output: taken }.choose())
             .ok_or_else(|| missing(columns, INPUT, "texts", left_out))?;
         check_numbers(input)?;
         let rows = table.len();
@@ -177,8 +174,8 @@ fn missing(columns: &[Column], argument: &'static str, what: &str, left_out: &st
         let kind = Argument::new("as").with("COLUMN=KIND");
         allowed += &format!("; {kind} says what a column holds, where what is found out is wrong");
     }
-    for Column { name, code, .. } in columns {
-        if let Some(code) = code {
+    for Column { name, classes, .. } in columns {
+        if let Some(code) = &classes.code {
             let as_numbers = Argument::new("as").with(format_args!("{name}=numbers"));
             allowed += &format!(
                 "; cells such as {code:?} in {name:?} are taken for codes: {as_numbers} reads numbers"
@@ -199,7 +196,7 @@ fn missing(columns: &[Column], argument: &'static str, what: &str, left_out: &st
 
 /// Refuses inputs that are numbers which only outputs may be, or vectors of numbers with decimal commas.
 fn check_numbers(input: &Column) -> Result<(), Error> {
-    if let Some(cell) = &input.decimal_commas {
+    if let Some(cell) = &input.lists.decimal_commas {
         let found = format!("{:?} (vectors such as {:?})", input.name, shorten(cell));
         let as_texts = Argument::new("as").with(format_args!("{}=texts", input.name));
         let allowed = format!(
@@ -242,128 +239,7 @@ fn check_together(outputs: &[&Column]) -> Result<(), Error> {
 
 /// Returns whether a column has an id of its own for each row.
 fn names_rows(column: &Column, rows: usize) -> bool {
-    (column.kind == ColumnKind::Ids || column.would_be_ids) && column.distinct == rows
-}
-
-/// Returns the column whose texts are the inputs: of those with the name of one, else of all, the longest texts, unless they are
-/// formulas, names in a script without spaces, substances that differ as ids do, a few of another name that recur, remarks on few of
-/// the rows or the bonds of atoms, beside molecules or vectors with something else to learn, or far less filled than other texts or
-/// names; else vectors that differ, else SMILES; else the longest texts that look like labels with spaces between or are names, are
-/// single words that recur, lists, many names, or sets of labels.
-fn input_of<'c>(columns: &'c [Column], output: Option<&str>) -> Option<&'c Column> {
-    let is_a_usual_name = |column: &Column| is_name_of_texts(&column.name);
-    let free = || columns.iter().filter(|column| output != Some(column.name.as_str()));
-    let longest = |is_one: &dyn Fn(&Column) -> bool| {
-        let texts = free().filter(|column| is_one(column) && varies(column));
-        texts.filter(|column| !column.are_measures && column.reordered.is_none()).max_by(|a, b| {
-            is_a_usual_name(a).cmp(&is_a_usual_name(b)).then(a.length.total_cmp(&b.length))
-        })
-    };
-    let are_texts = |column: &Column| column.kind == ColumnKind::Texts;
-    let are_names = |column: &Column| {
-        let recur = column.filled >= 2 * column.distinct;
-        column.unread_list.is_some() || (column.are_single_words && recur)
-    };
-    let is_anything_else = |column: &Column| {
-        let is_learnable = |other: &Column| {
-            let is_other = other.name != column.name && !is_aside(other);
-            is_other && varies(other) && are_learned_beside_others(&other.kind)
-        };
-        output.is_some() || columns.iter().any(is_learnable)
-    };
-    let is_input =
-        |other: &Column| matches!(other.kind, ColumnKind::Smiles | ColumnKind::Vectors(_));
-    // texts such as descriptions of an assay say where a row is from, if something else is learned
-    let are_of_many = |column: &Column| {
-        let has_more = |other: &Column| other.distinct > column.distinct;
-        let recur = column.filled >= ROWS_OF_A_CLASS * column.distinct;
-        recur
-            && !is_a_usual_name(column)
-            && is_anything_else(column)
-            && free().any(|other| is_input(other) && has_more(other))
-    };
-    let is_beside_fuller_inputs = |column: &Column| {
-        let is_fuller = |other: &Column| {
-            let is_other = other.name != column.name && is_input(other);
-            is_other && varies(other) && other.filled >= column.filled
-        };
-        is_anything_else(column) && free().any(is_fuller)
-    };
-    // remarks on a few rows say nothing of the others
-    let is_sparse = |column: &Column| {
-        let is_little_filled = FILLED * column.filled <= column.filled + column.empty;
-        is_little_filled && !has_word_of_texts(&column.name) && is_beside_fuller_inputs(column)
-    };
-    // a few numbers of cabins say less than the names beside them
-    let are_fuller_texts = |other: &Column| {
-        let are_words = other.kind == ColumnKind::Texts && !are_names(other);
-        (are_words || other.are_phrases) && !other.are_measures && other.reordered.is_none()
-    };
-    let is_beside_fuller_texts = |column: &Column| {
-        let is_fuller = |other: &Column| {
-            let is_learnable = |third: &Column| {
-                let is_third = third.name != column.name && third.name != other.name;
-                is_third
-                    && varies(third)
-                    && !is_aside(third)
-                    && are_learned_beside_others(&third.kind)
-            };
-            let has_output = output.is_some() || columns.iter().any(is_learnable);
-            are_fuller_texts(other)
-                && varies(other)
-                && other.filled >= FULLER * column.filled
-                && has_output
-        };
-        let is_half_empty = column.empty >= column.filled;
-        is_half_empty && !has_word_of_texts(&column.name) && free().any(is_fuller)
-    };
-    // numbers of atoms with a bond between, which PubChem writes
-    let are_bonds = |column: &Column| {
-        column.are_bonds && !has_word_of_spectra(&column.name) && is_beside_fuller_inputs(column)
-    };
-    let vectors =
-        || free().find(|column| are_vectors(column) && varies(column) && !is_sparse(column));
-    // without spaces, names of samples and molecules look like short texts
-    let are_unspaced_names = |column: &Column| {
-        column.are_unspaced
-            && column.distinct == column.filled
-            && column.length <= LETTERS_OF_A_NAME
-            && !is_a_usual_name(column)
-            && is_anything_else(column)
-            && free().any(is_input)
-    };
-    // beside molecules or vectors, a composition, a peptide or a reaction names the row as an id does
-    let name_their_rows = |column: &Column| {
-        let is_one = |other: &&Column| is_input(other) && varies(other);
-        let others = free().filter(is_one).count();
-        column.would_be_ids && others > 0 && (others > 1 || is_anything_else(column))
-    };
-    // a formula says which molecule a row is about
-    let has_molecules = free().any(|column| column.kind == ColumnKind::Smiles);
-    let has_more = columns.iter().any(|column| {
-        let is_text = are_texts(column) && !column.are_formulas;
-        varies(column) && !is_aside(column) && (is_text || are_learned_beside_others(&column.kind))
-    });
-    let are_of_molecules = |column: &Column| column.are_formulas && has_molecules && has_more;
-    let are_many_names =
-        |column: &Column| matches!(column.kind, ColumnKind::Classes(count) if count > CLASSES);
-    let are_labels = |column: &Column| matches!(column.kind, ColumnKind::Labels(_));
-    let are_words = |column: &Column| column.kind == ColumnKind::Labels(' ') || column.are_phrases;
-    let is_usual = |column: &Column| {
-        let say_what_a_row_is = are_of_many(column)
-            || are_of_molecules(column)
-            || are_unspaced_names(column)
-            || name_their_rows(column);
-        let say_little = is_sparse(column) || are_bonds(column) || is_beside_fuller_texts(column);
-        are_texts(column) && !are_names(column) && !say_what_a_row_is && !say_little
-    };
-    longest(&is_usual)
-        .or_else(vectors)
-        .or_else(|| free().find(|column| column.kind == ColumnKind::Smiles))
-        .or_else(|| longest(&are_words))
-        .or_else(|| longest(&are_texts))
-        .or_else(|| longest(&are_many_names))
-        .or_else(|| longest(&are_labels))
+    (column.kind == ColumnKind::Ids || column.words.would_be_ids) && column.distinct == rows
 }
 
 /// Returns the column of the outputs, whose cells differ, and whose molecules are not those of the input: the first of the kind
@@ -377,7 +253,7 @@ fn output_of<'c>(columns: &'c [Column], input: &Column, copies: &[String]) -> Op
         Some((preference(column, input, is_learned(columns, column))?, column))
     });
     // where two kinds say as much, one that few cells are not of
-    let is_doubtful = |column: &Column| 10 * column.invalid.count > column.filled;
+    let is_doubtful = |column: &Column| 10 * column.readings.invalid.count > column.filled;
     // of what is measured, each row has one or two
     let gaps = |column: &Column| if is_measured(column) { column.unusable() } else { 0 };
     let best =
@@ -446,7 +322,7 @@ fn numbers_beside<'c>(
     }
     let is_further = |column: &&Column| {
         let is_free = column.name != input.name && column.name != output.name;
-        let is_full = GAPS * (column.empty + column.invalid.count) <= rows;
+        let is_full = GAPS * (column.empty + column.readings.invalid.count) <= rows;
         is_free && is_full && varies(column) && are_plain_numbers(column) && !is_aside(column)
     };
     columns.iter().filter(is_further).collect()
@@ -470,20 +346,20 @@ fn preference(column: &Column, input: &Column, is_learned: bool) -> Option<usize
         return Some(1);
     }
     // codes of many things, and many names beside molecules, say what a row is about
-    let are_codes = column.have_digits || input.kind == ColumnKind::Smiles;
+    let are_codes = column.words.have_digits || input.kind == ColumnKind::Smiles;
     let is_named = most_classes_named(&column.name).is_some();
     let name_rows = are_codes && !is_named;
     match column.kind {
         ColumnKind::Smiles => Some(0),
         ColumnKind::Rankings(_) | ColumnKind::Orders(_) => Some(1),
         // names and phrases, unless nothing else is learned
-        ColumnKind::Labels(' ' | ',') if column.are_phrases => Some(7),
+        ColumnKind::Labels(' ' | ',') if column.classes.are_phrases => Some(7),
         ColumnKind::Labels(' ') => Some(4),
         ColumnKind::Labels(_) => Some(2),
         ColumnKind::Classes(_) | ColumnKind::Numbers(_) if is_learned => Some(3),
         ColumnKind::Classes(count) if count > CLASSES && name_rows => Some(7),
         // months and the like, unless nothing else is learned
-        ColumnKind::Classes(_) if column.code.is_some() && !is_named => Some(7),
+        ColumnKind::Classes(_) if column.classes.code.is_some() && !is_named => Some(7),
         ColumnKind::Classes(_) => Some(5),
         ColumnKind::Numbers(_) | ColumnKind::Vectors(_) => Some(6),
         ColumnKind::Texts => Some(8),

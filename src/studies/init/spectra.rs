@@ -40,7 +40,7 @@ impl SpectraSurvey {
     /// Returns whether a file is one of mass spectra: by its extension, or a table with the columns of spectra and `smiles`,
     /// unless the caller says what its columns are.
     pub fn reads(path: &Path, is_described: bool) -> bool {
-        let is_of_spectra = matches!(TextFormat::from_path(path), TextFormat::Spectra(_));
+        let is_of_spectra = TextFormat::from_path(path).is_of_spectra();
         is_of_spectra || (!is_described && Library::reads(path))
     }
 
@@ -58,7 +58,7 @@ impl SpectraSurvey {
             Some(table) => library.with_candidates(table)?,
             None => library,
         };
-        let is_table = !matches!(TextFormat::from_path(path), TextFormat::Spectra(_));
+        let is_table = !TextFormat::from_path(path).is_of_spectra();
         let names_splits = if is_table { splits_named_in(path)? } else { None };
         let file = fs::canonicalize(path).map_err(Error::io(path))?;
         Ok(Self { file, library, names_splits, parts })

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use burn::tensor::Device;
 use dsokr::core::Processes;
 use dsokr::data::config::OnBadRow;
+use dsokr::data::table::all_extensions;
 use dsokr::decode::StorageType;
 use dsokr::run::{NewCandidates, Run, add_candidates, shard_candidates};
 
@@ -144,7 +145,8 @@ fn a_table_is_scored_row_by_row_in_its_order() {
 
     sandbox.fail(&["score", "run", "missing.csv"], 2, &["missing.csv"]);
     sandbox.write("lines.txt", "an acid\n");
-    sandbox.fail(&["score", "run", "lines.txt"], 2, &["--input", "a table"]);
+    let formats = format!("a molecule: {}", all_extensions());
+    sandbox.fail(&["score", "run", "lines.txt"], 2, &["--input", "a table", &formats]);
     sandbox.fail(&["score", "run", "pairs.csv", "--molecules", "nothing"], 2, &["nothing"]);
     // n-grams of a text are not computed from molecules
     write(&sandbox, "name", NGRAMS, SKETCH, RIDGE);

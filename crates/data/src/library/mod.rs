@@ -86,8 +86,8 @@ impl Library {
     /// A file that cannot be read, is [none of spectra](Self::reads), or has no such spectrum.
     pub fn read(path: &Path) -> Result<Self, Error> {
         let Some(columns) = columns_of_spectra(path)? else {
-            let is_spectra = |format: &TableFormat| matches!(format.rows, TextFormat::Spectra(_));
-            return Err(Error::extension(path, &extensions(is_spectra)));
+            let are_spectra = |format: &TableFormat| format.rows.is_of_spectra();
+            return Err(Error::extension(path, &extensions(are_spectra)));
         };
         let format = TextFormat::from_path(path);
         let on_bad_row = if columns.is_empty() { OnBadRow::default() } else { OnBadRow::Skip };

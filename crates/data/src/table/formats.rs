@@ -97,6 +97,22 @@ impl TextFormat {
     pub fn from_path(path: &Path) -> Self {
         TableFormat::from_path(path).map_or(Self::Lines, |format| format.rows)
     }
+
+    /// Returns whether rows are fields with separators between, below the names of the columns.
+    pub fn has_separators(self) -> bool {
+        match self {
+            Self::Tabs | Self::Commas => true,
+            Self::Lines | Self::JsonLines | Self::Structures | Self::Spectra(_) => false,
+        }
+    }
+
+    /// Returns whether rows are mass spectra.
+    pub fn is_of_spectra(self) -> bool {
+        match self {
+            Self::Spectra(_) => true,
+            Self::Lines | Self::Tabs | Self::Commas | Self::JsonLines | Self::Structures => false,
+        }
+    }
 }
 
 /// Returns the extensions of the formats that are `chosen`, for messages: `.csv, .tsv`.

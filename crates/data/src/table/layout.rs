@@ -40,7 +40,7 @@ impl Layout {
         format: TextFormat,
         header: Header,
     ) -> Result<Self, Error> {
-        if !matches!(format, TextFormat::Tabs | TextFormat::Commas) {
+        if !format.has_separators() {
             let dialect = Dialect::default();
             let header = Header::Columns;
             return Ok(Self { format, dialect, header, comments: 0, has_row_names: false });

@@ -148,7 +148,7 @@ impl<R: Read> Rows<R> {
         let layout = Layout::detect(&mut lines, format, header)?;
         let mut rows = Self {
             path: path.into(),
-            bad: BadRows::new(on_bad_row, matches!(format, TextFormat::Spectra(_))),
+            bad: BadRows::new(on_bad_row, format.is_of_spectra()),
             lines,
             format: layout.format,
             header: columns.clone(),
@@ -380,8 +380,7 @@ impl<R: Read> Rows<R> {
     /// Returns the error about a file of which no row was read.
     pub(super) fn no_rows(&self) -> Error {
         let none = || {
-            let is_of_spectra =
-                self.has_other_levels || matches!(self.format, TextFormat::Spectra(_));
+            let is_of_spectra = self.has_other_levels || self.format.is_of_spectra();
             if is_of_spectra {
                 Error::file(&self.path, "no tandem spectra; at least one is needed")
             } else {

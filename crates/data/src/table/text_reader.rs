@@ -97,7 +97,7 @@ impl<R: Read> TextReader<R> {
         id: &str,
         on_bad_row: OnBadRow,
     ) -> Result<Self, Error> {
-        let id = Some(id).filter(|_| matches!(format, TextFormat::Tabs | TextFormat::Commas));
+        let id = Some(id).filter(|_| format.has_separators());
         let options = TableOptions { on_bad_row, ..TableOptions::default() };
         let options = RowOptions { optional_column: id, ..options.of_rows() };
         let reader = Self::with_options(path, stream, format, [Some(text), id], options)?;
@@ -162,8 +162,7 @@ impl<R: Read> TextReader<R> {
     /// Returns whether a stream without a text is no error: a stream of lines may end before the first, but not where all of
     /// its lines are skipped.
     fn may_be_empty(&self) -> bool {
-        let is_of_spectra =
-            self.rows.has_other_levels || matches!(self.rows.format, TextFormat::Spectra(_));
+        let is_of_spectra = self.rows.has_other_levels || self.rows.format.is_of_spectra();
         !self.rows.bad.has_skipped() && !is_of_spectra
     }
 
