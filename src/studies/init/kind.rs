@@ -295,9 +295,26 @@ fn has_commas_between_numbers(cell: &str) -> bool {
 
 /// The names of the months, in English, and in German where these differ.
 const MONTHS: [&str; 20] = [
-    "january", "february", "march", "april", "may", "june", "july", "august", "september",
-    "october", "november", "december", "januar", "februar", "märz", "mai", "juni", "juli",
-    "oktober", "dezember",
+    "january",
+    "february",
+    "march",
+    "april",
+    "may",
+    "june",
+    "july",
+    "august",
+    "september",
+    "october",
+    "november",
+    "december",
+    "januar",
+    "februar",
+    "märz",
+    "mai",
+    "juni",
+    "juli",
+    "oktober",
+    "dezember",
 ];
 
 /// The fewest letters of the name of a month that is shortened.
@@ -430,8 +447,25 @@ mod tests {
             assert!(is_date(date), "{date}");
         }
         for other in [
-            "2024", "1.5", "1.2.3", "84,44", "2024-13-45", "10-20", "", "a-b-c", "50:50", "1:08",
-            "1:1", "Q1", "Mar", "Marble 12", "8.Jan.Feb", "a 2023", "2023-13", "2023-25", "12 2023",
+            "2024",
+            "1.5",
+            "1.2.3",
+            "84,44",
+            "2024-13-45",
+            "10-20",
+            "",
+            "a-b-c",
+            "50:50",
+            "1:08",
+            "1:1",
+            "Q1",
+            "Mar",
+            "Marble 12",
+            "8.Jan.Feb",
+            "a 2023",
+            "2023-13",
+            "2023-25",
+            "12 2023",
         ] {
             assert!(!is_date(other), "{other}");
         }
@@ -440,10 +474,29 @@ mod tests {
     #[test]
     fn months_quarters_weeks_and_times_of_day_are_dates() {
         for date in [
-            "2023-01", "2023/12", "01/2023", "2023-Q1", "2023Q4", "Q1 2023", "2023-W00", "2023W53",
-            "2022/23", "2022-2023", "1999/00", "Jan 2023", "January 2023", "Jan-23", "Sept. 2023",
-            "1 January 2023", "January 01, 2023", "01 Jan 2023 00:00", "1-Jan-23", "3. März 2024",
-            "00:00", "23:59:59", "07:18 PM",
+            "2023-01",
+            "2023/12",
+            "01/2023",
+            "2023-Q1",
+            "2023Q4",
+            "Q1 2023",
+            "2023-W00",
+            "2023W53",
+            "2022/23",
+            "2022-2023",
+            "1999/00",
+            "Jan 2023",
+            "January 2023",
+            "Jan-23",
+            "Sept. 2023",
+            "1 January 2023",
+            "January 01, 2023",
+            "01 Jan 2023 00:00",
+            "1-Jan-23",
+            "3. März 2024",
+            "00:00",
+            "23:59:59",
+            "07:18 PM",
         ] {
             assert!(is_date(date), "{date}");
         }

@@ -24,7 +24,7 @@ use labels::{
 };
 use names::{
     CLASS_NAMES, has_word_of_peptides, is_id, is_name_of_any_texts, is_name_of_texts, is_unnamed,
-    most_classes_named, names_ids,
+    most_classes_named, names_ids, names_numbered,
 };
 use numbers::{
     GROUPS, are_names_in_brackets, are_row_numbers, are_sets_of_numbers, are_shuffled_row_numbers,
@@ -193,7 +193,7 @@ impl<'c> Values<'c> {
             return classes_of(cells);
         }
         let mostly_differ = 2 * distinct > present.len();
-        let are_named = names_ids(name) || is_unnamed(name);
+        let are_named = names_ids(name) || names_numbered(name) || is_unnamed(name);
         // a name that only ends as those of ids do, as `fluid` does, is no reason to take numbers such as 2.0 for them
         let are_ids = (are_named && are_whole(&counts))
             || (names_ids(name) && self.differ() && are_codes_with_points(present))

@@ -423,7 +423,8 @@ fn rare_signs_separate_labels_that_recur_in_different_cells() {
         assert_eq!(odd_separator(&labels, false, &cells), Some(separator), "{sign:?}");
     }
     // labels of several words
-    for (sign, separator) in [("/", '/'), ("+", '+'), (" · ", '·'), (" - ", '-'), ("｜", '｜')] {
+    for (sign, separator) in [("/", '/'), ("+", '+'), (" · ", '·'), (" - ", '-'), ("｜", '｜')]
+    {
         let cells: Vec<String> =
             sets.iter().map(|set| set.join(sign).replace("Sci-Fi", "Film Noir")).collect();
         let cells: Vec<&str> = cells.iter().map(String::as_str).collect();
@@ -776,6 +777,55 @@ fn ids_may_recur_and_classes_be_many() {
 }
 
 #[test]
+fn whole_numbers_that_name_persons_and_the_like_are_ids_and_counts_of_them_numbers() {
+    let numbers = ColumnKind::Numbers(NumberNotation::default());
+    let codes = ["10017", "10009", "10112"].repeat(5);
+    for name in [
+        "ID1",
+        "Drug_ID2",
+        "user",
+        "patient",
+        "Subject",
+        "plate",
+        "batch",
+        "zip",
+        "postcode",
+        "Nr",
+        "row_nr",
+        "customer no",
+        "asin_no",
+        "house-number",
+        "gvkey",
+        "FIPS",
+        "ISBN",
+    ] {
+        assert_eq!(guessed(1, name, &codes), ColumnKind::Ids, "{name}");
+    }
+    for name in [
+        "NO",
+        "NO2",
+        "key",
+        "number",
+        "atomic number",
+        "number of rings",
+        "batch yield",
+        "batch size",
+        "cost_per_patient",
+        "number of subject",
+        "X1",
+        "user_age",
+        "plates",
+    ] {
+        assert_eq!(guessed(1, name, &codes), numbers, "{name}");
+    }
+    assert_eq!(guessed(1, "batch", &["2.5", "3.75", "14.5"].repeat(5)), numbers);
+    assert!(names::names_years("pub_year") && names::names_years("Year of publication"));
+    assert!(!names::names_years("years") && !names::names_years("yearly"));
+    assert!(names::names_folds("cv_fold") && names::names_folds("sample_weight"));
+    assert!(!names::names_folds("weight") && !names::names_folds("seed yield"));
+}
+
+#[test]
 fn whole_numbers_of_which_one_occurs_twice_in_a_cell_are_vectors() {
     let pixels = ["0 255 0 7", "12 12 0 0", "9 9 9 1"].repeat(2);
     assert_eq!(guessed(1, "pixels", &pixels), ColumnKind::Vectors(4));
@@ -909,7 +959,8 @@ fn row_numbers_may_be_shuffled_and_points_in_time_are_known() {
 #[test]
 fn numbers_may_have_digits_of_full_width_and_of_arabic() {
     let numbers = ColumnKind::Numbers(NumberNotation::default());
-    for cells in [["０．２５", "１．５", "－２"], ["٠٫٢٥", "١٫٥", "٢"], ["۰٫۲۵", "۱٫۵", "۲"]] {
+    for cells in [["０．２５", "１．５", "－２"], ["٠٫٢٥", "١٫٥", "٢"], ["۰٫۲۵", "۱٫۵", "۲"]]
+    {
         assert_eq!(guessed(1, "value", &cells.repeat(3)), numbers, "{cells:?}");
         assert_eq!(stated(KindName::Numbers, &cells), numbers, "{cells:?}");
         assert_eq!(numbers.read(cells[0]), Reading::Valid, "{cells:?}");
