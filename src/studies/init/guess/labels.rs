@@ -591,7 +591,8 @@ fn with_joined_remarks(cell: &str) -> String {
 fn is_remark_on_measure(part: &str) -> bool {
     let part = part.trim_matches(['(', ')', '[', ']']);
     let Some((name, number)) = part.split_once(SIGNS_BEHIND_NAMES) else { return false };
-    let is_name = name.starts_with(char::is_alphabetic) && !name.contains(char::is_whitespace);
+    let is_name = name.starts_with(char::is_alphabetic)
+        && name.chars().all(|c| c.is_alphanumeric() || c == '_');
     is_name && number.trim_end_matches('%').parse::<f64>().is_ok()
 }
 

@@ -65,9 +65,11 @@ pub(super) fn guessed(position: usize, name: &str, cells: &[&str]) -> ColumnKind
     if let Some(kind) = kind_of_form(name, cells, &present) {
         return kind;
     }
-    let numbers_or_codes = kind_of_numbers(position, name, cells);
     let values = Values::new(position, name, cells, present);
-    numbers_or_codes.or_else(|| values.kind_of_names()).unwrap_or_else(|| values.kind_of_texts())
+    kind_in_other_digits(position, name, cells)
+        .or_else(|| values.kind_of_numbers())
+        .or_else(|| values.kind_of_names())
+        .unwrap_or_else(|| values.kind_of_texts())
 }
 
 /// Returns the kind of cells that have a form which nothing else has: signs, structures, rankings, vectors and dates; none of
@@ -113,9 +115,12 @@ fn are_vectors(vectors: &ColumnKind, present: &[&str]) -> bool {
     }
 }
 
-/// Returns the kind of cells of which most are numbers, in whatever digits, or codes; none of others.
-fn kind_of_numbers(position: usize, name: &str, cells: &[&str]) -> Option<ColumnKind> {
+/// Returns the kind of cells of which most are numbers or codes, some of them in digits of full width, Arabic or Persian; none of others.
+fn kind_in_other_digits(position: usize, name: &str, cells: &[&str]) -> Option<ColumnKind> {
     let written: Vec<Cow<str>> = cells.iter().map(|cell| cells::with_ascii_digits(cell)).collect();
+    if !written.iter().any(|cell| matches!(cell, Cow::Owned(_))) {
+        return None;
+    }
     let written: Vec<&str> = written.iter().map(Cow::as_ref).collect();
     let present: Vec<&str> =
         written.iter().copied().filter(|cell| !cells::is_missing(cell)).collect();
