@@ -168,11 +168,14 @@ fn further_learned(survey: &Survey) -> Option<String> {
 /// Returns the columns of molecules from which nothing is learned, beside the one of the input.
 fn further_molecules(survey: &Survey) -> Option<String> {
     let names = &survey.left_out.molecules;
-    let other = names.first()?;
+    if names.is_empty() {
+        return None;
+    }
+    let joined =
+        names.iter().fold(survey.roles.input.name.clone(), |joined, name| joined + "." + name);
     Some(format!(
-        "further molecules are left out as inputs: {}; a column that joins them, {}.{other}, learns from both",
-        list(names),
-        survey.roles.input.name
+        "further molecules are left out as inputs: {}; a column that joins them, {joined}, learns from all",
+        list(names)
     ))
 }
 

@@ -551,7 +551,7 @@ fn molecules_that_are_measured_together_are_not_learned_from_each_other() {
     sandbox.write("reactions.csv", &reactions);
     sandbox.write("drugs.csv", &drugs);
     let shown = sandbox.succeed(&["init", "solubilities.csv"]);
-    let said = "further molecules are left out as inputs: \"solvent\"; a column that joins them, solute.solvent, learns from both\n";
+    let said = "further molecules are left out as inputs: \"solvent\"; a column that joins them, solute.solvent, learns from all\n";
     assert!(shown.contains(said), "{shown}");
     for (file, output) in [("solubilities.csv", "LogS"), ("reactions.csv", "yield (%)")] {
         let found = json(&sandbox.succeed(&["init", file, "--force", "--json"]));
