@@ -24,8 +24,69 @@ use crate::metrics::scores::Scores;
 use crate::run_dir::{MeasuredOn, Report};
 use crate::targets::{OutputSpace, Problem};
 
-/// Per-query candidate lists of splits.
-pub(crate) type SplitLists = Vec<(SplitName, PerQuery)>;
+/// Per-query candidate lists of the evaluated splits, where the configuration names a file or a rule of them.
+#[derive(Clone, Default)]
+pub(crate) struct SplitLists(Vec<(SplitName, PerQuery)>);
+
+impl SplitLists {
+    /// Makes the lists of a training run, of candidates in a space, and refuses what cannot be evaluated among them: it is
+    /// reported before training.
+    ///
+    /// # Errors
+    /// Lists that cannot be read; right outputs that are no candidates; outputs without an exact search.
+    pub(crate) fn checked(
+        problem: &Problem,
+        space: &OutputSpace,
+        candidates: &Candidates,
+    ) -> Result<Self, Error> {
+        let decoder = decoder(problem, space, candidates);
+        if problem.config.decoding.search == Search::Exact {
+            decoder.exact()?;
+        }
+        Self::of(problem, decoder)
+    }
+
+    /// Makes the lists of the candidates of a decoder.
+    fn of(problem: &Problem, decoder: Decoder) -> Result<Self, Error> {
+        let candidates = decoder.candidates;
+        let mut lists = Self::default();
+        let settings = &problem.config.evaluation;
+        let masses = CandidateMasses::default();
+        let polarities = problem.polarities()?;
+        let test = (settings.split == SplitName::Test).then_some(SplitName::Test);
+        for name in [SplitName::Validation].into_iter().chain(test) {
+            let Some(split) = problem.dataset.split(name) else { continue };
+            if let Some(rule) = &settings.candidates {
+                let rule = rule.inside(&problem.root);
+                let of_split = rule.lists(split, candidates, &masses, polarities.assumed())?;
+                lists.0.extend(of_split.map(|of_split| (name, of_split)));
+            }
+            // a missing gold is reported before training, not after the first epoch
+            let missing = Models::one(decoder, None).missing(split);
+            let has_gold = has_gold(split, candidates, lists.pool(name), missing)?;
+            let finite =
+                matches!(settings.metric.needs(), Needs::FiniteRanks | Needs::FeatureSpace);
+            let lacks = finite && name == SplitName::Validation && has_gold.contains(&false);
+            let allowed = "mrr, hits or a metric of predicted outputs, since right outputs of validation queries are not candidates";
+            ensure(!lacks, "evaluation.metric", format_args!("{:?}", settings.metric), allowed)?;
+        }
+        Ok(lists)
+    }
+
+    /// Returns the candidates of the queries of a split.
+    fn pool(&self, name: SplitName) -> Pool<'_> {
+        let lists = self.0.iter().find(|(split, _)| *split == name);
+        lists.map_or(Pool::Shared, |(_, lists)| Pool::PerQuery(lists))
+    }
+
+    /// Returns a number that tells the candidates of validation queries from others; none where they share all candidates.
+    pub(crate) fn fingerprint_of_validation(&self, candidates: &Candidates) -> Option<u64> {
+        match self.pool(SplitName::Validation) {
+            Pool::PerQuery(lists) => Some(lists_fingerprint(lists, candidates)),
+            Pool::Shared => None,
+        }
+    }
+}
 
 /// Evaluates predictions for the splits of a problem, and knows their chance level and perfect h.
 #[derive(derive_more::Debug)]
@@ -36,7 +97,6 @@ pub struct Evaluator<'a> {
     decoder: Decoder<'a>,
     /// The processes that rank the candidates together; in a fit each evaluation is the work of one.
     processes: Processes,
-    /// Per-query candidate lists of each split, where the configuration names a file of them.
     lists: SplitLists,
 }
 
@@ -47,15 +107,11 @@ impl<'a> Evaluator<'a> {
         space: &'a OutputSpace,
         candidates: &'a Candidates,
     ) -> Result<Self, Error> {
-        let decoder = decoder(problem, space, candidates);
-        if problem.config.decoding.search == Search::Exact {
-            // what cannot be searched is reported before training
-            decoder.exact()?;
-        }
-        Self::with_decoder(problem, decoder)
+        let lists = SplitLists::checked(problem, space, candidates)?;
+        Ok(Self::with_lists(problem, space, candidates, lists))
     }
 
-    /// Creates the evaluator of candidates that [`new`](Self::new) has checked before, with the lists that it has made.
+    /// Creates the evaluator of candidates whose lists have been made and checked.
     pub(crate) fn with_lists(
         problem: &'a Problem,
         space: &'a OutputSpace,
@@ -64,14 +120,6 @@ impl<'a> Evaluator<'a> {
     ) -> Self {
         let decoder = decoder(problem, space, candidates);
         Self { problem, decoder, processes: Processes::default(), lists }
-    }
-
-    /// Returns a number that tells the candidates of validation queries from others; none where they share all candidates.
-    pub(crate) fn validation_lists(&self) -> Option<u64> {
-        match self.pool(SplitName::Validation) {
-            Pool::PerQuery(lists) => Some(lists_fingerprint(lists, self.decoder.candidates)),
-            Pool::Shared => None,
-        }
     }
 
     /// Returns the fingerprints of what the report is measured on.
@@ -83,39 +131,6 @@ impl<'a> Evaluator<'a> {
         let tables = BTreeMap::clone(&self.problem.tables);
         let measured_on = measured_on(self.reported(), pool, candidates, Some(shared))?;
         Ok(MeasuredOn { tables, trained: Some(self.problem.len()), ..measured_on })
-    }
-
-    /// Returns the per-query candidate lists, for [`with_lists`](Self::with_lists).
-    pub(crate) fn into_lists(self) -> SplitLists {
-        self.lists
-    }
-
-    fn with_decoder(problem: &'a Problem, decoder: Decoder<'a>) -> Result<Self, Error> {
-        let candidates = decoder.candidates;
-        let processes = Processes::default();
-        let mut evaluator = Self { problem, decoder, processes, lists: Vec::new() };
-        let settings = &problem.config.evaluation;
-        let masses = CandidateMasses::default();
-        let polarities = problem.polarities()?;
-        let test = (settings.split == SplitName::Test).then_some(SplitName::Test);
-        for name in [SplitName::Validation].into_iter().chain(test) {
-            let Some(split) = problem.dataset.split(name) else { continue };
-            if let Some(rule) = &settings.candidates {
-                let rule = rule.inside(&problem.root);
-                let lists = rule.lists(split, candidates, &masses, polarities.assumed())?;
-                evaluator.lists.extend(lists.map(|lists| (name, lists)));
-            }
-            // a missing gold is reported before training, not after the first epoch
-            let pool = evaluator.pool(name);
-            let missing = Models::one(decoder, None).missing(split);
-            let has_gold = has_gold(split, candidates, pool, missing)?;
-            let finite =
-                matches!(settings.metric.needs(), Needs::FiniteRanks | Needs::FeatureSpace);
-            let lacks = finite && name == SplitName::Validation && has_gold.contains(&false);
-            let allowed = "mrr, hits or a metric of predicted outputs, since right outputs of validation queries are not candidates";
-            ensure(!lacks, "evaluation.metric", format_args!("{:?}", settings.metric), allowed)?;
-        }
-        Ok(evaluator)
     }
 
     /// This evaluator for several processes, which rank the candidates together: all of them evaluate the same.
@@ -136,13 +151,12 @@ impl<'a> Evaluator<'a> {
     ) -> Result<Evaluator<'b>, Error> {
         let problem = self.problem;
         let decoder = Decoder { candidates, reranker, ..self.decoder };
-        if candidates.len() == self.decoder.candidates.len() {
-            let processes = self.processes.clone();
-            Ok(Evaluator { problem, decoder, processes, lists: self.lists.clone() })
+        let lists = if candidates.len() == self.decoder.candidates.len() {
+            self.lists.clone()
         } else {
-            let processes = self.processes.clone();
-            Ok(Evaluator { processes, ..Evaluator::with_decoder(problem, decoder)? })
-        }
+            SplitLists::of(problem, decoder)?
+        };
+        Ok(Evaluator { problem, decoder, processes: self.processes.clone(), lists })
     }
 
     /// Returns the configuration.
@@ -156,8 +170,7 @@ impl<'a> Evaluator<'a> {
     }
 
     pub(crate) fn pool(&self, name: SplitName) -> Pool<'_> {
-        let lists = self.lists.iter().find(|(split, _)| *split == name);
-        lists.map_or(Pool::Shared, |(_, lists)| Pool::PerQuery(lists))
+        self.lists.pool(name)
     }
 
     fn split(&self, name: SplitName) -> &Split {
@@ -172,27 +185,19 @@ impl<'a> Evaluator<'a> {
         self.evaluate_by(name, z, Models::one(self.decoder, None))
     }
 
-    /// Evaluates coordinates on the validation split for a training.
+    /// Evaluates coordinates on the validation split, to choose by its metrics. Outputs are compared by the kernel only where
+    /// that is the metric that chooses.
     pub(crate) fn validation(&self, z: &[f32]) -> Result<Validation<Scores>, Error> {
-        let metrics = self.validation_among(z, self.decoder.candidates)?;
-        let score = self.config().evaluation.metric.score(&metrics);
-        Ok(Validation { metrics, score, loss: None })
-    }
-
-    /// Returns the metrics of the validation split with different constants of the candidates; outputs are compared by the
-    /// kernel only where that is the metric that chooses.
-    pub(crate) fn validation_among(
-        &self,
-        z: &[f32],
-        candidates: &Candidates,
-    ) -> Result<Scores, Error> {
         let compares = self.config().evaluation.compares();
         let fitted = self.decoder.fitted.filter(|_| compares);
         let held = self.decoder.held.filter(|_| compares);
-        let decoder = Decoder { candidates, fitted, held, ..self.decoder };
-        let label_scores = self.config().evaluation.metric.needs_label_scores();
+        let decoder = Decoder { fitted, held, ..self.decoder };
+        let metric = self.config().evaluation.metric;
+        let label_scores = metric.needs_label_scores();
         let models = Models { label_scores, chance: false, ..Models::one(decoder, None) };
-        Ok(self.evaluate_by(SplitName::Validation, z, models)?.scores)
+        let metrics = self.evaluate_by(SplitName::Validation, z, models)?.scores;
+        let score = metric.score(&metrics);
+        Ok(Validation { metrics, score, loss: None })
     }
 
     fn evaluate_by(&self, name: SplitName, z: &[f32], models: Models) -> Result<Evaluation, Error> {

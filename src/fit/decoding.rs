@@ -65,24 +65,23 @@ pub(super) struct Reranked {
 }
 
 impl<'a> Corrections<'a> {
-    /// The corrections of a problem.
+    /// Plans the corrections of a problem.
     ///
     /// # Errors
     /// Numbers that are too large for the training pairs.
     pub fn of(problem: &'a Problem) -> Result<Self, Error> {
         let decoding = &problem.config.decoding;
-        let n = problem.len();
         let further = FurtherFits::of(problem)?;
         if let Some(settings) = &decoding.hubs {
-            hubs::check(settings, further.held_out(n), n)?;
+            hubs::check(settings, further.predicted_count(), problem.len())?;
         }
         if let Some(settings) = &decoding.reranker {
-            reranker::check(settings, further.compared(n))?;
+            reranker::check(settings, further.compared_count())?;
         }
         Ok(Self { problem, further, texts: None })
     }
 
-    /// The corrections with what the reranker compares of texts.
+    /// Returns the corrections with what the reranker compares of texts.
     ///
     /// # Errors
     /// A lexicon that cannot be read; inputs that are not texts, or candidates that are not molecules.
@@ -106,7 +105,7 @@ impl<'a> Corrections<'a> {
     /// Errors of the learner and of the file system.
     pub fn fit(&self, model: &FittedModel) -> Result<Decoding, Error> {
         let FittedModel { evaluator, predictions, run, .. } = *model;
-        let held_out = model.predicted.held_out.as_ref();
+        let held_out = model.predicted.pairs.as_ref();
         let added = if self.problem.saved.is_some() { run.candidates_with_added()? } else { None };
         let validation = predictions.validation.as_deref();
         let mut decoding = match hubs::corrected(evaluator, held_out, validation)? {
@@ -148,7 +147,7 @@ impl<'a> Corrections<'a> {
         candidates: &Candidates,
     ) -> Result<Option<FittedReranker>, Error> {
         let settings = self.problem.config.decoding.reranker.as_ref();
-        let (Some(settings), Some(held_out)) = (settings, &model.predicted.held_out) else {
+        let (Some(settings), Some(held_out)) = (settings, &model.predicted.pairs) else {
             return Ok(None);
         };
         let fitted = reranker::fit(&RerankerTraining {
@@ -167,8 +166,8 @@ impl<'a> Corrections<'a> {
         Ok(Some(fitted))
     }
 
-    /// Predictions for each fold of the training pairs by a model that was fitted without it: left behind by the fit, made
-    /// by the learner, or by further fits.
+    /// Returns the predictions for each fold of the training pairs by a model that was fitted without it: left behind by the
+    /// fit, made by the learner, or by further fits.
     fn fold_predictions<'m>(
         &self,
         model: &FittedModel<'m>,
@@ -177,7 +176,7 @@ impl<'a> Corrections<'a> {
         if let Some(folds) = &predicted.folds {
             return Ok(Cow::Borrowed(folds));
         }
-        let folds = self.further.own_folds();
+        let folds = self.further.learner_folds();
         let allowed = "Some, since Abilities::held_out says that the learner gives them";
         let none = || Error::value("Fit::fold_predictions of the learner", "None", allowed);
         Ok(Cow::Owned(learner.fold_predictions(targets, folds)?.ok_or_else(none)?))
@@ -214,7 +213,7 @@ fn reranked(
     let metric = evaluator.config().evaluation.metric;
     let value = |reranker| {
         let evaluator = evaluator.among(candidates, reranker)?;
-        Ok::<_, Error>(metric.value(&evaluator.validation_among(z, candidates)?))
+        Ok::<_, Error>(metric.value(&evaluator.validation(z)?.metrics))
     };
     let reranked = Reranked { with: value(Some(reranker))?, without: value(None)? };
     info!(metric = %metric, with = reranked.with, without = reranked.without, "reranker");

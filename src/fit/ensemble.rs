@@ -1,6 +1,5 @@
 //! Training the members of an ensemble.
 
-use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
@@ -16,83 +15,138 @@ use crate::config::{Checked, EnsembleConfig, MemberWeights};
 use crate::decoding::evaluation::report;
 use crate::error::Error;
 use crate::fit::advice::{AdvisedMember, of_ensemble};
-use crate::run::{Member, QueryRequest, Run, SplitUse};
+use crate::run::{Member, PredictedQueries, QueryRequest, Run, SplitUse};
 use crate::run_dir::candidates::settle;
 use crate::run_dir::{
-    MEMBERS, MeasuredOn, RULE, Record, Report, RunDir, inner, place_of, replace_json,
+    MEMBERS, MeasuredOn, RULE, Record, Report, RunDir, RunLock, inner, place_of, replace_json,
 };
 use dsokr_data::SplitName;
 use dsokr_train::{Event, Observer};
 
+/// Trains the members of an ensemble, each in a run directory of its own, and evaluates them together.
 pub(super) fn run(
     request: &Request,
     settings: &EnsembleConfig,
     observer: &mut dyn Observer,
 ) -> Result<Trained, Error> {
-    let path = place_of(&request.config.name, request.out.as_deref(), request.resume)?;
-    let members = request.config.members()?;
-    let trained: Vec<OnceLock<TrainedMember>> = members.iter().map(|_| OnceLock::new()).collect();
-    let run = RunDir::at(&path);
-    let _lock = if request.resume && path.exists() {
-        let resumed = Resumed::lock(&run, request.config)?;
-        settle(&path, &inner(&path, request.config)?)?;
-        resumed.record_of_ensemble(&run, request.config)?;
-        resumed.lock
-    } else {
-        run.create_ensemble(request.config)?
-    };
-    let systems = LastSystem::default();
-    let train = |at: usize, observer: &mut dyn Observer| {
-        let member = &members[at];
-        if Cancellation::current().is_cancelled() {
-            return Err(dsokr_train::Error::Interrupted { step: 0 }.into());
-        }
-        info!("member {}", member.name);
-        let out = path.join(MEMBERS).join(&member.name);
-        // what is changed now holds for the members that go on
-        let before = RunDir::at(&out);
-        if out.exists() && before.report()?.is_some() && are_settings(&before, member)? {
-            return Ok(());
-        }
-        let request = Request { config: member, out: Some(out), resume: true, ..request.clone() };
-        let done = fit_one(&request, &Processes::default(), Some(&systems), observer);
-        let done = done.map_err(|error| of_member(member, error))?;
-        let Trained { report, advice, example, .. } = done;
-        let _ = trained[at].set(TrainedMember { report, advice, example });
-        Ok(())
-    };
-    match settings.parallel {
-        1 => (0..members.len()).try_for_each(|at| train(at, observer))?,
-        threads => train_in_parallel(members.len(), threads, observer, train)?,
+    // 1. open: the place of the run, its lock, and what a resumed run may change
+    let job = EnsembleJob::open(request)?;
+
+    // 2. members: each is fitted as a run by itself, unless it is complete already
+    let trained = job.train_members(settings.parallel, observer)?;
+    let device = request.processor.open()?;
+    if job.run.report()?.is_some() {
+        return Trained::open(&job.run, &device, Vec::new(), None);
     }
-    if run.report()?.is_some() {
-        return Trained::open(&run, &request.processor.open()?, Vec::new(), None);
-    }
-    let (ensemble, mut report, measured_on) = evaluate(request, settings, &path)?;
-    let trained = members.iter().zip(&trained);
-    let trained: Vec<_> =
-        trained.filter_map(|(member, done)| Some((member, done.get()?))).collect();
-    let skipped = trained.iter().flat_map(|(_, done)| done.report.skipped_rows.clone());
-    report.skipped_rows = skipped.collect();
-    let example = trained.iter().find_map(|(_, done)| done.example.clone());
-    run.finish(request.config, &report, measured_on)?;
+
+    // 3. combine: the rule, with its weights
+    let mut ensemble = Run::open_members(job.run.path(), request.config, &request.root, &device)?;
+    ensemble.rule = settings.combination.clone();
+    let queries = predict(&ensemble, request.config.evaluation.split)?;
+    fit_weights(&mut ensemble, request.config, settings, &queries)?;
+    replace_json(job.run.path(), RULE, &ensemble.rule)?;
+
+    // 4. evaluate
+    let report = evaluate(&ensemble, request.config, &queries, &trained)?;
+    let measured_on = measured_on(&ensemble, &job, &queries)?;
+
+    // 5. report: the files of the run, an example for its card, and advice
+    job.run.finish(request.config, &report, measured_on)?;
+    let example = trained.iter().find_map(|member| member.example.clone());
     if let Some(shown) = card_example(&ensemble, example.as_deref(), None) {
-        run.show_example(request.config, &report, &shown)?;
+        job.run.show_example(request.config, &report, &shown)?;
     }
-    let members = trained.iter().map(|(member, done)| AdvisedMember {
+    let members = trained.iter().map(|member| AdvisedMember {
         name: &member.name,
-        metrics: &done.report.metrics,
-        advice: &done.advice,
+        metrics: &member.report.metrics,
+        advice: &member.advice,
     });
     let advice = of_ensemble(request.config, &report, &members.collect::<Vec<_>>());
     Ok(Trained { run: ensemble, report, advice, example })
 }
 
+/// The job of training an ensemble: its members, and the place of its run, which nothing else writes meanwhile.
+struct EnsembleJob<'a> {
+    request: &'a Request<'a>,
+    members: Vec<Checked>,
+    run: RunDir,
+    _lock: Option<RunLock>,
+    /// The factored system, for members with the same inputs.
+    systems: LastSystem,
+}
+
 /// What is kept of the training of a member.
 struct TrainedMember {
+    name: String,
     report: Report,
     advice: Vec<String>,
     example: Option<String>,
+}
+
+impl<'a> EnsembleJob<'a> {
+    /// Makes the run directory of an ensemble, or locks that of a resumed one and records what is changed in its configuration.
+    fn open(request: &'a Request) -> Result<Self, Error> {
+        let config = request.config;
+        let path = place_of(&config.name, request.out.as_deref(), request.resume)?;
+        let members = config.members()?;
+        let run = RunDir::at(&path);
+        let lock = if request.resume && path.exists() {
+            let resumed = Resumed::lock(&run, config)?;
+            settle(&path, &inner(&path, config)?)?;
+            resumed.record_of_ensemble(&run, config)?;
+            resumed.lock
+        } else {
+            run.create_ensemble(config)?
+        };
+        Ok(Self { request, members, run, _lock: lock, systems: LastSystem::default() })
+    }
+
+    /// Trains the members, `parallel` of them at a time, and returns those that were not complete before, in the order of the
+    /// configuration.
+    fn train_members(
+        &self,
+        parallel: usize,
+        observer: &mut dyn Observer,
+    ) -> Result<Vec<TrainedMember>, Error> {
+        let count = self.members.len();
+        let trained: Vec<OnceLock<TrainedMember>> = (0..count).map(|_| OnceLock::new()).collect();
+        let train = |at: usize, observer: &mut dyn Observer| {
+            if let Some(member) = self.train_member(&self.members[at], observer)? {
+                // each number comes once
+                let _ = trained[at].set(member);
+            }
+            Ok(())
+        };
+        match parallel {
+            1 => (0..count).try_for_each(|at| train(at, observer))?,
+            threads => train_in_parallel(count, threads, observer, train)?,
+        }
+        Ok(trained.into_iter().filter_map(OnceLock::into_inner).collect())
+    }
+
+    /// Trains a member, or resumes its training; none where it is complete.
+    fn train_member(
+        &self,
+        member: &Checked,
+        observer: &mut dyn Observer,
+    ) -> Result<Option<TrainedMember>, Error> {
+        if Cancellation::current().is_cancelled() {
+            return Err(dsokr_train::Error::Interrupted { step: 0 }.into());
+        }
+        info!("member {}", member.name);
+        let out = self.run.path().join(MEMBERS).join(&member.name);
+        // what is changed now holds for the members that go on
+        let before = RunDir::at(&out);
+        if out.exists() && before.report()?.is_some() && are_settings(&before, member)? {
+            return Ok(None);
+        }
+        let request =
+            Request { config: member, out: Some(out), resume: true, ..self.request.clone() };
+        let trained = fit_one(&request, &Processes::default(), Some(&self.systems), observer);
+        let Trained { report, advice, example, .. } =
+            trained.map_err(|error| of_member(member, error))?;
+        Ok(Some(TrainedMember { name: member.name.clone(), report, advice, example }))
+    }
 }
 
 /// Returns the error of a member's training, with the member's name where its configuration is to be changed.
@@ -153,51 +207,67 @@ impl Observer for Shared<'_, '_> {
     }
 }
 
-/// Fits the weights, if the configuration asks for it, and evaluates the ensemble; also returns the fingerprints of what it
-/// is measured on.
-fn evaluate(
-    request: &Request,
+/// Predicts a split of the data by the members of an ensemble.
+fn predict(ensemble: &Run, split: SplitName) -> Result<PredictedQueries, Error> {
+    let split_use = SplitUse::Other;
+    let request = QueryRequest { split: Some(split), split_use, ..QueryRequest::default() };
+    request.predict(&Processes::default(), ensemble, Member::coordinates)
+}
+
+/// Fits the weights of the members, if the configuration asks for it. `queries` are those of the evaluated split.
+fn fit_weights(
+    ensemble: &mut Run,
+    config: &Checked,
     settings: &EnsembleConfig,
-    path: &Path,
-) -> Result<(Run, Report, MeasuredOn), Error> {
-    let device = request.processor.open()?;
-    let mut run = Run::open_members(path, request.config, &request.root, &device)?;
-    run.rule = settings.combination.clone();
-    let predict = |run: &Run, name| {
-        let split_use = SplitUse::Other;
-        let request = QueryRequest { split: Some(name), split_use, ..QueryRequest::default() };
-        request.predict(&Processes::default(), run, Member::coordinates)
-    };
-    let name = request.config.evaluation.split;
-    let queries = predict(&run, name)?;
+    queries: &PredictedQueries,
+) -> Result<(), Error> {
     match settings.weights {
-        None => {}
-        Some(MemberWeights::HeldOut) => run.weigh_held_out()?,
-        Some(MemberWeights::Validation) if name == SplitName::Validation => {
-            run.fit_weights(&queries)?;
-        }
+        None => return Ok(()),
+        Some(MemberWeights::HeldOut) => ensemble.weigh_held_out()?,
         Some(MemberWeights::Validation) => {
-            let validation = predict(&run, SplitName::Validation)?;
-            run.fit_weights(&validation)?;
+            if config.evaluation.split == SplitName::Validation {
+                ensemble.fit_weights(queries)?;
+            } else {
+                let validation = predict(ensemble, SplitName::Validation)?;
+                ensemble.fit_weights(&validation)?;
+            }
         }
     }
-    if settings.weights.is_some() {
-        for (name, weight) in run.names().iter().zip(run.rule.weights().into_iter().flatten()) {
-            info!("weight {weight:.3} of {name}");
-        }
+    for (name, weight) in ensemble.names().iter().zip(ensemble.rule.weights().into_iter().flatten())
+    {
+        info!("weight {weight:.3} of {name}");
     }
-    replace_json(path, RULE, &run.rule)?;
-    let (evaluation, _) = run.evaluate(&queries)?;
+    Ok(())
+}
+
+/// Evaluates an ensemble on the queries of the evaluated split, and returns the report, with the rows that the training of its
+/// members skipped.
+fn evaluate(
+    ensemble: &Run,
+    config: &Checked,
+    queries: &PredictedQueries,
+    trained: &[TrainedMember],
+) -> Result<Report, Error> {
+    let (evaluation, _) = ensemble.evaluate(queries)?;
     evaluation.warn_of_few_groups();
-    let report = report(name, evaluation, run.config().seed)?;
-    let report = Report { caution: request.config.caution_about(name), ..report };
-    let mut measured_on = queries.measured_on(&run)?;
-    // as they were when each member learned from them
-    for member in inner(path, request.config)? {
-        let record = Record::read(&member)?;
-        measured_on
-            .tables
-            .extend(record.map(|record| record.measured_on.tables).unwrap_or_default());
+    let split = config.evaluation.split;
+    let report = report(split, evaluation, ensemble.config().seed)?;
+    let caution = config.caution_about(split);
+    let skipped = trained.iter().flat_map(|member| member.report.skipped_rows.clone());
+    Ok(Report { caution, skipped_rows: skipped.collect(), ..report })
+}
+
+/// Returns the fingerprints of what an ensemble is measured on, with those of the tables of its members as they were when each
+/// learned from them.
+fn measured_on(
+    ensemble: &Run,
+    job: &EnsembleJob,
+    queries: &PredictedQueries,
+) -> Result<MeasuredOn, Error> {
+    let mut measured_on = queries.measured_on(ensemble)?;
+    for member in inner(job.run.path(), job.request.config)? {
+        let Some(record) = Record::read(&member)? else { continue };
+        measured_on.tables.extend(record.measured_on.tables);
     }
-    Ok((run, report, measured_on))
+    Ok(measured_on)
 }

@@ -53,9 +53,9 @@ fn correct(
         let means = Hubs::fit(&unit, candidates, neighbours)?;
         for &weight in &hubs.weights {
             corrected = corrected.with_hubs(means.clone(), weight)?;
-            let scores = evaluator.validation_among(z, &corrected)?;
-            let score = metric.score(&scores);
-            let value = metric.value(&scores);
+            let validation = evaluator.among(&corrected, None)?.validation(z)?;
+            let score = validation.score;
+            let value = metric.value(&validation.metrics);
             info!(neighbours, weight = decimal(weight), metric = %metric, value, "hubs");
             all_scores.push(score);
             if best.as_ref().is_none_or(|(least, ..)| score > *least) {
@@ -78,7 +78,7 @@ fn correct(
     Ok((corrected.with_hubs(means, weight)?, choices))
 }
 
-/// Candidates of a run to which some were added, corrected for hubs as the others are: by the same number of
+/// Returns the candidates of a run to which some were added, corrected for hubs as the others are: by the same number of
 /// neighbours and the same weight.
 pub(crate) fn of_all(
     all: Candidates,

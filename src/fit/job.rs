@@ -17,6 +17,7 @@ use super::pace::Pace;
 use super::plan::seconds_of;
 use super::resume::Resumed;
 use crate::config::Checked;
+use crate::decoding::evaluator::SplitLists;
 use crate::error::{Error, ensure};
 use crate::learners::learner::Fit;
 use crate::run_dir::{
@@ -145,16 +146,25 @@ impl Job {
         })
     }
 
-    /// Does a stage of the fit on the first process alone, and returns the result on all of them.
+    /// Does a stage of the fit on the first process alone. `work` returns a result that all processes share, and one that the
+    /// first keeps; the others have none of it.
     ///
     /// # Errors
     /// An error of `work`, on all processes.
-    pub fn first<T: Serialize + DeserializeOwned>(
+    pub fn first<Shared: Serialize + DeserializeOwned, Kept>(
         &self,
         name: &'static str,
-        work: impl FnOnce() -> Result<T, Error>,
-    ) -> Result<T, Error> {
-        self.stage(name, || self.ranks.of_first(work))
+        work: impl FnOnce() -> Result<(Shared, Kept), Error>,
+    ) -> Result<(Shared, Option<Kept>), Error> {
+        let mut kept = None;
+        let shared = self.stage(name, || {
+            self.ranks.of_first(|| {
+                let (shared, kept_by_first) = work()?;
+                kept = Some(kept_by_first);
+                Ok::<_, Error>(shared)
+            })
+        })?;
+        Ok((shared, kept))
     }
 
     /// Opens the run directory: a new one with the files of the preparation, the space and the candidates, or that of a
@@ -168,11 +178,11 @@ impl Job {
         problem: &Problem,
         targets: &OutputTargets,
         candidates: &Candidates,
-        (corrections, lists): (&Corrections, Option<u64>),
+        (corrections, lists): (&Corrections, &SplitLists),
         learner: &dyn Fit,
     ) -> Result<Begun, Error> {
         let files = learner.files()?;
-        let further = (corrections.lexicon(), lists);
+        let further = (corrections.lexicon(), lists.fingerprint_of_validation(candidates));
         let data = targets.fingerprints(&problem.dataset, candidates, further, &self.ranks)?;
         self.ranks.check_same("fingerprint of the data and the targets", &data.now)?;
         let run = self.run.clone().of_data(&data.now).in_space(&targets.space.fingerprint());
@@ -209,8 +219,8 @@ impl Job {
         self.ranks.agree(run.stored(candidates))
     }
 
-    /// Writes what is changed into a resumed run, which may be of the data with the `earlier` fingerprint; its report, if it
-    /// is complete.
+    /// Writes what is changed into a resumed run, which may be of the data with the `earlier` fingerprint, and returns its
+    /// report, if it is complete.
     fn resume(
         &self,
         problem: &Problem,

@@ -27,7 +27,7 @@ use self::decoding::{Corrections, FittedModel};
 use self::job::{Begun, Job, check_shared};
 use self::predictions::Predictions;
 use crate::config::Checked;
-use crate::decoding::evaluator::Evaluator;
+use crate::decoding::evaluator::{Evaluator, SplitLists};
 use crate::error::Error;
 use crate::run::Run;
 use crate::run_dir::{Report, RunDir, check_output, place_of};
@@ -75,7 +75,7 @@ pub fn fit(config: &Checked, out: impl Into<PathBuf>) -> Result<Trained, Error> 
 }
 
 impl<'a> Request<'a> {
-    /// A new run under `runs/`, trained on the CPU, with the default data root.
+    /// Requests a new run under `runs/`, trained on the CPU, with the default data root.
     ///
     /// # Errors
     /// As [`Checked::data_root`].
@@ -149,10 +149,9 @@ fn fit_one(
 
     // 2. prepare: the learner reads the training inputs once, without those that its model is to predict unseen
     let started = Instant::now();
-    let part = corrections.further.problem(&problem)?;
-    let learned = part.as_ref().unwrap_or(&problem);
+    let learned = corrections.further.problem(&problem)?;
     let mut learner =
-        job.of_data("inputs", || learned.config.encoder.learner().prepare(learned))?;
+        job.of_data("inputs", || learned.config.encoder.learner().prepare(&learned))?;
     job.afford(&plan::needs_of_targets(&problem, &*learner))?;
 
     // 3. targets: where outputs lie, and every candidate with them
@@ -160,24 +159,20 @@ fn fit_one(
     let placed = job.of_data("candidates", || {
         targets.space.candidates(&problem.dataset.outputs, &problem.ranks)
     })?;
-    let evaluator = Evaluator::new(&problem, &targets.space, &placed)?;
+    let lists = SplitLists::checked(&problem, &targets.space, &placed)?;
     let corrections = job.stage("texts", || corrections.with_texts(&placed))?;
-    report::log_targets(&targets, &evaluator, started);
-    let validation_lists = evaluator.validation_lists();
-    let lists = evaluator.into_lists();
+    report::log_targets(&problem, &targets, &placed, started);
     let example = report::example(&problem);
 
     // 4. model: where the fit starts from
     let needs = plan::needs_of_fit(&problem, &corrections, &*learner, targets.space.width());
     job.afford(&needs)?;
     let _pace = job.pace(&[needs.as_slice(), &problem.needs(1.0)].concat());
-    let part_of_targets = corrections.further.targets(&targets, problem.len())?;
-    let learned_targets = part_of_targets.as_ref().unwrap_or(&targets);
-    learner.start(learned_targets)?;
+    let learned_targets = corrections.further.targets(&targets)?;
+    learner.start(&learned_targets)?;
 
     // 5. the run directory: new, or that of the same data, or complete already; candidates are read from it
-    let begun =
-        job.begin(&problem, &targets, &placed, (&corrections, validation_lists), &*learner)?;
+    let begun = job.begin(&problem, &targets, &placed, (&corrections, &lists), &*learner)?;
     let Begun::Unfinished(mut run) = begun else {
         return Trained::open(job.run(), &problem.device, Vec::new(), example);
     };
@@ -187,13 +182,13 @@ fn fit_one(
     // 6. fit
     let started = Instant::now();
     let mut fitted =
-        job.stage("fit", || learner.fit(learned_targets, &evaluator, Some(&mut run), observer))?;
+        job.stage("fit", || learner.fit(&learned_targets, &evaluator, Some(&mut run), observer))?;
     let took = started.elapsed();
     job.release(&problem, shared);
 
-    // 7. decoding: held-out predictions, hubs, the reranker and added candidates; 8. report: by the first process, for all
-    let mut chosen = None;
-    let (report, advice) = job.first("decoding and report", || {
+    // by the first process, for all
+    let ((report, advice), decoding) = job.first("decoding and report", || {
+        // 7. decoding: held-out predictions, hubs, the reranker and added candidates
         let mut run = fitted.save(run.clone())?;
         let further = &corrections.further;
         let predicted = further.predict(&targets, &evaluator, &mut fitted, Some(&run), observer)?;
@@ -206,16 +201,17 @@ fn fit_one(
             predictions: &predictions,
             run: &run,
         })?;
+
+        // 8. report: on what is predicted with all of these
         let evaluator = decoding.evaluator(&evaluator)?;
         report::tell_validation(&fitted, &predictions, &evaluator, took, &mut run, observer)?;
-        let held_out = predicted.held_out.as_ref();
+        let held_out = predicted.pairs.as_ref();
         let reported = report::report(&evaluator, &fitted, predictions, held_out, &run)?;
         run.finish(&problem.config, &reported.report, evaluator.measured_on()?)?;
         let advice = reported.advice(&evaluator, &fitted, &decoding, &run)?;
-        chosen = Some(decoding);
-        Ok((reported.report, advice))
+        Ok(((reported.report, advice), decoding))
     })?;
-    let Some(decoding) = chosen else {
+    let Some(decoding) = decoding else {
         return Trained::open(&run, &problem.device, advice, example);
     };
     let model = decoding.into_run(&problem, &run, targets, candidates, fitted)?;

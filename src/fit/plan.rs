@@ -88,9 +88,8 @@ impl Request<'_> {
             Problem::load(&Processes::default(), config, &self.root, self.processor, budget)?;
         let mut needs = problem.needs(1.0);
         let corrections = Corrections::of(&problem)?;
-        let part = corrections.further.problem(&problem)?;
-        let learned = part.as_ref().unwrap_or(&problem);
-        let learner = learned.config.encoder.learner().prepare(learned)?;
+        let learned = corrections.further.problem(&problem)?;
+        let learner = learned.config.encoder.learner().prepare(&learned)?;
         let coordinates = problem.most_coordinates();
         let held = resident();
         needs.extend(needs_of_fit(&problem, &corrections, &*learner, coordinates));

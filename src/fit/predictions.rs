@@ -13,6 +13,10 @@ pub(super) struct Predictions {
 }
 
 impl Predictions {
+    /// Predicts the validation split, where that is needed.
+    ///
+    /// # Errors
+    /// Errors of the learner.
     pub fn new(evaluator: &Evaluator, fitted: &Fitted) -> Result<Self, Error> {
         let config = evaluator.config();
         let validation = &evaluator.problem.dataset.validation;
@@ -25,7 +29,7 @@ impl Predictions {
         Ok(Self { validation: Some(fitted.predictor.predict(validation)?) })
     }
 
-    /// Predictions for the split that is reported.
+    /// Returns the predictions for the split that is reported.
     pub fn of_report(self, evaluator: &Evaluator, fitted: &Fitted) -> Result<Vec<f32>, Error> {
         match (evaluator.config().evaluation.split, self.validation) {
             (SplitName::Validation, Some(predictions)) => Ok(predictions),

@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use dsokr_core::Processes;
 use dsokr_data::{Split, SplitName};
+use dsokr_decode::Candidates;
 use dsokr_train::{Event, Observer};
 use tracing::{info, warn};
 
@@ -23,10 +24,14 @@ use crate::run_dir::{
 use crate::targets::{OutputTargets, Problem};
 
 /// Logs that targets and candidates have been made.
-pub(super) fn log_targets(targets: &OutputTargets, evaluator: &Evaluator, started: Instant) {
-    let candidates = evaluator.candidates();
+pub(super) fn log_targets(
+    problem: &Problem,
+    targets: &OutputTargets,
+    candidates: &Candidates,
+    started: Instant,
+) {
     info!(
-        kernel = evaluator.config().output.kernel_name(),
+        kernel = problem.config.output.kernel_name(),
         rank = targets.space.width(),
         sketched = targets.space.basis().is_some(),
         candidates = candidates.len(),
@@ -122,9 +127,10 @@ fn answer_to(
         return Ok(Some(CardExample { query, answers: CardAnswers::Quantiles(quantiles) }));
     }
     let answers = listed(answer);
-    let is_answered = !answers.is_empty();
-    let example = || CardExample { query, answers: CardAnswers::Listed(answers) };
-    Ok(is_answered.then(example))
+    if answers.is_empty() {
+        return Ok(None);
+    }
+    Ok(Some(CardExample { query, answers: CardAnswers::Listed(answers) }))
 }
 
 /// Returns the first lines of an answer as a search lists them: the best of all outputs, molecules beyond the candidates,
@@ -203,7 +209,7 @@ pub(super) fn report(
 }
 
 impl Reported {
-    /// Lines of advice on the configuration, the data and the settings of the learner.
+    /// Returns lines of advice on the configuration, the data and the settings of the learner.
     pub fn advice(
         &self,
         evaluator: &Evaluator,

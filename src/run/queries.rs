@@ -317,20 +317,20 @@ impl Run {
             return Ok(None);
         };
         let numbers = input_numbers(&[&train.inputs, &queries.split().inputs])?;
-        let [learned, asked] = &numbers[..] else { return Ok(None) };
-        let learned: HashSet<u64> = learned.iter().copied().flatten().collect();
+        let [training_inputs, query_inputs] = &numbers[..] else { return Ok(None) };
+        let learned: HashSet<u64> = training_inputs.iter().copied().flatten().collect();
         let is_learned = |number: &&Option<u64>| number.is_some_and(|n| learned.contains(&n));
-        let count = asked.iter().filter(is_learned).count();
-        let line = || {
-            let all = queries_text(asked.len());
-            let have = if count == 1 {
-                "has the input of a training pair"
-            } else {
-                "have inputs of training pairs"
-            };
-            format!("{count} of {all} {have}: the metrics say less about new ones")
+        let count = query_inputs.iter().filter(is_learned).count();
+        if count == 0 {
+            return Ok(None);
+        }
+        let all = queries_text(query_inputs.len());
+        let have = if count == 1 {
+            "has the input of a training pair"
+        } else {
+            "have inputs of training pairs"
         };
-        Ok((count > 0).then(line))
+        Ok(Some(format!("{count} of {all} {have}: the metrics say less about new ones")))
     }
 
     /// Returns a caution where a member keeps the rows of a group together, and the table of the queries does not say their groups.

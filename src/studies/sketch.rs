@@ -268,11 +268,11 @@ impl Study {
         let metric = config.evaluation.metric;
         let n = problem.len() as f64;
         let further = FurtherFits::without_reranker(&problem)?;
-        let part = further.problem(&problem)?;
+        let learned = further.problem(&problem)?;
         let mut learner = if config.encoder.abilities().trains_in_steps {
             None
         } else {
-            Some(config.encoder.learner().prepare(part.as_ref().unwrap_or(&problem))?)
+            Some(config.encoder.learner().prepare(&learned)?)
         };
         let mut points = Vec::new();
         let mut spectrum = Vec::new();
@@ -328,13 +328,13 @@ fn fit(
     let candidates = targets.space.candidates(&problem.dataset.outputs, &problem.ranks)?;
     let candidates = candidates.joined(&problem.ranks)?;
     let evaluator = Evaluator::new(problem, &targets.space, &candidates)?.shared_by(processes);
-    let part = further.targets(&targets, problem.len())?;
-    let mut fitted = learner.fit(part.as_ref().unwrap_or(&targets), &evaluator, None, &mut ())?;
+    let learned_targets = further.targets(&targets)?;
+    let mut fitted = learner.fit(&learned_targets, &evaluator, None, &mut ())?;
     let z = fitted.predictor.predict(&problem.dataset.validation)?;
     let predicted = further.predict(&targets, &evaluator, &mut fitted, None, &mut ())?;
-    let corrected = hubs::corrected(&evaluator, predicted.held_out.as_ref(), Some(z.as_slice()))?;
-    let corrected = corrected.as_ref().map(|(candidates, _)| candidates);
-    evaluator.validation_among(&z, corrected.unwrap_or(&candidates))
+    let corrected = hubs::corrected(&evaluator, predicted.pairs.as_ref(), Some(z.as_slice()))?;
+    let corrected = corrected.as_ref().map_or(&candidates, |(candidates, _)| candidates);
+    Ok(evaluator.among(corrected, None)?.validation(&z)?.metrics)
 }
 
 fn check(sizes: &[usize], draws: usize, outputs: usize) -> Result<(), Error> {

@@ -31,7 +31,7 @@ pub(crate) use output_space::{
 pub use problem::Problem;
 
 /// The targets of a learner, and the space that they and its predictions are points of.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct OutputTargets {
     /// The space.
     pub space: OutputSpace,
@@ -40,7 +40,7 @@ pub struct OutputTargets {
 }
 
 /// The training outputs as targets.
-#[derive(derive_more::Debug)]
+#[derive(Clone, derive_more::Debug)]
 pub enum TargetValues {
     /// Coordinates in the sketched eigenbasis, with the outputs' parts outside.
     #[debug("Projection({} × {})", _0.len(), _0.dimension())]

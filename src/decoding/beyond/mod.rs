@@ -142,7 +142,8 @@ impl Placer {
         fitted: FittedFeatures,
         held_out: Option<&[f32]>,
     ) -> Result<Self, Error> {
-        let unit = |answers| Ok::<_, Error>(Queries::new(candidates.dim(), answers)?.normalised());
+        let unit =
+            |predictions| Ok::<_, Error>(Queries::new(candidates.dim(), predictions)?.normalised());
         let held_out = held_out.filter(|_| candidates.hubs().is_some()).map(unit).transpose()?;
         Ok(Self { fitted, held_out })
     }
@@ -217,7 +218,7 @@ impl BeyondSearch {
         Ok(Self { settings, keep, holders, placers, palette, molecules })
     }
 
-    /// The search of a model in training, whose outputs have these features, and with held-out predictions `answers`.
+    /// The search of a model in training, whose outputs have these features, with its held-out predictions.
     ///
     /// # Errors
     /// As [`new`](Self::new) and [`Placer::new`].
@@ -226,9 +227,9 @@ impl BeyondSearch {
         config: &Checked,
         candidates: &Candidates,
         features: &FittedFeatures,
-        answers: Option<&[f32]>,
+        held_out: Option<&[f32]>,
     ) -> Result<Self, Error> {
-        let placer = Placer::new(candidates, features.clone(), answers)?;
+        let placer = Placer::new(candidates, features.clone(), held_out)?;
         Self::new(settings.clone(), &[(config, candidates)], vec![placer])
     }
 

@@ -42,7 +42,7 @@ fn named(ids: &[&str]) -> String {
 /// What stands before the id of an output that is compared by its id, so that it is no SMILES.
 const BY_ID: char = '\u{1f}';
 
-/// Pairs, inputs and outputs of the held-out splits that are training ones too. Inputs and outputs are named where more of
+/// Advises where pairs, inputs and outputs of the held-out splits are training ones too. Inputs and outputs are named where more of
 /// them are known than pairs, and other pairs where training pairs are in their groups. Two SMILES of one molecule are one
 /// input, and one output.
 pub(super) fn shared_between_splits(findings: &Findings) -> Result<Option<String>, Error> {
@@ -120,8 +120,10 @@ pub(super) fn shared_between_splits(findings: &Findings) -> Result<Option<String
             ));
         }
     }
-    let warning = ": the metrics say less about new ones";
-    Ok((!lines.is_empty()).then(|| lines.join("; ") + warning))
+    if lines.is_empty() {
+        return Ok(None);
+    }
+    Ok(Some(lines.join("; ") + ": the metrics say less about new ones"))
 }
 
 /// Returns a pair by the numbers of its input and output, where it has both.
@@ -149,14 +151,19 @@ fn output_numbers(findings: &Findings, splits: &[(&str, &Split)]) -> Vec<Vec<Opt
 }
 
 pub(super) fn empty_texts(findings: &Findings) -> Result<Option<String>, Error> {
-    let lines = splits(findings).into_iter().filter_map(|(name, split)| {
+    let mut lines = Vec::new();
+    for (name, split) in splits(findings) {
         let empty = split.ids.iter().zip(texts(split)).filter(|(_, text)| text.trim().is_empty());
         let ids: Vec<&str> = empty.map(|(id, _)| id.as_str()).collect();
-        let count = ids.len();
-        (count > 0).then(|| format!("{count} {name} texts are empty ({})", named(&ids)))
-    });
-    let lines: Vec<String> = lines.collect();
-    Ok((!lines.is_empty()).then(|| lines.join("; ") + ": they carry no information"))
+        if !ids.is_empty() {
+            let count = ids.len();
+            lines.push(format!("{count} {name} texts are empty ({})", named(&ids)));
+        }
+    }
+    if lines.is_empty() {
+        return Ok(None);
+    }
+    Ok(Some(lines.join("; ") + ": they carry no information"))
 }
 
 pub(super) fn packed_bits(findings: &Findings) -> Result<Option<String>, Error> {
@@ -171,20 +178,20 @@ pub(super) fn packed_bits(findings: &Findings) -> Result<Option<String>, Error> 
     let bytes = block.values().iter().all(|&v| v.fract() == 0.0 && (0.0..=255.0).contains(&v));
     // counts and truth values are small
     let high = block.values().iter().any(|&v| v >= 128.0);
-    let line = || {
-        format!(
-            "all values of {} are whole numbers from 0 to 255: if they are packed bits, set \
-             output.features.packed = true",
-            file.file
-        )
-    };
-    Ok((bytes && high).then(line))
+    if !bytes || !high {
+        return Ok(None);
+    }
+    Ok(Some(format!(
+        "all values of {} are whole numbers from 0 to 255: if they are packed bits, set \
+         output.features.packed = true",
+        file.file
+    )))
 }
 
 /// A column of the inputs is in other units than another one if it is so many times as large.
 const OTHER_UNITS: f64 = 100.0;
 
-/// Columns of vectors of which one drowns the others in a network, which has no scaling of inputs as kernel machines have. The
+/// Advises where one column of vectors drowns the others in a network, which has no scaling of inputs as kernel machines have. The
 /// size of a column is the root mean square of its values; columns of zeros do not count.
 pub(super) fn columns_in_other_units(findings: &Findings) -> Result<Option<String>, Error> {
     let problem = findings.problem;
@@ -206,17 +213,18 @@ pub(super) fn columns_in_other_units(findings: &Findings) -> Result<Option<Strin
     let Some((&(low, small), &(high, large))) = smallest.zip(sizes.iter().max_by(by_size)) else {
         return Ok(None);
     };
-    let line = || {
-        format!(
-            "values of column {high} of the inputs are about {large:.1e} and those of column {low} about {small:.1e} \
-             (counted from 0): give columns similar sizes, such as by their means and deviations, as the encoder \
-             \"mlp\" has no scaling"
-        )
-    };
-    Ok((large > OTHER_UNITS * small).then(line))
+    let are_in_other_units = large > OTHER_UNITS * small;
+    if !are_in_other_units {
+        return Ok(None);
+    }
+    Ok(Some(format!(
+        "values of column {high} of the inputs are about {large:.1e} and those of column {low} about {small:.1e} \
+         (counted from 0): give columns similar sizes, such as by their means and deviations, as the encoder \
+         \"mlp\" has no scaling"
+    )))
 }
 
-/// Candidates that differ in their labels, but are the same point. Equal numbers and equal sets of labels are, however they
+/// Advises where candidates differ in their labels, but are the same point. Equal numbers and equal sets of labels are, however they
 /// are written.
 pub(super) fn duplicate_candidates(findings: &Findings) -> Result<Option<String>, Error> {
     let features = &findings.problem.config.output.features;
@@ -229,11 +237,11 @@ pub(super) fn duplicate_candidates(findings: &Findings) -> Result<Option<String>
     let labels: BTreeSet<&str> = shown.filter(|label| !label.is_empty()).collect();
     let different = if labels.is_empty() { candidates.len() } else { labels.len() };
     let lost = different.saturating_sub(candidates.distinct());
-    let line = || {
-        format!(
-            "{lost} of {different} different candidates share their point with others under this kernel, \
-             and tie with them: use features that tell them apart"
-        )
-    };
-    Ok((2 * lost > different).then(line))
+    if 2 * lost <= different {
+        return Ok(None);
+    }
+    Ok(Some(format!(
+        "{lost} of {different} different candidates share their point with others under this kernel, \
+         and tie with them: use features that tell them apart"
+    )))
 }

@@ -58,7 +58,7 @@ fn members_named(names: &[&str]) -> String {
     format!("{members} {}", names.join(", "))
 }
 
-/// Returns whether a single member is better than the ensemble.
+/// Advises where a single member is better than the ensemble.
 fn worse_than_member(
     config: &Checked,
     report: &Report,

@@ -82,7 +82,7 @@ fn comparable(a: &Scores, b: &Scores, metric: Metric) -> Option<(Metric, f64, f6
     of_both(metric).or_else(|| Metric::all().find_map(of_both))
 }
 
-/// Advice where most predictions are one output, else where they are worse than chance. Predicted label sets are always
+/// Advises where most predictions are one output, else where they are worse than chance. Predicted label sets are always
 /// compared; other outputs only where the model is worse than chance, for it takes another pass over the candidates.
 fn one_output_or_worse_than_chance(findings: &Findings) -> Result<Option<String>, Error> {
     let config = &findings.problem.config;
@@ -99,7 +99,7 @@ fn one_output_or_worse_than_chance(findings: &Findings) -> Result<Option<String>
     Ok(one_output(&split, &predictions, trains, !config.weighs_outputs()).or(below))
 }
 
-/// Returns whether most predictions are one output, and most of these are wrong; `trains` where the learner has epochs, and
+/// Advises where most predictions are one output, and most of these are wrong; `trains` where the learner has epochs, and
 /// `have_length` where predictions can be scaled to unit length.
 fn one_output(
     split: &str,
@@ -115,27 +115,27 @@ fn one_output(
     }
     let (output, (count, right)) = counts.into_iter().max_by_key(|(_, (count, _))| *count)?;
     let all = predictions.len();
+    if 2 * count <= all || 2 * right >= count || all <= 1 {
+        return None;
+    }
     let name = if output.is_empty() { "the empty set" } else { output };
-    let line = || {
-        let scaled = if have_length {
-            ", and under a kernel that is not normalised decoding.normalise = true"
-        } else {
-            ""
-        };
-        let remedy = if trains {
-            "more epochs or a higher learning rate"
-        } else {
-            "a smaller λ, or a kernel, γ or scaling of the inputs under which they differ and are not all unlike"
-        };
-        format!(
-            "{count} of {all} {split} predictions are the same output, {name} (correct for {right}): try \
-             {remedy}{scaled}"
-        )
+    let scaled = if have_length {
+        ", and under a kernel that is not normalised decoding.normalise = true"
+    } else {
+        ""
     };
-    (2 * count > all && 2 * right < count && all > 1).then(line)
+    let remedy = if trains {
+        "more epochs or a higher learning rate"
+    } else {
+        "a smaller λ, or a kernel, γ or scaling of the inputs under which they differ and are not all unlike"
+    };
+    Some(format!(
+        "{count} of {all} {split} predictions are the same output, {name} (correct for {right}): try \
+         {remedy}{scaled}"
+    ))
 }
 
-/// Returns whether `subject` is worse than chance; `settings` are those that say how closely it follows the training pairs.
+/// Advises where `subject` is worse than chance; `settings` are those that say how closely it follows the training pairs.
 fn below_chance(
     subject: &str,
     settings: &str,
@@ -148,15 +148,14 @@ fn below_chance(
     let interval = report.intervals.get(metric.name());
     let is_within = interval.is_some_and(|&[low, high]| low <= chance && chance <= high);
     let is_below = if metric.larger_is_better() { model < chance } else { model > chance };
-    let worse = is_below && !is_within;
+    if !is_below || is_within {
+        return None;
+    }
     let places = places(model.min(chance));
-    let line = || {
-        format!(
-            "{subject} is worse than chance ({metric} {model:.places$}, chance {chance:.places$}): \
-             check that the ids of pairs name the right outputs, and {settings}"
-        )
-    };
-    worse.then(line)
+    Some(format!(
+        "{subject} is worse than chance ({metric} {model:.places$}, chance {chance:.places$}): \
+         check that the ids of pairs name the right outputs, and {settings}"
+    ))
 }
 
 fn low_ceiling(findings: &Findings) -> Result<Option<String>, Error> {
@@ -230,18 +229,19 @@ fn best_possible(findings: &Findings, metric: Metric) -> f64 {
     if ranks.is_empty() { 1.0 } else { rank_metric.of_ranks(&ranks).unwrap_or(1.0) }
 }
 
-/// Advice where the training outputs are so far from zero that scores lose digits.
+/// Advises where the training outputs are so far from zero that scores lose digits.
 fn far_from_zero(findings: &Findings) -> Result<Option<String>, Error> {
     let Some(spread) = findings.problem.spread()? else { return Ok(None) };
     let offset = spread.offset();
+    let is_far = offset * offset > Spread::LARGE;
+    if !is_far {
+        return Ok(None);
+    }
     let remedy = findings.problem.far_from_zero_remedy();
-    let line = || {
-        format!(
-            "the mean of the training outputs is {offset:.0} times as far from zero as they are from it, which costs \
-             scores digits: set {remedy}"
-        )
-    };
-    Ok((offset * offset > Spread::LARGE).then(line))
+    Ok(Some(format!(
+        "the mean of the training outputs is {offset:.0} times as far from zero as they are from it, which costs \
+         scores digits: set {remedy}"
+    )))
 }
 
 fn edge_of_grid(findings: &Findings) -> Result<Option<String>, Error> {
@@ -255,34 +255,37 @@ fn edge_of_grid(findings: &Findings) -> Result<Option<String>, Error> {
         ))
     });
     let lines: Vec<String> = lines.collect();
-    Ok((!lines.is_empty()).then(|| lines.join("; ")))
+    if lines.is_empty() {
+        return Ok(None);
+    }
+    Ok(Some(lines.join("; ")))
 }
 
-/// Advice where the validation metric is better without the reranker.
+/// Advises where the validation metric is better without the reranker.
 fn reranker_that_loses(findings: &Findings) -> Result<Option<String>, Error> {
     let Some(Reranked { with, without }) = findings.reranked else { return Ok(None) };
     let metric = findings.problem.config.evaluation.metric;
     let loses = if metric.larger_is_better() { with < without } else { with > without };
+    if !loses {
+        return Ok(None);
+    }
     let places = places(with.min(without));
-    let line = || {
-        format!(
-            "the validation {metric} is {with:.places$} with the reranker and {without:.places$} without it: remove \
-             decoding.reranker"
-        )
-    };
-    Ok(loses.then(line))
+    Ok(Some(format!(
+        "the validation {metric} is {with:.places$} with the reranker and {without:.places$} without it: remove \
+         decoding.reranker"
+    )))
 }
 
-/// Advice where the reranker has learned from all pairs of its folds together, so that nothing can be calibrated or weighed on
+/// Advises where the reranker has learned from all pairs of its folds together, so that nothing can be calibrated or weighed on
 /// held-out predictions.
 fn reranker_that_knows_all(findings: &Findings) -> Result<Option<String>, Error> {
-    let line = || {
-        format!(
-            "held-out predictions calibrate no sets and give no weights: {KNOWS_ALL}; raise \
-             decoding.reranker.held_out_folds"
-        )
-    };
-    Ok(findings.lacks_unseen.then(line))
+    if !findings.lacks_unseen {
+        return Ok(None);
+    }
+    Ok(Some(format!(
+        "held-out predictions calibrate no sets and give no weights: {KNOWS_ALL}; raise \
+         decoding.reranker.held_out_folds"
+    )))
 }
 
 fn still_learning(findings: &Findings) -> Result<Option<String>, Error> {
@@ -290,25 +293,27 @@ fn still_learning(findings: &Findings) -> Result<Option<String>, Error> {
     let epochs = findings.problem.config.training.epochs;
     let falls = last.loss < (1.0 - FALLS) * before.loss;
     let whole = last.epoch == epochs as f64;
-    let line = || {
-        format!(
-            "the loss still falls at the last epoch (from {:.4} to {:.4}), and the model is the best there: \
-             raise training.epochs above {epochs}",
-            before.loss, last.loss
-        )
-    };
-    Ok((falls && whole && last.best).then(line))
+    if !falls || !whole || !last.best {
+        return Ok(None);
+    }
+    Ok(Some(format!(
+        "the loss still falls at the last epoch (from {:.4} to {:.4}), and the model is the best there: \
+         raise training.epochs above {epochs}",
+        before.loss, last.loss
+    )))
 }
 
-/// Settings of gradient descent for a learner without steps.
+/// Advises where settings of gradient descent are given for a learner without steps.
 fn training_without_steps(findings: &Findings) -> Result<Option<String>, Error> {
     let config = &findings.problem.config;
     let trains = config.encoder.abilities().trains_in_steps;
     let given = config.training.clone().resolved();
     let is_ignored = !trains && given != TrainingConfig::default().resolved();
+    if !is_ignored {
+        return Ok(None);
+    }
     let kind = config.encoder.kind();
-    let line = format!("[training] has no effect: encoder.kind = {kind:?} is not trained in steps");
-    Ok(is_ignored.then_some(line))
+    Ok(Some(format!("[training] has no effect: encoder.kind = {kind:?} is not trained in steps")))
 }
 
 /// Sizes that are tried, as multiples of the configuration's.

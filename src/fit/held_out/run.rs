@@ -1,0 +1,204 @@
+//! The further fits that a plan lists, and the held-out predictions that are gathered of them.
+
+use dsokr_train::Observer;
+use tracing::info;
+
+use super::plan::{Fold, FurtherFit, FurtherFits, Source};
+use crate::decoding::evaluator::Evaluator;
+use crate::error::Error;
+use crate::learners::learner::{Fitted, FoldPredictions};
+use crate::run_dir::{HeldOut, RunDir};
+use crate::targets::OutputTargets;
+
+/// Held-out predictions for training pairs.
+#[derive(Default)]
+pub(crate) struct Predicted {
+    /// The predictions that correct candidates for hubs, and that queries are compared with; none where the configuration
+    /// does not need them.
+    pub pairs: Option<HeldOut>,
+    /// The predictions for each fold that a reranker learns from; none where the learner gives them by itself.
+    pub folds: Option<Vec<FoldPredictions>>,
+}
+
+/// What a further model has predicted.
+struct Refitted {
+    /// The predictions, with their pairs.
+    predicted: HeldOut,
+    /// The held-out predictions for the pairs that it learned, where its fit leaves them.
+    left: Option<HeldOut>,
+}
+
+impl FurtherFits {
+    /// Makes the fits, and gathers their predictions with those that the run's model has left or makes. `run` keeps the
+    /// predictions of each fit until the run is complete, so that a resumed run does not make it again. A fit that leaves
+    /// held-out predictions of its own ([`HeldOutPredictions::Pairs`](crate::config::HeldOutPredictions::Pairs)) is not kept, and
+    /// made again.
+    ///
+    /// # Errors
+    /// Errors from the learner; a learner that leaves no predictions, although it says so; pretrained weights that have
+    /// changed since the run was started.
+    pub fn predict(
+        &self,
+        targets: &OutputTargets,
+        evaluator: &Evaluator,
+        fitted: &mut Fitted,
+        run: Option<&RunDir>,
+        observer: &mut dyn Observer,
+    ) -> Result<Predicted, Error> {
+        if !evaluator.config().decoding.needs_held_out() {
+            return Ok(Predicted::default());
+        }
+        let refitted = self.refit_all(targets, evaluator, run, observer)?;
+        let pairs = self.model_predictions(evaluator, fitted, &refitted)?;
+        let folds = self.fold_predictions(evaluator, &refitted)?;
+        Ok(Predicted { pairs: Some(pairs), folds: Some(folds).filter(|all| !all.is_empty()) })
+    }
+
+    /// Makes each further fit, or reads the predictions that the run keeps of it.
+    fn refit_all(
+        &self,
+        targets: &OutputTargets,
+        evaluator: &Evaluator,
+        run: Option<&RunDir>,
+        observer: &mut dyn Observer,
+    ) -> Result<Vec<Refitted>, Error> {
+        let mut refitted = Vec::new();
+        for number in 0..self.fits.len() {
+            let fit = match self.kept(number, targets, run)? {
+                Some(predicted) => Refitted { predicted, left: None },
+                None => self.refit(number, (targets, evaluator), run, observer)?,
+            };
+            refitted.push(fit);
+        }
+        Ok(refitted)
+    }
+
+    /// Returns the predictions of a further fit that the run keeps; none where it has not been made.
+    fn kept(
+        &self,
+        number: usize,
+        targets: &OutputTargets,
+        run: Option<&RunDir>,
+    ) -> Result<Option<HeldOut>, Error> {
+        let Some(run) = run else { return Ok(None) };
+        let kept = run.kept_fit(number, targets.space.width())?;
+        // one of other pairs is of an earlier version, and made again
+        Ok(kept.filter(|kept| kept.pairs == self.fits[number].predicted))
+    }
+
+    /// Fits the learner to some of the pairs, on this process alone, from the weights that the training of `run` started
+    /// from, and predicts others. The run keeps the predictions of a fit that leaves no other ones.
+    fn refit(
+        &self,
+        number: usize,
+        (targets, evaluator): (&OutputTargets, &Evaluator),
+        run: Option<&RunDir>,
+        observer: &mut dyn Observer,
+    ) -> Result<Refitted, Error> {
+        let FurtherFit { learned, predicted: pairs } = &self.fits[number];
+        let count = self.fits.len();
+        info!(
+            pairs = learned.len(),
+            predicted = pairs.len(),
+            "further fit {} of {count}",
+            number + 1
+        );
+        let all = evaluator.problem;
+        let problem = all.without_corrections(learned, self.fits_leave_predictions)?;
+        let targets = targets.select(learned)?;
+        let mut learner = problem.config.encoder.learner().prepare(&problem)?;
+        learner.start(&targets)?;
+        if let Some(run) = run {
+            run.check_initial_weights(learner.initial_weights().as_deref())?;
+        }
+        let fitted = learner.fit(&targets, evaluator, None, observer).map_err(without_state)?;
+
+        let split = all.dataset.pairs_among(pairs, learned)?;
+        let predictions = fitted.predictor.predict(&split)?;
+        let predicted = HeldOut::new(pairs.clone(), &all.dataset.train.ids, predictions);
+        let left = fitted.held_out.filter(|_| self.fits_leave_predictions).map(|left| {
+            let pairs = left.pairs.iter().map(|&pair| learned[pair]).collect();
+            HeldOut { pairs, ..left }
+        });
+        if let (Some(run), None) = (run, &left) {
+            run.keep_fit(number, &predicted)?;
+        }
+        Ok(Refitted { predicted, left })
+    }
+
+    /// Gathers the held-out predictions of the run's model, with the groups of their pairs.
+    fn model_predictions(
+        &self,
+        evaluator: &Evaluator,
+        fitted: &mut Fitted,
+        refitted: &[Refitted],
+    ) -> Result<HeldOut, Error> {
+        let problem = evaluator.problem;
+        let train = &problem.dataset.train;
+        let left = fitted.held_out.take();
+        let predictions = match &self.model.source {
+            Source::Fit => left.ok_or_else(leaves_none)?,
+            Source::Model(part) => {
+                let split = problem.dataset.pairs_among(part, &self.model.learned)?;
+                HeldOut::new(part.clone(), &train.ids, fitted.predictor.predict(&split)?)
+            }
+            Source::Others(parts) => joined(parts, refitted, &train.ids),
+        };
+        // also where each pair is by itself: without groups a run that names some is of an earlier version
+        let groups = if problem.config.data.names_groups() {
+            Some(train.all_groups())
+        } else {
+            train.named_groups()
+        };
+        Ok(predictions.grouped(groups.as_deref()))
+    }
+
+    /// Gathers the predictions for each fold that a reranker learns from.
+    fn fold_predictions(
+        &self,
+        evaluator: &Evaluator,
+        refitted: &[Refitted],
+    ) -> Result<Vec<FoldPredictions>, Error> {
+        let ids = &evaluator.problem.dataset.train.ids;
+        let of_fold = |fold: &Fold| {
+            let Refitted { predicted, left } = &refitted[fold.number];
+            let rest = match &fold.source {
+                Source::Fit => left.clone().ok_or_else(leaves_none)?,
+                Source::Model(part) => predicted.select(part),
+                Source::Others(parts) => joined(parts, refitted, ids),
+            };
+            Ok(FoldPredictions {
+                fold: predicted.select(&fold.pairs),
+                rest,
+                fitted: predicted.select(&fold.repeated).predictions,
+                fitted_pairs: fold.repeated.clone(),
+            })
+        };
+        self.folds.iter().map(of_fold).collect()
+    }
+}
+
+/// Joins the predictions of several further models, by their numbers, each for a part of the pairs.
+fn joined(parts: &[(usize, Vec<usize>)], refitted: &[Refitted], ids: &[String]) -> HeldOut {
+    let predicted = parts.iter().map(|(number, part)| refitted[*number].predicted.select(part));
+    HeldOut::joined(predicted, ids)
+}
+
+/// Returns the error of a fit that leaves no held-out predictions.
+fn leaves_none() -> Error {
+    let allowed = "Some, since Abilities::held_out says that its fit leaves them";
+    Error::value("Fitted::held_out of the learner", "None", allowed)
+}
+
+/// Returns the error of a further fit, which keeps no state: a resumed run makes the fit again.
+fn without_state(error: Error) -> Error {
+    use dsokr_train::Error::{Diverged, Interrupted};
+    match error {
+        Error::Train(Diverged { what, step, learning_rate, is_clipped, .. }) => {
+            let what = format!("{what}, in a fit without a part of the pairs");
+            Error::Train(Diverged { what, step, learning_rate, is_clipped, kept: None })
+        }
+        Error::Train(Interrupted { .. }) => dsokr_core::Error::Cancelled.into(),
+        other => other,
+    }
+}
