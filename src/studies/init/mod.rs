@@ -158,7 +158,7 @@ impl Survey {
     /// Returns the number of validation pairs and of test pairs that are drawn: a tenth of all, at most 2,000; none of
     /// a split with a file of its own.
     pub fn held_out(&self) -> [usize; 2] {
-        self.division.sizes((self.pairs() / 10).clamp(1, 2000))
+        self.division.sizes(division::size_of_split(self.pairs()))
     }
 
     /// Returns the number of training pairs.
