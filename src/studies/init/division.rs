@@ -9,7 +9,7 @@ use dsokr_data::table::{OnBadRow, Table, TableOptions};
 use dsokr_data::{SplitName, VARIED, text_numbers};
 
 use super::kind::ColumnKind;
-use super::roles::varies;
+use super::uses::varies;
 use super::{Choices, Column};
 use crate::error::{Error, ensure};
 

@@ -4,7 +4,8 @@ use super::Choices;
 use super::columns::Column;
 use super::guess::names::is_id;
 use super::kind::ColumnKind;
-use super::roles::{Roles, are_learned_beside_others, are_numbers, are_vectors};
+use super::roles::Roles;
+use super::uses::{are_learned_beside_others, are_numbers, are_vectors};
 
 /// The columns that a configuration leaves out although they could be learned or learned from.
 #[derive(Clone, Debug)]

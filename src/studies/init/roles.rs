@@ -7,14 +7,12 @@ use dsokr_data::table::Table;
 
 use super::columns::Column;
 use super::copies::copies_of;
-use super::guess::names::{most_classes_named, names_folds, names_years, words_of};
+use super::guess::names::{most_classes_named, words_of};
 use super::guess::{CLASSES, is_inchikey};
 use super::inputs::InputChoice;
 use super::kind::ColumnKind;
+use super::uses::{are_numbers, is_aside, varies};
 use crate::error::{Error, ensure};
-
-/// Names of columns that divide rows, say where they are from, or hold the signs of bounds, as those of ChEMBL.
-const ASIDE: [&str; 7] = ["split", "set", "fold", "source", "year", "date", "standard relation"];
 
 /// Names of the numbers that ChEMBL's and BindingDB's tables are about, beside properties of molecules and names of targets.
 const MEASURED: [&str; 8] = [
@@ -292,34 +290,6 @@ fn are_measured_together(columns: &[Column], input: &Column, other: &Column) -> 
     values.any(|column| !is_aside(column) && (both_recur || is_result(column)))
 }
 
-/// Returns whether a column holds numbers, in any notation.
-pub(super) fn are_numbers(column: &Column) -> bool {
-    matches!(column.kind, ColumnKind::Numbers(_))
-}
-
-/// Returns whether a column holds vectors.
-pub(super) fn are_vectors(column: &Column) -> bool {
-    matches!(column.kind, ColumnKind::Vectors(_))
-}
-
-/// Returns whether cells of a kind are learned beside molecules, vectors and texts.
-pub(super) fn are_learned_beside_others(kind: &ColumnKind) -> bool {
-    match kind {
-        ColumnKind::Numbers(_)
-        | ColumnKind::Classes(_)
-        | ColumnKind::Labels(_)
-        | ColumnKind::Rankings(_)
-        | ColumnKind::Orders(_) => true,
-        ColumnKind::Smiles
-        | ColumnKind::Inchi
-        | ColumnKind::Vectors(_)
-        | ColumnKind::Dates
-        | ColumnKind::Texts
-        | ColumnKind::Ids
-        | ColumnKind::Nothing => false,
-    }
-}
-
 /// Returns whether a column has the name of what is measured in ChEMBL's or BindingDB's tables.
 fn is_measured(column: &Column) -> bool {
     are_numbers(column) && MEASURED.contains(&column.name.to_lowercase().as_str())
@@ -359,21 +329,6 @@ fn numbers_beside<'c>(
         is_free && is_full && varies(column) && are_plain_numbers(column) && !is_aside(column)
     };
     columns.iter().filter(is_further).collect()
-}
-
-/// Returns whether a column divides rows, says where or when they are from, or something of the numbers of another column.
-pub(super) fn is_aside(column: &Column) -> bool {
-    let name = column.name.as_str();
-    let is_named = ASIDE.contains(&name.to_lowercase().as_str());
-    let is_year = || column.example.parse().is_ok_and(|year: u32| (1000..3000).contains(&year));
-    let is_whole = || column.example.parse::<u32>().is_ok();
-    let is_of_rows = names_years(name) && is_year() || names_folds(name) && is_whole();
-    is_named || is_of_rows || column.are_times || column.qualifies.is_some()
-}
-
-/// Returns whether the cells of a column differ, so that there is something to learn from them.
-pub(super) fn varies(column: &Column) -> bool {
-    column.distinct > 1
 }
 
 /// The place of columns in the order in which outputs are preferred that are outputs unless nothing else is learned.
