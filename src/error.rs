@@ -2,6 +2,7 @@ use std::path::{Path, PathBuf};
 
 use dsokr_core::memory::{Bytes, Limit};
 use dsokr_core::{Argument, Place};
+use strsim::levenshtein;
 
 /// Errors between a configuration and a trained run.
 #[derive(Debug, thiserror::Error)]
@@ -41,10 +42,18 @@ pub enum Error {
         path: PathBuf,
     },
     /// A resumed run whose data have changed.
-    #[error("{path}: the data have changed since the run was started; start a new run", path = path.display())]
+    #[error(
+        "{path}: the data have changed since the run was started{tables}; put the earlier ones back, or start a new run in another \
+         folder ({out})",
+        path = path.display(),
+        tables = in_brackets(tables),
+        out = Argument::new("out")
+    )]
     DataChanged {
         /// The run.
         path: PathBuf,
+        /// The tables that have changed, by their names in the folder of the data; none where that is not known.
+        tables: Vec<String>,
     },
     /// A resumed run whose configuration has changed.
     #[error("{path}: the run was started with {key} = {found}, the configuration now says {given}{hint}", path = path.display())]
@@ -67,6 +76,15 @@ pub enum Error {
         name: String,
         /// Its error.
         source: Box<Error>,
+    },
+    /// A training that was cancelled and has kept its state in the run directory.
+    #[error(
+        "interrupted at step {step}; the state is saved, continue with {}",
+        Argument::switch("resume")
+    )]
+    Interrupted {
+        /// The step.
+        step: u64,
     },
     /// The training loop.
     #[error(transparent)]
@@ -139,8 +157,9 @@ serialise!(serde_json::Error, toml::ser::Error, toml::de::Error);
 impl From<dsokr_train::Error> for Error {
     /// An error of a validation or a checkpoint comes back as it was.
     fn from(error: dsokr_train::Error) -> Self {
-        use dsokr_train::Error::{Caller, Core, Nn};
+        use dsokr_train::Error::{Caller, Core, Interrupted, Nn};
         match error {
+            Interrupted { step } => Self::Interrupted { step },
             Core(error) => error.into(),
             Nn(error) => error.into(),
             Caller(error) => match error.downcast::<Self>() {
@@ -239,13 +258,6 @@ impl Error {
         dsokr_core::Error::file(path.as_ref(), message).into()
     }
 
-    /// A run without the `file` of its model.
-    pub(crate) fn no_model(file: &Path) -> Self {
-        let resume = Argument::switch("resume");
-        let remedy = format_args!("remove metrics.json, if any, and use {resume}");
-        Self::run(file, format_args!("there is no model: {remedy}"))
-    }
-
     /// Returns an error of the file system at `path`.
     pub(crate) fn io(path: &Path) -> impl Fn(std::io::Error) -> Self {
         move |error| dsokr_core::Error::io(path)(error).into()
@@ -283,6 +295,7 @@ impl Error {
             | Self::RunExists { .. }
             | Self::DataChanged { .. }
             | Self::Changed { .. }
+            | Self::Interrupted { .. }
             | Self::Train(_)
             | Self::Nn(_)
             | Self::Memory { .. }
@@ -297,7 +310,7 @@ impl Error {
         if let Some(error) = self.core() {
             return matches!(error, dsokr_core::Error::Cancelled);
         }
-        matches!(self.innermost(), Self::Train(dsokr_train::Error::Interrupted { .. }))
+        matches!(self.innermost(), Self::Interrupted { .. })
     }
 
     /// Returns the kind of the file system's error, as [`std::io::Error::kind`] does; none for an error that is not about the
@@ -329,7 +342,7 @@ impl Error {
     /// Returns whether the request was wrong (a flag, a configuration, a file), rather than the run.
     pub fn is_request(&self) -> bool {
         use dsokr_core::Error::{Cancelled, Io};
-        use dsokr_train::Error::{Diverged, Interrupted};
+        use dsokr_train::Error::Diverged;
         if let Some(error) = self.core() {
             // memory that the system refuses for the mapping of a file is asked for by the request
             let is_refused = error.io_kind() == Some(std::io::ErrorKind::OutOfMemory);
@@ -337,7 +350,7 @@ impl Error {
         }
         let is_of_run = matches!(
             self.innermost(),
-            Self::Train(Diverged { .. } | Interrupted { .. }) | Self::Fetch { .. }
+            Self::Train(Diverged { .. }) | Self::Interrupted { .. } | Self::Fetch { .. }
         );
         !is_of_run
     }
@@ -360,6 +373,32 @@ pub(crate) fn in_words(message: String, map: &str) -> String {
     }
     text
 }
+
+/// Returns names in brackets, as a message adds them; nothing where there are none.
+fn in_brackets(names: &[String]) -> String {
+    if names.is_empty() { String::new() } else { format!(" ({})", names.join(", ")) }
+}
+
+/// Returns the one of some names that a text is a slip of: in other capitals, or with a few letters more, fewer or others; none of
+/// a text that is like none of them.
+pub(crate) fn nearest_name<'n>(
+    text: &str,
+    names: impl IntoIterator<Item = &'n str>,
+) -> Option<&'n str> {
+    let text: String = text.to_lowercase().chars().take(LONGEST_NAME).collect();
+    let changed = names.into_iter().map(|name| (levenshtein(&text, &name.to_lowercase()), name));
+    let (changes, name) = changed.min_by_key(|&(changes, _)| changes)?;
+    let is_slip = 4 * changes <= text.chars().count().max(4);
+    is_slip.then_some(name)
+}
+
+/// Returns a question behind a name that is not known, with the one that is meant; nothing where it is like none of them.
+pub(crate) fn did_you_mean<'n>(text: &str, names: impl IntoIterator<Item = &'n str>) -> String {
+    nearest_name(text, names).map_or_else(String::new, |name| format!(" (did you mean {name:?}?)"))
+}
+
+/// The letters of a text that are compared with names.
+const LONGEST_NAME: usize = 100;
 
 /// Names that are allowed.
 pub(crate) fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {

@@ -107,6 +107,8 @@ mod pages {
 }
 
 pub use dsokr_basis as basis;
+/// The crate of errors, files, randomness and processes. Import what is in it, as `use dsokr::core::Error;` does, and not the
+/// module itself, nor `dsokr::*`: derive macros such as Burn's `Module` would find it in the place of Rust's own `core`.
 pub use dsokr_core as core;
 pub use dsokr_core::{Cancellation, StageReport};
 pub use dsokr_data as data;
@@ -145,7 +147,7 @@ pub use encoders::tokens::{PretrainedInputs, TokenInputs, TokenInputsConfig};
 pub use encoders::{BagBesideConfig, BothInputs, PeakBagConfig, PeakInputs, WordsRead};
 pub use encoders::{inputs, spectrum_inputs};
 pub use error::Error;
-pub use fit::{Plan, Request, Trained, fit};
+pub use fit::{Plan, Request, Reserved, Trained, fit};
 pub use learners::choice::Choice;
 pub use learners::contract;
 pub use learners::learner::{Fit, Fitted, FoldPredictions, Learner, Predictor, register};

@@ -113,16 +113,8 @@ fn at_work(stages: &[StageReport]) -> String {
     let Some(innermost) = stages.last() else {
         return "at work between two stages".into();
     };
-    let names: Vec<String> = stages.iter().map(stage_and_share).collect();
+    let names: Vec<String> = stages.iter().map(StageReport::to_string).collect();
     format!("at work on {}, for {:.0} s", names.join(": "), innermost.elapsed.as_secs_f64())
-}
-
-fn stage_and_share(stage: &StageReport) -> String {
-    let StageReport { name, done, parts, .. } = stage;
-    if *parts == 0 {
-        return name.clone();
-    }
-    format!("{name} {} %", 100 * done.min(parts) / parts)
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use dsokr_basis::kernel::candidate_constant;
 use dsokr_core::{Cancellation, Processes};
 use dsokr_data::config::{LabelFeatures, NumberFeatures, OutputFeatures, RankingEmbedding};
 use dsokr_data::{FittedFeatures, Outputs};
@@ -124,7 +125,8 @@ impl<'a> Decoder<'a> {
                 return Err(wrong(allowed));
             }
         };
-        let constant = if kernel.is_normalised() { 0.0 } else { -0.5 * norm };
+        let squared_norm = if kernel.is_normalised() { 1.0 } else { norm };
+        let constant = candidate_constant(squared_norm, kernel.is_normalised());
         let search = match (space.basis(), machine.and_then(MachineSpace::outputs)) {
             (Some(basis), _) => ExactSearch::in_basis(basis, encoding)?,
             (None, Some(outputs)) => ExactSearch::on_outputs(kernel, outputs, encoding)?,

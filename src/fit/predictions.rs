@@ -4,7 +4,7 @@ use dsokr_data::SplitName;
 
 use crate::decoding::evaluator::Evaluator;
 use crate::error::Error;
-use crate::learners::learner::Fitted;
+use crate::learners::learner::{Fitted, predicted};
 
 /// Predictions of a fitted model for a split that is needed more than once.
 pub(super) struct Predictions {
@@ -26,14 +26,18 @@ impl Predictions {
         if !is_needed || validation.ids.is_empty() {
             return Ok(Self { validation: None });
         }
-        Ok(Self { validation: Some(fitted.predictor.predict(validation)?) })
+        let predictions = predicted(&*fitted.predictor, validation, evaluator.candidates())?;
+        Ok(Self { validation: Some(predictions) })
     }
 
     /// Returns the predictions for the split that is reported.
     pub fn of_report(self, evaluator: &Evaluator, fitted: &Fitted) -> Result<Vec<f32>, Error> {
         match (evaluator.config().evaluation.split, self.validation) {
             (SplitName::Validation, Some(predictions)) => Ok(predictions),
-            _ => fitted.predictor.predict(evaluator.reported()),
+            _ => {
+                let candidates = evaluator.candidates();
+                predicted(&*fitted.predictor, evaluator.reported(), candidates)
+            }
         }
     }
 }

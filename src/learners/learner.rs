@@ -20,6 +20,7 @@ use crate::targets::memory::Need;
 use crate::targets::{OutputTargets, Problem};
 use dsokr_core::processes::Held;
 use dsokr_data::Split;
+use dsokr_decode::{CandidateBlocks, Candidates};
 use dsokr_nn::onnx::{Graph, Value};
 use dsokr_train::Observer;
 
@@ -310,6 +311,20 @@ pub trait Predictor: Any + Send + Sync {
         let _ = graph;
         None
     }
+}
+
+/// Returns the predictions of a predictor for a split, checked to have as many coordinates for each input as the candidates: it
+/// may be custom code.
+pub(crate) fn predicted(
+    predictor: &dyn Predictor,
+    split: &Split,
+    candidates: &Candidates,
+) -> Result<Vec<f32>, Error> {
+    let predictions = predictor.predict(split)?;
+    let inputs = split.inputs.len();
+    let what = format!("coordinates that the predictor gives for {inputs} inputs");
+    dsokr_core::Error::check_length(&what, predictions.len(), inputs * candidates.dim())?;
+    Ok(predictions)
 }
 
 impl<F: Fn(&Split) -> Result<Vec<f32>, Error> + Send + Sync + 'static> Predictor for F {

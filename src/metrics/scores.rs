@@ -78,6 +78,7 @@ pub struct Scores {
 /// Metrics that compare predicted outputs with the true ones.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
+#[non_exhaustive]
 pub enum OutputScores {
     /// Scores of molecules, or of other graphs.
     Molecules(MoleculeScores),

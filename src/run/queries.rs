@@ -170,9 +170,11 @@ impl QueryRequest {
             (None, Some(_)) => None,
         };
         let queries = run.predict_with(processes, read, lists.as_ref(), predict)?;
-        if self.file.is_none() && queries.lists.is_none() {
-            let first = &run.members()[0];
-            let checked = first.check_measured(name, queries.split(), data, self.split_use);
+        if self.file.is_none() {
+            let mut read = run.members().iter().zip(&queries.splits);
+            let checked = read.try_for_each(|(member, split)| {
+                member.check_measured(name, split, data, self.split_use)
+            });
             processes.agree(checked)?;
         }
         let queries = PredictedQueries {
@@ -245,7 +247,8 @@ impl Run {
     /// As [`predict`](Self::predict), with the coordinates that the function `predict` gives for each member.
     ///
     /// # Errors
-    /// Errors of `read` and `predict`; a rule that does not hold for the queries; coordinates that are not finite.
+    /// Errors of `read` and `predict`; a split whose lists do not have one length ([`Split::check`]); a rule that does not hold
+    /// for the queries; coordinates that are not finite.
     pub fn predict_with(
         &self,
         processes: &Processes,
@@ -261,6 +264,9 @@ impl Run {
         }
         let predicted = || {
             let splits = self.members.iter().map(read).collect::<Result<Vec<_>, Error>>()?;
+            for split in &splits {
+                split.check()?;
+            }
             self.check_same_queries(&splits)?;
             let candidates = &self.members[0].candidates;
             let assumed = self.members[0].polarities.assumed();

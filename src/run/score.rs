@@ -47,15 +47,16 @@ impl Run {
         let mut scores = Vec::with_capacity(texts.len());
         for first in (0..texts.len()).step_by(TOGETHER) {
             let pairs = first..(first + TOGETHER).min(texts.len());
-            let part = self.score_at_once(&texts[pairs.clone()], &smiles[pairs], on_bad_row);
+            let part = self.score_at_once(first, &texts[pairs.clone()], &smiles[pairs], on_bad_row);
             scores.extend(part?);
         }
         Ok(scores)
     }
 
-    /// Returns the scores of pairs that are few enough to be placed at once.
+    /// Returns the scores of pairs that are few enough to be placed at once; `first` is the number of the first one, from 0.
     fn score_at_once(
         &self,
+        first: usize,
         texts: &[&str],
         smiles: &[&str],
         on_bad_row: OnBadRow,
@@ -66,7 +67,8 @@ impl Run {
         let mut labels = Vec::new();
         let mut molecules = Vec::new();
         let mut molecule_of_smiles = Vec::new();
-        for (smiles, parsed) in distinct_smiles.iter().zip(parsed.collect::<Vec<_>>()) {
+        for (number, parsed) in parsed.collect::<Vec<_>>().into_iter().enumerate() {
+            let smiles = distinct_smiles[number];
             match parsed {
                 Ok(molecule) => {
                     molecule_of_smiles.push(Some(molecules.len()));
@@ -74,7 +76,11 @@ impl Run {
                     molecules.push(molecule);
                 }
                 Err(_) if on_bad_row == OnBadRow::Skip => molecule_of_smiles.push(None),
-                Err(error) => return Err(Error::value("a molecule", smiles, error)),
+                Err(error) => {
+                    let place = smiles_of_pair.iter().position(|&other| other == number);
+                    let key = format!("the molecule of pair {}", first + place.unwrap_or(0));
+                    return Err(Error::refused(key, smiles, error));
+                }
             }
         }
         if molecules.is_empty() {

@@ -12,7 +12,9 @@ use crate::config::{Config, EncoderTable};
 use crate::error::{Error, ensure, ensure_run};
 use crate::fit::{Request, Trained};
 use crate::run_dir::write_text;
-use crate::studies::init::{CLASSES, Choices, KindName, ROWS_OF_A_CLASS, StatedKind, Survey};
+use crate::studies::init::{
+    CLASSES, Choices, KindName, LEAST, ROWS_OF_A_CLASS, StatedKind, Survey,
+};
 
 /// The files of a folder of pairs.
 const TABLE: &str = "pairs.jsonl";
@@ -33,7 +35,8 @@ const WITH_SEVERAL: usize = 100;
 /// [`write_pairs`] makes a folder that is kept, for a [`Request`] with an observer.
 ///
 /// # Errors
-/// Other numbers of inputs than of outputs; fewer than ten pairs; as [`fit`](crate::fit()).
+/// Other numbers of inputs than of outputs; fewer than ten pairs that are not blank; outputs that are all equal; as
+/// [`fit`](crate::fit()).
 pub fn fit_pairs(
     inputs: &[impl AsRef<str>],
     outputs: &[impl AsRef<str>],
@@ -41,11 +44,11 @@ pub fn fit_pairs(
     let key = "the pairs";
     let found = format_args!("{} inputs and {} outputs", inputs.len(), outputs.len());
     ensure(inputs.len() == outputs.len(), key, found, "as many outputs as inputs")?;
+    let pairs = || inputs.iter().map(AsRef::as_ref).zip(outputs.iter().map(AsRef::as_ref));
+    check_pairs(pairs())?;
     let scratch = ScratchFolder::new().map_err(Error::io(&std::env::temp_dir()))?;
-    let pairs = inputs.iter().zip(outputs);
-    let lines = pairs.map(|(input, output)| {
-        json!({ "input": input.as_ref(), "output": output.as_ref() }).to_string() + "\n"
-    });
+    let lines = pairs()
+        .map(|(input, output)| json!({ "input": input, "output": output }).to_string() + "\n");
     // all outputs are texts here, also numbers
     let config = write_table(scratch.path(), &lines.collect::<String>(), None, None)?;
     let config = Config::load(config)?;
@@ -55,8 +58,28 @@ pub fn fit_pairs(
     Ok(trained)
 }
 
+/// Refuses pairs that nothing can be learned from: too few that are not blank, and outputs that are all equal.
+fn check_pairs<'t>(pairs: impl Iterator<Item = (&'t str, &'t str)>) -> Result<(), Error> {
+    let pairs: Vec<(&str, &str)> =
+        pairs.map(|(input, output)| (input.trim(), output.trim())).collect();
+    let all = pairs.len();
+    let is_blank = |&&(input, output): &&(&str, &str)| input.is_empty() || output.is_empty();
+    let blank = pairs.iter().filter(is_blank).count();
+    let found = format_args!("{all} pairs, {blank} of them with a blank input or output");
+    let allowed = format_args!("at least {LEAST} with an input and an output");
+    ensure(all - blank >= LEAST, "the pairs", found, allowed)?;
+    let mut outputs = pairs.iter().map(|(_, output)| output).filter(|output| !output.is_empty());
+    let first = outputs.next().copied().unwrap_or_default();
+    let because = "all outputs are equal, so that there is nothing to learn";
+    if outputs.all(|&output| output == first) {
+        return Err(Error::refused("the outputs", format_args!("{first:?}"), because));
+    }
+    Ok(())
+}
+
 /// Writes pairs and the recommended configuration for them into a folder, which is made if it does not exist: a table, of
-/// which each line is a JSON object with `input` and `output`, and a configuration that names it. With an `encoder` the
+/// which each of the `lines` is a JSON object with `input` and `output`, without or with a newline behind it, and a
+/// configuration that names it. With an `encoder` the
 /// configuration trains that by gradient descent, in the place of a kernel machine. Returns the path of the configuration.
 /// Where this fails, nothing is left there. Pairs that are left out, since their input or output is of another kind than the
 /// others or says that there is none, are a warning. Texts of whole numbers that recur, such as `"1"`, are names of classes.
@@ -68,7 +91,14 @@ pub fn write_pairs(
     lines: impl IntoIterator<Item = impl AsRef<str>>,
     encoder: Option<EncoderTable>,
 ) -> Result<PathBuf, Error> {
-    let text: String = lines.into_iter().map(|line| line.as_ref().to_owned()).collect();
+    let mut text = String::new();
+    for line in lines {
+        let line = line.as_ref();
+        text.push_str(line);
+        if !line.ends_with('\n') {
+            text.push('\n');
+        }
+    }
     let kind = kind_of_lists(&text).or_else(|| kind_of_texts(&text));
     write_table(folder, &text, kind, encoder)
 }

@@ -15,7 +15,7 @@ use crate::decoding::perfect::{DrawnSketch, smallest_good_size};
 use crate::error::{Error, ensure};
 use crate::fit::held_out::FurtherFits;
 use crate::fit::hubs;
-use crate::learners::learner::Fit;
+use crate::learners::learner::{Fit, predicted};
 use crate::metrics::mean::MeanAndDeviation;
 use crate::metrics::metric::{Metric, Needs};
 use crate::metrics::scores::Scores;
@@ -330,7 +330,8 @@ fn fit(
     let evaluator = Evaluator::new(problem, &targets.space, &candidates)?.shared_by(processes);
     let learned_targets = further.targets(&targets)?;
     let mut fitted = learner.fit(&learned_targets, &evaluator, None, &mut ())?;
-    let z = fitted.predictor.predict(&problem.dataset.validation)?;
+    let validation = &problem.dataset.validation;
+    let z = predicted(&*fitted.predictor, validation, &candidates)?;
     let predicted = further.predict(&targets, &evaluator, &mut fitted, None, &mut ())?;
     let corrected = hubs::corrected(&evaluator, predicted.pairs.as_ref(), Some(z.as_slice()))?;
     let corrected = corrected.as_ref().map_or(&candidates, |(candidates, _)| candidates);

@@ -139,7 +139,7 @@ fn an_own_kernel_is_learnt_and_decoded() {
     let encoder = config.init(
         2,
         Start {
-            offset: &targets.mean(&RowWeights::equal()),
+            offset: &targets.mean(&RowWeights::equal()).unwrap(),
             random: &mut generator(0, "own kernel", 0),
             device: &device,
         },

@@ -294,6 +294,37 @@ fn a_learner_that_breaks_its_word_is_refused() {
     assert!(error.contains("Fitted::held_out") && error.contains("Abilities::held_out"), "{error}");
 }
 
+#[test]
+fn a_predictor_of_another_number_of_coordinates_is_named() {
+    #[derive(Debug, Serialize, Deserialize)]
+    struct Short {}
+    impl Learner for Short {
+        fn prepare<'a>(&'a self, _: &'a Problem) -> Result<Box<dyn Fit + 'a>, Error> {
+            Ok(Box::new(|targets: &OutputTargets| {
+                let p = targets.space.width();
+                let predict = move |split: &Split| Ok(vec![1.0; split.ids.len() * p - 1]);
+                Ok(Fitted { saved: true, ..Fitted::new(predict) })
+            }))
+        }
+
+        fn load(
+            &self,
+            _: &RunDir,
+            _: &Checked,
+            _: usize,
+            _: &Device,
+        ) -> Result<Box<dyn Predictor>, Error> {
+            unreachable!("the fit ends before")
+        }
+    }
+    register::<Short>("short").unwrap();
+    let folder = Folder::new();
+    let mut config = config(false);
+    config.encoder = EncoderTable::from_learner(Short {}).unwrap();
+    let error = fit(&config.validate().unwrap(), folder.path("run")).err().unwrap().to_string();
+    assert!(error.contains("coordinates that the predictor gives for"), "{error}");
+}
+
 /// A model does not replace files that every run has.
 #[test]
 fn a_model_is_kept_beside_the_files_of_a_run() {

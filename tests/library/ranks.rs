@@ -375,7 +375,7 @@ fn a_training_that_one_rank_stops_is_resumed_by_another_number_of_ranks() {
         cancellation.scope(run).map(|_| ())
     });
     for stopped in stopped {
-        let interrupted = dsokr::train::Error::Interrupted { step: 22 };
+        let interrupted = dsokr::Error::Interrupted { step: 22 };
         assert_eq!(stopped.unwrap_err().to_string(), interrupted.to_string());
     }
     for trained in train(2, &config, &out, true) {

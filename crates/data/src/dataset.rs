@@ -98,6 +98,39 @@ impl Split {
         Self { ids, inputs, outputs, ..Self::default() }
     }
 
+    /// Checks that every list has an entry for each pair, or is empty where it may be.
+    ///
+    /// # Errors
+    /// [`dsokr_core::Error::Shape`] with the first list of another length than the inputs have.
+    pub fn check(&self) -> Result<(), Error> {
+        let pairs = self.inputs.len();
+        let check = |what: &str, found: usize| {
+            let key = format!("{what} of a split of {pairs} inputs");
+            dsokr_core::Error::check_length(&key, found, pairs)
+        };
+        check("ids", self.ids.len())?;
+        check("outputs", self.outputs.len())?;
+        if let Some(queries) = &self.queries {
+            check("query ids", queries.len())?;
+        }
+        if let Some(truth) = &self.truth {
+            check("true outputs", truth.len())?;
+        }
+        self.weights.check(pairs)?;
+        let may_be_empty = [
+            ("lists of further outputs", self.further.len()),
+            ("lists of known outputs", self.known.len()),
+            ("groups", self.groups.len()),
+            ("groups among files", self.groups_of_files.len()),
+            ("groups of folds", self.fold_groups.len()),
+            ("labels", self.labels.len()),
+        ];
+        for (what, found) in may_be_empty.into_iter().filter(|&(_, found)| found > 0) {
+            check(what, found)?;
+        }
+        Ok(())
+    }
+
     /// Returns the pairs as a model reads them that has learned only some of the training pairs.
     fn among(self, learned: &[usize]) -> Self {
         Self { inputs: self.inputs.among(learned), ..self }
@@ -107,6 +140,9 @@ impl Split {
     ///
     /// # Errors
     /// A row out of range, where inputs are vectors.
+    ///
+    /// # Panics
+    /// If a row is out of range elsewhere, or a list is shorter than others, which [`check`](Self::check) refuses.
     pub fn select(&self, rows: &[usize]) -> Result<Self, Error> {
         fn of_rows<T: Clone>(all: &[T], rows: &[usize]) -> Vec<T> {
             match all {

@@ -4,7 +4,7 @@ use std::ops::Range;
 use dsokr_core::{Error, Processes};
 
 use crate::codes::CodedBlock;
-use crate::error::{check_least, check_range};
+use crate::error::{check_least, ensure_allowed};
 
 /// Consecutive distinct rows of a candidate set.
 #[derive(Clone, Debug)]
@@ -73,5 +73,5 @@ pub(crate) fn check_count(candidates: u64) -> Result<(), Error> {
     check_least(candidates as usize, 1, "no candidates")?;
     let most = u32::MAX;
     let found = format_args!("{candidates} candidates");
-    check_range(candidates <= most.into(), found, format_args!("1..={most}"))
+    ensure_allowed(candidates <= most.into(), found, format_args!("1..={most}"))
 }

@@ -8,7 +8,7 @@ pub(crate) fn ensure(holds: bool, error: impl FnOnce() -> Error) -> Result<(), E
 }
 
 /// Refuses a number unless it `holds`; what it is and what is allowed are formatted only then.
-pub(crate) fn check_range(
+pub(crate) fn ensure_allowed(
     holds: bool,
     found: impl Display,
     allowed: impl Display,

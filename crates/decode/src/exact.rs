@@ -2,11 +2,12 @@
 
 use std::ops::RangeInclusive;
 
+use dsokr_basis::kernel::candidate_constant;
 use dsokr_basis::{Basis, Block, OutputKernel, RowKind, RowSource};
 use dsokr_core::{Cancellation, Error};
 use rayon::prelude::*;
 
-use crate::error::{all_finite, check_range, ensure};
+use crate::error::{all_finite, ensure, ensure_allowed};
 use crate::permutations::{DecodedOutput, best_by_codes, best_by_pairs, best_by_positions};
 use crate::queries::Queries;
 
@@ -233,7 +234,7 @@ fn best_labels(
     sizes: RangeInclusive<usize>,
 ) -> Result<DecodedOutput, Error> {
     let labels = weights.len();
-    check_range(
+    ensure_allowed(
         !sizes.is_empty() && *sizes.end() <= labels,
         format_args!("sets of {}..={} labels", sizes.start(), sizes.end()),
         format_args!("sizes within 0..={labels}, at least one"),
@@ -248,8 +249,8 @@ fn best_labels(
             sum += f64::from(weights[label as usize]);
         }
         let scale = scale(kernel, size as f64)?;
-        let constant =
-            if kernel.is_normalised() { 0.0 } else { -0.5 * scale * scale * size as f64 };
+        let squared_norm = if kernel.is_normalised() { 1.0 } else { scale * scale * size as f64 };
+        let constant = candidate_constant(squared_norm, kernel.is_normalised());
         let score = if size == 0 { zero } else { scale * sum + constant };
         if sizes.contains(&size) && best.is_none_or(|(_, most)| score > most) {
             best = Some((size, score));

@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use dsokr_core::Error;
 
-use crate::error::check_range;
+use crate::error::ensure_allowed;
 use crate::permutations::DecodedOutput;
 
 /// Returns the set of labels with the largest expected F1, where the true set is one of `outcomes`, each with a weight
@@ -32,14 +32,15 @@ use crate::permutations::DecodedOutput;
 /// # Ok::<(), dsokr_core::Error>(())
 /// ```
 pub fn best_expected_f1(outcomes: &[(f64, &[u32])]) -> Result<DecodedOutput, Error> {
-    let total: f64 = outcomes.iter().map(|(weight, _)| weight).sum();
+    // the sum of no numbers is -0
+    let total = 0.0 + outcomes.iter().map(|(weight, _)| weight).sum::<f64>();
     for (weight, _) in outcomes {
         let holds = *weight >= 0.0 && weight.is_finite();
-        check_range(holds, format_args!("a weight of {weight}"), "finite numbers from 0")?;
+        ensure_allowed(holds, format_args!("a weight of {weight}"), "finite numbers from 0")?;
     }
     let holds = total > 0.0 && total.is_finite();
     let found = format_args!("weights that sum to {total}");
-    check_range(holds, found, "a positive, finite sum")?;
+    ensure_allowed(holds, found, "a positive, finite sum")?;
     // the probability of each size, and of each label in sets of each size
     let mut sizes: BTreeMap<usize, f64> = BTreeMap::new();
     for &(weight, labels) in outcomes {

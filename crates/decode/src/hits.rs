@@ -7,7 +7,7 @@ use rayon::prelude::*;
 
 use crate::blocks::CandidateBlocks;
 use crate::candidates::Candidates;
-use crate::error::check_range;
+use crate::error::ensure_allowed;
 use crate::queries::Queries;
 use crate::rank::Rank;
 use crate::scoring::{
@@ -247,7 +247,7 @@ pub(crate) fn expand<'a>(
 pub(crate) fn check_k(k: usize, candidates: u64) -> Result<(), Error> {
     let holds = (1..=candidates).contains(&(k as u64));
     let allowed = format_args!("1..={candidates}");
-    check_range(holds, format_args!("the top {k} candidates were asked for"), allowed)
+    ensure_allowed(holds, format_args!("the top {k} candidates were asked for"), allowed)
 }
 
 /// Returns the k best of scored candidates, best first, ties by index.

@@ -2,7 +2,7 @@ use dsokr_core::{Cancellation, Error};
 use rayon::prelude::*;
 
 use crate::blocks::CandidateBlocks;
-use crate::error::check_range;
+use crate::error::ensure_allowed;
 use crate::queries::Queries;
 use crate::scoring::{
     self, Blocking, Buffers, Pass, QueryTile, Score, Span, finite, refuse_infinite,
@@ -76,7 +76,7 @@ impl Hubs {
         blocking.span = blocking.span.min(share);
         scoring::check(predictions, candidates)?;
         let count = predictions.len();
-        check_range(
+        ensure_allowed(
             (1..=count).contains(&neighbours),
             format_args!("{neighbours} neighbours of {count} predictions"),
             format_args!("1 to {count}"),

@@ -10,6 +10,9 @@ use crate::rank::Rank;
 /// The 97.5 % quantile of the normal distribution.
 const NORMAL: f64 = 1.959_963_984_540_054;
 
+/// The distance from 0 or 1 at which a share is rounded.
+const ROUNDING: f64 = 1e-9;
+
 /// The fewest resamples that have at least one in 2.5 % on either side.
 const LEAST: usize = 40;
 
@@ -189,13 +192,19 @@ pub fn percentile_interval(mut values: Vec<f64>) -> [f64; 2] {
 }
 
 /// Returns the 95 % interval, low and high, of a share of `count` things, at least one (Wilson 1927). It has a length where the
-/// share is 0 or 1 too.
+/// share is 0 or 1 too. A share that rounding has moved out of `[0, 1]`, by up to 1e-9, is 0 or 1.
+///
+/// # Panics
+/// For no things, and for a share that is not within `[0, 1]`.
 ///
 /// ```
 /// let [low, high] = dsokr_decode::wilson_interval(1.0, 200);
 /// assert!((low - 0.981).abs() < 5e-4 && high == 1.0);
 /// ```
 pub fn wilson_interval(share: f64, count: usize) -> [f64; 2] {
+    assert!(count > 0, "the interval of a share of no things");
+    assert!((-ROUNDING..=1.0 + ROUNDING).contains(&share), "a share of {share}, not within 0..=1");
+    let share = share.clamp(0.0, 1.0);
     let n = count as f64;
     let square = NORMAL * NORMAL / n;
     let middle = (share + square / 2.0) / (1.0 + square);
@@ -210,4 +219,27 @@ fn quantile(sorted: &[f64], q: f64) -> f64 {
     let low = sorted[at.floor() as usize];
     let high = sorted[at.ceil() as usize];
     low + (high - low) * at.fract()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_share_that_rounding_moved_is_within_its_range() {
+        assert_eq!(wilson_interval(1.0 + f64::EPSILON, 20), wilson_interval(1.0, 20));
+        assert_eq!(wilson_interval(-f64::EPSILON, 20), wilson_interval(0.0, 20));
+    }
+
+    #[test]
+    #[should_panic(expected = "a share of 1.2, not within 0..=1")]
+    fn a_share_above_one_has_no_interval() {
+        wilson_interval(1.2, 20);
+    }
+
+    #[test]
+    #[should_panic(expected = "the interval of a share of no things")]
+    fn no_things_have_no_interval() {
+        wilson_interval(0.5, 0);
+    }
 }

@@ -16,7 +16,7 @@
 use dsokr_core::Error;
 use dsokr_core::assignment::{Matching, NONE, Scratch};
 
-use crate::error::{all_finite, check_range, ensure};
+use crate::error::{all_finite, ensure, ensure_allowed};
 
 /// The most items whose best order by pairs is found among all orders.
 const EXACT_ITEMS: usize = 16;
@@ -203,7 +203,7 @@ fn check_items(
     ensure(width == found, || Error::unsupported(wide.to_string()))?;
     let holds = (1..=most).contains(&items);
     let found = format_args!("{items} items");
-    check_range(holds, found, format_args!("1..={most}"))
+    ensure_allowed(holds, found, format_args!("1..={most}"))
 }
 
 /// Returns the weights of a direction in feature space, times the scale of rows of permutations, under which

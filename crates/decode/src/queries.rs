@@ -134,11 +134,27 @@ impl<'a> Queries<'a> {
         self.names
     }
 
-    /// Returns how errors call query `query`: its id in quotes, else `#` and its position.
+    /// Returns how errors call query `query`: its id in quotes, or `#` and its position, from 0, where it has none or an empty
+    /// one.
     pub fn name(&self, query: usize) -> Cow<'a, str> {
-        match self.names.and_then(|names| names.get(query)) {
+        let name = self.names.and_then(|names| names.get(query));
+        match name.filter(|name| !name.is_empty()) {
             Some(name) => format!("{name:?}").into(),
             None => format!("#{query}").into(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_query_with_an_empty_id_is_called_by_its_position() {
+        let names = ["a".to_owned(), String::new()];
+        let error = Queries::named(&names, 2, &[0.0, 1.0, 2.0, f32::NAN]).unwrap_err();
+        assert_eq!(error.to_string(), "query #1, coordinate 1: NaN is not a finite number");
+        let error = Queries::named(&names, 2, &[f32::NAN, 1.0, 2.0, 3.0]).unwrap_err();
+        assert_eq!(error.to_string(), "query \"a\", coordinate 0: NaN is not a finite number");
     }
 }

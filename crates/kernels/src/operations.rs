@@ -122,7 +122,11 @@ pub fn bag(
     by_rows: Option<(ParamId, RowGradients)>,
 ) -> Tensor<2> {
     let rows = table.dims()[0];
-    assert!(batch.indices.iter().all(|&i| (i as usize) < rows), "index beyond the table");
+    if let Some(entry) = batch.indices.iter().position(|&index| index as usize >= rows) {
+        let row = batch.starts.partition_point(|&start| start <= entry) - 1;
+        let column = batch.indices[entry];
+        panic!("row {row} of a batch has column {column}, the table has {rows} rows");
+    }
     run(Bag { batch, by_rows }, [table.into_dispatch()])
 }
 

@@ -31,18 +31,27 @@ impl RowGroups {
     /// Creates the groups of so many rows. A row that is in none of them is alone.
     ///
     /// # Errors
-    /// [`Error::Value`] for a row beyond the last one.
+    /// [`Error::Value`] for a row beyond the last one, and for a row that is in two groups or twice in one.
     pub fn new(rows: usize, groups: &[Vec<usize>]) -> Result<Self, Error> {
-        if groups.iter().all(|group| group.len() < 2) {
-            return Ok(Self::alone());
-        }
         let mut group_of: Vec<usize> = (0..rows).collect();
+        let mut has_group = vec![false; rows];
         for group in groups {
             let Some(&first) = group.first() else { continue };
             for &row in group {
-                Error::check_range("row of a group", row, 0..=rows.saturating_sub(1))?;
+                let allowed = format_args!("below {rows}, the number of rows");
+                Error::ensure(row < rows, "row of a group", row, allowed)?;
+                Error::ensure(
+                    !has_group[row],
+                    "row of a group",
+                    row,
+                    "each row in one group, once",
+                )?;
+                has_group[row] = true;
                 group_of[row] = first;
             }
+        }
+        if groups.iter().all(|group| group.len() < 2) {
+            return Ok(Self::alone());
         }
         Ok(Self { group_of: group_of.into() })
     }
@@ -173,4 +182,21 @@ pub(crate) fn places_of(groups: &[Vec<usize>]) -> Vec<Vec<usize>> {
         (first..start).collect()
     });
     places.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_beyond_the_last_one_and_rows_of_two_groups_are_refused() {
+        let message = |groups: &[Vec<usize>]| RowGroups::new(4, groups).unwrap_err().to_string();
+        let beyond = "row of a group = 9: expected below 4, the number of rows";
+        assert_eq!(message(&[vec![9]]), beyond);
+        assert_eq!(message(&[vec![0, 1], vec![2, 9]]), beyond);
+        let twice = "row of a group = 1: expected each row in one group, once";
+        assert_eq!(message(&[vec![0, 1], vec![1, 2]]), twice);
+        assert_eq!(message(&[vec![1, 1]]), twice);
+        assert_eq!(RowGroups::new(4, &[vec![2], vec![]]).unwrap(), RowGroups::alone());
+    }
 }

@@ -132,6 +132,10 @@ impl Encoder for NgramBag {
         }
     }
 
+    /// Encodes sparse rows.
+    ///
+    /// # Panics
+    /// If a row has a column that the table of embeddings does not have.
     fn forward(&self, batch: &[&SparseRow], pass: Pass) -> Tensor<2> {
         let rows = Arc::new(self.collate(batch, pass));
         let by_rows = self.row_gradients.clone().map(|gradients| (self.table.id, gradients));

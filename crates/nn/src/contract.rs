@@ -13,16 +13,20 @@ use crate::pass::Pass;
 
 /// Checks an encoder on a device with autodiff, with two or more different inputs.
 ///
+/// - The parameters are on a device with autodiff.
 /// - The output has shape `[batch, p]` and is finite.
 /// - Evaluation repeats itself bit for bit, and row i depends only on input i: on its own, in
 ///   reverse order and in a larger batch it agrees to 1e-5 of the largest coordinate.
-/// - A training pass is a function of its key.
+/// - A training pass is finite, and a function of its key.
 /// - The gradient of a sum of squares reaches every trainable parameter and is finite.
 ///
 /// # Errors
 /// [`Error::Contract`] with the first breach.
 pub fn check<E: Encoder>(encoder: &E, inputs: &[E::Input]) -> Result<(), Error> {
     ensure(inputs.len() > 1, || format!("two inputs are needed, not {}", inputs.len()))?;
+    ensure(parameters::have_autodiff(encoder), || {
+        "its parameters are on a device without autodiff: make it on `device.autodiff()`".into()
+    })?;
     let all: Vec<&E::Input> = inputs.iter().collect();
     let p = encoder.dimension();
     let evaluate = |batch: &[&E::Input]| rows(encoder.forward(batch, Pass::Evaluate));
@@ -45,6 +49,8 @@ pub fn check<E: Encoder>(encoder: &E, inputs: &[E::Input]) -> Result<(), Error> 
         ensure(close(&whole[i], back), || format!("input {i} depends on the order of the batch"))?;
     }
     let train = |key| rows(encoder.forward(&all, Pass::train(key)));
+    let finite = train(1).iter().flatten().all(|v| v.is_finite());
+    ensure(finite, || "a coordinate of a training pass is not finite".into())?;
     ensure(train(1) == train(1), || "a training pass is not a function of its key".into())?;
     let loss = encoder.forward(&all, Pass::train(1)).square().sum();
     let gradients = GradientsParams::from_grads(loss.backward(), encoder);

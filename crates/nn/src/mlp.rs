@@ -105,9 +105,21 @@ impl Encoder for Mlp {
         self.layers.last().map_or(0, |layer| layer.weight.dims()[1])
     }
 
+    /// Encodes rows of numbers.
+    ///
+    /// # Panics
+    /// If a row does not have as many numbers as the MLP reads.
     fn forward(&self, batch: &[&Vec<f32>], pass: Pass) -> Tensor<2> {
         let weight = &self.layers[0].weight;
-        let shape = [batch.len(), weight.dims()[0]];
+        let width = weight.dims()[0];
+        for (row, input) in batch.iter().enumerate() {
+            let found = input.len();
+            assert!(
+                found == width,
+                "row {row} of a batch has {found} numbers, the MLP reads {width}"
+            );
+        }
+        let shape = [batch.len(), width];
         let rows: Vec<f32> = batch.iter().flat_map(|row| row.iter().copied()).collect();
         let x = Tensor::from_data(TensorData::new(rows, shape), &weight.device());
         self.apply(x, pass, 0)

@@ -77,6 +77,9 @@ pub trait FloatParameter {
     /// Returns whether a gradient must reach it.
     fn is_trained(&self) -> bool;
 
+    /// Returns whether it is on a device with autodiff, without which it has no gradient.
+    fn has_autodiff(&self) -> bool;
+
     /// Returns whether it holds 32-bit floats of the CPU engine.
     fn is_on_cpu_engine(&self) -> bool;
 
@@ -117,6 +120,10 @@ impl<const D: usize> FloatParameter for Param<Tensor<D>> {
 
     fn is_trained(&self) -> bool {
         self.val().is_require_grad()
+    }
+
+    fn has_autodiff(&self) -> bool {
+        self.val().is_autodiff()
     }
 
     fn is_on_cpu_engine(&self) -> bool {
@@ -280,6 +287,13 @@ pub fn collect<M: Module>(module: &M) -> Parameters {
 /// Returns the paths of all float parameters.
 pub fn names<M: Module>(module: &M) -> Vec<String> {
     each(module, |name, _| name.to_owned())
+}
+
+/// Returns whether some parameter is on a device with autodiff, without which no parameter has a gradient; true of a module
+/// without parameters.
+pub fn have_autodiff<M: Module>(module: &M) -> bool {
+    let of_each = each(module, |_, parameter| parameter.has_autodiff());
+    of_each.is_empty() || of_each.contains(&true)
 }
 
 /// Returns the number of parameters that a gradient must reach.

@@ -70,7 +70,8 @@ impl Pass {
         preceding: impl Fn(Masks) -> u32,
     ) -> Option<Dropout> {
         match self {
-            Self::Train(masks) if probability > 0.0 => {
+            // NaN is no probability: it makes the pass NaN, which is noticed
+            Self::Train(masks) if probability > 0.0 || probability.is_nan() => {
                 let mask = Dropout::new(masks.key, site, probability);
                 Some(mask.after(preceding(masks).wrapping_mul(width as u32)))
             }

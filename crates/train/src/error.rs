@@ -47,10 +47,7 @@ pub enum Error {
         kept: Option<u64>,
     },
     /// The training was [cancelled](dsokr_core::Cancellation).
-    #[error(
-        "interrupted at step {step}; the state is saved, continue with {}",
-        Argument::switch("resume")
-    )]
+    #[error("interrupted at step {step}")]
     Interrupted {
         /// The step.
         step: u64,

@@ -187,12 +187,25 @@ impl<'a> Objective<'a> {
     }
 }
 
+/// Refuses a loss with a temperature for a model without.
+pub(super) fn check_temperature<E: Encoder>(
+    loss: &LossConfig,
+    model: &Model<E>,
+) -> Result<(), dsokr_core::Error> {
+    let holds = loss.temperature().is_none() || model.scale.is_some();
+    let found = "a loss with a temperature";
+    let allowed = "a loss without a temperature, or a model with one";
+    dsokr_core::Error::ensure(holds, "training.loss.name", found, allowed)
+}
+
 /// Returns the mean loss of predictions `z` `[n × p]` of a model for pairs with these targets `[n × p]` and residuals, all of the
 /// same weight: what a training logs of the validation pairs. The contrastive loss compares the pairs of each `batch` of
 /// the configuration, and the softmax runs over the outputs of these pairs. NaN without pairs.
 ///
 /// # Errors
-/// [`Error::Pairs`] unless there is a residual for each p numbers of `z` and of `targets`; targets that are not finite.
+/// [`dsokr_core::Error::Value`] for a configuration that is not [valid](TrainingConfig::validate), and for a loss with a
+/// temperature and a model without; [`Error::Pairs`] unless there is a residual for each p numbers of `z` and of `targets`;
+/// targets that are not finite.
 pub fn mean_loss<E: Encoder>(
     config: &TrainingConfig,
     model: &Model<E>,
@@ -200,6 +213,8 @@ pub fn mean_loss<E: Encoder>(
     targets: &[f32],
     residuals: &[f64],
 ) -> Result<f64, Error> {
+    config.validate()?;
+    check_temperature(&config.loss, model)?;
     let p = model.encoder.dimension();
     for (what, rows) in [("predictions", z), ("targets", targets)] {
         if rows.len() != residuals.len() * p {

@@ -14,7 +14,7 @@ use crate::error::Error;
 use crate::evaluation::Evaluation;
 use crate::gradients::gradients;
 use crate::hooks::{Callback, Estimate, Hook, Keeper};
-use crate::loss::{Objective, StepNumber, bounded};
+use crate::loss::{Objective, StepNumber, bounded, check_temperature};
 use crate::optimizer::Update;
 use crate::progress::{GRADIENT, LOSS, Progress, Stepped};
 use crate::sums::{BatchGradients, Sums};
@@ -32,8 +32,8 @@ use crate::task::{Event, Observer, Outcome, Task};
 /// no gradients by rows.
 ///
 /// # Errors
-/// [`dsokr_core::Error::Value`] for a configuration that is not [valid](crate::TrainingConfig::validate), and for a loss
-/// with a temperature and a model without; [`Error::Pairs`] for targets of another width than the encoder's predictions;
+/// [`dsokr_core::Error::Value`] for a configuration that is not [valid](crate::TrainingConfig::validate), for a loss
+/// with a temperature and a model without, and for a device without autodiff; [`Error::Pairs`] for targets of another width than the encoder's predictions;
 /// [`Error::Encoder`] for an encoder whose predictions do not have the shape that it promises; [`Error::Optimizer`] for a
 /// checkpoint of a different model; [`Error::Diverged`] for a
 /// loss, a parameter or a prediction that is not finite; [`Error::Interrupted`] when the training has
@@ -43,7 +43,7 @@ use crate::task::{Event, Observer, Outcome, Task};
 /// its parameters. The best parameters so far are stored before an error returns.
 pub fn train<E: Encoder, M: Display + 'static>(
     task: &Task<E, M>,
-    mut model: Model<E>,
+    model: Model<E>,
     start: Option<Checkpoint>,
     sink: &mut dyn CheckpointSink<M>,
     observer: &mut dyn Observer,
@@ -52,21 +52,12 @@ pub fn train<E: Encoder, M: Display + 'static>(
     let lengths = task.pairs.inputs().iter().map(|input| model.encoder.length(input));
     let lengths: Vec<usize> = lengths.collect();
     let objective = Objective::from_task(task, model.encoder.dimension())?;
+
     let kept = start.as_ref().map(|checkpoint| checkpoint.step);
-    let mut state = start.unwrap_or_default();
-    if task.config.plateau().is_none() {
-        // what plateaus have reduced does not hold for another decay
-        state.reduced = 1.0;
-    }
-    if state.step > 0 {
-        model = parameters::restore(model, std::mem::take(&mut state.parameters))?;
-    }
-    let moments = std::mem::take(&mut state.moments);
-    let average = std::mem::take(&mut state.average);
-    let optimizer = Update::new(task.config, &model).with_state(moments, average, &model)?;
-    model = optimizer.freeze(model);
+    let (mut model, state, optimizer) = restored(task, model, start)?;
     check_trained(&model)?;
     task.ranks.check_same("step at the start", &state.step.to_string())?;
+
     let alone = task.ranks.size() == 1;
     let row_gradients = RowGradients::default();
     if alone && task.config.by_rows() {
@@ -75,6 +66,7 @@ pub fn train<E: Encoder, M: Display + 'static>(
     let sums = if alone { None } else { Some(Sums::new(task.ranks, &model, lengths.clone())) };
     let batches = Batches::new(task.seed, lengths, task.config.batch);
     check_steps(task, state.step, &batches)?;
+
     let progress = Progress::new(task, &batches, state, kept, optimizer, sink, observer);
     let cancellation = Cancellation::current();
     // a cancelled training finishes its step and its evaluation
@@ -91,6 +83,7 @@ pub fn train<E: Encoder, M: Display + 'static>(
         cancellation,
         finishing: finishing.clone(),
     };
+
     let trained = finishing.scope(|| training.run(model, &mut hooks));
     if trained.is_err() {
         training.progress.store_best()?;
@@ -98,15 +91,43 @@ pub fn train<E: Encoder, M: Display + 'static>(
     Ok(training.progress.outcome(trained?))
 }
 
+/// Returns the model, the state and the optimiser as a checkpoint has them, or as a new training begins. What the optimiser and
+/// the model hold is no longer in the state.
+fn restored<E: Encoder, M>(
+    task: &Task<E, M>,
+    mut model: Model<E>,
+    start: Option<Checkpoint>,
+) -> Result<(Model<E>, Checkpoint, Update), Error> {
+    let mut state = start.unwrap_or_default();
+    if task.config.plateau().is_none() {
+        // what plateaus have reduced does not hold for another decay
+        state.reduced = 1.0;
+    }
+    if state.step > 0 {
+        model = parameters::restore(model, std::mem::take(&mut state.parameters))?;
+    }
+    let moments = std::mem::take(&mut state.moments);
+    let average = std::mem::take(&mut state.average);
+    let optimizer = Update::new(task.config, &model).with_state(moments, average, &model)?;
+    let model = optimizer.freeze(model);
+    Ok((model, state, optimizer))
+}
+
 /// Refuses settings that do not fit each other, the pairs or the model.
 fn check<E: Encoder, M>(task: &Task<E, M>, model: &Model<E>) -> Result<(), Error> {
     let config = task.config;
     config.validate()?;
     task.pairs.check_width(model.encoder.dimension())?;
-    let has_temperature = config.loss.temperature().is_none() || model.scale.is_some();
-    let found = "a loss with a temperature";
-    let allowed = "a loss without a temperature, or a model with one";
-    Ok(dsokr_core::Error::ensure(has_temperature, "training.loss.name", found, allowed)?)
+    check_temperature(&config.loss, model)?;
+    let without_autodiff = if !task.device.is_autodiff() {
+        "the device of a training"
+    } else if !parameters::have_autodiff(model) {
+        "the device of the model's parameters"
+    } else {
+        return Ok(());
+    };
+    let allowed = "one with autodiff, such as `device.autodiff()`: no gradient is known elsewhere";
+    Err(dsokr_core::Error::value(without_autodiff, "one without autodiff", allowed).into())
 }
 
 /// Refuses a training of fewer steps than a checkpoint has done.
@@ -154,7 +175,7 @@ struct Descent {
 }
 
 impl<E: Encoder, M: Display + 'static> Training<'_, E, M> {
-    /// Returns the steps of the training, each with what the hooks do after it.
+    /// Makes the steps of the training, each with what the hooks do after it, and returns the trained model.
     fn run(
         &mut self,
         mut model: Model<E>,

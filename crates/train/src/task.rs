@@ -246,7 +246,8 @@ pub enum Event<'a> {
         /// The metrics.
         metrics: &'a dyn fmt::Display,
         /// The line of the log, a [`LogLine`](crate::LogLine) of the metrics that the training's
-        /// [`Validation`](crate::Validation) holds.
+        /// [`Validation`](crate::Validation) holds: in a training of the crate `dsokr` a `LogLine<dsokr::Scores>`, which
+        /// `line.downcast_ref` gives.
         line: &'a dyn Any,
         /// Whether they are the best so far.
         best: bool,

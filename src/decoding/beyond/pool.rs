@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use dsokr_basis::Basis;
+use dsokr_basis::kernel::squared_norm_of_constant;
 use dsokr_core::Cancellation;
 use dsokr_data::Outputs;
 use dsokr_decode::{CandidateParts, Candidates};
@@ -304,10 +305,9 @@ impl MoleculeEvaluator<'_> {
             return unknown_shares(basis, placed, outputs);
         }
         let constants = placed.clone().without_hubs();
-        let shift = if basis.is_normalised() { 1.0 } else { 0.0 };
         let share = |(row, &constant): (usize, &f32)| {
             let within: f64 = placed.point(row)?.iter().map(|&v| f64::from(v).powi(2)).sum();
-            let norm = shift - 2.0 * f64::from(constant);
+            let norm = squared_norm_of_constant(constant.into(), basis.is_normalised());
             Ok(if norm > 0.0 { (1.0 - within / norm).clamp(0.0, 1.0) } else { 1.0 })
         };
         constants.constants().iter().enumerate().map(share).collect()

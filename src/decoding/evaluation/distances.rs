@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 
+use dsokr_basis::kernel::{diagonal, gram};
 use dsokr_basis::{Block, OutputKernel};
 use dsokr_core::Argument;
 use dsokr_decode::CandidateBlocks;
@@ -28,9 +29,9 @@ pub(super) fn kernel_losses<'a>(
     let Some(rows) = rows(decoder, pairs.iter().flatten().copied())? else { return Ok(None) };
     let loss = |pair: &[&str; 2]| {
         let [predicted, right] = pair.map(|id| &rows[id]);
-        let norm = |row| kernel.diagonal(row)[0];
-        let both = kernel.block(predicted, right)?[(0, 0)];
-        Ok((norm(predicted) + norm(right) - 2.0 * both).max(0.0))
+        let both = gram(kernel, predicted, right)?[(0, 0)];
+        let squared_norms = diagonal(kernel, predicted)?[0] + diagonal(kernel, right)?[0];
+        Ok((squared_norms - 2.0 * both).max(0.0))
     };
     Ok(Some(pairs.iter().map(loss).collect::<Result<_, Error>>()?))
 }

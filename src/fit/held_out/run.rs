@@ -6,7 +6,7 @@ use tracing::info;
 use super::plan::{Fold, FurtherFit, FurtherFits, Source};
 use crate::decoding::evaluator::Evaluator;
 use crate::error::Error;
-use crate::learners::learner::{Fitted, FoldPredictions};
+use crate::learners::learner::{Fitted, FoldPredictions, predicted};
 use crate::run_dir::{HeldOut, RunDir};
 use crate::targets::OutputTargets;
 
@@ -114,7 +114,7 @@ impl FurtherFits {
         let fitted = learner.fit(&targets, evaluator, None, observer).map_err(without_state)?;
 
         let split = all.dataset.pairs_among(pairs, learned)?;
-        let predictions = fitted.predictor.predict(&split)?;
+        let predictions = predicted(&*fitted.predictor, &split, evaluator.candidates())?;
         let predicted = HeldOut::new(pairs.clone(), &all.dataset.train.ids, predictions);
         let left = fitted.held_out.filter(|_| self.fits_leave_predictions).map(|left| {
             let pairs = left.pairs.iter().map(|&pair| learned[pair]).collect();
@@ -140,7 +140,8 @@ impl FurtherFits {
             Source::Fit => left.ok_or_else(leaves_none)?,
             Source::Model(part) => {
                 let split = problem.dataset.pairs_among(part, &self.model.learned)?;
-                HeldOut::new(part.clone(), &train.ids, fitted.predictor.predict(&split)?)
+                let predictions = predicted(&*fitted.predictor, &split, evaluator.candidates())?;
+                HeldOut::new(part.clone(), &train.ids, predictions)
             }
             Source::Others(parts) => joined(parts, refitted, &train.ids),
         };
@@ -192,13 +193,13 @@ fn leaves_none() -> Error {
 
 /// Returns the error of a further fit, which keeps no state: a resumed run makes the fit again.
 fn without_state(error: Error) -> Error {
-    use dsokr_train::Error::{Diverged, Interrupted};
+    use dsokr_train::Error::Diverged;
     match error {
         Error::Train(Diverged { what, step, learning_rate, is_clipped, .. }) => {
             let what = format!("{what}, in a fit without a part of the pairs");
             Error::Train(Diverged { what, step, learning_rate, is_clipped, kept: None })
         }
-        Error::Train(Interrupted { .. }) => dsokr_core::Error::Cancelled.into(),
+        Error::Interrupted { .. } => dsokr_core::Error::Cancelled.into(),
         other => other,
     }
 }

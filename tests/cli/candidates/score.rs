@@ -126,6 +126,10 @@ fn a_table_is_scored_row_by_row_in_its_order() {
         assert_eq!(line["score"].as_f64().unwrap(), score);
     }
     assert_eq!(printed.len(), 4);
+    let texts = [QUERY; 3];
+    let error = run.score(&texts, &["CCO", "CCO", "C("], OnBadRow::Stop).unwrap_err();
+    let expected = "the molecule of pair 2 = C(: position 1: '(' has no partner";
+    assert_eq!(error.to_string(), expected);
     // the same molecule in other words
     assert_ne!(printed[0]["score"], printed[3]["score"]);
     let csv = sandbox.succeed(&["score", "run", "pairs.csv", "--format", "csv"]);

@@ -257,10 +257,9 @@ fn an_own_encoders_run_is_resumed_bit_for_bit() {
     let mut stop = Stop(70, cancellation.clone());
     let stopped = cancellation.scope(|| train(&folder, &file, "parts", false, &mut stop));
     let stopped = stopped.err().unwrap();
-    assert!(
-        matches!(stopped, Error::Train(dsokr::train::Error::Interrupted { step: 70 })),
-        "{stopped}"
-    );
+    assert!(matches!(stopped, Error::Interrupted { step: 70 }), "{stopped}");
+    let state = "interrupted at step 70; the state is saved, continue with the argument resume";
+    assert_eq!(stopped.to_string(), state);
     let resumed = train(&folder, &file, "parts", true, &mut ()).unwrap();
     assert_eq!(resumed.report, whole.report);
     let bytes = |out: &str| {

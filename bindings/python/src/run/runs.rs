@@ -224,7 +224,7 @@ impl Runs {
         if queries.len() == 0 {
             return Ok(Vec::new());
         }
-        let read = |run: &Member| queries.read(run, 0..queries.len());
+        let read = |member: &Member| queries.read(member, 0..queries.len());
         let answers = self.work(py, || match coverage {
             None => {
                 let alone = Processes::default();
@@ -343,11 +343,11 @@ impl Queries {
         }
     }
 
-    /// Some of them as a run reads them.
-    fn read(&self, run: &Member, chosen: std::ops::Range<usize>) -> Result<Split, Error> {
+    /// Some of them as a member reads them.
+    fn read(&self, member: &Member, chosen: std::ops::Range<usize>) -> Result<Split, Error> {
         match self {
             Self::Texts(texts) => {
-                run.texts(&texts[chosen].iter().map(String::as_str).collect::<Vec<_>>())
+                member.texts(&texts[chosen].iter().map(String::as_str).collect::<Vec<_>>())
             }
             Self::Rows(rows) => {
                 let ids = vec![String::new(); chosen.len()];

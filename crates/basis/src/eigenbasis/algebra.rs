@@ -164,6 +164,9 @@ pub(super) fn gram_of_rows(a: MatRef<f64>) -> Mat<f64> {
 ///
 /// # Errors
 /// [`Error::Numeric`] when the decomposition does not converge.
+///
+/// # Panics
+/// If the matrix is not square.
 pub fn symmetric_eigen(matrix: MatRef<f64>) -> Result<Eigen, Error> {
     let size = matrix.nrows();
     let mut values = Diag::zeros(size);
@@ -325,8 +328,38 @@ pub fn sum_over_ranks(processes: &Processes, matrix: &mut Mat<f64>) -> Result<()
     Ok(())
 }
 
+/// Refuses values of a kernel of a program's own that are not finite. Those of the built-in kernels are finite, unless
+/// products of features overflow, which [`leading`] notices.
+pub(super) fn check_finite(kernel: &dyn OutputKernel, values: MatRef<f64>) -> Result<(), Error> {
+    if kernel.built_in().is_some() {
+        return Ok(());
+    }
+    let mut elements = values.col_iter().flat_map(|column| column.iter());
+    match elements.find(|value| !value.is_finite()) {
+        Some(value) => Err(not_finite(kernel, "", value)),
+        None => Ok(()),
+    }
+}
+
+/// Returns the error for coordinates or values of a kernel that are not finite. A kernel of a program's own may give such
+/// values itself.
+pub(super) fn not_finite(
+    kernel: &dyn OutputKernel,
+    place: impl Display,
+    value: impl Display,
+) -> Error {
+    if kernel.built_in().is_some() {
+        return overflow(place, value);
+    }
+    Error::Numeric(format!(
+        "the kernel {} gives values that are not finite{place}: {value}; correct the kernel, or scale features down whose \
+         products overflow",
+        kernel.name()
+    ))
+}
+
 /// Returns the error for features whose products overflow.
-pub(super) fn overflow(place: impl Display, value: impl Display) -> Error {
+fn overflow(place: impl Display, value: impl Display) -> Error {
     Error::Numeric(format!(
         "features so large that their products overflow{place}: {value}; scale them down"
     ))

@@ -6,11 +6,11 @@ use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, MatMut, MatRef, Par};
 use rayon::prelude::*;
 
-use super::algebra::{self, Number, overflow};
+use super::algebra::{self, Number, not_finite};
 use super::tempering::{DOUBLE, SINGLE};
 use super::{Basis, Projector};
 use crate::features::{self, Block, RowSource, product, simd};
-use crate::kernel::zero_rows;
+use crate::kernel::{self, zero_rows};
 
 /// Rows projected by one task.
 const ROWS: usize = 256;
@@ -71,7 +71,11 @@ impl Projection {
 
     /// Returns the weighted mean of the coordinates over the outputs, `Σ_i w_i ψ̃(y_i) / Σ_i w_i`, p numbers: where an
     /// encoder best starts.
-    pub fn mean(&self, weights: &RowWeights) -> Vec<f32> {
+    ///
+    /// # Errors
+    /// [`Error::Shape`] unless there is one weight for each output, or none.
+    pub fn mean(&self, weights: &RowWeights) -> Result<Vec<f32>, Error> {
+        weights.check(self.len())?;
         let mut sum = vec![0.0f64; self.dimension];
         sum.par_chunks_mut(SUMMED).enumerate().for_each(|(chunk, sum)| {
             for (at, row) in self.coordinates.chunks_exact(self.dimension).enumerate() {
@@ -81,7 +85,7 @@ impl Projection {
             }
         });
         let total = weights.total(self.len().max(1));
-        sum.into_iter().map(|sum| (sum / total) as f32).collect()
+        Ok(sum.into_iter().map(|sum| (sum / total) as f32).collect())
     }
 
     /// Returns the given outputs, in that order.
@@ -198,7 +202,8 @@ impl Basis {
                     let squared_norm = norms[at];
                     let both = [projected, squared_norm];
                     if let Some(&value) = both.iter().find(|value| !value.is_finite()) {
-                        return Err(overflow(format!(" in row {}", start + at), value));
+                        let place = format!(" in row {}", start + at);
+                        return Err(not_finite(self.kernel(), place, value));
                     }
                     // A tempered output is orthogonal to the span, or lies in it but for rounding errors.
                     if self.tempered.is_none() || projected == 0.0 {
@@ -247,7 +252,7 @@ impl Basis {
         let mut norms = match (&self.tempered, &self.map) {
             (Some(_), _) | (None, Projector::Sum { .. }) => vec![0.0; rows.len()],
             (None, Projector::Linear { .. } | Projector::Anchored { .. }) => {
-                self.kernel.diagonal(&rows)
+                kernel::diagonal(self.kernel(), &rows)?
             }
         };
         match &self.map {
@@ -280,7 +285,7 @@ impl Basis {
                 let mut out_wide = MatMut::from_column_major_slice_mut(&mut wide, dimension, count);
                 let mut mixed = mixing.as_ref().map(|_| Mat::<f64>::zeros(size, count));
                 for range in features::ranges(0..anchors.len(), ANCHORS) {
-                    let gram = self.kernel.block(&anchors.block(range.clone())?, &rows)?;
+                    let gram = kernel::gram(self.kernel(), &anchors.block(range.clone())?, &rows)?;
                     match (mixing, &mut mixed) {
                         (Some(mixing), Some(mixed)) => {
                             mixing.add_mixed(range, gram.as_ref(), mixed.as_mut());
@@ -353,7 +358,10 @@ impl Basis {
         let mut out = vec![0.0f64; range.len() * dimension];
         self.each_block(rows, range, &mut out, |start, out, _| {
             match out.iter().position(|value| !value.is_finite()) {
-                Some(at) => Err(overflow(format!(" in row {}", start + at / dimension), out[at])),
+                Some(at) => {
+                    let place = format!(" in row {}", start + at / dimension);
+                    Err(not_finite(self.kernel(), place, out[at]))
+                }
                 None => Ok(()),
             }
         })?;

@@ -5,10 +5,10 @@ use dsokr_core::{Cancellation, Error, Processes};
 use faer::{ColRef, Mat, MatMut, MatRef};
 use rayon::prelude::*;
 
-use super::algebra::{Eigen, Number, gram_of_rows, leading, multiply_wide};
+use super::algebra::{Eigen, Number, check_finite, gram_of_rows, leading, multiply_wide};
 use super::{Basis, Projector};
 use crate::features::{self, Block, Features, RowKind, RowSource, product};
-use crate::kernel::{Kernel, OutputKernel, zero_rows};
+use crate::kernel::{Kernel, OutputKernel, gram, zero_rows};
 use crate::sketch::{COLUMNS, Columns, Sketch, SketchOptions};
 
 /// Largest `m · d` for which `R Φ` is formed (512 MiB in `f64`); beyond it anchors are kept instead.
@@ -321,7 +321,8 @@ fn fit_nystrom(
                 let mut mixed = Mat::<f64>::zeros(rows.len(), m);
                 for (j, part) in parts.iter().enumerate().skip(i) {
                     stage.advance(1)?;
-                    let gram = kernel.block(&rows, &anchors.block(part.clone())?)?;
+                    let gram = gram(kernel, &rows, &anchors.block(part.clone())?)?;
+                    check_finite(kernel, gram.as_ref())?;
                     let weight = if i == j { 0.5 } else { 1.0 };
                     mixing.add_mixed_right(part.clone(), gram.as_ref(), weight, mixed.as_mut());
                 }

@@ -7,7 +7,8 @@ use super::{BitBlock, DenseBlock, RowKind, SparseBlock, check_alike};
 
 /// Rows of one kind, borrowed from their source or owned.
 ///
-/// Rows are valid by construction: finite numbers, no padding bits, increasing columns.
+/// Rows are valid by construction: finite numbers, no padding bits, increasing columns. The number of rows and of columns,
+/// `len` and `width`, are methods of the trait [`RowSource`], which is to be imported.
 #[derive(Clone, Debug, derive_more::From, PartialEq)]
 pub enum Block<'a> {
     /// Dense rows.
@@ -217,7 +218,7 @@ impl RowSource for Block<'_> {
     }
 
     fn block(&self, rows: Range<usize>) -> Result<Block<'_>, Error> {
-        check_range(&rows, self.len())?;
+        check_within(&rows, self.len())?;
         Ok(match self {
             Self::Dense(dense) => Block::Dense(dense.slice(rows)),
             Self::Bits(bits) => Block::Bits(bits.slice(rows)),
@@ -358,13 +359,16 @@ pub(super) fn runs(
 }
 
 /// Returns consecutive ranges of `size` rows. The last one may be shorter.
+///
+/// # Panics
+/// If `size` is 0.
 pub fn ranges(rows: Range<usize>, size: usize) -> impl DoubleEndedIterator<Item = Range<usize>> {
     let end = rows.end;
     rows.step_by(size).map(move |start| start..end.min(start.saturating_add(size)))
 }
 
 /// Checks that `rows` lies within `0..len`.
-pub(crate) fn check_range(rows: &Range<usize>, len: usize) -> Result<(), Error> {
+pub(crate) fn check_within(rows: &Range<usize>, len: usize) -> Result<(), Error> {
     let holds = rows.start <= rows.end && rows.end <= len;
     holds.then_some(()).ok_or_else(|| Error::range(rows.start, rows.end, len))
 }

@@ -2,7 +2,7 @@ use std::ops::Range;
 
 use dsokr_core::{Error, Misfit};
 
-use super::block::check_range;
+use super::block::check_within;
 use super::{
     BitRows, Block, DenseRows, Features, RowKind, RowSource, SparseRows, check_width, read,
 };
@@ -168,7 +168,7 @@ impl RowSource for Selected<'_> {
     }
 
     fn block(&self, range: Range<usize>) -> Result<Block<'_>, Error> {
-        check_range(&range, self.rows.len())?;
+        check_within(&range, self.rows.len())?;
         self.source.select(&self.rows[range])
     }
 }

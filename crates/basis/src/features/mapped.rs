@@ -8,7 +8,7 @@ use dsokr_core::store::{Entry, Mapping, Stored, elements};
 use half::slice::HalfFloatSliceExt;
 use safetensors::Dtype;
 
-use super::block::{check_range, runs};
+use super::block::{check_within, runs};
 use super::packed::first_not_finite;
 use super::{BitBlock, Block, DenseBlock, Features, RowKind, RowSource, check_width};
 
@@ -93,7 +93,7 @@ impl MappedRows {
     /// # Errors
     /// Rows that the file does not have.
     pub fn doubles(&self, rows: Range<usize>) -> Result<Option<Vec<f64>>, Error> {
-        check_range(&rows, self.len)?;
+        check_within(&rows, self.len)?;
         if self.entry.dtype != Dtype::F64 {
             return Ok(None);
         }
@@ -110,7 +110,7 @@ impl MappedRows {
 
     /// Returns copies of some rows, whose pages are still to be given back.
     fn copied(&self, rows: Range<usize>) -> Result<Features, Error> {
-        check_range(&rows, self.len)?;
+        check_within(&rows, self.len)?;
         self.mapping.check_unchanged()?;
         let bytes = self.mapping.bytes(self.place(&rows));
         match self.kind() {

@@ -8,6 +8,8 @@
 pub mod contract;
 pub mod named;
 
+mod checked;
+mod constant;
 mod mixture;
 mod output;
 mod sum;
@@ -20,6 +22,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::features::{Block, RowKind, RowSource, product, simd};
 
+pub use checked::{diagonal, gram};
+pub use constant::{candidate_constant, squared_norm_of_constant};
 pub use mixture::ProbabilityProduct;
 pub use output::{IntoKernel, OutputKernel, zero_rows};
 pub use sum::SumKernel;
@@ -244,7 +248,7 @@ impl OutputKernel for Kernel {
         }
     }
 
-    /// Returns all kernels but the linear one are normalised.
+    /// Returns whether the kernel is normalised: all but the linear one are.
     ///
     /// Two zero rows are equal: k = 1. Under cosine, Tanimoto, n-gram, Kemeny and Hamming kernels a zero row
     /// has `k(y, ·) = 0` with every other row.
@@ -337,8 +341,8 @@ pub fn median_squared_distance(
     let block = rows.select(&chosen)?;
     kernel.validate(block.kind())?;
     kernel.check(&block)?;
-    let gram = kernel.block(&block, &block)?;
-    let norms = kernel.diagonal(&block);
+    let gram = gram(kernel, &block, &block)?;
+    let norms = diagonal(kernel, &block)?;
     let distance = |(i, j): (usize, usize)| {
         let distance = norms[i] + norms[j] - 2.0 * gram[(i, j)];
         if distance < ROUNDING * (norms[i] + norms[j]) { 0.0 } else { distance }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use dsokr_core::Error;
 use faer::Mat;
 
-use super::{IntoKernel, OutputKernel, named, zero_rows};
+use super::{IntoKernel, OutputKernel, gram, named, zero_rows};
 use crate::features::{Block, Features, RowKind, RowSource, SparseRows};
 
 /// The difference from 1 of a sum of weights that is rounding.
@@ -154,7 +154,7 @@ impl OutputKernel for SumKernel {
         let mut sum = Mat::zeros(a.len(), b.len());
         for Summand { weight, kernel, kind, columns } in &self.summands {
             let [a, b] = [a, b].map(|rows| rows.columns(columns.clone(), *kind));
-            sum += faer::Scale(*weight) * kernel.block(&a?, &b?)?;
+            sum += faer::Scale(*weight) * gram(kernel.as_ref(), &a?, &b?)?;
         }
         Ok(sum)
     }

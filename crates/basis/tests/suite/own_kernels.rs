@@ -219,3 +219,69 @@ fn the_contract_notices_values_that_depend_on_other_rows_and_false_promises() {
     assert!(refused(contract::check(&Relative, &rows), "in a block of rows"));
     assert!(refused(contract::check(&Squared, &rows), "scaled rows"));
 }
+
+/// Gives matrices and diagonals of a shape that it did not promise, or values that are not finite.
+#[derive(Debug)]
+enum Wrong {
+    Transposed,
+    ShortDiagonal,
+    NotFinite,
+    DiagonalNotFinite,
+}
+
+impl OutputKernel for Wrong {
+    fn name(&self) -> String {
+        format!("wrong ({self:?})")
+    }
+
+    fn block(&self, a: &Block, b: &Block) -> Result<Mat<f64>, Error> {
+        let gram = intersection().block(a, b)?;
+        Ok(match self {
+            Self::Transposed => gram.transpose().to_owned(),
+            Self::NotFinite => Mat::from_fn(a.len(), b.len(), |_, _| f64::NAN),
+            Self::ShortDiagonal | Self::DiagonalNotFinite => gram,
+        })
+    }
+
+    fn diagonal(&self, rows: &Block) -> Vec<f64> {
+        let mut values = intersection().diagonal(rows);
+        match self {
+            Self::ShortDiagonal => values.truncate(1),
+            Self::DiagonalNotFinite => values[1] = f64::INFINITY,
+            Self::Transposed | Self::NotFinite => {}
+        }
+        values
+    }
+}
+
+#[test]
+fn a_kernel_that_errs_is_named() {
+    let rows = rows(20);
+    let project = |kernel: Wrong| {
+        let every = SketchKind::Subsampling { replacement: false };
+        let basis = Basis::fit(kernel, &rows, &SketchOptions::new(every, 8))?;
+        basis.project(&rows)
+    };
+    let cases = [
+        (
+            Wrong::Transposed,
+            "the kernel breaks its contract: wrong (Transposed) gives a 20 × 8 matrix for 8 and 20 rows",
+        ),
+        (
+            Wrong::ShortDiagonal,
+            "the kernel breaks its contract: the diagonal of wrong (ShortDiagonal) has 1 values for 20 rows",
+        ),
+        (
+            Wrong::NotFinite,
+            "the kernel wrong (NotFinite) gives values that are not finite: NaN; correct the kernel",
+        ),
+        (
+            Wrong::DiagonalNotFinite,
+            "the kernel wrong (DiagonalNotFinite) gives values that are not finite in row 1: inf",
+        ),
+    ];
+    for (kernel, expected) in cases {
+        let error = project(kernel).unwrap_err().to_string();
+        assert!(error.starts_with(expected), "{error}");
+    }
+}

@@ -1,4 +1,5 @@
 use std::borrow::Cow;
+use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -20,6 +21,7 @@ use crate::error::Error;
 ///         // another thread sees the same
 ///         let reports = cancellation.stages();
 ///         assert_eq!((reports[0].name.as_str(), reports[0].done), ("adding numbers", number + 1));
+///         assert_eq!(reports[0].to_string(), format!("adding numbers {} %", 25 * (number + 1)));
 ///         Ok::<usize, Error>(sum + number)
 ///     })
 /// })?;
@@ -76,6 +78,18 @@ pub struct StageReport {
     pub parts: usize,
     /// The time since the stage began.
     pub elapsed: Duration,
+}
+
+impl fmt::Display for StageReport {
+    /// Writes the name, with the share that is done where the number of parts is known: `projection 40 %`.
+    fn fmt(&self, out: &mut fmt::Formatter) -> fmt::Result {
+        let Self { name, done, parts, .. } = self;
+        out.write_str(name)?;
+        if *parts > 0 {
+            write!(out, " {} %", 100 * done.min(parts) / parts)?;
+        }
+        Ok(())
+    }
 }
 
 struct Counter {

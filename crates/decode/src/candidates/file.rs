@@ -19,7 +19,7 @@ use super::{Candidates, check_constants, check_order};
 use crate::blocks::check_count;
 use crate::classes::Classes;
 use crate::codes::{LARGEST, StoredCodes};
-use crate::error::{check_least, check_range, ensure};
+use crate::error::{check_least, ensure, ensure_allowed};
 use crate::hubs::Hubs;
 
 /// The kind of candidate files.
@@ -337,6 +337,6 @@ fn read_hubs(stored: &Stored, rows: usize) -> Result<Option<(Vec<f32>, Hubs, f32
 pub(crate) fn check_counts(counts: &[u32], first: usize) -> Result<(), Error> {
     counts.iter().zip(first..).try_for_each(|(&count, row)| {
         let found = format_args!("{count} candidates share the distinct row {row}");
-        check_range(count <= EXACT, found, format_args!("at most {EXACT} in a file"))
+        ensure_allowed(count <= EXACT, found, format_args!("at most {EXACT} in a file"))
     })
 }

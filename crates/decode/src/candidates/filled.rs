@@ -12,7 +12,7 @@ use super::check_constants;
 use super::coordinates::check_finite;
 use crate::blocks::{CandidateBlocks, ScoreBlock, fetch};
 use crate::codes::Coded;
-use crate::error::check_range;
+use crate::error::ensure_allowed;
 
 /// Blocks of rows, of a MiB of coordinates each, that are made before they are written.
 const BLOCKS: usize = 16;
@@ -126,7 +126,7 @@ impl FilledRows<'_> {
             let value = written[at];
             let place = format_args!("candidate row {row}, coordinate {column}");
             let allowed = format_args!("-{0} to {0}", f16::MAX);
-            check_range(wrong.is_none(), format_args!("{place}: {value} in 16 bits"), allowed)?;
+            ensure_allowed(wrong.is_none(), format_args!("{place}: {value} in 16 bits"), allowed)?;
             written = rounded.into();
         }
         let codes = self.coded.then(|| Coded::new(dim, &written));

@@ -13,6 +13,7 @@ mod tensors;
 mod texts;
 
 use dsokr_basis::features::Distinct;
+use dsokr_basis::kernel::candidate_constant;
 use dsokr_basis::{Basis, RowSource};
 use dsokr_core::processes::Held;
 use dsokr_core::store::Array;
@@ -22,7 +23,7 @@ use crate::blocks::{CandidateBlocks, ScoreBlock, check_count};
 use crate::classes::Classes;
 use crate::codes::{CodedBlock, StoredCodes};
 use crate::error::{
-    all_finite, check_consistent, check_least, check_range, check_whole_rows, ensure,
+    all_finite, check_consistent, check_least, check_whole_rows, ensure, ensure_allowed,
 };
 use crate::hubs::Hubs;
 use crate::queries::Queries;
@@ -42,6 +43,8 @@ pub(crate) use texts::sorted;
 /// Candidates with equal feature rows share one distinct row. There are k distinct rows. A row is scored once and counts
 /// as often as it has members, so that duplicates tie bit for bit. Rows that differ are rows of their own, also where the
 /// kernel does not tell them apart, as a normalised one does not tell y from 3 y: their scores may differ by rounding.
+///
+/// The dimension p of a row, `dim`, is a method of the trait [`CandidateBlocks`](crate::CandidateBlocks), which is to be imported.
 #[derive(Clone, Debug)]
 pub struct Candidates {
     columns: Columns,
@@ -111,8 +114,8 @@ impl CandidateParts {
         processes: &Processes,
     ) -> Result<Self, Error> {
         let (held, projection) = basis.project_part(processes, rows)?;
-        let shift = if basis.is_normalised() { 0.5 } else { 0.0 };
-        let constant = |squared_norm: &f64| (shift - 0.5 * squared_norm) as f32;
+        let is_normalised = basis.is_normalised();
+        let constant = |&squared_norm: &f64| candidate_constant(squared_norm, is_normalised) as f32;
         let constants = projection.squared_norms().iter().map(constant).collect();
         let dim = projection.dimension();
         Self::of_part(held, dim, projection.into_coordinates(), constants, processes)
@@ -331,7 +334,7 @@ impl Candidates {
     /// of a different number of rows; [`Error::NotFiniteAt`] for a corrected constant that overflows.
     pub fn with_hubs(self, hubs: Hubs, weight: f32) -> Result<Self, Error> {
         let found = format_args!("hub weight {weight}");
-        check_range(weight >= 0.0 && weight.is_finite(), found, "finite numbers from 0")?;
+        ensure_allowed(weight >= 0.0 && weight.is_finite(), found, "finite numbers from 0")?;
         Error::check_length("hub means", hubs.means.len(), self.distinct())?;
         let mut candidates = self.without_hubs();
         let corrected =
@@ -371,7 +374,7 @@ impl Candidates {
     fn check_rows(&self, rows: Range<usize>) -> Result<Range<usize>, Error> {
         let holds = rows.start <= rows.end && rows.end <= self.distinct();
         let found = format_args!("distinct candidate rows {}..{}", rows.start, rows.end);
-        check_range(holds, found, format_args!("within 0..{}", self.distinct()))?;
+        ensure_allowed(holds, found, format_args!("within 0..{}", self.distinct()))?;
         Ok(rows)
     }
 }

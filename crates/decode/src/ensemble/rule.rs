@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use smart_default::SmartDefault;
 
 use super::member::Member;
-use crate::error::{check_consistent, check_range};
+use crate::error::{check_consistent, ensure_allowed};
 
 /// How far from 1 the weights of an ensemble may sum.
 const TOLERANCE: f64 = 1e-6;
@@ -134,15 +134,16 @@ impl Combination {
         if let Self::ReciprocalRank { constant, .. } = *self {
             let found = format_args!("reciprocal rank constant {constant}");
             let holds = constant > 0.0 && constant <= LARGEST_CONSTANT;
-            check_range(holds, found, "above 0, at most 1000000")?;
+            ensure_allowed(holds, found, "above 0, at most 1000000")?;
         }
         let Some(weights) = self.weights() else { return Ok(()) };
         Error::check_length("weights of ensemble members", weights.len(), members.len())?;
         for (&value, name) in weights.iter().zip(members) {
             let found = format_args!("weight {value} of ensemble member {name:?}");
-            check_range(value >= 0.0 && value.is_finite(), found, "0 and above")?;
+            ensure_allowed(value >= 0.0 && value.is_finite(), found, "0 and above")?;
         }
-        let sum: f64 = weights.iter().sum();
+        // the sum of no numbers is -0
+        let sum = 0.0 + weights.iter().sum::<f64>();
         check_consistent(
             (sum - 1.0).abs() <= TOLERANCE,
             format_args!("the weights of the ensemble sum to {sum}, expected 1 within {TOLERANCE}"),

@@ -27,7 +27,7 @@ use std::collections::BTreeMap;
 use dsokr_core::Error;
 use serde::{Deserialize, Serialize};
 
-use crate::error::{check_queries, check_range};
+use crate::error::{check_queries, ensure_allowed};
 use crate::intervals::{IndependentQueries, percentile_interval, resampled};
 use crate::rank::Rank;
 use crate::rank_metrics::{RANK_METRICS, RankMetric};
@@ -63,7 +63,7 @@ pub fn hits_curve(
     resamples: usize,
     seed: u64,
 ) -> Result<Vec<HitsPoint>, Error> {
-    check_range(most > 0, "a curve to hits@0", "hits@1 and above")?;
+    ensure_allowed(most > 0, "a curve to hits@0", "hits@1 and above")?;
     let curve = |queries: &mut dyn Iterator<Item = usize>| {
         let mut sums = vec![0.0; most];
         let mut count: usize = 0;
@@ -121,7 +121,7 @@ pub struct RankBin {
 pub fn rank_histogram(ranks: &[Option<Rank>], per_decade: u32) -> Result<RankHistogram, Error> {
     check_queries(ranks.len())?;
     let found = format_args!("{per_decade} bins a decade of ranks");
-    check_range((1..=MOST).contains(&per_decade), found, format_args!("1..={MOST}"))?;
+    ensure_allowed((1..=MOST).contains(&per_decade), found, format_args!("1..={MOST}"))?;
     let present = || ranks.iter().flatten();
     let end = present().map(|rank| rank.above() + rank.tied()).max().unwrap_or(0);
     let mut bins: Vec<RankBin> = Vec::new();

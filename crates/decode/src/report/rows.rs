@@ -7,7 +7,7 @@ use dsokr_core::Error;
 use serde::{Deserialize, Serialize};
 
 use crate::candidates::Candidates;
-use crate::error::{check_queries, check_range};
+use crate::error::{check_queries, ensure_allowed};
 use crate::hits::Decoded;
 use crate::intervals::{IndependentQueries, wilson_interval};
 use crate::rank::Rank;
@@ -89,7 +89,7 @@ pub fn query_rows(
     let row = |((query, gold), decoded): ((&String, &String), &Decoded)| {
         let none = || Error::too_few(format!("query {query:?}: no hits"), 1);
         let first = decoded.hits.first().ok_or_else(none)?;
-        check_range(
+        ensure_allowed(
             first.candidate < candidates.len(),
             format_args!("query {query:?}: candidate {}", first.candidate),
             format_args!("0..{}, the candidates", candidates.len()),
@@ -196,7 +196,7 @@ pub fn reliability(
     most: usize,
 ) -> Result<Vec<ReliabilityBin>, Error> {
     check_queries(decoded.len())?;
-    check_range(most > 0, "0 bins of scores", "1 and above")?;
+    ensure_allowed(most > 0, "0 bins of scores", "1 and above")?;
     let units = IndependentQueries::new(decoded.len(), groups)?;
     let mut unit_of: Vec<usize> = (0..decoded.len()).collect();
     if let IndependentQueries::Groups(groups) = &units {

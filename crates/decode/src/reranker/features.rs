@@ -10,7 +10,7 @@ use super::Seen;
 use super::evidence::Evidence;
 use super::rows::{AGREEMENT, agreement, among_rows, largest, length, mean, product, products};
 use super::words::Words;
-use crate::error::{check_range, check_whole_rows};
+use crate::error::{check_whole_rows, ensure_allowed};
 use crate::queries::Queries;
 use crate::scoring::first_by;
 
@@ -75,7 +75,7 @@ impl Neighbourhood {
         let pairs = predictions.len() / dim;
         let holds = (1..=pairs).contains(&neighbours);
         let found = format_args!("{neighbours} neighbours");
-        check_range(holds, found, format_args!("1 to {pairs}, the number of pairs"))?;
+        ensure_allowed(holds, found, format_args!("1 to {pairs}, the number of pairs"))?;
         Ok(Self { dim, predictions, outputs, neighbours })
     }
 

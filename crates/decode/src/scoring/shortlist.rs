@@ -90,7 +90,7 @@ impl<'l, S: Score> Reduce<S> for TopTile<'l> {
         }
     }
 
-    /// Returns the lists are full: nothing can be left out before.
+    /// Returns whether the lists are full: nothing can be left out before.
     fn bars(&self, bars: &mut Bars) -> bool {
         if self.lists.iter().any(|list| list.bar() == f64::NEG_INFINITY) {
             return false;

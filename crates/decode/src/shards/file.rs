@@ -16,7 +16,7 @@ use crate::candidates::{
 };
 use crate::classes::Classes;
 use crate::codes::LARGEST;
-use crate::error::{check_range, ensure};
+use crate::error::{ensure, ensure_allowed};
 
 /// The kind of files of shards.
 const KIND: &str = "candidate shard";
@@ -87,14 +87,14 @@ impl ShardSet<'_> {
         let candidates = source.candidates() as usize;
         let dim = source.dim();
         let allowed = format_args!("1 to {all}, the distinct candidates");
-        check_range(
+        ensure_allowed(
             (1..=all).contains(&shard_count),
             format_args!("{shard_count} shards"),
             allowed,
         )?;
         let found = format_args!("codes of 8 bits for {dim} coordinates");
         let holds = precision != StorageType::I8 || dim <= LARGEST;
-        check_range(holds, found, format_args!("at most {LARGEST}"))?;
+        ensure_allowed(holds, found, format_args!("at most {LARGEST}"))?;
         for shard in 0..shard_count {
             let rows = part(all, shard, shard_count);
             let ShardCandidates { numbers, columns, classes } = part_of(rows.clone())?;

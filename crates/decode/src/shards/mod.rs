@@ -224,7 +224,7 @@ impl Shards {
     }
 }
 
-/// Returns whether a file has the name of a shard, and of how many.
+/// Returns of how many shards a file is one, which its name says; none of other files.
 fn count_of(name: &str) -> Option<usize> {
     let (at, count) =
         name.strip_prefix("shard-")?.strip_suffix(".safetensors")?.split_once("-of-")?;

@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use dsokr_basis::eigenbasis::multiply;
 use dsokr_basis::features::{SparseRows, ranges, read};
+use dsokr_basis::kernel::gram;
 use dsokr_basis::sketch::Mixing;
 use dsokr_basis::{Basis, Block, Features, OutputKernel, RowKind, RowSource};
 use dsokr_core::{Cancellation, Error};
@@ -191,7 +192,7 @@ impl AnchorFeatures {
         self.kernel.check(rows)?;
         let mixed = match &self.mixing {
             Some(mixing) => self.mixed(mixing, rows)?,
-            None => self.kernel.block(&self.anchors, rows)?,
+            None => gram(self.kernel.as_ref(), &self.anchors, rows)?,
         };
         let Some(turn) = &self.turn else { return Ok(mixed) };
         let mut out = Mat::zeros(turn.nrows(), rows.len());
@@ -208,7 +209,8 @@ impl AnchorFeatures {
         let mut out = Mat::zeros(mixing.size(), rows.len());
         for range in self.parts() {
             cancellation.check()?;
-            let values = self.kernel.block(&self.anchors.block(range.clone())?, rows)?;
+            let anchors = self.anchors.block(range.clone())?;
+            let values = gram(self.kernel.as_ref(), &anchors, rows)?;
             out.par_col_chunks_mut(ROWS).enumerate().for_each(|(task, out)| {
                 let values = values.as_ref().subcols(task * ROWS, out.ncols());
                 mixing.add_mixed(range.clone(), values, out);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use dsokr_basis::eigenbasis::{Eigen, leading, multiply};
 use dsokr_basis::features::ranges;
-use dsokr_basis::kernel::IntoKernel;
+use dsokr_basis::kernel::{IntoKernel, gram};
 use dsokr_basis::{RowSource, Sketch, SketchKind, SketchOptions};
 use dsokr_core::{Cancellation, Error, Processes};
 use faer::Mat;
@@ -68,7 +68,7 @@ impl AnchorFeatures {
                 stage.advance(rows.len())?;
                 let low = self.anchors.block(rows.clone())?;
                 let high = self.anchors.block(0..rows.end)?;
-                self.kernel.block(&low, &high)
+                gram(self.kernel.as_ref(), &low, &high)
             });
         };
         // W K_{·A} W_Aᵀ of the anchors of each range

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use dsokr_basis::eigenbasis::leading;
 use dsokr_basis::features::read;
-use dsokr_basis::kernel::IntoKernel;
+use dsokr_basis::kernel::{self, IntoKernel};
 use dsokr_basis::{OutputKernel, RowSource};
 use dsokr_core::{Cancellation, Error, Misfit};
 use faer::{Mat, MatRef};
@@ -132,7 +132,9 @@ impl<'a> TrainingInputs<'a> {
 /// Returns the lower half of the Gram matrix of the rows.
 fn gram<T: Scalar>(kernel: &dyn OutputKernel, rows: &dyn RowSource) -> Result<Panels<T>, Error> {
     by_panels(rows, |range| {
-        let values = kernel.block(&read(rows, range.clone())?, &read(rows, 0..range.end)?)?;
+        let low = read(rows, range.clone())?;
+        let high = read(rows, 0..range.end)?;
+        let values = kernel::gram(kernel, &low, &high)?;
         Ok(Mat::from_fn(values.nrows(), values.ncols(), |i, j| T::from_f64(values[(i, j)])))
     })
 }

@@ -155,9 +155,10 @@ fn quantile(values: impl Iterator<Item = (f64, f64)>, level: f64) -> f64 {
 /// numbers.
 ///
 /// # Errors
-/// [`Error::Value`] for bad levels, [`Error::Shape`] unless there are d predictions for each number.
+/// [`Error::Value`] for bad levels, [`Error::Shape`] unless there are d predictions for each number,
+/// [`Error::NotFinite`] for a prediction or a number that is not finite.
 pub fn pinball_loss(levels: &[f64], predictions: &[f32], observed: &[f64]) -> Result<f64, Error> {
-    check_quantiles(levels, predictions, observed.len())?;
+    check_quantiles(levels, predictions, observed)?;
     let loss = Loss::pinball(levels);
     let losses = predictions.chunks_exact(levels.len()).zip(observed).map(|(row, &y)| {
         let row: Vec<f64> = row.iter().map(|&value| value.into()).collect();
@@ -170,7 +171,8 @@ pub fn pinball_loss(levels: &[f64], predictions: &[f32], observed: &[f64]) -> Re
 /// row-major with increasing levels: 0 where no two neighbours cross (Sangnier et al. 2016).
 ///
 /// # Errors
-/// [`Error::Value`] for no levels or no rows, [`Error::Shape`] for values that are not whole rows.
+/// [`Error::Value`] for no levels or no rows, [`Error::Shape`] for values that are not whole rows, [`Error::NotFinite`] for a
+/// prediction that is not finite.
 ///
 /// ```
 /// // The first row is in order, in the second the upper quantile is 0.5 below the lower one.
@@ -183,6 +185,7 @@ pub fn crossing_loss(levels: usize, predictions: &[f32]) -> Result<f64, Error> {
     Error::check_count("predictions", predictions.len())?;
     let expected = predictions.len().next_multiple_of(levels);
     Error::check_length("predictions", predictions.len(), expected)?;
+    Error::check_finite("predictions", levels, predictions)?;
     let rows = predictions.chunks_exact(levels);
     let crossed =
         rows.flat_map(|row| row.windows(2)).map(|pair| f64::from((pair[0] - pair[1]).max(0.0)));
@@ -195,7 +198,7 @@ pub fn crossing_loss(levels: usize, predictions: &[f32]) -> Result<f64, Error> {
 /// # Errors
 /// The errors of [`pinball_loss`].
 pub fn coverage(levels: &[f64], predictions: &[f32], observed: &[f64]) -> Result<Vec<f64>, Error> {
-    check_quantiles(levels, predictions, observed.len())?;
+    check_quantiles(levels, predictions, observed)?;
     let share = |j: usize| {
         let quantiles = predictions.iter().skip(j).step_by(levels.len());
         let covered = quantiles.zip(observed).filter(|(quantile, y)| **y <= f64::from(**quantile));
@@ -204,9 +207,12 @@ pub fn coverage(levels: &[f64], predictions: &[f32], observed: &[f64]) -> Result
     Ok((0..levels.len()).map(share).collect())
 }
 
-fn check_quantiles(levels: &[f64], predictions: &[f32], n: usize) -> Result<(), Error> {
+fn check_quantiles(levels: &[f64], predictions: &[f32], observed: &[f64]) -> Result<(), Error> {
+    let n = observed.len();
     check_levels(levels)?;
     Error::check_count("quantile levels", levels.len())?;
     Error::check_count("observed numbers", n)?;
-    Error::check_length("predictions", predictions.len(), n.saturating_mul(levels.len()))
+    Error::check_length("predictions", predictions.len(), n.saturating_mul(levels.len()))?;
+    Error::check_finite("predictions", levels.len(), predictions)?;
+    Error::check_finite("observed numbers", 1, observed)
 }

@@ -4,6 +4,7 @@
 use std::ops::Range;
 
 use dsokr_basis::features::read;
+use dsokr_basis::kernel::gram;
 use dsokr_basis::{OutputKernel, RowSource};
 use dsokr_core::{Cancellation, Error, RowWeights};
 use faer::{ColMut, ColRef, Mat, MatRef};
@@ -48,7 +49,7 @@ impl TargetGram<'_> {
         let tasks = (0..n.div_ceil(COLUMNS)).into_par_iter().map(|task| {
             cancellation.check()?;
             let range = task * COLUMNS..n.min((task + 1) * COLUMNS);
-            let columns = kernel.block(&all, &read(rows, range.clone())?)?;
+            let columns = gram(kernel, &all, &read(rows, range.clone())?)?;
             Ok(visit(range, columns))
         });
         tasks.collect()

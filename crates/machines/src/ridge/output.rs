@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use dsokr_basis::features::{Distinct, Selected, distinct, ranges, read};
-use dsokr_basis::kernel::IntoKernel;
+use dsokr_basis::kernel::{IntoKernel, gram};
 use dsokr_basis::{Basis, Features, OutputKernel, RowKind, RowSource};
 use dsokr_core::processes::Held;
 use dsokr_core::{Cancellation, Error, Processes, RowWeights};
@@ -224,7 +224,7 @@ impl OutputSpace {
         let cancellation = Cancellation::current();
         for range in ranges(0..dimension, ROWS) {
             cancellation.check()?;
-            let columns = kernel.block(&rows, &rows.block(range.clone())?)?;
+            let columns = gram(kernel.as_ref(), &rows, &rows.block(range.clone())?)?;
             for (column, weight) in columns.col_iter().zip(&shares[range]) {
                 let sums = centre.iter_mut().zip(column.iter());
                 sums.for_each(|(sum, value)| *sum += weight * value);
@@ -354,7 +354,7 @@ impl OutputSpace {
             SpaceKind::Training { kernel, outputs } => {
                 let block = read(rows, range)?;
                 kernel.check(&block)?;
-                kernel.block(outputs, &block)
+                gram(kernel.as_ref(), outputs, &block)
             }
         }
     }

@@ -3,6 +3,7 @@
 use dsokr_basis::RowSource;
 use dsokr_basis::eigenbasis::multiply;
 use dsokr_basis::features::{ranges, read};
+use dsokr_basis::kernel::{candidate_constant, diagonal};
 use dsokr_core::processes::Held;
 use dsokr_core::{Error, Processes};
 use rayon::prelude::*;
@@ -59,12 +60,11 @@ impl OutputSpace {
             SpaceKind::Basis(basis) => basis.is_normalised(),
             SpaceKind::Training { kernel, .. } => kernel.is_normalised(),
         };
-        let shift = if normalised { 0.5 } else { 0.0 };
         for range in ranges(rank_rows, self.rows_at_once()) {
             let columns = self.wide(candidates, range.clone())?;
             let first = (range.start - first_row) * dimension;
             let out = &mut coordinates[first..first + range.len() * dimension];
-            let diagonal: Vec<f64> = match self.as_basis() {
+            let squared_norms: Vec<f64> = match self.as_basis() {
                 Some(basis) if !basis.tempering().changes_nothing() => {
                     if normalised {
                         vec![1.0; columns.ncols()]
@@ -72,9 +72,10 @@ impl OutputSpace {
                         columns.col_iter().map(|c| c.squared_norm_l2()).collect()
                     }
                 }
-                _ => self.kernel().diagonal(&read(candidates, range)?),
+                _ => diagonal(self.kernel(), &read(candidates, range)?)?,
             };
-            constants.extend(diagonal.iter().map(|k| (shift - 0.5 * k) as f32));
+            let constant = |squared_norm| candidate_constant(squared_norm, normalised) as f32;
+            constants.extend(squared_norms.into_iter().map(constant));
             out.par_chunks_mut(TASK * dimension).enumerate().for_each(|(task, out)| {
                 let columns = columns.as_ref().subcols(task * TASK, out.len() / dimension);
                 let turned;

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use dsokr_basis::features::{ranges, read};
+use dsokr_basis::kernel::gram;
 use dsokr_basis::{Block, RowSource};
 use dsokr_core::{Cancellation, Error};
 use faer::linalg::matmul::matmul;
@@ -100,7 +101,9 @@ impl KernelModel {
             multiply(weights, self.width, 0..all, values.as_ref(), out);
             return Ok(());
         }
-        self.expand(out, features.parts(), |range| kernel.block(&anchors.block(range)?, block))
+        self.expand(out, features.parts(), |range| {
+            gram(kernel.as_ref(), &anchors.block(range)?, block)
+        })
     }
 
     /// Computes `z(x)` of inputs by their values, q × n, of a precomputed kernel with the training inputs: q × p

@@ -146,6 +146,9 @@ impl Scaling {
     }
 
     /// Returns a standardised row as it was before.
+    ///
+    /// # Panics
+    /// If the row has more numbers than there are columns.
     pub fn restore(&self, row: &[f32]) -> Vec<f32> {
         let value = |(column, &value): (usize, &f32)| {
             let centre = self.centre.as_ref().map_or(0.0, |centre| centre[column]);

@@ -4,6 +4,7 @@ use std::ops::RangeInclusive;
 
 use dsokr_basis::eigenbasis::multiply;
 use dsokr_basis::features::read;
+use dsokr_basis::kernel::gram;
 use dsokr_core::{Cancellation, Error, RowWeights};
 use faer::{Accum, Mat, MatRef};
 use schemars::JsonSchema;
@@ -100,7 +101,7 @@ pub fn held_out_weights(
     target_gram.kernel.check(&outputs)?;
     let search = Search {
         kernels,
-        outputs: target_gram.kernel.block(&outputs, &outputs)?,
+        outputs: gram(target_gram.kernel, &outputs, &outputs)?,
         pair_weights,
         groups: pair_groups.several(),
         total: pair_weights.total(n),

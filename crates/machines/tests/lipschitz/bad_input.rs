@@ -108,6 +108,12 @@ fn measures_are_checked() {
     assert!(matches!(coverage(&[], &[], &[]), Err(Error::Value { .. })));
     assert!(matches!(crossing_loss(2, &[1.0; 3]), Err(Error::Shape(_))));
     assert!(matches!(crossing_loss(0, &[1.0; 3]), Err(Error::Value { .. })));
+    let not_finite = |error: Error| assert!(matches!(error, Error::NotFinite { .. }), "{error}");
+    not_finite(crossing_loss(3, &[f32::NAN; 3]).unwrap_err());
+    for (prediction, observed) in [(f32::NAN, 1.0), (f32::INFINITY, 1.0), (1.0, f64::NAN)] {
+        not_finite(coverage(&[0.5], &[prediction], &[observed]).unwrap_err());
+        not_finite(pinball_loss(&[0.5], &[prediction], &[observed]).unwrap_err());
+    }
 }
 
 #[test]

@@ -4,7 +4,7 @@ use burn::module::{Module, Param};
 use burn::tensor::{Device, Tensor, activation};
 use dsokr_core::Error;
 use dsokr_core::random::generator;
-use dsokr_nn::{Encoder, Pass, contract, dropout, init, pad};
+use dsokr_nn::{Encoder, MlpConfig, Pass, Start, contract, dropout, init, pad};
 
 /// A mistake that an encoder of tokens makes.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -138,6 +138,25 @@ fn one_input_shows_nothing() {
     assert!(matches!(refused, Error::Contract { part: "encoder", .. }), "{refused:?}");
     assert!(refused.to_string().contains("two inputs"), "{refused}");
     assert!(contract::check(&encoder, &[]).is_err());
+}
+
+#[test]
+fn an_encoder_without_autodiff_and_a_training_pass_that_is_not_finite_are_named() {
+    let inputs = [vec![1.0, 0.5], vec![0.0, 2.0]];
+    let refused = |dropout: f32, device: &Device| {
+        let mut random = generator(0, "contract", 0);
+        let start = Start { offset: &[0.5, 0.5], random: &mut random, device };
+        let encoder = MlpConfig { hidden: vec![3], dropout }.init(2, start);
+        contract::check(&encoder, &inputs).err().map(|error| error.to_string())
+    };
+    let device = Device::flex().autodiff();
+    assert_eq!(refused(0.5, &device), None);
+    let breach = refused(0.5, &Device::flex()).unwrap();
+    assert!(breach.contains("its parameters are on a device without autodiff"), "{breach}");
+    for dropout in [1.0, f32::NAN] {
+        let breach = refused(dropout, &device).unwrap();
+        assert!(breach.contains("a coordinate of a training pass is not finite"), "{breach}");
+    }
 }
 
 #[test]

@@ -258,6 +258,21 @@ fn parameters_come_back_and_wrong_ones_are_refused() {
 }
 
 #[test]
+#[should_panic(expected = "row 0 of a batch has 3 numbers, the MLP reads 6")]
+fn a_row_of_another_length_is_named() {
+    let (encoder, _) = mlp(&[8]);
+    // as many numbers as two rows have
+    encoder.forward(&[&vec![0.5; 3], &vec![0.5; 9]], Pass::Evaluate);
+}
+
+#[test]
+#[should_panic(expected = "row 2 of a batch has column 5000, the table has")]
+fn a_column_beyond_the_table_of_a_bag_is_named() {
+    let (encoder, rows) = bag(&bag_config(), 3);
+    encoder.forward(&[&rows[0], &rows[1], &vec![(5000, 1.0)]], Pass::Evaluate);
+}
+
+#[test]
 fn settings_out_of_range_are_named() {
     let heads = TransformerConfig { heads: 5, ..TransformerConfig::default() }.validate();
     assert!(heads.unwrap_err().to_string().contains("heads = 5"));

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 /// How the learning rate falls after the warm-up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum Decay {
     /// Not at all.
     None,

@@ -13,6 +13,7 @@ dsokr_core::defaults!(temperature: f64 = 0.07);
 /// which counts where losses are cut off (thesis, section 5.2 and appendix C.1).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema, SmartDefault)]
 #[serde(tag = "name", rename_all = "kebab-case", deny_unknown_fields)]
+#[non_exhaustive]
 #[allow(missing_docs)]
 pub enum LossConfig {
     #[default]

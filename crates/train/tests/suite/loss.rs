@@ -271,6 +271,15 @@ fn a_loss_that_does_not_fit_the_model_is_refused() {
         panic!("{error:?}")
     };
     assert_eq!(key, "training.loss.name".into());
+    let model = Model::new(mlp(2, &[], 0.0));
+    let mean = mean_loss(&problem.config, &model, &[0.5; 8], &[0.5; 8], &R).unwrap_err();
+    assert!(
+        mean.to_string().starts_with("training.loss.name = a loss with a temperature"),
+        "{mean}"
+    );
+    let config = TrainingConfig { batch: 0, ..TrainingConfig::default() };
+    let mean = mean_loss(&config, &model, &[0.5; 8], &[0.5; 8], &R).unwrap_err();
+    assert_eq!(mean.to_string(), "training.batch = 0: expected at least 1");
 }
 
 #[test]

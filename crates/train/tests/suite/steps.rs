@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use burn::module::{Module, Param};
-use burn::tensor::{DType, Tensor};
+use burn::tensor::{DType, Device, Tensor};
 use dsokr_core::processes::threads;
 use dsokr_core::{Cancellation, Processes};
 use dsokr_nn::{Encoder, Model, Pass, init};
@@ -460,12 +460,37 @@ fn nothing_is_kept_of_a_step_whose_pass_is_torn() {
         assert!(cancellation.take_cause().is_some());
         let steps = at as u64 / 2;
         match error.err() {
-            Some(Error::Interrupted { step }) => assert_eq!(step, steps),
+            Some(error @ Error::Interrupted { step }) => {
+                assert_eq!(step, steps);
+                // it is the program's to say what its sink has kept
+                assert_eq!(error.to_string(), format!("interrupted at step {step}"));
+            }
             Some(Error::Core(dsokr_core::Error::Cancelled)) => assert_eq!(steps, 0),
             other => panic!("{other:?}"),
         }
         assert_eq!(last.0.as_ref().map_or(0, |kept| kept.step), steps);
         let resumed = train(&task, model(usize::MAX).0, last.0, &mut (), &mut ()).unwrap();
         assert_eq!(values(&resumed.model), values(&whole.model));
+    }
+}
+
+#[test]
+fn a_device_without_autodiff_is_refused() {
+    let config = TrainingConfig::default();
+    let inputs = &[1, 2, 3];
+    let validate = &|_: &_| Ok(Validation { metrics: 0.0, score: 0.0, loss: None });
+    let pairs = Pairs::new(inputs, &[0.5; 6], &[0.0; 3]).unwrap();
+    let ranks = &Processes::default();
+    let plain = Device::flex();
+    for (task_device, model_device, what) in
+        [(&plain, &device(), "a training"), (&device(), &plain, "the model's parameters")]
+    {
+        let bias = init::constant([2], 0.5, model_device);
+        let model = Model::new(Wrong { bias, more: [0, 0] });
+        let task = Task { config: &config, seed: 0, device: task_device, pairs, ranks, validate };
+        let error = train(&task, model, None, &mut (), &mut ()).err().unwrap().to_string();
+        let expected =
+            format!("the device of {what} = one without autodiff: expected one with autodiff");
+        assert!(error.starts_with(&expected), "{error}");
     }
 }

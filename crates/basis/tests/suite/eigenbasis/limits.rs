@@ -132,7 +132,8 @@ fn same_basis_on_any_number_of_threads() {
                     Basis::fit(kernel.clone(), rows, &SketchOptions::new(sketch.clone(), size))
                         .unwrap();
                 let projection = basis.project(rows).unwrap();
-                (basis.fingerprint(), projection.mean(&RowWeights::equal()), projection)
+                let mean = projection.mean(&RowWeights::equal()).unwrap();
+                (basis.fingerprint(), mean, projection)
             })
         };
         let alone = run(1);

@@ -130,10 +130,12 @@ fn outputs_count_as_often_as_they_weigh() {
             assert_close(&actual, &expected, 3e-5 * scale, &describe(&kernel, &rows));
         }
         let basis = whole(&kernel, &rows);
-        let weighted = basis.project(&rows).unwrap().mean(&weights);
-        let repeated = basis.project(&copies).unwrap().mean(&RowWeights::equal());
+        let weighted = basis.project(&rows).unwrap().mean(&weights).unwrap();
+        let repeated = basis.project(&copies).unwrap().mean(&RowWeights::equal()).unwrap();
         let apart = weighted.iter().zip(&repeated).map(|(a, b)| (a - b).abs());
         assert!(apart.fold(0.0, f32::max) < 1e-5);
+        let few = RowWeights::new(&[2.0]).unwrap();
+        assert!(refused(basis.project(&rows).unwrap().mean(&few), "weights"));
     }
 }
 
