@@ -2,6 +2,7 @@ use std::path::{Path, PathBuf};
 
 use dsokr_core::memory::{Bytes, Limit};
 use dsokr_core::{Argument, Place};
+use strsim::levenshtein;
 
 /// Errors between a configuration and a trained run.
 #[derive(Debug, thiserror::Error)]
@@ -41,10 +42,18 @@ pub enum Error {
         path: PathBuf,
     },
     /// A resumed run whose data have changed.
-    #[error("{path}: the data have changed since the run was started; start a new run", path = path.display())]
+    #[error(
+        "{path}: the data have changed since the run was started{tables}; put the earlier ones back, or start a new run in another \
+         folder ({out})",
+        path = path.display(),
+        tables = in_brackets(tables),
+        out = Argument::new("out")
+    )]
     DataChanged {
         /// The run.
         path: PathBuf,
+        /// The tables that have changed, by their names in the folder of the data; none where that is not known.
+        tables: Vec<String>,
     },
     /// A resumed run whose configuration has changed.
     #[error("{path}: the run was started with {key} = {found}, the configuration now says {given}{hint}", path = path.display())]
@@ -249,13 +258,6 @@ impl Error {
         dsokr_core::Error::file(path.as_ref(), message).into()
     }
 
-    /// A run without the `file` of its model.
-    pub(crate) fn no_model(file: &Path) -> Self {
-        let resume = Argument::switch("resume");
-        let remedy = format_args!("remove metrics.json, if any, and use {resume}");
-        Self::run(file, format_args!("there is no model: {remedy}"))
-    }
-
     /// Returns an error of the file system at `path`.
     pub(crate) fn io(path: &Path) -> impl Fn(std::io::Error) -> Self {
         move |error| dsokr_core::Error::io(path)(error).into()
@@ -371,6 +373,32 @@ pub(crate) fn in_words(message: String, map: &str) -> String {
     }
     text
 }
+
+/// Returns names in brackets, as a message adds them; nothing where there are none.
+fn in_brackets(names: &[String]) -> String {
+    if names.is_empty() { String::new() } else { format!(" ({})", names.join(", ")) }
+}
+
+/// Returns the one of some names that a text is a slip of: in other capitals, or with a few letters more, fewer or others; none of
+/// a text that is like none of them.
+pub(crate) fn nearest_name<'n>(
+    text: &str,
+    names: impl IntoIterator<Item = &'n str>,
+) -> Option<&'n str> {
+    let text: String = text.to_lowercase().chars().take(LONGEST_NAME).collect();
+    let changed = names.into_iter().map(|name| (levenshtein(&text, &name.to_lowercase()), name));
+    let (changes, name) = changed.min_by_key(|&(changes, _)| changes)?;
+    let is_slip = 4 * changes <= text.chars().count().max(4);
+    is_slip.then_some(name)
+}
+
+/// Returns a question behind a name that is not known, with the one that is meant; nothing where it is like none of them.
+pub(crate) fn did_you_mean<'n>(text: &str, names: impl IntoIterator<Item = &'n str>) -> String {
+    nearest_name(text, names).map_or_else(String::new, |name| format!(" (did you mean {name:?}?)"))
+}
+
+/// The letters of a text that are compared with names.
+const LONGEST_NAME: usize = 100;
 
 /// Names that are allowed.
 pub(crate) fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {

@@ -147,7 +147,7 @@ pub use encoders::tokens::{PretrainedInputs, TokenInputs, TokenInputsConfig};
 pub use encoders::{BagBesideConfig, BothInputs, PeakBagConfig, PeakInputs, WordsRead};
 pub use encoders::{inputs, spectrum_inputs};
 pub use error::Error;
-pub use fit::{Plan, Request, Trained, fit};
+pub use fit::{Plan, Request, Reserved, Trained, fit};
 pub use learners::choice::Choice;
 pub use learners::contract;
 pub use learners::learner::{Fit, Fitted, FoldPredictions, Learner, Predictor, register};

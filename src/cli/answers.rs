@@ -10,7 +10,7 @@ use crate::config::{Abilities, Search};
 use crate::decoding::beyond::SearchEnd;
 use crate::decoding::decoder::PredictedOutput;
 use crate::metrics::table::Table;
-use crate::run::{Answer, Hit, Quantile, Run};
+use crate::run::{Answer, Hit, Quantile, Run, Wanted};
 
 /// The answer to one query, as JSON.
 #[derive(Serialize)]
@@ -97,11 +97,25 @@ fn competing_line(
     Some(format!("{count} of {candidates} candidates {has} {property}; {all}\n"))
 }
 
-/// Returns a table for people, behind what is doubtful about the query and how many of the candidates a rule leaves to it.
-pub fn text(answer: &Answer, rule: Option<&CandidateRule>, candidates: usize) -> String {
+/// Returns a table for people, behind what is doubtful about the query and how many of the candidates a rule leaves to it. With
+/// candidates that are `wanted` it says in the place of a table without rows that none is.
+pub fn text(
+    answer: &Answer,
+    rule: Option<&CandidateRule>,
+    wanted: Option<&Wanted>,
+    candidates: usize,
+) -> String {
     let cautions: String =
         answer.cautions.iter().map(|line| format!("caution: {line}\n")).collect();
     let competing = competing_line(answer, rule, candidates).unwrap_or_default();
+    let is_empty = answer.hits.is_empty() && answer.exact.is_none() && answer.beyond.is_empty();
+    if let Some(wanted) = wanted.filter(|_| is_empty) {
+        let which = match (wanted.count(), answer.competing) {
+            (0, _) | (_, None) => format!("{candidates} candidates"),
+            (_, Some(count)) => format!("the {count} candidates of the query"),
+        };
+        return cautions + &competing + &format!("none of {which} passes the filter\n");
+    }
     let quantile = |Quantile { level, value }: &Quantile| {
         format!("{:>14}  {value}\n", format!("quantile {level}"))
     };

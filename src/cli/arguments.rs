@@ -49,7 +49,7 @@ pub struct Texts {
     /// own data.
     #[arg(long)]
     pub column: Option<String>,
-    /// The column or key of the texts' ids; default: in a .csv or .tsv table that has it, the column by which the run's
+    /// The column or key of the texts' ids; default: in a table or JSON lines that have it, the one by which the run's
     /// own data name rows (data.query, or data.id where the rows are the outputs); without it, or where it is empty or that
     /// of a row before, the number of the text, from 1, with the skipped ones but without blank lines.
     #[arg(long)]
@@ -71,10 +71,12 @@ pub struct InputFormat {
 
 impl InputFormat {
     /// Returns the format of a file for a run: the one that is given, else what the extension says.
-    pub fn of_file(&self, file: &Path, run: &Member) -> TextFormat {
+    pub fn of_file(&self, file: &Path, member: &Member) -> TextFormat {
         self.input.unwrap_or_else(|| match TextFormat::from_path(file) {
             // each line is a graph
-            TextFormat::JsonLines if run.config.data.facts().graphs.is_some() => TextFormat::Lines,
+            TextFormat::JsonLines if member.config.data.facts().graphs.is_some() => {
+                TextFormat::Lines
+            }
             format => format,
         })
     }
@@ -113,10 +115,10 @@ fn queries(ids: Vec<String>, inputs: Inputs) -> Split {
 }
 
 /// Some queries as a run reads them.
-pub fn read(batch: &Split, run: &Member) -> Result<Split, Error> {
+pub fn read(batch: &Split, member: &Member) -> Result<Split, Error> {
     match &batch.inputs {
         // lists of candidates name the queries
-        Inputs::Texts(texts) => Ok(Split { ids: batch.ids.clone(), ..run.texts(texts)? }),
+        Inputs::Texts(texts) => Ok(Split { ids: batch.ids.clone(), ..member.texts(texts)? }),
         Inputs::Vectors(_) | Inputs::Kernels(_) => Ok(batch.clone()),
     }
 }
@@ -141,13 +143,13 @@ impl Texts {
     pub fn open(
         &self,
         file: &Path,
-        run: &Member,
+        member: &Member,
         among: Option<&CandidateRule>,
     ) -> Result<Queries, Error> {
-        match run.config.encoder.abilities().reads {
-            InputKind::Vectors => self.vectors(file, run),
+        match member.config.encoder.abilities().reads {
+            InputKind::Vectors => self.vectors(file, member),
             InputKind::Texts => {
-                Ok(Queries::Texts(Box::new(checked(self.texts(file, run)?, run, among))))
+                Ok(Queries::Texts(Box::new(checked(self.texts(file, member)?, member, among))))
             }
             InputKind::Kernels => {
                 let program = &*PROGRAM;
@@ -160,7 +162,7 @@ impl Texts {
         }
     }
 
-    fn vectors(&self, file: &Path, run: &Member) -> Result<Queries, Error> {
+    fn vectors(&self, file: &Path, member: &Member) -> Result<Queries, Error> {
         for (argument, given) in [("column", &self.column), ("id", &self.id)] {
             let found = format_args!("{:?}", given.as_deref().unwrap_or_default());
             let allowed = "absent: this run reads vectors, which have no columns with names";
@@ -168,7 +170,7 @@ impl Texts {
         }
         let extension = file.extension().unwrap_or_default().to_string_lossy().to_lowercase();
         if MATRICES.contains(&extension.as_str()) {
-            let rows = matrix(file, run)?;
+            let rows = matrix(file, member)?;
             let count = rows.len();
             let read = move |chosen: Vec<usize>| {
                 let ids = chosen.iter().map(|row| (row + 1).to_string()).collect();
@@ -176,24 +178,25 @@ impl Texts {
             };
             return Ok(Queries::Vectors(0..count, Box::new(read)));
         }
-        let is_read = !run.config.data.has_input_files() || TableFormat::from_path(file).is_some();
+        let is_read =
+            !member.config.data.has_input_files() || TableFormat::from_path(file).is_some();
         let allowed = format_args!(
             "a matrix (.{}) or a table of ids ({})",
             MATRICES.join(", ."),
             extensions(|_| true)
         );
         ensure(is_read, "FILE", file.display(), allowed)?;
-        let split = run.read_rows(file)?;
+        let split = member.read_rows(file)?;
         let all = queries(split.query_ids(), split.inputs);
         let count = all.ids.len();
         let read = move |chosen: Vec<usize>| Ok(all.select(&chosen)?);
         Ok(Queries::Vectors(0..count, Box::new(read)))
     }
 
-    fn texts(&self, file: &Path, run: &Member) -> Result<TextReader<Box<dyn Read>>, Error> {
-        let format = self.input.of_file(file, run);
+    fn texts(&self, file: &Path, member: &Member) -> Result<TextReader<Box<dyn Read>>, Error> {
+        let format = self.input.of_file(file, member);
         let beside = self.id.as_deref().map_or(Beside::OwnIds, Beside::Column);
-        open_texts(file, format, run, self.column.as_deref(), beside)
+        open_texts(file, format, member, self.column.as_deref(), beside)
     }
 }
 
@@ -208,12 +211,12 @@ pub enum Beside<'a> {
 
 /// Returns the rows of a matrix as a run reads them. Where its inputs are packed bits, a file has eight of them a byte, or a
 /// zero or one for each, without the columns that fill the last byte.
-fn matrix(file: &Path, run: &Member) -> Result<FeatureFile, Error> {
+fn matrix(file: &Path, member: &Member) -> Result<FeatureFile, Error> {
     let rows = read_features(file, None, false)?;
-    if !run.config.data.facts().packed || rows.kind() == RowKind::Bits {
+    if !member.config.data.facts().packed || rows.kind() == RowKind::Bits {
         return Ok(rows);
     }
-    let Some(width) = run.predictor.vector_width() else { return Ok(rows) };
+    let Some(width) = member.predictor.vector_width() else { return Ok(rows) };
     let columns = rows.width();
     if columns.saturating_mul(8) == width && rows.kind() == RowKind::Dense {
         return Ok(read_features(file, None, true)?);
@@ -257,11 +260,11 @@ fn bits(rows: &FeatureFile, width: usize) -> Result<Option<BitRows>, Error> {
 pub fn open_texts(
     file: &Path,
     format: TextFormat,
-    run: &Member,
+    member: &Member,
     column: Option<&str>,
     beside: Beside,
 ) -> Result<TextReader<Box<dyn Read>>, Error> {
-    let column_of_data = run.config.data.facts().texts.map(|texts| texts.column.as_str());
+    let column_of_data = member.config.data.facts().texts.map(|texts| texts.column.as_str());
     let column = match (format, column.or(column_of_data)) {
         (TextFormat::Lines, _) => "text",
         (_, Some(column)) => column,
@@ -272,13 +275,13 @@ pub fn open_texts(
     };
     let (name, stream): (PathBuf, Box<dyn Read>) = if is_standard_input(file) {
         ("standard input".into(), Box::new(std::io::stdin()))
-    } else if format == TextFormat::Lines && run.config.encoder.abilities().spectra {
+    } else if format == TextFormat::Lines && member.config.encoder.abilities().spectra {
         (file.into(), lines_of_spectra(file)?)
     } else {
         (file.into(), open_text(file)?)
     };
-    let on_bad_row = on_bad_text(run);
-    Ok(match (beside, run.config.data.facts().row_names) {
+    let on_bad_row = on_bad_text(member);
+    Ok(match (beside, member.config.data.facts().row_names) {
         (Beside::Column(beside), _) => {
             TextReader::new(&name, stream, format, column, Some(beside), on_bad_row)?
         }
@@ -338,11 +341,11 @@ fn way_to_spectra(start: &str) -> &'static str {
 }
 
 /// Returns what is done about a text that cannot be read.
-pub fn on_bad_text(run: &Member) -> OnBadRow {
-    let on_bad_row = run.config.data.on_bad_row;
+pub fn on_bad_text(member: &Member) -> OnBadRow {
+    let on_bad_row = member.config.data.on_bad_row;
     match on_bad_row {
         // each row is a spectrum
-        OnBadRow::SkipSpectra if run.config.encoder.abilities().spectra => OnBadRow::Skip,
+        OnBadRow::SkipSpectra if member.config.encoder.abilities().spectra => OnBadRow::Skip,
         OnBadRow::SkipSpectra | OnBadRow::Stop | OnBadRow::Skip => on_bad_row,
     }
 }
@@ -351,11 +354,11 @@ pub fn on_bad_text(run: &Member) -> OnBadRow {
 /// such, or a spectrum without the formula that the run or `among` needs, is one that cannot be read.
 pub fn checked<R: Read>(
     texts: TextReader<R>,
-    run: &Member,
+    member: &Member,
     among: Option<&CandidateRule>,
 ) -> TextReader<R> {
-    let inputs = run.config.data.facts().texts.cloned();
-    let abilities = run.config.encoder.abilities();
+    let inputs = member.config.data.facts().texts.cloned();
+    let abilities = member.config.encoder.abilities();
     let are_spectra = abilities.spectra;
     let need_formulas = abilities.formulas;
     let chooses_by_formula = among == Some(&CandidateRule::Formula);

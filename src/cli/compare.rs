@@ -19,8 +19,8 @@ use crate::studies::sweep::{Sweep, compare_folds};
 ///
 /// Where nothing else is said, the first run's configuration says which queries they are and which candidates each has.
 /// Intervals are from a paired bootstrap over queries, or over the groups of data.splits.group; two-sided p-values
-/// are from the signs of the differences of queries where a metric is their mean, else from the bootstrap. Holm's correction is
-/// over the runs of each metric. A directory of an ensemble counts as one run. Folders of cross-validations (dsokr cv)
+/// are from the signs of the differences of queries where a metric is their mean, else from exchanges of the runs' answers.
+/// Holm's correction is over the runs of each metric. A directory of an ensemble counts as one run. Folders of cross-validations (dsokr cv)
 /// are compared over their parts, by the corrected resampled t-test (Nadeau and Bengio 2003).
 #[derive(clap::Args)]
 pub struct Arguments {

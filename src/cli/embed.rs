@@ -3,6 +3,7 @@ use std::path::PathBuf;
 
 use crate::error::Error;
 use crate::run::{Member, check_not_read, check_output};
+use dsokr_core::Argument;
 use dsokr_data::config::OnBadRow;
 use dsokr_data::write_matrix;
 use dsokr_decode::CandidateBlocks;
@@ -47,6 +48,9 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> Result<(), Error> {
     check_output("out", &arguments.out)?;
     check_not_read("out", &arguments.out, &arguments.file)?;
+    let is_npy = arguments.out.extension().is_some_and(|extension| extension == "npy");
+    let allowed = "a path that ends with .npy, by which other commands know the format";
+    ensure(is_npy, Argument::new("out"), arguments.out.display(), allowed)?;
     let device = arguments.device.open()?;
     let mut run = Member::open_on(&arguments.run, &device)?;
     let file = &arguments.file;

@@ -318,7 +318,7 @@ impl Shown {
                 outputs => outputs.clone(),
             };
             let inputs = &queries.split().inputs;
-            draw(file, examples, (decoded.len(), inputs), drawn.as_ref())?;
+            draw(file, examples, decoded.len(), inputs, drawn.as_ref())?;
         }
         if self.edit_distances && evaluation.outputs.is_none() {
             let allowed = "absent: the labels of candidates are not SMILES, or a true output is not a candidate";
@@ -496,7 +496,8 @@ fn curves(folders: &[PathBuf]) -> Result<Vec<LearningCurve>, Error> {
 fn draw(
     file: &Path,
     count: usize,
-    (queries, inputs): (usize, &Inputs),
+    queries: usize,
+    inputs: &Inputs,
     outputs: Option<&(Truth, Truth)>,
 ) -> Result<(), Error> {
     let allowed = format!("1 to {queries}, the number of queries");

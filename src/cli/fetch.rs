@@ -13,6 +13,7 @@ use indicatif::ProgressBar;
 use serde_json::json;
 
 use crate::cli::arguments::seconds;
+use crate::cli::meant::check_archive;
 use crate::cli::output::{self, PROGRAM, print, print_json};
 use crate::cli::signals;
 use crate::error::{Error, ensure};
@@ -160,6 +161,7 @@ fn fetch_model(arguments: &Arguments, archive: &str) -> Result<(), Error> {
             let hint = ", nor an address of http or https".to_owned();
             return Err(Error::NotFound { path: file.into(), hint });
         }
+        check_archive(file)?;
         let remote = RemoteFile { sha256: arguments.sha256.clone(), ..RemoteFile::default() };
         let sha256 = dsokr_fetch::check(&remote, file, archive)?;
         (archive::unpack(file, place)?, sha256)

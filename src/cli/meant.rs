@@ -1,8 +1,10 @@
-//! Paths of another kind than a command reads: the error names the command that was meant.
+//! Paths and arguments of another kind than a command reads: the error names the command that was meant.
 
 use std::path::{Path, PathBuf};
 
-use dsokr_core::message::shell_word;
+use clap::Command;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use dsokr_core::message::{first_of, shell_word};
 
 use crate::cli::output::{PROGRAM, shell_path};
 use crate::error::Error;
@@ -41,6 +43,9 @@ pub fn check_runs(paths: &[PathBuf]) -> Result<(), Error> {
 }
 
 fn check_run(path: &Path) -> Result<(), Error> {
+    if path.is_dir() {
+        return check_one_run(path);
+    }
     if !path.is_file() {
         return Ok(());
     }
@@ -66,6 +71,78 @@ fn check_run(path: &Path) -> Result<(), Error> {
         "a file; a run directory is needed".to_owned()
     };
     Err(Error::run(path, message))
+}
+
+/// Refuses a folder that is no run and has some.
+fn check_one_run(path: &Path) -> Result<(), Error> {
+    let is_run = |path: &Path| path.join("config.toml").is_file();
+    if is_run(path) {
+        return Ok(());
+    }
+    let folders = std::fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.path());
+    let mut runs: Vec<PathBuf> = folders.filter(|folder| is_run(folder)).collect();
+    if runs.is_empty() {
+        return Ok(());
+    }
+    runs.sort();
+    let names = first_of(runs.iter().map(|run| shell_path(run)));
+    let message = format!("a folder of runs, and no run itself: name one of them, {names}");
+    Err(Error::run(path, message))
+}
+
+/// Refuses a folder where the archive of a run is needed.
+///
+/// # Errors
+/// [`Error`] with the command that reads the folder.
+#[cfg(feature = "fetch")]
+pub fn check_archive(path: &Path) -> Result<(), Error> {
+    if !path.is_dir() {
+        return Ok(());
+    }
+    let program = PROGRAM.as_str();
+    let shown = shell_path(path);
+    let message = format!(
+        "a folder; the archive of a run is needed, which `{program} export RUN --archive FILE` writes. If the folder is a run, \
+         `{program} serve {shown}` opens it as it is"
+    );
+    Err(Error::run(path, message))
+}
+
+/// Adds to the error about an argument that a command does not have how a text of several words is written, or which other
+/// commands have the argument.
+pub fn advised(mut error: clap::Error, command: &Command) -> clap::Error {
+    if error.kind() != ErrorKind::UnknownArgument {
+        return error;
+    }
+    let Some(ContextValue::String(argument)) = error.get(ContextKind::InvalidArg) else {
+        return error;
+    };
+    let advice = match argument.strip_prefix("--") {
+        Some(name) => {
+            let has_it = |command: &&Command| {
+                command.get_arguments().any(|option| option.get_long() == Some(name))
+            };
+            let others: Vec<&str> =
+                command.get_subcommands().filter(has_it).map(Command::get_name).collect();
+            if others.is_empty() {
+                return error;
+            }
+            format!("{argument} is an argument of: {}", others.join(", "))
+        }
+        // the text of a search ends at a blank
+        None if !argument.starts_with('-') && is_of_search(&error) => {
+            "put a text of several words in quotation marks".to_owned()
+        }
+        None => return error,
+    };
+    error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![advice.into()]));
+    error
+}
+
+/// Returns whether the usage that an error shows is that of `search`.
+fn is_of_search(error: &clap::Error) -> bool {
+    let usage = error.get(ContextKind::Usage).map(ToString::to_string);
+    usage.is_some_and(|usage| usage.split_whitespace().any(|word| word == "search"))
 }
 
 /// Refuses a text that is a run where the run is none: the arguments are in the wrong order.

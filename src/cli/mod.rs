@@ -173,7 +173,9 @@ pub fn main_with(kinds: &[Kind]) -> ExitCode {
     if *PROGRAM != "dsokr" {
         command = command.version(concat!("(dsokr ", env!("CARGO_PKG_VERSION"), ")"));
     }
-    let cli = Cli::from_arg_matches(&command.get_matches()).unwrap_or_else(|error| error.exit());
+    let matches = command.try_get_matches_from_mut(std::env::args_os());
+    let matches = matches.unwrap_or_else(|error| meant::advised(error, &command).exit());
+    let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     #[cfg(feature = "mpi")]
     let job = match crate::cli::mpi::Job::join() {
         Ok(job) => job,

@@ -22,9 +22,11 @@ pub static PROGRAM: LazyLock<String> = LazyLock::new(|| {
     name.strip_suffix(std::env::consts::EXE_SUFFIX).unwrap_or(name).to_owned()
 });
 
-/// Returns a path as an argument of the commands that are printed.
+/// Returns a path as an argument of the commands that are printed. One that begins with a hyphen is none of their options.
 pub fn shell_path(path: &Path) -> String {
-    shell_word(&path.display().to_string())
+    let path = path.display().to_string();
+    let here = if path.starts_with('-') { "./" } else { "" };
+    shell_word(&format!("{here}{path}"))
 }
 
 /// Writes a line to standard error, if anybody reads it.

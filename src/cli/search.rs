@@ -114,7 +114,7 @@ impl Search<'_> {
             let coverage = None;
             json_line(&Printed { id, query, coverage, set_size: None, answer: &answer })
         } else {
-            Ok(answers::text(&answer, among, run.candidates()))
+            Ok(answers::text(&answer, among, wanted, run.candidates()))
         }
     }
 }

@@ -30,8 +30,8 @@ pub struct Arguments {
     /// Run directories, or archives of runs; the first is that of requests that name none.
     #[arg(required = true, value_name = "RUN")]
     runs: Vec<PathBuf>,
-    /// The address of this machine to listen at; the default is reached only from this machine.
-    #[arg(long, default_value = "127.0.0.1")]
+    /// The address of this machine to listen at; the default, which is also called localhost, is reached only from this machine.
+    #[arg(long, default_value = "127.0.0.1", value_parser = host)]
     host: IpAddr,
     /// The port; 0 is a free one.
     #[arg(long, default_value_t = 8080)]
@@ -52,6 +52,15 @@ pub struct Arguments {
     /// The device: cpu, wgpu, cuda or cuda:NUMBER.
     #[arg(long, default_value_t)]
     device: Processor,
+}
+
+/// Returns the IP address that a text is, or that of `localhost`.
+fn host(text: &str) -> Result<IpAddr, String> {
+    if text.eq_ignore_ascii_case("localhost") {
+        return Ok(Ipv4Addr::LOCALHOST.into());
+    }
+    let allowed = "an IP address of this machine, such as 127.0.0.1, or localhost";
+    text.parse().map_err(|_| format!("{text:?}: expected {allowed}"))
 }
 
 impl Arguments {

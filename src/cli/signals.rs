@@ -116,20 +116,21 @@ pub fn code() -> Option<u8> {
 pub fn end_if_received(error: &Error) {
     let signal = FIRST.load(SeqCst);
     if signal != 0 {
-        // what a training says of its state; other work was only cancelled
-        end(signal, is_interrupted(error).then(|| error.to_string()));
+        end(signal, interrupted(error));
     }
 }
 
-/// Returns whether it says what a training has saved.
-fn is_interrupted(error: &Error) -> bool {
-    match error {
-        Error::Member { source, .. } => is_interrupted(source),
-        other => matches!(other, Error::Interrupted { .. }),
+/// Returns how far a training has come, whose state is saved; none of one without a step, and of other work, which was only
+/// cancelled.
+fn interrupted(error: &Error) -> Option<String> {
+    if let Error::Member { name, source } = error {
+        return Some(format!("member {name}: {}", interrupted(source)?));
     }
+    let Error::Interrupted { step } = error else { return None };
+    (*step > 0).then(|| format!("interrupted at step {step}"))
 }
 
-/// Ends the process, with the `state` of the work that was saved, or else with the advice for it.
+/// Ends the process, with what is said of how far the work has come, and the advice for it.
 fn end(signal: i32, state: Option<String>) -> ! {
     let ending = ENDING.lock().unwrap_or_else(PoisonError::into_inner);
     end_writing();
@@ -142,8 +143,8 @@ fn end(signal: i32, state: Option<String>) -> ! {
         15 => "SIGTERM",
         _ => "SIGINT",
     };
-    let saved = state.unwrap_or(advice);
-    output::print_error(format_args!("stopped by {name}: {saved}"));
+    let state = state.map(|state| format!("{state}; ")).unwrap_or_default();
+    output::print_error(format_args!("stopped by {name}: {state}{advice}"));
     std::mem::forget(ending);
     std::process::exit(i32::from(CODE) + signal)
 }

@@ -59,16 +59,15 @@ pub struct Arguments {
 fn advise_to_resume(path: &Path, resumed: bool) {
     let path = path.to_owned();
     signals::advise(move || {
-        let run = path.display();
         if !path.exists() {
             return "nothing was saved; the same command starts again".into();
         }
         let command = if resumed {
             "the same command".to_owned()
         } else {
-            format!("the same command with --out {run} --resume")
+            format!("the same command with --out {} --resume", output::shell_path(&path))
         };
-        format!("{run} is kept as far as it came; {command} goes on")
+        format!("{} is kept as far as it came; {command} goes on", path.display())
     });
 }
 
@@ -100,10 +99,9 @@ pub fn run(processes: &Processes, arguments: &Arguments) -> Result<(), Error> {
             print(&plans.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
         };
     }
-    let path = processes.of_first(|| request.place())?;
-    advise_to_resume(&path, arguments.resume);
-    let request = Request { out: Some(path), ..request };
-    let trained = request.run_shared(processes, &mut Progress::new())?;
+    let reserved = request.reserve(processes)?;
+    advise_to_resume(reserved.path(), arguments.resume);
+    let trained = reserved.run(&mut Progress::new())?;
     output::clear();
     let first = processes.is_first();
     if first && let Some(curve) = EmbeddingCurve::read(trained.path())? {

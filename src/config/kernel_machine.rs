@@ -74,6 +74,12 @@ impl KernelMachineConfig {
         self.kernels.iter().filter(|kernel| kernel.weight > 0.0)
     }
 
+    /// Returns the inputs of every kernel that is compared: those of the one kernel, or of the kernels of a sum.
+    pub(crate) fn all_inputs(&self) -> impl Iterator<Item = &MachineInputsConfig> {
+        let one = self.kernels.is_empty().then_some(&self.inputs);
+        one.into_iter().chain(self.summands().map(|summand| &summand.inputs))
+    }
+
     /// Returns the kind of inputs that it reads; a sum of kernels reads texts, or spectra as texts.
     pub(crate) fn reads(&self) -> InputKind {
         if !self.kernels.is_empty() {
@@ -91,29 +97,17 @@ impl KernelMachineConfig {
 
     /// Returns whether the texts that it reads must be mass spectra.
     pub(crate) fn reads_spectra(&self) -> bool {
-        if self.kernels.is_empty() {
-            self.inputs.are_spectra()
-        } else {
-            self.summands().any(|summand| summand.inputs.are_spectra())
-        }
+        self.all_inputs().any(MachineInputsConfig::are_spectra)
     }
 
     /// Returns whether these spectra must name the formula of their molecule.
     pub(crate) fn needs_formulas(&self) -> bool {
-        if self.kernels.is_empty() {
-            self.inputs.need_formulas()
-        } else {
-            self.summands().any(|summand| summand.inputs.need_formulas())
-        }
+        self.all_inputs().any(MachineInputsConfig::need_formulas)
     }
 
     /// Returns how far it reads texts by their words.
     pub(crate) fn words_read(&self) -> WordsRead {
-        if self.kernels.is_empty() {
-            self.inputs.words_read()
-        } else {
-            WordsRead::of_parts(self.summands().map(|summand| summand.inputs.words_read()))
-        }
+        WordsRead::of_parts(self.all_inputs().map(MachineInputsConfig::words_read))
     }
 
     /// Returns whether columns of inputs have weights that a first fit learns.
@@ -168,10 +162,10 @@ impl KernelMachineConfig {
             HeldOutPredictions::None
         } else if matches!(self.inputs, MachineInputsConfig::Kernels { .. }) {
             HeldOutPredictions::Pairs
-        } else if self.solver.sketch().is_some() {
-            HeldOutPredictions::Parts
-        } else {
+        } else if self.solver.abilities().compares_all_inputs {
             HeldOutPredictions::PartOfFit
+        } else {
+            HeldOutPredictions::Parts
         }
     }
 

@@ -18,6 +18,10 @@ impl KernelMachineConfig {
         self.inputs.validate("encoder.inputs", &self.kernel, "encoder.kernel")?;
         let learned = self.learns_columns();
         let linear = matches!(*self.kernel, Kernel::Linear | Kernel::Cosine);
+        let learning = format!(
+            "encoder.inputs.weights = \"learned\" needs {}",
+            Solver::names(|abilities| abilities.compares_all_inputs)
+        );
         let rules = [
             Rule {
                 key: "encoder.kernel.name",
@@ -27,7 +31,7 @@ impl KernelMachineConfig {
             Rule {
                 key: "encoder.solver.name",
                 refused_when: learned && !self.solver.abilities().compares_all_inputs,
-                because: "encoder.inputs.weights = \"learned\" needs \"closed-form\"",
+                because: &learning,
             },
         ];
         check(self, "encoder", &rules)?;
@@ -38,32 +42,46 @@ impl KernelMachineConfig {
             let all = matches!(self.predictions, PredictionsConfig::All {});
             matrix.validate(&self.solver, self.levels(), all)?;
         }
-        let solver_takes_predictions = match &self.predictions {
-            PredictionsConfig::All {} => true,
+        self.validate_predictions()?;
+        let by_leave_one_out = self.lambda_by == Some(LambdaChoice::LeaveOneOut);
+        let rule = Rule {
+            key: "encoder.lambda_by",
+            refused_when: by_leave_one_out && !self.has_held_out_predictions(),
+            because: "this solver, or a learned embedding, has no leave-one-out errors; set it to \"validation\"",
+        };
+        check(self, "encoder", &[rule])?;
+        self.lambda.validate("encoder.lambda")
+    }
+
+    /// Checks the coordinates of predictions, and that the solver predicts them.
+    fn validate_predictions(&self) -> Result<(), Error> {
+        match &self.predictions {
+            PredictionsConfig::All {} => Ok(()),
             PredictionsConfig::Leading { rank } => {
                 ensure(*rank > 0, "encoder.predictions.rank", rank, "at least 1")?;
-                !self.is_lipschitz()
+                let solvers = Solver::names(|abilities| !abilities.lipschitz);
+                let rule = Rule {
+                    key: "encoder.predictions",
+                    refused_when: self.is_lipschitz(),
+                    because: &format!(
+                        "leading coordinates need encoder.solver.name {solvers}; remove it"
+                    ),
+                };
+                check(self, "encoder", &[rule])
             }
             PredictionsConfig::Embedded(embedding) => {
                 embedding.validate()?;
-                self.is_least_squares()
+                let solvers = Solver::names(|abilities| abilities.leave_one_out);
+                let rule = Rule {
+                    key: "encoder.predictions",
+                    refused_when: !self.is_least_squares(),
+                    because: &format!(
+                        "a learned embedding needs encoder.solver.name {solvers}; remove it"
+                    ),
+                };
+                check(self, "encoder", &[rule])
             }
-        };
-        let by_leave_one_out = self.lambda_by == Some(LambdaChoice::LeaveOneOut);
-        let rules = [
-            Rule {
-                key: "encoder.predictions",
-                refused_when: !solver_takes_predictions,
-                because: "only the solvers \"closed-form\" and \"sketched\" take it; remove it",
-            },
-            Rule {
-                key: "encoder.lambda_by",
-                refused_when: by_leave_one_out && !self.has_held_out_predictions(),
-                because: "this solver, or a learned embedding, has no leave-one-out errors; set it to \"validation\"",
-            },
-        ];
-        check(self, "encoder", &rules)?;
-        self.lambda.validate("encoder.lambda")
+        }
     }
 
     /// Checks the kernels of a sum.

@@ -7,12 +7,13 @@ use dsokr_core::Argument;
 use dsokr_core::store::read_text;
 use dsokr_data::config::{DataConfig, DataSource, MemoryConfig, OnBadRow, OutputFeatures};
 use dsokr_data::{DataRoot, Dataset};
+use schemars::{Schema, schema_for};
 
 use super::{
     Checked, Config, DecodingConfig, EncoderTable, EvaluationConfig, FORMAT, KernelConfig,
     LoggingConfig, OutputConfig, Override, SketchConfig, TrainingConfig,
 };
-use crate::error::{Error, in_words};
+use crate::error::{Error, in_words, nearest_name};
 
 /// The value of an override that removes a table.
 const NONE: &str = "none";
@@ -126,9 +127,32 @@ pub(super) fn from_table(table: toml::Table) -> Result<Config, String> {
     Ok(config)
 }
 
-/// Returns the message in words, with the key where only its table is known.
+/// Returns the key that a message about an unknown one is a slip of: one of its table, or one of the same name in another table.
+fn meant(message: &str) -> Option<String> {
+    let (name, allowed) = message.strip_prefix("unknown field `")?.split_once("`, expected ")?;
+    // between the marks stand the names
+    let names = allowed.split('`').skip(1).step_by(2);
+    if let Some(name) = nearest_name(name, names) {
+        return Some(name.to_owned());
+    }
+    let tables = [
+        ("training", schema_for!(TrainingConfig)),
+        ("evaluation", schema_for!(EvaluationConfig)),
+        ("decoding", schema_for!(DecodingConfig)),
+        ("output", schema_for!(OutputConfig)),
+    ];
+    let has_key =
+        |schema: &Schema| schema.get("properties").is_some_and(|keys| keys.get(name).is_some());
+    let (table, _) = tables.iter().find(|(_, schema)| has_key(schema))?;
+    Some(format!("{table}.{name}"))
+}
+
+/// Returns the message in words, with the key where only its table is known, and with the one that is meant.
 fn located(error: &toml::de::Error, table: &toml::Table) -> String {
-    let text = in_words(error.to_string(), "a table");
+    let mut text = in_words(error.to_string(), "a table");
+    if let Some(key) = meant(error.message()) {
+        text = text.replacen(", expected ", &format!(" (did you mean `{key}`?), expected "), 1);
+    }
     let given = table.clone().into();
     let all = nodes(String::new(), &given);
     let mut keys = all.iter().filter(|(key, value)| is_about(error.message(), key, value));

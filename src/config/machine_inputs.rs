@@ -40,7 +40,7 @@ pub enum BinWeights {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum MachineInputsConfig {
-    /// The n-grams of texts, as unit vectors weighted by TF-IDF.
+    /// The n-grams of texts, as unit vectors weighted by TF-IDF (as scikit-learn's with `sublinear_tf=True`).
     Ngrams {
         /// Blocks of n-grams.
         blocks: Vec<NgramConfig>,

@@ -50,6 +50,7 @@ pub use reference::reference;
 use dsokr_data::config::DataConfig;
 use dsokr_data::{Dataset, InputKind, Source, SplitName};
 use dsokr_decode::MissingGold;
+use dsokr_machines::Solver;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use smart_default::SmartDefault;
@@ -202,6 +203,16 @@ impl Config {
         let reranker = self.decoding.reranker.as_ref();
         let weighs_outputs = self.weighs_outputs();
         let compares_spectra = reranker.is_some_and(|settings| settings.spectra.is_some());
+        let weighing = format!(
+            "it needs encoder.kind = \"kernel-machine\" with encoder.solver.name {} and without encoder.predictions of kind \
+             \"embedded\"; remove it",
+            Solver::names(|abilities| abilities.leave_one_out)
+        );
+        let leaving_out = format!(
+            "only encoder.solver.name {} leaves out a part of its pairs exactly; set it to true, or, with \
+             decoding.hubs = {{ refit = false, held_out_folds = 1 }}, hold out a part of the pairs once",
+            Solver::names(|abilities| abilities.compares_all_inputs)
+        );
         let rules = [
             Rule {
                 key: "sketch.full",
@@ -211,8 +222,7 @@ impl Config {
             Rule {
                 key: "output.weights",
                 refused_when: self.output.weights.is_some() && !abilities.weighs_kernels,
-                because: "it needs encoder.kind = \"kernel-machine\" with encoder.solver.name \"closed-form\" or \"sketched\" \
-                          and without encoder.predictions of kind \"embedded\"; remove it",
+                because: &weighing,
             },
             Rule {
                 key: "decoding.reranker",
@@ -241,8 +251,7 @@ impl Config {
                 key: "decoding.reranker.refit",
                 refused_when: reranker.is_some_and(|settings| !settings.refit)
                     && abilities.held_out < HeldOutPredictions::PartOfFit,
-                because: "only the solver \"closed-form\" leaves out a part of its pairs exactly; set it to true, or, with \
-                          decoding.hubs = { refit = false, held_out_folds = 1 }, hold out a part of the pairs once",
+                because: &leaving_out,
             },
         ];
         check(self, "", &rules)
@@ -354,6 +363,11 @@ impl Config {
         let learner_chooses = self.encoder.abilities().needs_validation;
         let ensemble_chooses =
             self.ensemble.as_ref().is_some_and(EnsembleConfig::fits_on_validation);
+        let choosing = format!(
+            "encoders choose their checkpoint on validation pairs; use at least 1. A kernel machine needs none with one λ, or \
+             with several and encoder.solver.name {}, where leave-one-out errors choose",
+            Solver::names(|abilities| abilities.leave_one_out)
+        );
         let rules = [
             Rule {
                 key: "evaluation.split",
@@ -364,13 +378,7 @@ impl Config {
                     "data.test names no file; name one, or set it to \"validation\""
                 },
             },
-            Rule {
-                key,
-                refused_when: !has_validation && learner_chooses,
-                because: "encoders choose their checkpoint on validation pairs; use at least 1. A kernel machine needs none \
-                          with one λ, or with several and encoder.solver.name \"closed-form\" or \"sketched\", where \
-                          leave-one-out errors choose",
-            },
+            Rule { key, refused_when: !has_validation && learner_chooses, because: &choosing },
             Rule {
                 key,
                 refused_when: !has_validation && self.decoding.hubs.is_some(),

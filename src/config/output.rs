@@ -1,7 +1,9 @@
 //! The outputs of a configuration, with their kernel.
 
-use dsokr_basis::{Kernel, OutputKernel, SketchKind, Tempering};
+use dsokr_basis::{Kernel, OutputKernel, RowSource, SketchKind, Tempering};
+use dsokr_core::RowWeights;
 use dsokr_data::config::{CandidateConfig, DataConfig, OutputFeatures, OutputSource};
+use dsokr_machines::Scaling;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -20,7 +22,7 @@ pub struct OutputConfig {
     /// Column of the outputs' ids.
     #[serde(default = "id")]
     pub id: String,
-    /// Column that `search` shows next to the id.
+    /// Column that `search` shows next to the id; where it is left out, numbers are shown as their own column has them.
     pub label: Option<String>,
     /// Further columns of candidates, such as a price: `search`, `predict`, the server and exports show them, and filters such
     /// as `price < 10` compare them. A table of candidates that are added needs them too.
@@ -377,4 +379,23 @@ pub enum ColumnScaling {
     Deviation,
     /// The mean subtracted, then divided by the standard deviation.
     Standard,
+}
+
+impl ColumnScaling {
+    /// Returns the means and deviations of weighted rows by which columns are standardised; none where they are not.
+    ///
+    /// # Errors
+    /// The errors of [`Scaling::fit_weighted`].
+    pub(crate) fn fit(
+        self,
+        rows: &dyn RowSource,
+        weights: &RowWeights,
+    ) -> Result<Option<Scaling>, Error> {
+        let is_centred = match self {
+            Self::None => return Ok(None),
+            Self::Deviation => false,
+            Self::Standard => true,
+        };
+        Ok(Some(Scaling::fit_weighted(rows, weights, is_centred)?))
+    }
 }

@@ -56,8 +56,8 @@ impl OutputMatrixConfig {
                 let rank = rank.unwrap_or(1);
                 ensure(rank > 0, "encoder.output_matrix.rank", rank, "at least 1")?;
                 let name = format!("{:?}", solver.name());
-                let allowed =
-                    "\"closed-form\" or \"sketched\" with a learned encoder.output_matrix";
+                let solvers = Solver::names(|abilities| abilities.leave_one_out);
+                let allowed = format_args!("{solvers} with a learned encoder.output_matrix");
                 let has_spectrum = solver.abilities().leave_one_out;
                 ensure(has_spectrum, "encoder.solver.name", name, allowed)?;
             }

@@ -1,7 +1,7 @@
 //! Training the members of an ensemble.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use dsokr_core::{Cancellation, Processes};
 use dsokr_machines::LastSystem;
@@ -27,16 +27,24 @@ use dsokr_train::{Event, Observer};
 pub(super) fn run(
     request: &Request,
     settings: &EnsembleConfig,
+    lock: Option<Arc<RunLock>>,
     observer: &mut dyn Observer,
 ) -> Result<Trained, Error> {
     // 1. open: the place of the run, its lock, and what a resumed run may change
-    let job = EnsembleJob::open(request)?;
+    let job = EnsembleJob::open(request, lock)?;
 
     // 2. members: each is fitted as a run by itself, unless it is complete already
     let trained = job.train_members(settings.parallel, observer)?;
     let device = request.processor.open()?;
+    let example = trained.iter().find_map(|member| member.example.clone());
     if job.run.report()?.is_some() {
-        return Trained::open(&job.run, &device, Vec::new(), None);
+        if job.run.path().join(RULE).exists() {
+            let trained = Trained::open(&job.run, &device, Vec::new(), example)?;
+            trained.complete_card(&job.run, request.config, None)?;
+            return Ok(trained);
+        }
+        // without its rule it is combined and evaluated again
+        job.run.reopen()?;
     }
 
     // 3. combine: the rule, with its weights
@@ -52,7 +60,6 @@ pub(super) fn run(
 
     // 5. report: the files of the run, an example for its card, and advice
     job.run.finish(request.config, &report, measured_on)?;
-    let example = trained.iter().find_map(|member| member.example.clone());
     if let Some(shown) = card_example(&ensemble, example.as_deref(), None) {
         job.run.show_example(request.config, &report, &shown)?;
     }
@@ -70,7 +77,7 @@ struct EnsembleJob<'a> {
     request: &'a Request<'a>,
     members: Vec<Checked>,
     run: RunDir,
-    _lock: Option<RunLock>,
+    _lock: Option<Arc<RunLock>>,
     /// The factored system, for members with the same inputs.
     systems: LastSystem,
 }
@@ -85,16 +92,17 @@ struct TrainedMember {
 
 impl<'a> EnsembleJob<'a> {
     /// Makes the run directory of an ensemble, or locks that of a resumed one and records what is changed in its configuration.
-    fn open(request: &'a Request) -> Result<Self, Error> {
+    /// `lock` is the right to make it, where that has been taken.
+    fn open(request: &'a Request, lock: Option<Arc<RunLock>>) -> Result<Self, Error> {
         let config = request.config;
         let path = place_of(&config.name, request.out.as_deref(), request.resume)?;
         let members = config.members()?;
-        let run = RunDir::at(&path);
+        let run = RunDir::at(&path).reserved(lock);
         let lock = if request.resume && path.exists() {
             let resumed = Resumed::lock(&run, config)?;
             settle(&path, &inner(&path, config)?)?;
             resumed.record_of_ensemble(&run, config)?;
-            resumed.lock
+            resumed.lock.map(Arc::new)
         } else {
             run.create_ensemble(config)?
         };
@@ -142,7 +150,7 @@ impl<'a> EnsembleJob<'a> {
         }
         let request =
             Request { config: member, out: Some(out), resume: true, ..self.request.clone() };
-        let trained = fit_one(&request, &Processes::default(), Some(&self.systems), observer);
+        let trained = fit_one(&request, &Processes::default(), None, Some(&self.systems), observer);
         let Trained { report, advice, example, .. } =
             trained.map_err(|error| of_member(member, error))?;
         Ok(Some(TrainedMember { name: member.name.clone(), report, advice, example }))

@@ -6,7 +6,7 @@ use tracing::info;
 use crate::config::HubConfig;
 use crate::decoding::evaluator::Evaluator;
 use crate::error::{Error, ensure};
-use crate::learners::choice::{Choice, tie};
+use crate::learners::choice::{Best, Choice};
 use crate::run_dir::HeldOut;
 
 /// Checks the settings against the number of the n training pairs that have held-out predictions.
@@ -46,9 +46,8 @@ fn correct(
     let metric = evaluator.config().evaluation.metric;
     let unit = Queries::new(candidates.dim(), held_out)?.normalised();
     let unit = Queries::new(candidates.dim(), &unit)?;
-    let mut best: Option<(f64, Hubs, f32, usize)> = None;
+    let mut best = Best::new();
     let mut corrected = candidates.clone();
-    let mut all_scores = Vec::new();
     for &neighbours in &hubs.neighbours {
         let means = Hubs::fit(&unit, candidates, neighbours)?;
         for &weight in &hubs.weights {
@@ -57,16 +56,15 @@ fn correct(
             let score = validation.score;
             let value = metric.value(&validation.metrics);
             info!(neighbours, weight = decimal(weight), metric = %metric, value, "hubs");
-            all_scores.push(score);
-            if best.as_ref().is_none_or(|(least, ..)| score > *least) {
-                best = Some((score, means.clone(), weight, neighbours));
-            }
+            best.offer(score, || (means.clone(), weight, neighbours));
         }
     }
-    if let Some(line) = tie("corrections for hubs", metric, &all_scores) {
+    if let Some(line) = best.tie("corrections for hubs", metric) {
         info!("{line}");
     }
-    let Some((_, means, weight, neighbours)) = best else { return Ok((corrected, Vec::new())) };
+    let Some((means, weight, neighbours)) = best.value() else {
+        return Ok((corrected, Vec::new()));
+    };
     let weights: Vec<f64> = hubs.weights.iter().copied().map(decimal).collect();
     let counts: Vec<f64> = hubs.neighbours.iter().map(|&count| count as f64).collect();
     let chosen = Choice::new("decoding.hubs.neighbours", neighbours as f64, &counts);

@@ -1,12 +1,13 @@
 //! The job of a fit: the processes that share it, the place of its run, and what a resumed run may change.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Instant;
 
 use dsokr_core::{Cancellation, Processes};
 use dsokr_data::FittedFeatures;
 use dsokr_decode::Candidates;
-use dsokr_machines::LastSystem;
+use dsokr_machines::{LastSystem, Solver};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tracing::info;
@@ -21,7 +22,7 @@ use crate::decoding::evaluator::SplitLists;
 use crate::error::{Error, ensure};
 use crate::learners::learner::Fit;
 use crate::run_dir::{
-    CANDIDATES, FEATURES, POLARITIES, Report, RunDir, named, place_of, save_constants,
+    CANDIDATES, FEATURES, POLARITIES, Report, RunDir, RunLock, named, place_of, save_constants,
     save_data_folder, save_input_columns, write_text,
 };
 use crate::targets::memory::{Budget, Need};
@@ -43,17 +44,22 @@ pub(super) struct Job {
 /// A run directory that a job has begun.
 pub(super) enum Begun {
     /// The fit is still to be made.
-    Unfinished(RunDir),
+    Unfinished(Box<RunDir>),
     /// The resumed run is complete.
     Complete,
 }
 
 impl Job {
-    /// Finds the place of the run, for the processes that share the fit.
+    /// Finds the place of the run, for the processes that share the fit; `lock` is the right to make it, where that has been
+    /// taken.
     ///
     /// # Errors
     /// [`Error::RunExists`] for a run that is not to be resumed.
-    pub fn open(request: &Request, ranks: &Processes) -> Result<Self, Error> {
+    pub fn open(
+        request: &Request,
+        ranks: &Processes,
+        lock: Option<Arc<RunLock>>,
+    ) -> Result<Self, Error> {
         let (path, exists) = ranks.of_first(|| {
             let path = place_of(&request.config.name, request.out.as_deref(), request.resume)?;
             let exists = path.exists();
@@ -61,7 +67,7 @@ impl Job {
         })?;
         Ok(Self {
             ranks: ranks.clone(),
-            run: RunDir::at(path),
+            run: RunDir::at(path).reserved(lock),
             resumes: request.resume && exists,
             resumed: None,
             budget: Budget { force: request.force },
@@ -73,11 +79,16 @@ impl Job {
     ///
     /// # Errors
     /// As [`Problem::load`].
-    pub fn load(&self, request: &Request, shared: Option<&LastSystem>) -> Result<Problem, Error> {
+    pub fn load(
+        &mut self,
+        request: &Request,
+        shared: Option<&LastSystem>,
+    ) -> Result<Problem, Error> {
         let Request { config, ref root, processor, .. } = *request;
         let saved = self.resumes.then(|| self.run.clone());
         let problem = self
             .stage("data", || Problem::load(&self.ranks, config, root, processor, self.budget))?;
+        self.run = self.run.clone().learning_from(problem.tables.as_ref().clone());
         Ok(problem.resuming(saved).sharing(shared.cloned().unwrap_or_default()))
     }
 
@@ -90,6 +101,11 @@ impl Job {
         let resumed = locks.then(|| Resumed::lock(&self.run, config)).transpose();
         self.resumed = self.ranks.agree(resumed)?;
         Ok(())
+    }
+
+    /// Returns whether this process is the one that writes the run.
+    pub fn is_first(&self) -> bool {
+        self.ranks.is_first()
     }
 
     /// Returns the run directory, which need not exist.
@@ -140,7 +156,7 @@ impl Job {
     ) -> Result<T, Error> {
         self.stage(name, work).map_err(|error| match error {
             Error::Core(dsokr_core::Error::Shape(_)) if self.resumes => {
-                Error::DataChanged { path: self.run.path().to_path_buf() }
+                self.run.data_changed().unwrap_or_else(|error| error)
             }
             other => other,
         })
@@ -178,12 +194,15 @@ impl Job {
         problem: &Problem,
         targets: &OutputTargets,
         candidates: &Candidates,
-        (corrections, lists): (&Corrections, &SplitLists),
+        corrections: &Corrections,
+        lists: &SplitLists,
         learner: &dyn Fit,
     ) -> Result<Begun, Error> {
         let files = learner.files()?;
-        let further = (corrections.lexicon(), lists.fingerprint_of_validation(candidates));
-        let data = targets.fingerprints(&problem.dataset, candidates, further, &self.ranks)?;
+        let lexicon = corrections.lexicon();
+        let lists = lists.fingerprint_of_validation(candidates);
+        let data =
+            targets.fingerprints(&problem.dataset, candidates, lexicon, lists, &self.ranks)?;
         self.ranks.check_same("fingerprint of the data and the targets", &data.now)?;
         let run = self.run.clone().of_data(&data.now).in_space(&targets.space.fingerprint());
         let run = run.prepared(&files)?.starting_from(learner.initial_weights());
@@ -196,7 +215,7 @@ impl Job {
                 return Ok(Begun::Complete);
             }
             let run = if self.ranks.is_first() { run.writing(&problem.config) } else { run };
-            return Ok(Begun::Unfinished(run));
+            return Ok(Begun::Unfinished(Box::new(run)));
         }
         let created = candidates.written(&self.ranks, |writer| {
             run.create(&problem.config, &files, |here| {
@@ -207,7 +226,7 @@ impl Job {
         })?;
         // the other processes only read it
         let run = created.map_or(run, |created| created.writing(&problem.config));
-        Ok(Begun::Unfinished(run))
+        Ok(Begun::Unfinished(Box::new(run)))
     }
 
     /// Returns the candidates with the coordinates that lie in the run directory, so that no process holds those of its part. All
@@ -282,8 +301,10 @@ pub(super) fn check_shared(config: &Checked, ranks: &Processes) -> Result<(), Er
     let found = ranks.size();
     let allowed = "1 for an ensemble; each of its members may have several";
     ensure(config.ensemble.is_none(), key, found, allowed)?;
-    let allowed = "1 for this encoder; neural encoders share their training, and kernel machines \
-                   with encoder.solver.name = \"sketched\", \"conjugate-gradients\" or \
-                   \"divide-and-conquer\" their fit";
+    let solvers = Solver::names(|abilities| abilities.shared);
+    let allowed = format_args!(
+        "1 for this encoder; neural encoders share their training, and kernel machines with encoder.solver.name = {solvers} \
+         their fit"
+    );
     ensure(config.encoder.abilities().shares_training, key, found, allowed)
 }

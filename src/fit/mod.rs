@@ -14,11 +14,12 @@ mod reranker;
 mod resume;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Instant;
 
 use burn::tensor::Device;
 use dsokr_core::Processes;
-use dsokr_data::DataRoot;
+use dsokr_data::{DataRoot, Split};
 use dsokr_machines::LastSystem;
 use dsokr_nn::Processor;
 use dsokr_train::Observer;
@@ -28,9 +29,9 @@ use self::job::{Begun, Job, check_shared};
 use self::predictions::Predictions;
 use crate::config::Checked;
 use crate::decoding::evaluator::{Evaluator, SplitLists};
-use crate::error::Error;
-use crate::run::Run;
-use crate::run_dir::{Report, RunDir, check_output, place_of};
+use crate::error::{Error, ensure_run};
+use crate::run::{Run, ensemble_of};
+use crate::run_dir::{Report, RunDir, RunLock, check_output, reserve};
 
 pub use plan::Plan;
 
@@ -84,23 +85,41 @@ impl<'a> Request<'a> {
         Ok(Self { config, root, out: None, resume: false, processor: Processor::Cpu, force: false })
     }
 
-    /// Returns the run directory that it makes or resumes: [`out`](Self::out), else `runs/<name>`, or the first free one of
-    /// `runs/<name>-2`, `-3`, …; to resume, the last one that exists.
+    /// Finds the run directory that it makes or resumes, for [`processes`](Self::run_shared) that share the training:
+    /// [`out`](Self::out), else `runs/<name>`, or the first free one of `runs/<name>-2`, `-3`, …; to resume, the last one that
+    /// exists. The place of a new run is then taken: no other process makes a run there.
     ///
     /// # Errors
     /// [`Error::RunExists`] for a folder that exists, unless it is to be resumed; [`dsokr_core::Error::Value`] for a new one in
-    /// the run directory of another run.
-    pub fn place(&self) -> Result<PathBuf, Error> {
-        self.check_place()?;
-        place_of(&self.config.name, self.out.as_deref(), self.resume)
+    /// the run directory of another run; [`dsokr_core::Error::File`] for a member of a complete ensemble, and for a run that
+    /// another process makes; what several processes cannot share; a place in which nothing can be written.
+    pub fn reserve(&self, processes: &Processes) -> Result<Reserved<'a>, Error> {
+        check_shared(self.config, processes)?;
+        let mut lock = None;
+        let out = processes.of_first(|| {
+            self.check_out()?;
+            let (out, taken) = reserve(&self.config.name, self.out.as_deref(), self.resume)?;
+            lock = taken.map(Arc::new);
+            Ok::<_, Error>(out)
+        })?;
+        let request = Self { out: Some(out.clone()), ..self.clone() };
+        Ok(Reserved { request, out, processes: processes.clone(), lock })
     }
 
-    /// Refuses a new run in the run directory of another, whose archive would hold it.
-    fn check_place(&self) -> Result<(), Error> {
-        match &self.out {
-            Some(out) if !out.exists() => check_output("out", out),
-            Some(_) | None => Ok(()),
+    /// Refuses a new run in the run directory of another, whose archive would hold it, and a member of a complete ensemble, whose
+    /// weights and metrics are those of the member as it is.
+    fn check_out(&self) -> Result<(), Error> {
+        let Some(out) = &self.out else { return Ok(()) };
+        if !out.exists() {
+            return check_output("out", out);
         }
+        let Some(ensemble) = ensemble_of(out)? else { return Ok(()) };
+        let message = format_args!(
+            "a member of the ensemble {}, which is complete: its weights and metrics are those of the member as it is; train a \
+             copy of the member, or the ensemble",
+            ensemble.display()
+        );
+        ensure_run(RunDir::at(&ensemble).report()?.is_none(), out, message)
     }
 
     /// Runs it; `observer` is called on every event.
@@ -123,24 +142,49 @@ impl<'a> Request<'a> {
         processes: &Processes,
         observer: &mut dyn Observer,
     ) -> Result<Trained, Error> {
-        check_shared(self.config, processes)?;
-        processes.of_first(|| self.check_place())?;
-        match &self.config.ensemble {
-            Some(settings) => ensemble::run(self, settings, observer),
-            None => fit_one(self, processes, None, observer),
+        self.reserve(processes)?.run(observer)
+    }
+}
+
+/// A [`Request`] whose place is known. That of a new run is taken for it.
+#[derive(Clone, Debug)]
+pub struct Reserved<'a> {
+    request: Request<'a>,
+    out: PathBuf,
+    processes: Processes,
+    lock: Option<Arc<RunLock>>,
+}
+
+impl Reserved<'_> {
+    /// Returns the run directory that it makes or resumes.
+    pub fn path(&self) -> &Path {
+        &self.out
+    }
+
+    /// Runs the request, as [`Request::run_shared`] does.
+    ///
+    /// # Errors
+    /// As [`fit`].
+    pub fn run(self, observer: &mut dyn Observer) -> Result<Trained, Error> {
+        let Self { request, processes, lock, .. } = self;
+        match &request.config.ensemble {
+            Some(settings) => ensemble::run(&request, settings, lock, observer),
+            None => fit_one(&request, &processes, lock, None, observer),
         }
     }
 }
 
 /// Fits one model. Everything that can be refused is refused before stage 5 writes anything; stage 4 may read
-/// pretrained weights. `shared` keeps the factored system for the next member of an ensemble.
+/// pretrained weights. `lock` is the right to make the run, where that has been taken; `shared` keeps the factored system for
+/// the next member of an ensemble.
 fn fit_one(
     request: &Request,
     ranks: &Processes,
+    lock: Option<Arc<RunLock>>,
     shared: Option<&LastSystem>,
     observer: &mut dyn Observer,
 ) -> Result<Trained, Error> {
-    let mut job = Job::open(request, ranks)?;
+    let mut job = Job::open(request, ranks, lock)?;
 
     // 1. load: pairs, outputs, device
     let problem = job.load(request, shared)?;
@@ -172,10 +216,15 @@ fn fit_one(
     learner.start(&learned_targets)?;
 
     // 5. the run directory: new, or that of the same data, or complete already; candidates are read from it
-    let begun = job.begin(&problem, &targets, &placed, (&corrections, &lists), &*learner)?;
-    let Begun::Unfinished(mut run) = begun else {
-        return Trained::open(job.run(), &problem.device, Vec::new(), example);
+    let begun = job.begin(&problem, &targets, &placed, &corrections, &lists, &*learner)?;
+    let Begun::Unfinished(run) = begun else {
+        let trained = Trained::open(job.run(), &problem.device, Vec::new(), example)?;
+        if job.is_first() {
+            trained.complete_card(job.run(), &problem.config, Some(&problem.dataset.validation))?;
+        }
+        return Ok(trained);
     };
+    let mut run = *run;
     let candidates = job.stored(&run, placed)?;
     let evaluator = Evaluator::with_lists(&problem, &targets.space, &candidates, lists);
 
@@ -234,6 +283,22 @@ impl Trained {
         let report = run.report()?.ok_or_else(|| Error::run(path, "the run is not complete"))?;
         let run = Run::open_all(&[path.to_path_buf()], device)?;
         Ok(Self { run, report, advice, example })
+    }
+
+    /// Writes an example into the card of a run that was complete before, if a process was killed before it did.
+    fn complete_card(
+        &self,
+        run: &RunDir,
+        config: &Checked,
+        validation: Option<&Split>,
+    ) -> Result<(), Error> {
+        if !run.lacks_example(config, &self.report)? {
+            return Ok(());
+        }
+        match report::card_example(&self.run, self.example.as_deref(), validation) {
+            Some(shown) => run.show_example(config, &self.report, &shown),
+            None => Ok(()),
+        }
     }
 
     /// Returns the run directory.

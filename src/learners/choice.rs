@@ -22,7 +22,7 @@ pub(crate) const EQUAL_ERRORS: f64 = 1e-3;
 
 /// Returns what the log says where several settings are the best by a metric, of which the first is chosen; none where one is
 /// better than all others. `scores` are those of all settings, in their order, larger for better ones.
-pub(crate) fn tie(settings: &str, metric: impl Display, scores: &[f64]) -> Option<String> {
+fn tie(settings: &str, metric: impl Display, scores: &[f64]) -> Option<String> {
     let best = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let equal = scores.iter().filter(|&&score| score == best).count();
     if equal < 2 {
@@ -35,6 +35,57 @@ pub(crate) fn tie(settings: &str, metric: impl Display, scores: &[f64]) -> Optio
         format!("{equal} of {all} {settings} have the best {metric}")
     };
     Some(format!("{which}: the first of them is chosen"))
+}
+
+/// The best of several settings by a score, larger for better ones: the first of those that are equally good.
+#[derive(Debug)]
+pub(crate) struct Best<T> {
+    /// The score of each setting, in their order.
+    scores: Vec<f64>,
+    /// The best score so far, and what has it.
+    best: Option<(f64, T)>,
+}
+
+impl<T> Best<T> {
+    /// Creates the best of no settings.
+    pub(crate) fn new() -> Self {
+        Self { scores: Vec::new(), best: None }
+    }
+
+    /// Takes the score of a setting, and keeps its value if the score is better than all before.
+    pub(crate) fn offer(&mut self, score: f64, value: impl FnOnce() -> T) {
+        self.scores.push(score);
+        if self.best.as_ref().is_none_or(|(best, _)| score > *best) {
+            self.best = Some((score, value()));
+        }
+    }
+
+    /// Takes a setting that has no fit, and so no score.
+    pub(crate) fn offer_failed(&mut self) {
+        self.scores.push(f64::NEG_INFINITY);
+    }
+
+    /// Returns the error of each setting, smaller for better ones.
+    pub(crate) fn errors(&self) -> Vec<f64> {
+        self.scores.iter().map(|score| -score).collect()
+    }
+
+    /// Returns whether there are several settings, and all are equally good.
+    pub(crate) fn is_flat(&self) -> bool {
+        let worst = self.scores.iter().copied().fold(f64::INFINITY, f64::min);
+        self.scores.len() > 1 && self.best.as_ref().is_some_and(|(best, _)| *best == worst)
+    }
+
+    /// Returns what the log says where several of the `settings` are the best by a metric; none where one is better than all
+    /// others.
+    pub(crate) fn tie(&self, settings: &str, metric: impl Display) -> Option<String> {
+        tie(settings, metric, &self.scores)
+    }
+
+    /// Returns the value of the best setting; none where none has a fit.
+    pub(crate) fn value(self) -> Option<T> {
+        self.best.map(|(_, value)| value)
+    }
 }
 
 impl Choice {
@@ -86,7 +137,7 @@ impl Choice {
 
 #[cfg(test)]
 mod tests {
-    use super::{Choice, tie};
+    use super::{Best, Choice, tie};
 
     #[test]
     fn of_equal_settings_the_log_says_which_one_is_chosen() {
@@ -117,5 +168,22 @@ mod tests {
         assert_eq!(choice(1e-2, &[0.9, 0.7, 0.7]).edge(), None);
         // an error that overflows does not make the others equal
         assert_eq!(choice(1e-1, &[f64::INFINITY, 0.9, 0.7]).edge(), Some(("largest", "larger")));
+    }
+
+    #[test]
+    fn the_first_of_equally_good_settings_is_the_best() {
+        let mut best = Best::new();
+        best.offer(0.5, || "first");
+        assert!(!best.is_flat() && best.tie("settings", "mrr").is_none());
+        best.offer(0.5, || "second");
+        let line = "all 2 settings have the same mrr: the first of them is chosen";
+        assert_eq!(best.tie("settings", "mrr").as_deref(), Some(line));
+        assert!(best.is_flat());
+        best.offer(0.25, || "third");
+        best.offer_failed();
+        assert!(!best.is_flat());
+        assert_eq!(best.errors(), [-0.5, -0.5, -0.25, f64::INFINITY]);
+        assert_eq!(best.value(), Some("first"));
+        assert_eq!(Best::<&str>::new().value(), None);
     }
 }

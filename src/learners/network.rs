@@ -266,13 +266,23 @@ impl<R: Recipe> Fit for PreparedNetwork<'_, R> {
             let preparation = Arc::clone(&self.preparation);
             Network { recipe: self.recipe.clone(), preparation, model, batch }
         };
-        let saved = run.is_some();
+        let mut saved = run.is_some();
         if !ranks.is_first() {
             return Ok(Fitted { saved, ..Fitted::new(network(outcome.model)) });
         }
         let model = match (outcome.best, run) {
             (Best::Given(best), _) => parameters::restore(outcome.model, best)?,
-            (Best::Checkpoint, Some(run)) => parameters::restore(outcome.model, run.best()?)?,
+            (Best::Checkpoint, Some(run)) if run.has_best() => {
+                parameters::restore(outcome.model, run.best()?)?
+            }
+            (Best::Checkpoint, Some(run)) => {
+                let run = run.path().display();
+                tracing::warn!(
+                    "{run}: the file of the best parameters is gone, and those of the last checkpoint take their place"
+                );
+                saved = false;
+                outcome.model
+            }
             (Best::Last, _) | (Best::Checkpoint, None) => outcome.model,
         };
         Ok(Fitted { saved, ..Fitted::new(network(model)) })

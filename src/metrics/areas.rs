@@ -65,6 +65,28 @@ impl ScoredLabels {
         Self { labels, queries }
     }
 
+    /// Returns the labels of twice as many queries, the same ones with the scores of two models; none where these do not know the
+    /// same number of labels.
+    ///
+    /// Models may score on different scales, so that each score is replaced by its rank among the queries of its model, those of
+    /// equal scores averaged (Venkatraman and Begg 1996). The areas of either model stay the same.
+    pub fn joined(&self, other: &Self) -> Option<Self> {
+        if self.labels.len() != other.labels.len() {
+            return None;
+        }
+        let queries = self.queries;
+        let of_both = |(ours, theirs): (&ScoredLabel, &ScoredLabel)| {
+            let theirs_behind =
+                theirs.ranked().into_iter().map(|(query, rank)| (queries + query, rank));
+            let mut scored: Vec<(usize, f64)> =
+                ours.ranked().into_iter().chain(theirs_behind).collect();
+            scored.sort_by(|a, b| b.1.total_cmp(&a.1));
+            ScoredLabel { scored, has: [ours.has.as_slice(), &theirs.has].concat() }
+        };
+        let labels = self.labels.iter().zip(&other.labels).map(of_both).collect();
+        Some(Self { labels, queries: queries + other.queries })
+    }
+
     /// Returns whether there are few enough scores to compute areas on every draw of a bootstrap.
     pub fn are_few(&self) -> bool {
         self.labels.iter().map(|label| label.scored.len()).sum::<usize>() <= DRAWN
@@ -133,6 +155,23 @@ impl ScoredLabels {
 }
 
 impl ScoredLabel {
+    /// Returns the rank of the score of each query, 1 for the lowest; queries of equal scores share the mean of their ranks.
+    fn ranked(&self) -> Vec<(usize, f64)> {
+        let mut is_scored = vec![false; self.has.len()];
+        self.scored.iter().for_each(|&(query, _)| is_scored[query] = true);
+        let unscored: Vec<usize> = (0..self.has.len()).filter(|&query| !is_scored[query]).collect();
+        let groups = self.scored.chunk_by(|a, b| a.1 == b.1);
+        let groups = groups.map(|group| group.iter().map(|&(query, _)| query).collect());
+        let mut above = self.has.len() as f64;
+        let mut ranked = Vec::with_capacity(self.has.len());
+        for group in groups.chain([unscored]) {
+            let rank = above - (group.len() as f64 - 1.0) / 2.0;
+            above -= group.len() as f64;
+            ranked.extend(group.into_iter().map(|query| (query, rank)));
+        }
+        ranked
+    }
+
     /// Counts queries as often as they are drawn: in groups of equal scores, the highest first, and all of them together.
     fn counts(&self, drawn: &[f64]) -> (Vec<Counts>, Counts) {
         let mut all = Counts::default();

@@ -47,6 +47,8 @@ pub(crate) struct PredictedClasses {
     pairs: Vec<[usize; 2]>,
     classes: usize,
     positive: Option<usize>,
+    /// F1 of each class of all queries.
+    f1_of_all: Vec<f64>,
 }
 
 impl PredictedClasses {
@@ -67,7 +69,10 @@ impl PredictedClasses {
         // a positive class that no query has or gets has F1 0
         let positive = positive
             .map(|class| names.iter().position(|name| *name == class).unwrap_or(names.len()));
-        Ok(Self { pairs, classes: names.len(), positive })
+        let mut all = Self { pairs, classes: names.len(), positive, f1_of_all: Vec::new() };
+        let queries: Vec<usize> = (0..truth.len()).collect();
+        all.f1_of_all = all.each(&queries).into_iter().flatten().collect();
+        Ok(all)
     }
 
     pub fn accuracy(&self, queries: &[usize]) -> f64 {
@@ -98,6 +103,23 @@ impl PredictedClasses {
         match self.positive {
             Some(positive) => self.each(queries).get(positive).copied().flatten().unwrap_or(0.0),
             None => self.macro_f1(queries),
+        }
+    }
+
+    /// Macro F1 of queries that are drawn of all. A draw says nothing of a class that none of its queries has or gets, which
+    /// counts with its F1 of all queries: without it the F1 of the other classes would stand for that of a rare one.
+    pub fn macro_f1_of_draw(&self, queries: &[usize]) -> f64 {
+        let drawn = self.each(queries).into_iter().zip(&self.f1_of_all);
+        drawn.map(|(drawn, &of_all)| drawn.unwrap_or(of_all)).sum::<f64>() / self.classes as f64
+    }
+
+    /// F1 of queries that are drawn of all; NaN where none of them has or gets the positive class.
+    pub fn f1_of_draw(&self, queries: &[usize]) -> f64 {
+        match self.positive {
+            Some(positive) => {
+                self.each(queries).get(positive).copied().flatten().unwrap_or(f64::NAN)
+            }
+            None => self.macro_f1_of_draw(queries),
         }
     }
 }

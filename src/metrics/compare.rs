@@ -11,6 +11,7 @@ use serde::Serialize;
 
 use crate::error::{Error, ensure};
 use crate::metrics::evaluation::{Evaluation, connected_groups};
+use crate::metrics::exchange::ExchangedAnswers;
 use crate::metrics::metric::{Metric, Summary, known_draws};
 use crate::metrics::queries::{groups_text, queries_text};
 use crate::metrics::scores::Scores;
@@ -46,7 +47,7 @@ pub struct RunComparison {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum Compared {
-    /// Queries, by a paired bootstrap and the signs of their differences.
+    /// Queries, by a paired bootstrap, the signs of their differences, and exchanges of answers.
     Queries {
         /// Their number.
         queries: usize,
@@ -122,10 +123,9 @@ pub struct PairedDifference {
 /// On each of `resamples` draws of the queries, or of their groups, with replacement, every metric of every run is computed; the
 /// Hamming loss is of the labels that any of the runs knows. Intervals reach from the 2.5th to the 97.5th percentile. The
 /// p-value of a metric that is a mean over queries is that of the signs of their differences, or of those of groups
-/// ([`sign_flip_p`]). For other metrics, with `d` the difference on all queries and `d_b` that on draw b,
-/// `p = (1 + #{b : |d_b − d| ≥ |d|}) / (1 + resamples)`: the distribution of `d_b − d` stands for that of the difference of
-/// equal runs (Davison and Hinkley 1997, section 4.4). It is at least 2^(1 − n) for n queries or groups, which the signs of n
-/// differences do not go below. Metrics are not corrected for multiple comparisons. Queries that any of the runs keeps together
+/// ([`sign_flip_p`]). For other metrics the answers of both runs to the same queries, or groups, are exchanged, and the metric is
+/// computed of what either has then ([`exchange_p`](dsokr_decode::exchange_p)); for areas the ranks of scores among the
+/// queries of a run are exchanged. Metrics are not corrected for multiple comparisons. Queries that any of the runs keeps together
 /// are one group. Fewer than three groups of several queries have no intervals and no differences.
 ///
 /// # Errors
@@ -145,7 +145,7 @@ pub fn compare(runs: &[EvaluatedRun], resamples: usize, seed: u64) -> Result<Run
     let metrics: Vec<Metric> = Metric::all().collect();
     let summaries: Vec<Vec<Option<Summary>>> = evaluations
         .iter()
-        .map(|evaluation| metrics.iter().map(|metric| metric.summary(evaluation)).collect())
+        .map(|evaluation| metrics.iter().map(|metric| metric.of_resamples(evaluation)).collect())
         .collect();
     // the same queries, which not every run's configuration divides alike
     let groups = &connected_groups(runs.iter().map(|run| run.evaluation.groups.as_slice()));
@@ -163,6 +163,11 @@ pub fn compare(runs: &[EvaluatedRun], resamples: usize, seed: u64) -> Result<Run
     let queries = first.queries.len();
     let units = IndependentQueries::new(queries, groups)?;
     let has_intervals = units.have_intervals();
+    let exchanged: Vec<ExchangedAnswers> = evaluations
+        .iter()
+        .skip(1)
+        .map(|evaluation| ExchangedAnswers::new(&evaluations[0], evaluation))
+        .collect();
     let mut compared: Vec<MetricComparison> = Vec::new();
     for (at, &metric) in metrics.iter().enumerate() {
         let value_of = |run: usize| {
@@ -184,13 +189,13 @@ pub fn compare(runs: &[EvaluatedRun], resamples: usize, seed: u64) -> Result<Run
                 let p = if is_mean && finite(&differences) {
                     Some(sign_flip_p(&differences, resamples, seed)?)
                 } else {
-                    None
+                    exchanged[run - 1].p(metric, &units, resamples, seed)?
                 };
                 let drawn = [column(run, at), column(0, at)];
-                difference = paired(value - first, drawn, p, units.count());
+                difference = p.and_then(|p| paired(value - first, drawn, p));
             }
             let ci95 = if has_intervals {
-                metric.interval(value, units.count(), column(run, at))
+                metric.interval(value, &evaluations[run], units.count(), column(run, at))
             } else {
                 None
             };
@@ -319,25 +324,11 @@ fn counts(scores: &Scores) -> String {
     }
 }
 
-/// Returns the difference of a metric, whose values on the same draws of so many queries or groups are `ours` and `theirs`,
-/// with its p-value, or where it is not known that of the draws; none if a value is infinite, and where too few draws have
-/// both.
-fn paired(
-    difference: f64,
-    [ours, theirs]: [Vec<f64>; 2],
-    p: Option<f64>,
-    units: usize,
-) -> Option<PairedDifference> {
+/// Returns the difference of a metric, whose values on the same draws are `ours` and `theirs`, with its p-value; none if a value
+/// is infinite, and where too few draws have both.
+fn paired(difference: f64, [ours, theirs]: [Vec<f64>; 2], p: f64) -> Option<PairedDifference> {
     let drawn = ours.into_iter().zip(theirs).map(|(ours, theirs)| ours - theirs).collect();
     let drawn = known_draws(drawn)?;
-    let p = p.unwrap_or_else(|| {
-        // sums over draws are rounded, but equal differences must count as equal
-        let least = difference.abs() * (1.0 - 1e-9);
-        let extreme = drawn.iter().filter(|&&value| (value - difference).abs() >= least).count();
-        let shifted = (1 + extreme) as f64 / (1 + drawn.len()) as f64;
-        // draws of few queries are too much alike
-        shifted.max(0.5_f64.powf((units - 1) as f64))
-    });
     let ci95 = finite(&drawn).then(|| percentile_interval(drawn))?;
     Some(PairedDifference { difference, ci95: Some(ci95), p, p_holm: p })
 }
@@ -537,7 +528,8 @@ mod tests {
             assert_eq!(p_of("hits@1", queries, 1), Some(expected), "{queries} queries");
         }
         assert_eq!(p_of("hits@1", 40, 1), Some(1.0 / 201.0), "signs are drawn");
-        assert_eq!(p_of("median_rank", 4, 1), Some(0.125), "no mean");
+        // any exchange but of two queries leaves medians that are as far apart
+        assert_eq!(p_of("median_rank", 4, 1), Some(0.625), "no mean");
         // four queries of one text are one
         assert_eq!(p_of("hits@1", 12, 4), Some(0.25));
         assert_eq!(p_of("hits@1", 4, 4), None);

@@ -201,7 +201,16 @@ impl Evaluation {
                 let classes = ClassScores::from_classes(&truth, &predicted, positive)?;
                 scores.outputs = Some(OutputScores::Classes(classes));
             }
-            _ => {}
+            // outputs of other kinds have no constants, and those of these are of their kind
+            (
+                Truth::Molecules(_)
+                | Truth::Graphs(_)
+                | Truth::Labels(_)
+                | Truth::Rankings(_)
+                | Truth::Numbers(_)
+                | Truth::Classes(_),
+                Constants::Numbers { .. } | Constants::Classes(_),
+            ) => {}
         }
         Ok(scores)
     }

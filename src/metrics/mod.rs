@@ -5,6 +5,7 @@ pub(crate) mod classes;
 pub mod compare;
 pub(crate) mod constants;
 pub(crate) mod evaluation;
+pub(crate) mod exchange;
 pub(crate) mod labels;
 pub(crate) mod mean;
 pub(crate) mod metric;

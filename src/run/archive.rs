@@ -14,7 +14,7 @@ use super::Run;
 use crate::error::{Error, ensure_run};
 use crate::run_dir::{
     ALL, CHECKPOINTS, DATA, NEXT_CANDIDATES, RunDir, RunLock, SHARDS, TENSORBOARD, candidates,
-    create_whole, inner, name,
+    check_sealed_files, create_whole, inner, name,
 };
 
 /// Files and folders of a run that an archive leaves out.
@@ -52,7 +52,7 @@ pub fn is_archive(path: &Path) -> bool {
 /// A folder that is no run, is damaged, cannot be opened or is not trained to its end; errors of the file system.
 pub fn pack(run: &Path, archive: &Path) -> Result<(), Error> {
     check_complete(run)?;
-    let _lock = RunLock::take(run)?;
+    let _lock = RunLock::take_to_read(run)?;
     let config = RunDir::at(run).config()?;
     if config.ensemble.is_some() {
         candidates::finish(run, &inner(run, &config)?)?;
@@ -127,7 +127,7 @@ pub fn unpack(
         check_complete(here)
             .map_err(|error| Error::run(archive, format_args!("it holds no complete run: {error}")))
     };
-    create_whole(&run, whole)?;
+    create_whole(&run, None, whole)?;
     Ok(run)
 }
 
@@ -249,6 +249,7 @@ fn check_files(run: &Path) -> Result<(), Error> {
     let config = folder.config()?;
     let message = "not trained to its end: only a complete run becomes an archive";
     ensure_run(folder.report()?.is_some(), run, message)?;
+    check_sealed_files(run)?;
     for name in ALL.iter().filter(|name| name.ends_with(".safetensors") && !is_left_out(name)) {
         let file = run.join(name);
         if file.exists() {

@@ -22,24 +22,25 @@ impl Member {
     }
 }
 
-/// Returns a search for molecules beyond the candidates of runs, which read their spaces where they have not yet.
+/// Returns a search for molecules beyond the candidates of members, which read their spaces where they have not yet.
 pub(super) fn search_of(
-    runs: &mut [Member],
+    members: &mut [Member],
     settings: BeyondConfig,
 ) -> Result<BeyondSearch, Error> {
-    for run in runs.iter_mut() {
-        run.config.output.source().check_made()?;
-        if run.space.is_none() {
-            run.space = OutputSpace::load(run.stored()?, &run.config, true)?;
+    for member in members.iter_mut() {
+        member.config.output.source().check_made()?;
+        if member.space.is_none() {
+            member.space = OutputSpace::load(member.stored()?, &member.config, true)?;
         }
     }
-    search_by(runs, settings)
+    search_by(members, settings)
 }
 
-/// Returns a search for molecules beyond the candidates of runs that have read their spaces, and whose outputs have moves.
-pub(crate) fn search_by(runs: &[Member], settings: BeyondConfig) -> Result<BeyondSearch, Error> {
-    let placers = runs.iter().map(|run| Placer::open(run.stored()?, &run.candidates));
+/// Returns a search for molecules beyond the candidates of members that have read their spaces, and whose outputs have moves.
+pub(crate) fn search_by(members: &[Member], settings: BeyondConfig) -> Result<BeyondSearch, Error> {
+    let placers = members.iter().map(|member| Placer::open(member.stored()?, &member.candidates));
     let placers = placers.collect::<Result<_, Error>>()?;
-    let models = runs.iter().map(|run| (&run.config, &run.candidates)).collect::<Vec<_>>();
+    let models =
+        members.iter().map(|member| (&member.config, &member.candidates)).collect::<Vec<_>>();
     BeyondSearch::new(settings, &models, placers)
 }

@@ -76,15 +76,17 @@ impl Run {
             Some(file) => (file.display().to_string(), Vec::new()),
             None => {
                 let mut chosen =
-                    self.members().iter().filter_map(|run| run.config.chosen_on_validation());
+                    self.members().iter().filter_map(|member| member.config.chosen_on_validation());
                 let chosen =
                     chosen.next().map(|chosen| format!("{chosen} chosen on these queries"));
                 ("validation".to_owned(), Vec::from_iter(chosen))
             }
         };
-        let read = |run: &Member| match file {
-            Some(file) => run.read_queries_with(file, None, data, Some(MissingGold::RankInfinity)),
-            None => run.read_split_for(SplitName::Validation, data, SplitUse::Calibration),
+        let read = |member: &Member| match file {
+            Some(file) => {
+                member.read_queries_with(file, None, data, Some(MissingGold::RankInfinity))
+            }
+            None => member.read_split_for(SplitName::Validation, data, SplitUse::Calibration),
         };
         let queries = self.predict(processes, read, among)?;
         if file.is_some() {

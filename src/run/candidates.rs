@@ -18,8 +18,8 @@ use super::{FoundCandidate, OutputFolder};
 use crate::error::{Error, ensure, ensure_run};
 use crate::metrics::molecules::{are_smiles, canonical};
 use crate::run_dir::{
-    CANDIDATES, FEATURES, RunDir, RunLock, SHARDS as FOLDER, candidates, held_out, inner, name,
-    named, run_of,
+    FEATURES, RunDir, RunLock, SHARDS as FOLDER, candidates, check_sealed_files, held_out, inner,
+    name, named, run_of,
 };
 use crate::targets::{OutputSpace, load_scaling, unknown_shares};
 
@@ -98,6 +98,7 @@ pub fn add_candidates<T>(
     if config.ensemble.is_some() && !dry {
         candidates::settle(run, &places)?;
     }
+    places.iter().try_for_each(|place| check_sealed_files(place))?;
     let grown = places.iter().map(|place| grow(place, new));
     let grown = grown.collect::<Result<Vec<_>, Error>>()?;
     let added = summary(&grown);
@@ -108,7 +109,7 @@ pub fn add_candidates<T>(
         };
         match &config.ensemble {
             Some(_) => candidates::replace_all(run, &places, |at, path| save(&grown[at], path))?,
-            None => save(&grown[0], &run.join(CANDIDATES))?,
+            None => candidates::replace(run, |path| save(&grown[0], path))?,
         }
     }
     Ok((added, done))
@@ -126,7 +127,7 @@ fn fingerprints(stored: &Stored) -> Result<BTreeMap<String, String>, Error> {
 }
 
 /// Returns the directory of the ensemble that a run is a member of.
-fn ensemble_of(run: &Path) -> Result<Option<PathBuf>, Error> {
+pub(crate) fn ensemble_of(run: &Path) -> Result<Option<PathBuf>, Error> {
     let above = candidates::above(run).filter(|folder| run_of(folder).as_ref() == Some(folder));
     let Some(ensemble) = above else { return Ok(None) };
     let config = RunDir::at(&ensemble).config()?;

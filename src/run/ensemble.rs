@@ -145,8 +145,8 @@ impl Run {
         let settings = config.ensemble.as_ref();
         let reranker_of = settings.and_then(|settings| settings.reranker.clone());
         let mut members = open_inner(path, config, device)?;
-        for run in &mut members {
-            run.config.trained_on = root.folder().map(Path::to_path_buf);
+        for member in &mut members {
+            member.config.trained_on = root.folder().map(Path::to_path_buf);
         }
         let folder = Some(path.to_path_buf());
         let run = Self::from_members(folder, members, Combination::default(), reranker_of)?;
@@ -209,8 +209,8 @@ impl Run {
     /// # Errors
     /// [`dsokr_core::Error::Value`] for [`OnBadRow::Skip`] of a run whose data are not tables.
     pub fn on_bad_row(mut self, on_bad_row: Option<OnBadRow>) -> Result<Self, Error> {
-        for run in &mut self.members {
-            on_bad_row.map_or(Ok(()), |action| run.config.set_on_bad_row(action))?;
+        for member in &mut self.members {
+            on_bad_row.map_or(Ok(()), |action| member.config.set_on_bad_row(action))?;
         }
         Ok(self)
     }
@@ -245,7 +245,7 @@ impl Run {
 
     /// Returns the names of the members.
     pub fn names(&self) -> Vec<String> {
-        self.members.iter().map(|run| run.name.clone()).collect()
+        self.members.iter().map(|member| member.name.clone()).collect()
     }
 
     /// Returns the members; at least one.
@@ -276,8 +276,9 @@ impl Run {
     pub(super) fn models<'a>(&'a self, processes: &Processes) -> Models<'a> {
         let are_several = self.members.len() > 1;
         // messages name the members of an ensemble
-        let model =
-            |run: &'a Member| (if are_several { run.name.as_str() } else { "" }, run.decoder());
+        let model = |member: &'a Member| {
+            (if are_several { member.name.as_str() } else { "" }, member.decoder())
+        };
         Models {
             each: self.members.iter().map(model).collect(),
             rule: self.rule.clone(),
@@ -384,8 +385,9 @@ fn rule_of(path: &Path) -> Result<Combination, Error> {
     let file = path.join(RULE);
     let resume = Argument::switch("resume");
     let message = format_args!("the ensemble is not complete: go on with {resume}");
-    let rule = read_json(&file)?.ok_or_else(|| Error::run(file, message))?;
-    RunDir::at(path).warn_of_end();
+    let run = RunDir::at(path);
+    let rule = read_json(&file)?.ok_or_else(|| run.lacks(&file, message))?;
+    run.warn_of_end();
     Ok(rule)
 }
 
@@ -398,8 +400,8 @@ fn open_inner(path: &Path, config: &Checked, device: &Device) -> Result<Vec<Memb
     let stored = candidates::open_all(path, &places)?;
     let mut opened = Vec::new();
     for ((place, config), stored) in places.iter().zip(configs).zip(stored) {
-        let run = Member::open_with(place, config, stored, device)?;
-        opened.push(Member { name: name(place), ..run });
+        let member = Member::open_with(place, config, stored, device)?;
+        opened.push(Member { name: name(place), ..member });
     }
     let shared = config.ensemble.as_ref().and_then(|settings| settings.reranker.as_ref());
     if let Some(owner) = opened.iter().position(|member| Some(&member.name) == shared) {

@@ -123,7 +123,8 @@ impl Run {
 
     /// Returns the member whose reranker the others share, and its reranker that has not seen a fold of the pairs.
     fn shared_unseen_reranker(&self, reason: Reason) -> Result<Option<(&Member, Reranker)>, Error> {
-        let owner = self.members.iter().find(|run| Some(&run.name) == self.reranker_of.as_ref());
+        let owner =
+            self.members.iter().find(|member| Some(&member.name) == self.reranker_of.as_ref());
         let Some(owner) = owner else { return Ok(None) };
         Ok(Some((owner, owner.unseen_reranker(reason)?)))
     }

@@ -119,8 +119,8 @@ impl Member {
             let is_needed = config.decoding.search == Search::Exact || features.exists();
             Ok(is_needed.then(|| FittedFeatures::load(&features)).transpose()?)
         })?;
-        if let Some(OutputSpace::Basis(basis)) = &space {
-            check_basis(stored, &basis.fingerprint())?;
+        if let Some(space) = &space {
+            check_basis(stored, &space.fingerprint())?;
         }
         let space_fingerprint = stored.metadata("basis")?;
         let run = RunDir::at(path).in_space(space_fingerprint);
@@ -140,9 +140,9 @@ impl Member {
         let constants = load_constants(path, scaling.as_ref())?;
         let name = path.display().to_string();
         let folder = Some(path.into());
-        let run = Self::from_parts(config, space, candidates, predictor);
+        let member = Self::from_parts(config, space, candidates, predictor);
         let polarities = read_json(&path.join(POLARITIES))?.unwrap_or_default();
-        Ok(Self { name, reranker, scaling, constants, labels, folder, polarities, ..run })
+        Ok(Self { name, reranker, scaling, constants, labels, folder, polarities, ..member })
     }
 
     /// A member with a predictor that was not made by [`fit`](crate::fit()), and candidates in the

@@ -25,6 +25,7 @@ pub use crate::run_dir::{
     EmbeddingCurve, EmbeddingPoint, LearningCurve, LearningPoint, MeasuredOn, OutputFolder, Record,
     Report, check_not_read, check_output, counts_line, metrics_table,
 };
+pub(crate) use candidates::ensemble_of;
 pub use candidates::{
     AddedCandidates, NewCandidates, WrittenShards, add_candidates, shard_candidates,
 };

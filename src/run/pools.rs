@@ -26,7 +26,7 @@ pub struct PoolMetrics {
     /// The metrics of ranks, by name; none where [`Scores::has_ranks`](crate::Scores::has_ranks) is false.
     pub metrics: BTreeMap<&'static str, f64>,
     /// Their 95 % intervals, by a bootstrap over queries, or over groups of queries that belong together; without those that
-    /// reach infinity.
+    /// reach infinity, and those of metrics that candidates are too few to change, as Hits@10 of ten.
     pub intervals: BTreeMap<&'static str, [f64; 2]>,
 }
 
@@ -101,7 +101,8 @@ impl Run {
                 drawn.mean(&queries.collect::<Vec<usize>>())
             })?;
             let interval = interval_of(value, metric.is_share, units.count(), resampled);
-            if let Some(interval) = interval.filter(|_| units.have_intervals()) {
+            let varies = evaluations.iter().any(|evaluation| !metric.is_fixed(&evaluation.ranks));
+            if let Some(interval) = interval.filter(|_| units.have_intervals() && varies) {
                 intervals.insert(metric.name, interval);
             }
         }

@@ -170,9 +170,11 @@ impl QueryRequest {
             (None, Some(_)) => None,
         };
         let queries = run.predict_with(processes, read, lists.as_ref(), predict)?;
-        if self.file.is_none() && queries.lists.is_none() {
-            let first = &run.members()[0];
-            let checked = first.check_measured(name, queries.split(), data, self.split_use);
+        if self.file.is_none() {
+            let mut read = run.members().iter().zip(&queries.splits);
+            let checked = read.try_for_each(|(member, split)| {
+                member.check_measured(name, split, data, self.split_use)
+            });
             processes.agree(checked)?;
         }
         let queries = PredictedQueries {

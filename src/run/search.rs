@@ -221,16 +221,24 @@ impl Run {
         let labels = first.map(|hit| hit.map_or("", |hit| hit.label.as_str()));
         let features = &self.config().output.features;
         let set = |labels: &[String]| labels.iter().cloned().collect::<BTreeSet<_>>();
-        // labels of other kinds are not parsed
-        let Some(truth @ (Truth::Labels(_) | Truth::Rankings(_))) = truth else { return Ok(None) };
-        let right: Vec<bool> = match (truth, features.truth_of_labels(labels)?) {
-            (Truth::Labels(truth), Some(Truth::Labels(first))) => {
+        let Some(truth) = truth else { return Ok(None) };
+        let right: Vec<bool> = match truth {
+            Truth::Labels(truth) => {
+                let Some(Truth::Labels(first)) = features.truth_of_labels(labels)? else {
+                    return Ok(None);
+                };
                 first.iter().zip(truth).map(|(a, b)| set(a) == set(b)).collect()
             }
-            (Truth::Rankings(truth), Some(Truth::Rankings(first))) => {
+            Truth::Rankings(truth) => {
+                let Some(Truth::Rankings(first)) = features.truth_of_labels(labels)? else {
+                    return Ok(None);
+                };
                 first.iter().zip(truth).map(|(a, b)| a == b).collect()
             }
-            _ => return Ok(None),
+            // labels of other kinds are not parsed
+            Truth::Molecules(_) | Truth::Graphs(_) | Truth::Classes(_) | Truth::Numbers(_) => {
+                return Ok(None);
+            }
         };
         let rank =
             |right| if right { Rank::new(0, 1, self.candidates() as u64).ok() } else { None };

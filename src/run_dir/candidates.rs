@@ -7,7 +7,10 @@ use std::path::{Path, PathBuf};
 use dsokr_core::store::{Stored, sync_folder};
 use dsokr_decode::Candidates;
 
-use super::{CANDIDATES, MEMBERS, NEXT_CANDIDATES as NEXT, write_text};
+use super::{
+    CANDIDATES, MEMBERS, NEXT_CANDIDATES as NEXT, candidates_were_replaced, unseal_candidates,
+    write_text,
+};
 use crate::error::Error;
 
 /// An empty file of an ensemble's directory: all members have their new candidates on disk.
@@ -65,6 +68,17 @@ pub(crate) fn above(run: &Path) -> Option<PathBuf> {
     (members.file_name()? == MEMBERS).then(|| members.parent().map(PathBuf::from))?
 }
 
+/// Replaces the candidates of a complete run of one model, which `write` writes to a path.
+pub(crate) fn replace(
+    run: &Path,
+    write: impl FnOnce(&Path) -> Result<(), Error>,
+) -> Result<(), Error> {
+    unseal_candidates(run)?;
+    let written = write(&run.join(CANDIDATES));
+    candidates_were_replaced(run)?;
+    written
+}
+
 /// Replaces the candidates of all members of an ensemble; `write` writes those of one member to a path. A process
 /// that is killed leaves the old ones of all members or the new ones of all; where writing fails, the old ones stay.
 pub(crate) fn replace_all(
@@ -73,6 +87,7 @@ pub(crate) fn replace_all(
     mut write: impl FnMut(usize, &Path) -> Result<(), Error>,
 ) -> Result<(), Error> {
     settle(ensemble, members)?;
+    members.iter().try_for_each(|member| unseal_candidates(member))?;
     let mut each = members.iter().enumerate();
     let written = each
         .try_for_each(|(at, member)| write(at, &member.join(NEXT)))
@@ -99,5 +114,8 @@ pub(crate) fn settle(ensemble: &Path, members: &[PathBuf]) -> Result<(), Error> 
             Ok(()) | Err(_) => {}
         }
     }
-    if new { fs::remove_file(&switch).map_err(Error::io(&switch)) } else { Ok(()) }
+    if new {
+        fs::remove_file(&switch).map_err(Error::io(&switch))?;
+    }
+    members.iter().try_for_each(|member| candidates_were_replaced(member))
 }

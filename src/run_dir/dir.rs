@@ -1,6 +1,7 @@
 //! A run directory as a handle: how it is made, what is written into it, and what is read again.
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,9 +16,10 @@ use super::preparation::{PreparationFile, check_name, check_names, save_files};
 use super::tensorboard::Events;
 use super::{
     CANDIDATES, CARD, CHANGES, CHECKPOINTS, CONFIG, CardExample, INPUT_COLUMNS, LOG, MEMBERS,
-    METRICS, MeasuredOn, RERANKER, Record, Report, RunLock, candidates, check_fingerprints,
-    fingerprint_of, initial_weights, load_data_folder, named, read_json, read_optional, replace,
-    replace_json, report, save_candidates, save_fingerprints, write_text,
+    METRICS, MeasuredOn, RERANKER, Record, Report, RunLock, candidates, changed_tables,
+    check_fingerprints, fingerprint_of, initial_weights, load_data_folder, named, read_json,
+    read_optional, replace, replace_json, report, save_candidates, save_fingerprints, seal,
+    started_tables, write_text,
 };
 use crate::config::{Checked, Config, DecodingConfig, FORMAT};
 use crate::error::{Error, ensure_run};
@@ -32,10 +34,12 @@ pub struct RunDir {
     preparation: String,
     /// The fingerprint of the data.
     data: String,
+    /// The checksums of the tables that the training learns from.
+    tables: BTreeMap<String, String>,
     /// The checksum of the weights of a file that the training starts from.
     initial_weights: Option<String>,
-    /// The right to write a run that this process has made.
-    _lock: Option<Arc<RunLock>>,
+    /// The right to write a run that this process makes or has made.
+    lock: Option<Arc<RunLock>>,
     /// Scalars for TensorBoard, if they are wanted.
     pub(super) events: Option<Events>,
     /// How many checkpoints are kept.
@@ -51,11 +55,17 @@ impl RunDir {
             space: String::new(),
             preparation: String::new(),
             data: String::new(),
+            tables: BTreeMap::new(),
             initial_weights: None,
-            _lock: None,
+            lock: None,
             events: None,
             checkpoints: 1,
         }
+    }
+
+    /// The run directory, with the right to make it, where that has been taken.
+    pub(crate) fn reserved(self, lock: Option<Arc<RunLock>>) -> Self {
+        Self { lock, ..self }
     }
 
     /// The run directory, whose candidates and predictions are points of the space with this fingerprint.
@@ -66,6 +76,11 @@ impl RunDir {
     /// The run directory of a training on the data with this fingerprint.
     pub(crate) fn of_data(self, fingerprint: &str) -> Self {
         Self { data: fingerprint.into(), ..self }
+    }
+
+    /// The run directory of a training that learns from tables with these checksums.
+    pub(crate) fn learning_from(self, tables: BTreeMap<String, String>) -> Self {
+        Self { tables, ..self }
     }
 
     /// The run directory of a training that starts from weights with this checksum.
@@ -133,25 +148,25 @@ impl RunDir {
         files: &[PreparationFile],
         save: impl FnOnce(&Path) -> Result<(), Error>,
     ) -> Result<Self, Error> {
-        let lock = create_whole(&self.path, |here| {
+        let lock = create_whole(&self.path, self.lock.clone(), |here| {
             write_head(here, config)?;
             save(here)?;
             save_files(here, files)?;
-            save_fingerprints(here, self.initial_weights.as_deref())?;
+            save_fingerprints(here, &self.tables, self.initial_weights.as_deref())?;
             let checkpoints = here.join(CHECKPOINTS);
             fs::create_dir(&checkpoints).map_err(Error::io(&checkpoints))?;
             write_text(&here.join(LOG), "")
         })?;
-        Ok(Self { _lock: lock.map(Arc::new), ..self.clone() })
+        Ok(Self { lock, ..self.clone() })
     }
 
     /// Makes the directory of an ensemble; the right to write it.
-    pub(crate) fn create_ensemble(&self, config: &Checked) -> Result<Option<RunLock>, Error> {
-        create_whole(&self.path, |here| {
+    pub(crate) fn create_ensemble(&self, config: &Checked) -> Result<Option<Arc<RunLock>>, Error> {
+        create_whole(&self.path, self.lock.clone(), |here| {
             let members = here.join(MEMBERS);
             fs::create_dir(&members).map_err(Error::io(&members))?;
             write_head(here, config)?;
-            save_fingerprints(here, None)
+            save_fingerprints(here, &self.tables, None)
         })
     }
 }
@@ -224,7 +239,25 @@ impl RunDir {
         let message = format_args!(
             "the run is not trained to its end, and has no {key} yet: go on with {resume}"
         );
-        Err(Error::run(&self.path, message))
+        Err(self.lacks(&self.path, message))
+    }
+
+    /// Returns the error of a run without the `file` of its model.
+    pub(crate) fn no_model(&self, file: &Path) -> Error {
+        let resume = Argument::switch("resume");
+        let message = format_args!("there is no model: remove {METRICS}, if any, and use {resume}");
+        self.lacks(file, message)
+    }
+
+    /// Returns the error of a run that lacks what its training writes: `message` of the `file`, unless a process is about to
+    /// write it.
+    pub(crate) fn lacks(&self, file: &Path, message: impl Display) -> Error {
+        let Some(holder) = RunLock::other_holder(&self.path) else {
+            return Error::run(file, message);
+        };
+        let message =
+            format_args!("{holder} is training it; its first evaluation is still to come");
+        Error::run(&self.path, message)
     }
 
     /// Returns the final report; none where the run is not complete.
@@ -239,7 +272,14 @@ impl RunDir {
         if found == self.data || Some(found) == earlier {
             return Ok(());
         }
-        Err(Error::DataChanged { path: self.path.clone() })
+        Err(self.data_changed()?)
+    }
+
+    /// Returns the error of data that differ from those that the run was started with, with the tables that do.
+    pub(crate) fn data_changed(&self) -> Result<Error, Error> {
+        let started = started_tables(&self.path)?;
+        let tables = changed_tables(&started, &self.tables).map(str::to_owned).collect();
+        Ok(Error::DataChanged { path: self.path.clone(), tables })
     }
 
     /// Refuses weights that differ from those that the training of the run started from; none are not needed any more.
@@ -338,8 +378,18 @@ impl RunDir {
         measured_on: MeasuredOn,
     ) -> Result<(), Error> {
         write_card(&self.path, config, Some(report))?;
+        seal(&self.path, config)?;
         replace_json(&self.path, METRICS, &Record::now(config, report, measured_on)?)?;
         self.forget_fits()
+    }
+
+    /// Returns whether the card of a complete run is as [`finish`](Self::finish) has written it: a killed process left it without
+    /// an example.
+    pub(crate) fn lacks_example(&self, config: &Checked, report: &Report) -> Result<bool, Error> {
+        let card = read_optional(&self.path.join(CARD))?;
+        Ok(card.is_some_and(|card| {
+            report::card(config, Some(report), None).is_ok_and(|plain| plain == card)
+        }))
     }
 
     /// Writes the card of a complete run again, with what its model answers to an example.

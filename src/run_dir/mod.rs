@@ -5,7 +5,7 @@
 //! | `config.toml` | the configuration, with all defaults |
 //! | `README.md` | the card: what it predicts, metrics with intervals, an example with its first answers, data and licence, how to train it again and use it |
 //! | `data.json` | the folder of the data that it was trained on |
-//! | `fingerprints.safetensors` | the fingerprints of the text files, and the names of the other files; of a pretrained encoder also the checksum of the weights that its training started from |
+//! | `fingerprints.safetensors` | the fingerprints of the text files, and the checksums of the binary ones: of those that the run was made with, and once it is complete of the others; of an ensemble those of its members' models; of a pretrained encoder also the checksum of the weights that its training started from |
 //! | `basis.safetensors` | the eigenbasis of the sketched output kernel |
 //! | `scaling.safetensors` | means and standard deviations of the outputs' features, where they are standardised |
 //! | `constants.json` | of numbers: mean, median and quantiles of the training outputs; of classes: the share of each |
@@ -47,6 +47,7 @@ pub(crate) mod candidates;
 mod checkpoints;
 mod constants;
 mod dir;
+mod fingerprints;
 pub(crate) mod held_out;
 mod learner_files;
 mod learning_curve;
@@ -59,21 +60,25 @@ mod tensorboard;
 mod training;
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use dsokr_core::Argument;
-use dsokr_core::store::{Contents, Stored, Tensor, read_bytes, read_text, write_atomically};
+use dsokr_core::store::{Contents, Tensor, read_text, write_atomically};
 use dsokr_data::{DataRoot, InputColumns};
 use dsokr_decode::Candidates;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, ensure_run};
+use crate::error::Error;
 
 pub(crate) use constants::{load_constants, save_constants};
 pub use dir::RunDir;
+use fingerprints::fingerprint;
+pub(crate) use fingerprints::{
+    candidates_were_replaced, check_fingerprints, check_sealed_files, initial_weights, replace,
+    replace_json, save_fingerprints, seal, started_tables, unseal_candidates,
+};
 pub use held_out::HeldOut;
 pub(crate) use held_out::{KNOWS_ALL, UnseenPairs, drawn_pairs};
 pub use learning_curve::{LearningCurve, LearningPoint};
@@ -82,7 +87,7 @@ pub use metrics_table::metrics_table;
 #[cfg(feature = "command")]
 pub(crate) use place::parent;
 pub use place::{OutputFolder, check_not_read, check_output};
-pub(crate) use place::{RunLock, check_link, create_whole, inner, name, place_of, run_of};
+pub(crate) use place::{RunLock, check_link, create_whole, inner, name, place_of, reserve, run_of};
 pub use preparation::PreparationFile;
 pub(crate) use preparation::save_files;
 pub(crate) use report::{
@@ -171,117 +176,12 @@ pub(crate) fn write_text(file: &Path, text: &str) -> Result<(), Error> {
     Ok(write_atomically(file, |out| out.write_all(text.as_bytes()))?)
 }
 
-const KIND: &str = "fingerprints";
-const VERSION: u32 = 1;
-
-/// What stands in the place of the fingerprint of a file that holds its own checksum, which its reader verifies.
-const CHECKED_BY_READER: &str = "own";
-
-/// The name of the checksum of the weights that a training started from, which are no file of the run: these have no `/`.
-const INITIAL_WEIGHTS: &str = "initial/weights";
-
-/// Writes the fingerprints of all files of a new run, whose folder is complete, and the checksum of the weights that its
-/// training starts from.
-pub(crate) fn save_fingerprints(run: &Path, initial_weights: Option<&str>) -> Result<(), Error> {
-    let mut fingerprints: BTreeMap<String, String> = BTreeMap::new();
-    if let Some(sum) = initial_weights {
-        fingerprints.insert(INITIAL_WEIGHTS.into(), sum.into());
-    }
-    let io = Error::io(run);
-    for entry in fs::read_dir(run).map_err(&io)? {
-        let entry = entry.map_err(&io)?;
-        let name = entry.file_name().to_string_lossy().into_owned();
-        if !entry.file_type().map_err(&io)?.is_file() {
-            continue;
-        }
-        let fingerprint = match name.as_str() {
-            // the log grows, the folder of the data changes with its place, and the card belongs to the user
-            LOG | DATA | CARD => continue,
-            FEATURES => fingerprint(&fs::read(entry.path()).map_err(&io)?),
-            binary if binary.ends_with(".safetensors") => CHECKED_BY_READER.into(),
-            _ => fingerprint(&fs::read(entry.path()).map_err(&io)?),
-        };
-        fingerprints.insert(name, fingerprint);
-    }
-    write(run, &fingerprints)
-}
-
-/// Refuses a run in which a file is missing or is not as it was written. A run of an older version
-/// has no fingerprints.
-pub(crate) fn check_fingerprints(run: &Path) -> Result<(), Error> {
-    let Some(fingerprints) = load(run)? else { return Ok(()) };
-    let files = fingerprints.iter().filter(|(name, _)| name.as_str() != INITIAL_WEIGHTS);
-    for (name, expected) in files {
-        let path = run.join(name);
-        let missing = || Error::run(&path, "missing: the run was written with this file");
-        if expected == CHECKED_BY_READER {
-            if !path.is_file() {
-                return Err(missing());
-            }
-            continue;
-        }
-        let found = match read_bytes(&path) {
-            Ok(bytes) => fingerprint(&bytes),
-            // files that end a training: a run without them is not complete, but not damaged
-            Err(e) if e.kind() == ErrorKind::NotFound => {
-                if [METRICS, RULE].contains(&&**name) {
-                    continue;
-                } else {
-                    return Err(missing());
-                }
-            }
-            Err(e) => return Err(Error::reading(&path)(e)),
-        };
-        let message = format_args!(
-            "damaged or changed: its fingerprint is {found}, the run was written with {expected}"
-        );
-        ensure_run(found == *expected, &path, message)?;
-    }
-    Ok(())
-}
-
-/// Replaces a JSON file of the run and its fingerprint.
-pub(crate) fn replace_json(run: &Path, name: &str, value: &impl Serialize) -> Result<(), Error> {
-    replace(run, name, &(serde_json::to_string_pretty(value)? + "\n"))
-}
-
-/// Replaces a text file of the run and its fingerprint. Between the two the file has no fingerprint,
-/// so that a process that is killed leaves a run that can be read.
-pub(crate) fn replace(run: &Path, name: &str, text: &str) -> Result<(), Error> {
-    let file = run.join(name);
-    let Some(mut fingerprints) = load(run)? else { return write_text(&file, text) };
-    if fingerprints.remove(name).is_some() {
-        write(run, &fingerprints)?;
-    }
-    write_text(&file, text)?;
-    fingerprints.insert(name.into(), fingerprint(text.as_bytes()));
-    write(run, &fingerprints)
-}
-
-/// Returns the checksum of the weights that the training of a run started from; none where it started from none, and of runs of
-/// earlier versions.
-pub(crate) fn initial_weights(run: &Path) -> Result<Option<String>, Error> {
-    Ok(load(run)?.and_then(|mut fingerprints| fingerprints.remove(INITIAL_WEIGHTS)))
-}
-
-fn load(run: &Path) -> Result<Option<BTreeMap<String, String>>, Error> {
-    let file = run.join(FINGERPRINTS);
-    let open = || Ok(Stored::open(&file, KIND, VERSION)?.all_metadata().clone());
-    file.exists().then(open).transpose()
-}
-
-fn write(run: &Path, fingerprints: &BTreeMap<String, String>) -> Result<(), Error> {
-    Ok(Contents::new(KIND, VERSION, fingerprints, &[]).write(&run.join(FINGERPRINTS))?)
-}
-
-/// CRC-32, eight hexadecimal digits.
-fn fingerprint(bytes: &[u8]) -> String {
-    fingerprint_of(KIND, &[Tensor::u8("file", &[bytes.len()], bytes)])
-}
+/// The version that fingerprints are made with.
+const FINGERPRINT_VERSION: u32 = 1;
 
 /// Returns the fingerprint of some values: the checksum of a file of this kind that holds them.
 pub(crate) fn fingerprint_of(kind: &str, values: &[Tensor]) -> String {
-    Contents::new(kind, VERSION, &BTreeMap::new(), values).checksum()
+    Contents::new(kind, FINGERPRINT_VERSION, &BTreeMap::new(), values).checksum()
 }
 
 /// Fingerprints that a file names.
@@ -345,22 +245,32 @@ pub(crate) fn save_data_folder(run: &Path, root: &DataRoot) -> Result<(), Error>
     }
 }
 
-/// Returns the folder of the data that the run at `run` was trained on; none where the run does not say.
+/// Returns the folder of the data that the run at `run` was trained on; none where the run does not say. A file that says
+/// nothing reliable is left aside with a warning: few commands need the data, and an argument names them too.
 ///
 /// # Errors
-/// A file that cannot be read or holds something else.
+/// A file that cannot be read.
 pub(crate) fn load_data_folder(run: &Path) -> Result<Option<PathBuf>, Error> {
     let file = run.join(DATA);
-    let Some(DataFolder { folder, checksum }) = read_json(&file)? else { return Ok(None) };
-    let found = fingerprint(folder.as_os_str().as_encoded_bytes());
-    let expected = checksum.as_ref().unwrap_or(&found);
-    let message = format_args!(
-        "damaged or changed: the fingerprint of the folder is {found}, the file says {expected}; \
-         {} names a different folder",
-        Argument::new("data")
+    let Some(text) = read_optional(&file)? else { return Ok(None) };
+    let problem = match serde_json::from_str(&text) {
+        Ok(DataFolder { folder, checksum }) => {
+            let found = fingerprint(folder.as_os_str().as_encoded_bytes());
+            match checksum {
+                Some(expected) if expected != found => {
+                    format!("the fingerprint of the folder is {found}, the file says {expected}")
+                }
+                Some(_) | None => return Ok(Some(folder)),
+            }
+        }
+        Err(error) => error.to_string(),
+    };
+    tracing::warn!(
+        "{}: damaged or changed, and left aside: {problem}; remove it, and name the folder of the data by {}",
+        file.display(),
+        Argument::new("data").with("DIR")
     );
-    ensure_run(found == *expected, &file, message)?;
-    Ok(Some(folder))
+    Ok(None)
 }
 
 /// The figure of each rank, c and λ on the validation split.

@@ -2,8 +2,9 @@
 //! all.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{ErrorKind, Seek, Write};
+use std::io::{self, ErrorKind, Seek, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use dsokr_core::Argument;
 use dsokr_core::store::{Listed, create_folder, new_folder, remove_abandoned, replace_folder};
@@ -29,8 +30,8 @@ pub(crate) fn run_of(path: &Path) -> Option<PathBuf> {
     within(path).or_else(|| within(parent(path)))
 }
 
-/// Returns the run directory: `--out`, else `runs/<name>`, else the first free one of `runs/<name>-2`,
-/// `-3`, …; to resume, the last one that exists.
+/// Returns the run directory: `--out`, else `runs/<name>`, else the first one of `runs/<name>-2`, `-3`, … that is free and
+/// that no other process is about to make; to resume, the last one that exists.
 pub(crate) fn place_of(name: &str, out: Option<&Path>, resume: bool) -> Result<PathBuf, Error> {
     if let Some(out) = out {
         check_link("out", out)?;
@@ -47,9 +48,59 @@ pub(crate) fn place_of(name: &str, out: Option<&Path>, resume: bool) -> Result<P
     let number = if resume {
         last_number(name).unwrap_or(1)
     } else {
-        (1..).find(|&number| !numbered(number).exists()).unwrap_or(1)
+        let is_free = |run: &Path| !run.exists() && !RunLock::is_taken(run);
+        (1..).find(|&number| is_free(&numbered(number))).unwrap_or(1)
     };
     Ok(numbered(number))
+}
+
+/// Returns the run directory as [`place_of`] does, and the right to make it, if it is a new one: before the work whose results
+/// it is for, so that nobody else takes the place meanwhile, and a place in which nothing can be written is refused.
+///
+/// # Errors
+/// As [`place_of`]; a run that another process makes; what the file system reports.
+pub(crate) fn reserve(
+    name: &str,
+    out: Option<&Path>,
+    resume: bool,
+) -> Result<(PathBuf, Option<RunLock>), Error> {
+    loop {
+        let path = place_of(name, out, resume)?;
+        if path.exists() {
+            return Ok((path, None));
+        }
+        check_writable(&path)?;
+        let made = missing_folders(&path);
+        create_parent(&path)?;
+        let lock = RunLock::take(&path);
+        // another process has been faster, and the next number may be free
+        if out.is_none() && !resume && (lock.is_err() || path.exists()) {
+            continue;
+        }
+        let mut lock = lock?;
+        if let Some(lock) = &mut lock {
+            lock.made = made;
+        }
+        return Ok((path, lock));
+    }
+}
+
+/// Returns the folders above a path that do not exist, the lowest first.
+fn missing_folders(path: &Path) -> Vec<PathBuf> {
+    let is_missing = |folder: &&Path| !folder.as_os_str().is_empty() && !folder.exists();
+    parent(path).ancestors().take_while(is_missing).map(Path::to_path_buf).collect()
+}
+
+/// Refuses a place in which nothing can be written, such as that of a name that is too long: makes and removes a temporary
+/// file for it, as its writers name them. Of folders that do not exist the first one above them is tried.
+fn check_writable(path: &Path) -> Result<(), Error> {
+    let mut folder = parent(path);
+    while !folder.exists() {
+        folder = parent(folder);
+    }
+    let prefix = format!(".{}.", name(path));
+    let temporary = tempfile::Builder::new().prefix(&prefix).suffix(".partial").tempfile_in(folder);
+    temporary.map(drop).map_err(Error::io(folder))
 }
 
 /// Returns the largest number of a folder `runs/<name>`, which has 1, or `runs/<name>-2`, `-3`, …; none where none exists.
@@ -94,10 +145,11 @@ pub(crate) fn inner(path: &Path, config: &Checked) -> Result<Vec<PathBuf>, Error
 }
 
 /// Refuses a path for results, of this argument, that is a run directory or lies in one, whose files it may
-/// replace, and one that is neither a file nor a folder, such as a named pipe or a device. None is allowed.
+/// replace, one that is neither a file nor a folder, such as a named pipe or a device, and a new one where nothing can be
+/// written. None is allowed.
 ///
 /// # Errors
-/// [`dsokr_core::Error::Value`] of the argument.
+/// [`dsokr_core::Error::Value`] of the argument; what the file system reports.
 pub fn check_output<'a>(
     argument: &'static str,
     path: impl Into<Option<&'a PathBuf>>,
@@ -107,7 +159,10 @@ pub fn check_output<'a>(
     let is_other = fs::metadata(path).is_ok_and(|there| !there.is_file() && !there.is_dir());
     let allowed = "a file or a new name: results are put into its place, and not written into it";
     ensure(!is_other, Argument::new(argument), path.display(), allowed)?;
-    let Some(run) = run_of(path) else { return Ok(()) };
+    // what is there may lie behind a link, or be a folder into which a sweep puts further runs
+    let Some(run) = run_of(path) else {
+        return if path.exists() { Ok(()) } else { check_writable(path) };
+    };
     let run = run.display();
     let allowed = format!("a path outside of {run}, a run directory, whose files it may replace");
     Err(Error::value(Argument::new(argument), path.display(), allowed))
@@ -144,7 +199,9 @@ impl OutputFolder<'_> {
     /// [`dsokr_core::Error::Value`] of the argument; what the file system reports.
     pub fn check(&self, folder: &Path) -> Result<(), Error> {
         check_output(self.argument, &folder.to_path_buf())?;
-        self.check_contents(folder)
+        self.check_contents(folder)?;
+        // the new one is filled beside the earlier one
+        check_writable(&canonical(folder))
     }
 
     fn check_contents(&self, folder: &Path) -> Result<(), Error> {
@@ -190,13 +247,19 @@ impl OutputFolder<'_> {
 }
 
 /// Creates the folder of a run, complete or not at all: `fill` fills it under a temporary name next to
-/// its place, and it is renamed. Returns the right to write it.
+/// its place, and it is renamed. Returns the right to write it, which is taken unless it is `reserved`.
 pub(crate) fn create_whole(
     path: &Path,
+    reserved: Option<Arc<RunLock>>,
     fill: impl FnOnce(&Path) -> Result<(), Error>,
-) -> Result<Option<RunLock>, Error> {
-    create_parent(path)?;
-    let lock = RunLock::take(path)?;
+) -> Result<Option<Arc<RunLock>>, Error> {
+    let lock = match reserved {
+        Some(lock) => Some(lock),
+        None => {
+            create_parent(path)?;
+            RunLock::take(path)?.map(Arc::new)
+        }
+    };
     if path.exists() {
         return Err(Error::RunExists { path: path.into() });
     }
@@ -221,6 +284,8 @@ pub(crate) struct RunLock {
     path: PathBuf,
     /// The entry in the list of files that a signal removes when it ends the process; none while the lock is dropped.
     listed: Option<Listed>,
+    /// The folders that were made for the place, the lowest first, which go again where it stays empty.
+    made: Vec<PathBuf>,
 }
 
 impl RunLock {
@@ -231,6 +296,35 @@ impl RunLock {
     /// [`dsokr_core::Error::File`] with the process that writes the run.
     pub(crate) fn take(run: &Path) -> Result<Option<Self>, Error> {
         Self::take_of("run", run)
+    }
+
+    /// As [`take`](Self::take), of a run that is only read. One next to which nothing may be written needs no warning.
+    ///
+    /// # Errors
+    /// As [`take`](Self::take).
+    pub(crate) fn take_to_read(run: &Path) -> Result<Option<Self>, Error> {
+        match Self::try_take("run", run)? {
+            Ok(lock) => Ok(Some(lock)),
+            Err(error) => {
+                if !forbids_writing(&error) {
+                    warn_of_no_lock(run, &error);
+                }
+                Ok(None)
+            }
+        }
+    }
+
+    /// Returns the other process that writes the run at `run`; none where there is none, or where that is not known.
+    pub(crate) fn other_holder(run: &Path) -> Option<String> {
+        let holder = Self::is_taken(run).then(|| holder(&lock_file(run)))?;
+        Some(holder).filter(|holder| *holder != own_name())
+    }
+
+    /// Returns whether a process has the lock of the run at `run`, which may be about to be made.
+    fn is_taken(run: &Path) -> bool {
+        let lock = File::open(lock_file(run)).map_err(TryLockError::Error);
+        let locked = lock.and_then(|file| file.try_lock_shared());
+        matches!(locked, Err(TryLockError::WouldBlock))
     }
 
     /// Takes the lock of the sweep at `folder`, whose tables a second process would replace. Creates the folder that it is to
@@ -254,11 +348,22 @@ impl RunLock {
     }
 
     fn take_of(kind: &str, run: &Path) -> Result<Option<Self>, Error> {
-        // two names of one run have one lock
-        let place = run.canonicalize().unwrap_or_else(|_| run.into());
-        let folder = parent(&place);
-        let name = name(&place);
-        let path = folder.join(format!(".{name}.lock"));
+        match Self::try_take(kind, run)? {
+            Ok(lock) => Ok(Some(lock)),
+            Err(error) => {
+                // where nothing can be written into the run either, writing says so
+                if !forbids_writing(&error) || check_writable(&run.join(FINGERPRINTS)).is_ok() {
+                    warn_of_no_lock(run, &error);
+                }
+                Ok(None)
+            }
+        }
+    }
+
+    /// Takes a lock, or returns the file system's error where it has no locks or the file of the lock cannot be written.
+    fn try_take(kind: &str, run: &Path) -> Result<io::Result<Self>, Error> {
+        let place = canonical(run);
+        let path = lock_file(run);
         loop {
             let mut options = OpenOptions::new();
             options.read(true).write(true).create(true).truncate(false);
@@ -266,20 +371,13 @@ impl RunLock {
             let mut file = match file.and_then(|file| file.try_lock().map(|()| file)) {
                 Ok(file) => file,
                 Err(TryLockError::WouldBlock) => {
-                    let holder = fs::read_to_string(&path).unwrap_or_default();
-                    let holder = holder.trim();
-                    let holder = if holder.is_empty() { "a process" } else { holder };
-                    let message =
-                        format!("{holder} is writing this {kind}; wait for its end or stop it");
+                    let message = format!(
+                        "{} is writing this {kind}; wait for its end or stop it",
+                        holder(&path)
+                    );
                     return Err(Error::run(run, message));
                 }
-                Err(TryLockError::Error(e)) => {
-                    tracing::warn!(
-                        "{} is not locked ({e}): no second process may write it",
-                        run.display()
-                    );
-                    return Ok(None);
-                }
+                Err(TryLockError::Error(error)) => return Ok(Err(error)),
             };
             // the holder before may have removed the file between the two calls above
             if !is_at(&file, &path) {
@@ -288,15 +386,48 @@ impl RunLock {
             let written = file
                 .set_len(0)
                 .and_then(|()| file.rewind())
-                .and_then(|()| writeln!(file, "process {}", std::process::id()));
+                .and_then(|()| writeln!(file, "{}", own_name()));
             if let Err(e) = written {
                 tracing::warn!("{}: {e}", path.display());
             }
             remove_abandoned(&place);
             let listed = Some(Listed::new(&path));
-            return Ok(Some(Self { file, path, listed }));
+            return Ok(Ok(Self { file, path, listed, made: Vec::new() }));
         }
     }
+}
+
+/// Returns the path of a run without links: two names of one run have one lock.
+fn canonical(run: &Path) -> PathBuf {
+    run.canonicalize().unwrap_or_else(|_| run.into())
+}
+
+/// Returns the file of the lock of a run.
+fn lock_file(run: &Path) -> PathBuf {
+    let run = canonical(run);
+    parent(&run).join(format!(".{}.lock", name(&run)))
+}
+
+/// Returns how the file of a lock names this process.
+fn own_name() -> String {
+    format!("process {}", std::process::id())
+}
+
+/// Returns the process that the file of a lock names.
+fn holder(lock: &Path) -> String {
+    let holder = fs::read_to_string(lock).unwrap_or_default();
+    let holder = holder.trim();
+    if holder.is_empty() { "a process".to_owned() } else { holder.to_owned() }
+}
+
+/// Returns whether an error says that this process may write nothing at a place.
+fn forbids_writing(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem)
+}
+
+fn warn_of_no_lock(run: &Path, error: &io::Error) {
+    let run = run.display();
+    tracing::warn!("{run} cannot be locked ({error}): make sure that no other process writes it");
 }
 
 impl Drop for RunLock {
@@ -306,6 +437,10 @@ impl Drop for RunLock {
         // removed while it is locked: who opens it meanwhile finds that it is gone, and tries again
         if is_at(&self.file, &self.path) {
             let _ = fs::remove_file(&self.path);
+        }
+        // one that holds something stays
+        for folder in &self.made {
+            let _ = fs::remove_dir(folder);
         }
     }
 }

@@ -87,11 +87,16 @@ impl RunDir {
 
 /// The best parameters.
 impl RunDir {
+    /// Returns whether there are parameters that were the best of an evaluation.
+    pub(crate) fn has_best(&self) -> bool {
+        self.path().join(ENCODER).exists()
+    }
+
     /// Returns the best parameters so far.
     pub(crate) fn best(&self) -> Result<Parameters, Error> {
         let file = self.path().join(ENCODER);
-        if !file.exists() {
-            return Err(Error::no_model(&file));
+        if !self.has_best() {
+            return Err(self.no_model(&file));
         }
         let stored = Stored::open(&file, ENCODER_KIND, ENCODER_VERSION)?;
         check_basis(&stored, self.space())?;

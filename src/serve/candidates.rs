@@ -14,7 +14,7 @@ use utoipa::{IntoParams, ToSchema};
 use super::Limits;
 use super::description::{About, Outputs};
 use super::model::Model;
-use super::queries::{Endpoint, RequestQueries};
+use super::queries::{Endpoint, QueryKind, RequestQueries};
 use super::refusal::Refusal;
 use crate::error::Error;
 
@@ -162,14 +162,19 @@ pub(super) struct CandidatesResponse {
     pub candidates: Vec<Candidate>,
 }
 
+/// Returns a mass with six decimals, as masses of isotopes have them: sums of these have further digits that mean nothing.
+fn rounded(mass: f64) -> f64 {
+    (mass * 1e6).round() / 1e6
+}
+
 impl Properties {
     pub(super) fn from_label(model: &Model, id: &str, label: &str) -> Self {
         let molecule = Some(label).filter(|_| model.outputs == Outputs::Molecules);
         let molecule = molecule.and_then(|label| Molecule::parse(label).ok());
         let molecule = molecule.map(|molecule| MoleculeProperties {
             formula: molecule.formula(),
-            mass: molecule.molar_mass(),
-            monoisotopic: molecule.neutral_mass(),
+            mass: rounded(molecule.molar_mass()),
+            monoisotopic: rounded(molecule.neutral_mass()),
             groups: groups(&molecule),
         });
         let config = model.run.config();
@@ -208,7 +213,7 @@ pub(super) fn groups(molecule: &Molecule) -> Vec<String> {
 
 impl Endpoint for EmbedRequest {
     const NAME: &'static str = "embed";
-    const KINDS: &'static [&'static str] = &["texts", "vectors"];
+    const KINDS: &'static [QueryKind] = &[QueryKind::Texts, QueryKind::Vectors];
     type Answer = EmbedResponse;
 
     fn queries(&self) -> RequestQueries<'_> {
@@ -243,7 +248,8 @@ impl Endpoint for EmbedRequest {
 
 impl Endpoint for RankRequest {
     const NAME: &'static str = "rank";
-    const KINDS: &'static [&'static str] = &["texts", "vectors", "coordinates"];
+    const KINDS: &'static [QueryKind] =
+        &[QueryKind::Texts, QueryKind::Vectors, QueryKind::Coordinates];
     type Answer = RankResponse;
 
     fn queries(&self) -> RequestQueries<'_> {

@@ -30,7 +30,7 @@ pub(super) struct ModelDescription {
     /// As of a search.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub notice: Option<String>,
-    /// Its inputs: `texts`, `spectra` as texts, `vectors` or `kernels`.
+    /// Its inputs: `texts`, `molecules` or `spectra` as texts, `vectors` or `kernels`.
     pub inputs: &'static str,
     /// The column of its texts in its own tables, for models that read texts.
     #[serde(skip_serializing_if = "Option::is_none")]

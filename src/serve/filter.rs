@@ -1,9 +1,11 @@
 //! The filter of a request: a condition as a text, or an object with properties of molecules.
 
+use std::fmt::{self, Formatter};
+
 use dsokr_core::Place;
-use serde::de::Error as _;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{self, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
-use serde_json::Value as Json;
 use utoipa::ToSchema;
 
 use crate::decoding::filter::{Comparison, Condition, Filter, Operator, Value};
@@ -23,16 +25,26 @@ pub(super) enum FilterRequest {
 
 impl<'de> Deserialize<'de> for FilterRequest {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        match Json::deserialize(deserializer)? {
-            Json::String(text) => Ok(Self::Expression(text)),
-            object @ Json::Object(_) => {
-                serde_json::from_value(object).map(Self::Object).map_err(D::Error::custom)
-            }
-            other => {
-                let allowed = "a text such as \"price < 10\", or an object";
-                Err(D::Error::custom(format_args!("filter = {other}: expected {allowed}")))
-            }
-        }
+        deserializer.deserialize_any(TextOrObject)
+    }
+}
+
+/// What a [`FilterRequest`] is read from. An error within an object has its key.
+struct TextOrObject;
+
+impl<'de> Visitor<'de> for TextOrObject {
+    type Value = FilterRequest;
+
+    fn expecting(&self, out: &mut Formatter) -> fmt::Result {
+        out.write_str("a text such as \"price < 10\", or an object")
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<FilterRequest, E> {
+        Ok(FilterRequest::Expression(text.to_owned()))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, keys: A) -> Result<FilterRequest, A::Error> {
+        FilterObject::deserialize(MapAccessDeserializer::new(keys)).map(FilterRequest::Object)
     }
 }
 

@@ -25,7 +25,7 @@ use super::candidates::{
 use super::description::ModelDescription;
 use super::export::ExportRequest;
 use super::model::{Model, ReadPart};
-use super::queries::Endpoint;
+use super::queries::{Endpoint, QueryKind};
 use super::refusal::{Body, ErrorBody, Refusal};
 use super::replicas::{self, Passed};
 use super::search::{SearchRequest, SearchResponse};
@@ -71,6 +71,9 @@ impl Server {
         let server = self.clone();
         self.0.counters.queries.fetch_add(queries.len() as u64, Relaxed);
         if let Some(needed) = request.needs() {
+            if needed == ReadPart::Properties {
+                model.hurry();
+            }
             model.wait(needed, self.0.limits.read).await?;
         }
         let compute = move |processes: &Processes| {
@@ -151,9 +154,11 @@ fn typed(kind: &'static str, body: String) -> Response {
 ))]
 async fn models(State(server): State<Server>) -> Result<Json<ModelsResponse>, Refusal> {
     let shared = Arc::clone(&server.0);
+    let begun = Instant::now();
     for model in &shared.models {
         // what is not read by then is said to be missing
-        let _ = model.wait(ReadPart::Texts, shared.limits.read).await;
+        let rest = shared.limits.read.saturating_sub(begun.elapsed());
+        let _ = model.wait(ReadPart::Texts, rest).await;
     }
     let limits = &server.0.limits;
     let models =
@@ -260,7 +265,7 @@ macro_rules! endpoints {
         }
 
         /// The kinds of queries of each request, by the name of its type.
-        const KINDS: &[(&str, &[&str])] = &[
+        const KINDS: &[(&str, &[QueryKind])] = &[
             $((stringify!($request), <$request as Endpoint>::KINDS),)*
             $((stringify!($file_request), <$file_request as Endpoint>::KINDS),)*
         ];
@@ -334,18 +339,18 @@ pub(super) fn description(limits: &Limits) -> Result<String, Error> {
     for (request, kinds) in KINDS.iter().filter(|(_, kinds)| !kinds.is_empty()) {
         let one = kinds.iter().map(|&kind| {
             let items = match kind {
-                "texts" => json!({"pattern": "\\S", "maxLength": limits.text}),
-                _ => {
+                QueryKind::Texts => json!({"pattern": "\\S", "maxLength": limits.text}),
+                QueryKind::Vectors | QueryKind::Coordinates => {
                     let number = json!({"minimum": f32::MIN, "maximum": f32::MAX});
                     json!({"type": "array", "minItems": 1, "items": number})
                 }
             };
-            let mut keys: Map<_, _> =
-                kinds.iter().map(|&other| (other.to_owned(), json!({"type": "null"}))).collect();
+            let others = kinds.iter().map(|other| other.key().to_owned());
+            let mut keys: Map<_, _> = others.map(|key| (key, json!({"type": "null"}))).collect();
             let most = limits.queries;
             let list = json!({"type": "array", "minItems": 1, "maxItems": most, "items": items});
-            keys.insert(kind.to_owned(), list);
-            json!({"required": [kind], "properties": keys})
+            keys.insert(kind.key().to_owned(), list);
+            json!({"required": [kind.key()], "properties": keys})
         });
         schemas[*request]["oneOf"] = one.collect();
     }
@@ -358,7 +363,7 @@ pub(super) fn description(limits: &Limits) -> Result<String, Error> {
     }
     let one_query: Map<_, _> = SearchRequest::KINDS
         .iter()
-        .map(|&kind| (kind.to_owned(), json!({"maxItems": 1})))
+        .map(|kind| (kind.key().to_owned(), json!({"maxItems": 1})))
         .collect();
     let search = schemas["ExportRequest"]["properties"]["search"].take();
     schemas["ExportRequest"]["properties"]["search"] =

@@ -195,9 +195,11 @@ impl Server {
     }
 }
 
-/// Reads what explains answers of all models, and then how often they are right, for which no answer waits.
+/// Reads what explains answers of all models, then what chooses their candidates, and then how often they are right, for
+/// which no answer waits.
 fn read(models: &[Arc<Model>]) {
-    models.iter().for_each(|model| model.read_explanations());
+    models.iter().for_each(|model| model.read_texts());
+    models.iter().for_each(|model| model.read_properties());
     let alone = || Processes::default();
     models.iter().for_each(|model| work::in_background(|| model.read_reliability(&alone())));
 }

@@ -1,11 +1,13 @@
 //! A trained run with what explains its answers.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use burn::tensor::Device;
 use dsokr_core::Processes;
+use dsokr_data::config::TextConfig;
 use dsokr_data::{InputKind, Split, SplitName};
 use dsokr_decode::CandidateBlocks;
 use dsokr_decode::report::ReliabilityBin;
@@ -50,6 +52,8 @@ pub struct Model {
     reliability: OnceLock<Result<Vec<ReliabilityBin>, String>>,
     /// Searches beyond the candidates by the default settings, where the run has none.
     search: OnceLock<Result<BeyondSearch, String>>,
+    /// Whether a request has asked for the properties before the background has read them.
+    is_hurried: AtomicBool,
     /// The last part that has been read in the background.
     last_read: watch::Sender<Option<ReadPart>>,
 }
@@ -102,6 +106,7 @@ impl Model {
             validation: OnceLock::new(),
             reliability: OnceLock::new(),
             search: OnceLock::new(),
+            is_hurried: AtomicBool::new(false),
             last_read: watch::Sender::new(None),
         })
     }
@@ -122,28 +127,56 @@ impl Model {
         &self.run.members()[0]
     }
 
-    /// Reads what explains answers, what chooses candidates and what filters compare; what cannot be read is logged once.
-    pub(super) fn read_explanations(&self) {
-        work::in_background(|| {
-            let masses = self.run.read_rule().map_err(text);
-            self.warn("the masses of candidates", masses.err().as_ref());
-        });
+    /// Reads what explains answers; what cannot be read is logged once.
+    pub(super) fn read_texts(&self) {
         if self.member().config.encoder.abilities().reads == InputKind::Texts {
             self.warn("the training texts", self.training().err());
         }
         self.warn("the validation queries", self.validation().err());
-        let finish = |part| self.last_read.send_modify(|last| *last = (*last).max(Some(part)));
-        finish(ReadPart::Texts);
-        // searches that need no filter go on meanwhile
-        if self.outputs == Outputs::Molecules && self.run.candidates() <= MOST {
+        self.finish(ReadPart::Texts);
+    }
+
+    /// Reads what chooses candidates and what filters compare, while searches that need neither go on; what cannot be read is
+    /// logged once.
+    pub(super) fn read_properties(&self) {
+        work::in_background(|| {
+            let masses = self.run.read_rule().map_err(text);
+            self.warn("the masses of candidates", masses.err().as_ref());
+        });
+        if self.has_properties() {
             work::in_background(|| {
                 self.run.molecule_properties();
             });
         }
-        finish(ReadPart::Properties);
+        self.finish(ReadPart::Properties);
     }
 
-    /// Waits for what a request needs and [`read_explanations`](Self::read_explanations) reads, without a worker.
+    /// Tells those who wait for a part that it is read.
+    fn finish(&self, part: ReadPart) {
+        self.last_read.send_modify(|last| *last = (*last).max(Some(part)));
+    }
+
+    /// Returns whether filters compare properties of the candidates.
+    fn has_properties(&self) -> bool {
+        self.outputs == Outputs::Molecules && self.run.candidates() <= MOST
+    }
+
+    /// Reads the properties for a request that waits for them, on a thread of its own: on a machine with other work the background
+    /// may not come to it for minutes. Further requests wait for the same thread.
+    pub(super) fn hurry(self: &Arc<Self>) {
+        let is_read = self.last_read.borrow().is_some_and(|read| read >= ReadPart::Properties);
+        if is_read || !self.has_properties() || self.is_hurried.swap(true, Relaxed) {
+            return;
+        }
+        let model = Arc::clone(self);
+        std::thread::spawn(move || {
+            model.run.molecule_properties();
+            model.finish(ReadPart::Properties);
+        });
+    }
+
+    /// Waits for what a request needs and [`read_texts`](Self::read_texts) and [`read_properties`](Self::read_properties) read,
+    /// without a worker.
     pub(super) async fn wait(&self, needed: ReadPart, limit: Duration) -> Result<(), Refusal> {
         let mut last_read = self.last_read.subscribe();
         let is_read = last_read.wait_for(|read| read.is_some_and(|read| read >= needed));
@@ -186,8 +219,9 @@ impl Model {
 
     /// Returns whether outputs beyond the candidates can be searched.
     fn is_searchable(&self) -> bool {
-        let can =
-            |run: &Member| run.space.is_some() && run.config.output.source().check_made().is_ok();
+        let can = |member: &Member| {
+            member.space.is_some() && member.config.output.source().check_made().is_ok()
+        };
         self.run.shards().is_none() && self.run.members().iter().all(can)
     }
 
@@ -279,6 +313,7 @@ impl Model {
         let split = validation.and_then(Result::ok);
         let still = "they are still read".to_owned();
         let lack = |what, why: Option<&String>| Some(format!("{what}: {}", why?));
+        let texts = config.data.facts().texts;
         let lacks = [
             lack("validation queries", validation.map_or(Some(&still), Result::err)),
             lack("training texts", self.training.get().and_then(|read| read.as_ref().err())),
@@ -292,17 +327,18 @@ impl Model {
             notice: self.notice(),
             inputs: match config.encoder.abilities().reads {
                 InputKind::Texts if self.reads_spectra() => "spectra",
+                InputKind::Texts if texts.is_some_and(TextConfig::are_smiles) => "molecules",
                 InputKind::Texts => "texts",
                 InputKind::Vectors => "vectors",
                 InputKind::Kernels => "kernels",
             },
-            column: config.data.facts().texts.map(|texts| texts.column.clone()),
+            column: texts.map(|texts| texts.column.clone()),
             width: split.and_then(|split| split.inputs.vector_width().ok()),
             outputs: self.outputs,
             separator: config.output.features.separator().map(|separator| separator.to_string()),
-            encoder: members.iter().map(|run| run.config.encoder.kind().to_owned()).collect(),
+            encoder: members.iter().map(|member| member.config.encoder.kind().to_owned()).collect(),
             members: if members.len() > 1 { self.run.names().to_vec() } else { Vec::new() },
-            coordinates: members.iter().map(|run| run.candidates.dim()).collect(),
+            coordinates: members.iter().map(|member| member.candidates.dim()).collect(),
             candidates: self.run.candidates(),
             columns: self.run.columns().into_iter().map(str::to_owned).collect(),
             beyond: match &self.run.search {

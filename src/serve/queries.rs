@@ -17,14 +17,35 @@ use crate::run::{Member, PredictedQueries};
 
 use super::Limits;
 
+/// A kind of queries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum QueryKind {
+    /// Texts, which the model reads.
+    Texts,
+    /// Vectors, which it reads as they are.
+    Vectors,
+    /// Predicted coordinates.
+    Coordinates,
+}
+
+impl QueryKind {
+    /// Returns the key of a request that holds such queries.
+    pub(super) fn key(self) -> &'static str {
+        match self {
+            Self::Texts => "texts",
+            Self::Vectors => "vectors",
+            Self::Coordinates => "coordinates",
+        }
+    }
+}
+
 /// A request about a model.
 pub(super) trait Endpoint: Serialize + Send + 'static {
     /// The name that other ranks know it by.
     const NAME: &'static str;
 
-    /// The kinds of queries, by the keys that hold them: a request has exactly one of these keys. Empty for requests
-    /// without queries.
-    const KINDS: &'static [&'static str] = &[];
+    /// The kinds of queries: a request has the key of exactly one of them. Empty for requests without queries.
+    const KINDS: &'static [QueryKind] = &[];
 
     /// The answer that it asks for.
     type Answer: Send + 'static;
@@ -55,7 +76,7 @@ pub(super) struct RequestQueries<'a> {
     vectors: Option<&'a [Vec<f32>]>,
     coordinates: Option<&'a [Vec<f32>]>,
     /// [`Endpoint::KINDS`] of the request.
-    kinds: &'static [&'static str],
+    kinds: &'static [QueryKind],
 }
 
 impl<'a> RequestQueries<'a> {
@@ -67,7 +88,7 @@ impl<'a> RequestQueries<'a> {
     /// Adds the texts and vectors of a request with these [kinds](Endpoint::KINDS) of queries.
     pub(super) fn with_inputs(
         self,
-        kinds: &'static [&'static str],
+        kinds: &'static [QueryKind],
         texts: &'a Option<Vec<String>>,
         vectors: &'a Option<Vec<Vec<f32>>>,
     ) -> Self {
@@ -91,13 +112,14 @@ impl<'a> RequestQueries<'a> {
     /// Refuses queries that are not of one kind or not within the limits.
     pub(super) fn check(self, limits: &Limits) -> Result<Self, Error> {
         let key = match (self.texts, self.vectors, self.coordinates) {
-            (Some(_), None, None) => "texts",
-            (None, Some(_), None) => "vectors",
-            (None, None, Some(_)) => "coordinates",
+            (Some(_), None, None) => QueryKind::Texts.key(),
+            (None, Some(_), None) => QueryKind::Vectors.key(),
+            (None, None, Some(_)) => QueryKind::Coordinates.key(),
             (texts, vectors, coordinates) => {
                 let given = [texts.is_some(), vectors.is_some(), coordinates.is_some()];
                 let count = given.iter().filter(|&&given| given).count();
-                let allowed = match self.kinds {
+                let keys: Vec<&str> = self.kinds.iter().map(|kind| kind.key()).collect();
+                let allowed = match keys.as_slice() {
                     [others @ .., last] => {
                         format!("exactly one of {} and {last}", others.join(", "))
                     }

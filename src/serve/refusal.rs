@@ -123,15 +123,21 @@ impl<T: DeserializeOwned> FromRequest<Server> for Body<T> {
         let length = request.headers().get(header::CONTENT_LENGTH);
         let length = length.and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
         let limit = server.0.limits.body as u64;
+        let too_large = |found: String| {
+            let error = Error::value("the body", found, format!("at most {limit}"));
+            Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, error)
+        };
         if let Some(length) = length.filter(|&length| length > limit) {
             discard(request.into_body()).await;
-            let error =
-                Error::value("the body", format!("{length} bytes"), format!("at most {limit}"));
-            return Err(Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, error));
+            return Err(too_large(format!("{length} bytes")));
         }
         let read = Json::<Object<T>>::from_request(request, server).await;
         let read = read.map(|Json(Object(body))| Self(body));
-        read.map_err(|error: JsonRejection| Refusal::unread(error.status(), error.body_text()))
+        read.map_err(|error: JsonRejection| match error.status() {
+            // its length was not stated
+            StatusCode::PAYLOAD_TOO_LARGE => too_large(format!("more than {limit} bytes")),
+            status => Refusal::unread(status, error.body_text()),
+        })
     }
 }
 

@@ -44,7 +44,8 @@ pub(super) fn pass(
 /// Reads what explains answers and computes it with the other ranks, before the server listens.
 pub(super) fn prepare(processes: &Processes, server: &Server) -> Result<(), Error> {
     server.0.models.iter().enumerate().try_for_each(|(at, model)| {
-        model.read_explanations();
+        model.read_texts();
+        model.read_properties();
         pass(processes, RELIABILITY, &at)?;
         model.read_reliability(processes);
         Ok(())

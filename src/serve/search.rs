@@ -13,7 +13,7 @@ use super::answer::{Answer, DrawnOutput, explained};
 use super::description::About;
 use super::filter::FilterRequest;
 use super::model::{Model, ReadPart};
-use super::queries::{Endpoint, RequestQueries};
+use super::queries::{Endpoint, QueryKind, RequestQueries};
 use super::refusal::Refusal;
 use crate::config::candidate_rule::CandidateRule;
 use crate::error::{Error, ensure};
@@ -124,7 +124,8 @@ pub(super) struct SearchResponse {
 
 impl Endpoint for SearchRequest {
     const NAME: &'static str = "search";
-    const KINDS: &'static [&'static str] = &["texts", "vectors", "coordinates"];
+    const KINDS: &'static [QueryKind] =
+        &[QueryKind::Texts, QueryKind::Vectors, QueryKind::Coordinates];
     type Answer = SearchResponse;
 
     fn queries(&self) -> RequestQueries<'_> {

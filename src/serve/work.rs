@@ -102,13 +102,17 @@ impl Workers {
     }
 }
 
-/// Computes on threads that get what answers leave of the processors' time; on systems other than Linux, their share.
+/// Computes on threads that give way to answers, and yet get a share of the processors' time beside other work; on systems other
+/// than Linux, an equal one.
 pub(super) fn in_background(compute: impl FnOnce() + Send) {
+    /// A third of the time of a thread that answers, where both want a processor; 19 would be a seventieth.
+    #[cfg(target_os = "linux")]
+    const NICENESS: libc::c_int = 5;
     let lower = |_| {
         // SAFETY: a system call without pointers; in Linux it concerns only the calling thread
         #[cfg(target_os = "linux")]
         unsafe {
-            libc::setpriority(libc::PRIO_PROCESS, 0, 19);
+            libc::setpriority(libc::PRIO_PROCESS, 0, NICENESS);
         }
     };
     match rayon::ThreadPoolBuilder::new().start_handler(lower).build() {

@@ -139,7 +139,8 @@ impl OutputTargets {
         &self,
         dataset: &Dataset,
         candidates: &Candidates,
-        (lexicon, lists): (Option<&str>, Option<u64>),
+        lexicon: Option<&str>,
+        lists: Option<u64>,
         ranks: &Processes,
     ) -> Result<DataFingerprints, Error> {
         // where there are none, the candidates identify the data

@@ -207,22 +207,21 @@ pub(crate) fn standardise(
     saved: Option<&Scaling>,
 ) -> Result<Option<Scaling>, Error> {
     let kind = config.output.scaling;
-    let centred = match kind {
-        ColumnScaling::None => return Ok(None),
-        ColumnScaling::Deviation => false,
-        ColumnScaling::Standard => true,
-    };
+    if kind == ColumnScaling::None {
+        return Ok(None);
+    }
     let rows = dataset.outputs.rows.as_ref();
     let found = format!("{}, with {} rows", serde_json::json!(kind), rows.kind());
     ensure(rows.kind() == RowKind::Dense, "output.scaling", found, "\"none\", or dense rows")?;
     let scaling = match saved {
-        Some(saved) => saved.clone(),
+        Some(saved) => Some(saved.clone()),
         None => {
             let trained: Vec<usize> = dataset.train.outputs.iter().flatten().copied().collect();
             let trained = Selected::new(rows, &trained);
-            Scaling::fit_weighted(&trained, &dataset.train.weights, centred)?.in_32_bits()
+            kind.fit(&trained, &dataset.train.weights)?.map(Scaling::in_32_bits)
         }
     };
+    let Some(scaling) = scaling else { return Ok(None) };
     let rows = Arc::new(scaling.rows(rows)?);
     Arc::make_mut(&mut dataset.outputs).rows = rows;
     Ok(Some(scaling))

@@ -524,6 +524,28 @@ fn columns_of_a_network_s_inputs_in_other_units() {
     }
 }
 
+/// Of 80 rows 60 are training pairs.
+#[test]
+fn columns_of_inputs_that_are_constant_in_training_alone() {
+    let sandbox = Sandbox::new();
+    for (name, other, applies) in [("same", 3.0, false), ("near", 4.0, false), ("far", 300.0, true)]
+    {
+        let number = |at: i32| match at % 3 {
+            1 if at < 3 * 60 => 3.0,
+            1 => other,
+            _ => f64::from(at * 37 % 101) / 50.0 - 1.0,
+        };
+        let values: Vec<f64> = (0..80 * 3).map(number).collect();
+        std::fs::write(sandbox.path(&format!("data/small/{name}.npy")), npy(3, &values)).unwrap();
+        let inputs = format!(
+            "data.inputs={{kind=\"features\", table=\"outputs.tsv\", file=\"{name}.npy\"}}"
+        );
+        let text = advice(&sandbox, "small.toml", &[&inputs, "encoder={kind=\"mlp\", hidden=[]}"]);
+        let line = "1 of 3 columns of the inputs are constant in training pairs and differ in others (1, counted from 0)";
+        assert_eq!(text.contains(line), applies, "{name}: {text}");
+    }
+}
+
 #[test]
 fn candidates_that_are_one_point_under_the_kernel() {
     let sandbox = Sandbox::new();

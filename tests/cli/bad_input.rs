@@ -306,6 +306,27 @@ fn wrong_flags_and_files_are_refused() {
     sandbox.fail(&["search", "absent", "text"], 2, &["absent"]);
     sandbox.succeed(&["train", "small.toml", "--quiet", "--out", "run"]);
     sandbox.fail(&["search", "run", "text", "--top", "0"], 2, &["0"]);
+    // what is meant
+    let words = ["search", "run", "a", "methyl", "ester"];
+    sandbox.fail(&words, 2, &["put a text of several words in quotation marks"]);
+    let coverage = ["search", "run", "text", "--coverage", "0.9"];
+    sandbox.fail(&coverage, 2, &["--coverage is an argument of:", "predict"]);
+    for (change, says) in [
+        ("epochs=1", "did you mean `training.epochs`?"),
+        ("training.epoch=1", "did you mean `epochs`?"),
+    ] {
+        sandbox.fail(&["train", "small.toml", "--set", change], 2, &[says]);
+    }
+    std::fs::create_dir(sandbox.path("all")).unwrap();
+    std::fs::rename(sandbox.path("run"), sandbox.path("all/run")).unwrap();
+    sandbox.fail(&["search", "all", "text"], 2, &["a folder of runs", "name one of them, all/run"]);
+    #[cfg(feature = "fetch")]
+    sandbox.fail(&["fetch", "model", "all/run"], 2, &["a folder; the archive of a run is needed"]);
+    std::fs::rename(sandbox.path("all/run"), sandbox.path("run")).unwrap();
+    let embed = ["embed", "run", "data/small/test.tsv", "--out", "z"];
+    sandbox.fail(&embed, 2, &["--out = z: expected a path that ends with .npy"]);
+    #[cfg(feature = "serve")]
+    sandbox.fail(&["serve", "run", "--host", "here"], 2, &["127.0.0.1, or localhost"]);
     sandbox.fail(&["evaluate", "run", "--queries", "absent.tsv"], 2, &["absent.tsv"]);
     sandbox.fail(&["evaluate", "run", "--split", "tests"], 2, &["validation"]);
     for (text, says) in [
@@ -349,7 +370,8 @@ fn damaged_runs_are_refused_with_the_file() {
     let own = fs::read(sandbox.path("run/encoder.safetensors")).unwrap();
     fs::copy(sandbox.path("other/encoder.safetensors"), sandbox.path("run/encoder.safetensors"))
         .unwrap();
-    sandbox.fail(&["search", "run", "text"], 2, &["encoder.safetensors", "basis"]);
+    let what = ["encoder.safetensors", "of a different run"];
+    sandbox.fail(&["search", "run", "text"], 2, &what);
     fs::write(sandbox.path("run/encoder.safetensors"), own).unwrap();
 
     let toml = sandbox.read("run/config.toml");

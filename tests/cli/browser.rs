@@ -185,6 +185,30 @@ fn the_page_searches_filters_copies_and_turns_pages() {
         "/0 of 2 words occur in training texts/.test(document.getElementById('sure').textContent)",
     );
     browser.wait("document.querySelectorAll('.confidence').length === 1");
+    // however long a word is, the page is as wide as the window
+    browser.open(&format!("{page}?q={}", "z".repeat(3000)));
+    browser.wait("document.querySelectorAll('.card').length === 20");
+    browser.wait("document.documentElement.scrollWidth <= innerWidth");
+    // a pointer meets the words that open a panel
+    browser.wait("document.querySelector('.tools summary').offsetHeight >= 24");
+    // bars of a page end at the score of the query's own first candidate, which a link to a later page asks for
+    let scale = "document.getElementById('scale').textContent";
+    browser.open(&format!("{page}{}", address.as_str().unwrap()));
+    browser.wait("document.querySelectorAll('.card .bar').length === 20");
+    let of_first = browser.value(scale);
+    browser.click("#next");
+    browser.wait("document.getElementById('page').textContent === 'Page 2'");
+    browser.value("(document.getElementById('query').value = 'An ether.', null)");
+    browser.click("#form button.first");
+    browser.wait("document.getElementById('page').textContent === 'Page 1'");
+    browser.wait(&format!("{scale} !== {of_first}"));
+    browser.call("back", &json!({}));
+    browser.wait(&format!(
+        "document.getElementById('page').textContent === 'Page 2' && {scale} === {of_first}"
+    ));
+    browser.open(&format!("{page}{}&skip=20", address.as_str().unwrap()));
+    browser.wait("document.querySelectorAll('.card .bar').length === 20");
+    assert_eq!(browser.value(scale), of_first);
     // a list with a stated confidence takes no filters
     browser.open(&format!("{page}?q=An+acid.&coverage=0.9&formula=Br*"));
     browser.wait("/cannot be filtered/.test(document.getElementById('error').textContent)");
@@ -308,6 +332,40 @@ fn the_page_searches_filters_copies_and_turns_pages() {
     browser.wait("document.querySelector('.card').getBoundingClientRect().width > 300");
 }
 
+/// A query that is typed and sent while the models are still read is answered when they are.
+#[test]
+fn the_page_keeps_what_is_typed_before_the_models_are_known() {
+    let name = "the_page_keeps_what_is_typed_before_the_models_are_known";
+    let Some(browser) = Browser::start(name) else { return };
+    let sandbox = molecules();
+    let served = Served::start(&sandbox, &["molecules"]);
+    let source = "const reachServer = window.fetch; \
+                  window.fetch = (path, ...more) => (path === 'api/models' \
+                  ? new Promise((resolve) => { window.goOn = resolve; }).then(() => reachServer(path, ...more)) \
+                  : reachServer(path, ...more));";
+    let script =
+        json!({"cmd": "Page.addScriptToEvaluateOnNewDocument", "params": {"source": source}});
+    browser.call("goog/cdp/execute", &script);
+    browser.open(&format!("http://{}/", served.address));
+    browser
+        .wait("/^Reading the models/.test(document.getElementById('progress-says').textContent)");
+    browser.wait(
+        "!document.getElementById('progress').hidden && document.getElementById('cancel').hidden",
+    );
+    browser.keys("#query", "An acid.");
+    browser.value("(window.goOn(), null)");
+    browser.wait("document.querySelectorAll('#examples button').length > 0");
+    assert_eq!(browser.value("document.getElementById('query').value"), json!("An acid."));
+    assert_eq!(browser.value("document.querySelectorAll('.card').length"), json!(0));
+
+    browser.open(&format!("http://{}/", served.address));
+    browser.keys("#query", &format!("An acid.{ENTER}"));
+    assert_eq!(browser.value("document.getElementById('error').hidden"), json!(true));
+    browser.value("(window.goOn(), null)");
+    browser.wait("document.querySelectorAll('.card').length === 20");
+    browser.wait("location.search === '?q=An+acid.'");
+}
+
 #[test]
 fn reports_show_figures_in_their_size_and_fit_a_phone() {
     let name = "reports_show_figures_in_their_size_and_fit_a_phone";
@@ -408,6 +466,19 @@ fn the_page_answers_tables_of_queries() {
     browser
         .wait("/^1 row has no candidates/.test(document.getElementById('table-says').textContent)");
 
+    // what is doubtful of a row is said
+    choose(&json!(["id,text\nr1,An acid.\nr2,日本\n"]));
+    browser.wait("!document.getElementById('table-go').disabled");
+    let doubtful = search();
+    assert!(doubtful.starts_with("row,query_id,query,"), "{doubtful}");
+    assert!(doubtful.contains("1,r1,An acid."), "{doubtful}");
+    assert!(doubtful.lines().last().unwrap().contains("the model knows no part"), "{doubtful}");
+    browser.wait("/1 row has a caution/.test(document.getElementById('table-says').textContent)");
+    // a spreadsheet is no table
+    choose(&json!([[0x50, 0x4b, 3, 4, 65]]));
+    browser.wait("/many.csv: the file is none of .*: save it as CSV/.test(document.getElementById('error').textContent)");
+    choose(&json!([format!("text,n\n{},1\n,2\n{},3\n", texts[0], texts[1])]));
+    browser.wait("!document.getElementById('table-go').disabled");
     // a failure names its rows, and what was found before is saved
     browser.value("(state.limits.queries = 1, window.asked = 0, window.askServer = ask, null)");
     browser.value(
@@ -631,7 +702,7 @@ fn the_page_answers_tables_of_spectra_as_the_form_says() {
         browser.value("window.saved").as_str().unwrap().to_owned()
     };
     let rows_with_candidates = |file: &str| -> Vec<String> {
-        let has_hit = |line: &&str| !line.ends_with(",,,,");
+        let has_hit = |line: &&str| line.split(',').nth(2).is_some_and(|rank| !rank.is_empty());
         let row = |line: &str| line.split(',').next().unwrap().to_owned();
         let mut rows: Vec<String> = file.lines().skip(1).filter(has_hit).map(row).collect();
         rows.dedup();
@@ -682,6 +753,9 @@ fn the_page_searches_beyond_the_candidates_and_draws_what_differs() {
     browser.click("#beyond");
     browser.wait("document.querySelectorAll('.card.exact').length === 20");
     browser.wait("document.querySelectorAll('.card:not(.exact)').length === 20");
+    // bars are of candidates
+    assert_eq!(browser.value("document.querySelectorAll('.card.exact .bar').length"), json!(0));
+    assert_eq!(browser.value("document.querySelectorAll('.card .bar').length"), json!(20));
     browser
         .wait("document.querySelector('.card.exact .rank').textContent === 'Outside the library'");
     browser.wait("document.querySelector('.card.exact img').naturalWidth > 0");

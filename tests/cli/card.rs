@@ -114,6 +114,10 @@ fn a_training_ends_with_a_search_that_can_be_run() {
     // a shell reads a path with blanks as one argument
     let printed = sandbox.succeed(&["train", "small.toml", "--out", "it's small"]);
     assert!(printed.contains(r"try: dsokr search 'it'\''s small' "), "{printed}");
+    // a path that begins with a hyphen is no option
+    let printed = sandbox.succeed(&["train", "small.toml", "--out=-r1", "--quiet"]);
+    assert!(printed.contains("try: dsokr search ./-r1 "), "{printed}");
+    sandbox.succeed(&["search", "./-r1", "a ring"]);
     let packed = sandbox.succeed(&["export", "it's small", "--archive", "a b.tar.zst"]);
     assert!(packed.contains("dsokr serve 'a b.tar.zst' opens it"), "{packed}");
     // of long texts, the first sentences of the shortest
@@ -188,6 +192,30 @@ fn a_card_shows_a_validation_text_with_the_first_answers_of_a_search() {
     assert!(card.contains(&format!("run.search({text:?}, 5)?")), "{card}");
 }
 
+/// A process may be killed before it writes the example.
+#[test]
+fn a_complete_run_gets_the_example_that_its_card_lacks() {
+    let sandbox = Sandbox::new();
+    let train = ["train", "small.toml", "--out", "run", "--quiet"];
+    sandbox.succeed(&train);
+    let card = sandbox.read("run/README.md");
+    let (start, rest) = card.split_once("The first answers to this text:").unwrap();
+    let (example, end) = rest.split_once("\n## ").unwrap();
+    let text = example.lines().nth(3).unwrap();
+    let start = start.rsplit_once("## ").map_or(start, |(start, _)| start);
+    let end = end
+        .replace(&format!("dsokr search . '{text}'"), "dsokr search . 'a text'")
+        .replace(&format!("{text:?}"), "\"a text\"");
+    let plain = format!("{start}## {end}");
+    sandbox.write("run/README.md", &plain);
+    sandbox.succeed(&[&train[..], &["--resume"]].concat());
+    assert_eq!(sandbox.read("run/README.md"), card);
+    // a card that the user has changed is theirs
+    sandbox.write("run/README.md", &(plain.clone() + "mine\n"));
+    sandbox.succeed(&[&train[..], &["--resume"]].concat());
+    assert_eq!(sandbox.read("run/README.md"), plain + "mine\n");
+}
+
 /// The row of a candidate on the card.
 fn row_of_hit(hit: &Value) -> String {
     let [id, label] = ["id", "label"].map(|key| hit[key].as_str().unwrap());
@@ -229,7 +257,7 @@ fn a_card_lists_molecules_beyond_the_candidates_first() {
     assert_eq!(rows_of_answers(&sandbox, "searched"), expected, "{card}");
 }
 
-/// The id of a candidate without a label is a line of its table, not a number that is predicted.
+/// The number of the answer itself stands in the column of outputs, as the numbers of candidates do, and not in that of ids.
 #[test]
 fn a_card_has_ids_and_predicted_numbers_in_two_columns() {
     let sandbox = crate::classes::sandbox();
@@ -238,7 +266,11 @@ fn a_card_has_ids_and_predicted_numbers_in_two_columns() {
     let rows = rows_of_answers(&sandbox, "runs/numbers");
     assert!(rows[0].starts_with("| all | ") && rows[0].contains(" |  | `"), "{rows:?}");
     for (rank, row) in (1..).zip(&rows[1..]) {
-        assert!(row.starts_with(&format!("| {rank} | ")) && row.ends_with("` |  |"), "{rows:?}");
+        let cells: Vec<&str> = row.split(" | ").collect();
+        let [place, _, id, numbers] = cells[..] else { panic!("{rows:?}") };
+        assert_eq!(place, format!("| {rank}"), "{rows:?}");
+        assert!(id.starts_with("`m"), "{rows:?}");
+        assert_eq!(numbers.split_whitespace().count(), 4, "{rows:?}");
     }
 }
 

@@ -172,8 +172,12 @@ fn classes_of_several_words_are_classes() {
     assert_eq!(number(&json(&sandbox.succeed(&strict)), "accuracy"), number(&report, "accuracy"));
     let wrong = lines[1].replace("conjugate base", "ester").replace("conjugate acid", "ester");
     sandbox.write("new.csv", &format!("{}\n{wrong}\n{}\n", lines[0], lines[3]));
-    let found = json(&sandbox.succeed(&again));
+    let output = sandbox.run(&again);
+    let found = json(&String::from_utf8(output.stdout).unwrap());
     assert_eq!(number(&found, "missing_gold"), 1.0, "{found}");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    let says = "1 of 2 queries have classes that the run does not know, the first \"ester\"";
+    assert!(errors.contains(says), "{errors}");
     let says = [
         "new.csv",
         "1 of 2 classes are unknown to the run, the first \"ester\" with the id \"m40\"",
@@ -314,6 +318,12 @@ fn several_columns_are_several_numbers() {
     let answers = sandbox.succeed(&["predict", "runs/table", "new.csv", "--column", "text"]);
     let predicted = answers.lines().map(|line| {
         let answer = json(line);
+        // candidates are called by their numbers, as the table has them
+        let hit = &answer["candidates"][0];
+        let row =
+            rows.lines().find(|row| row.starts_with(&format!("{},", hit["id"].as_str().unwrap())));
+        let cells: Vec<&str> = row.unwrap().split(',').skip(4).collect();
+        assert_eq!(hit["label"].as_str().unwrap(), cells.join(" "));
         let label = answer["exact"]["label"].as_str().unwrap().to_owned();
         label.split(' ').map(|own| own.parse().unwrap()).collect::<Vec<f64>>()
     });
@@ -379,4 +389,22 @@ fn metrics(truth: &[f64], found: &[f64]) -> [f64; 4] {
     let length = |all: &[f64]| all.iter().map(|own| (own - middle).powi(2)).sum::<f64>().sqrt();
     let mae = errors().map(f64::abs).sum::<f64>() / n;
     [mae, (squares / n).sqrt(), 1.0 - squares / spread, common / (length(&a) * length(&b))]
+}
+
+/// The one row of the other class is a validation pair.
+#[test]
+fn training_pairs_of_one_class_get_advice() {
+    let sandbox = Sandbox::new();
+    for (other, says) in [(35, true), (5, false)] {
+        let mut table = "name,text,kind\n".to_owned();
+        for row in 0..60 {
+            let kind = if row == other { "no" } else { "yes" };
+            writeln!(table, "m{row},word {row},{kind}").unwrap();
+        }
+        sandbox.write("table.csv", &table);
+        sandbox.write("one.toml", CONFIG);
+        let text = sandbox.succeed(&["train", "one.toml", "--quiet", "--force"]);
+        let line = "advice: all 30 training pairs have one class, yes; validation pairs have others (no): the model predicts";
+        assert_eq!(text.contains(line), says, "{text}");
+    }
 }

@@ -167,7 +167,7 @@ fn filters_compare_columns() {
     for (filter, expected) in [
         (
             "pric < 10",
-            "--filter = \"pric < 10\", at position 1 \"pric\": expected a column of the candidates: id, label, \
+            "--filter = \"pric < 10\", at position 1 \"pric\" (did you mean \"price\"?): expected a column of the candidates: id, label, \
                        price, sold by (a training adds those that output.columns names)",
         ),
         ("price < 10 & price > 5", "at position 12 \"&\": expected \"and\", \"or\" or the end"),
@@ -176,6 +176,12 @@ fn filters_compare_columns() {
         ("mass < 300", "at position 1 \"mass\": remove it: candidates are not molecules"),
     ] {
         sandbox.fail(&[&search[..5], &["--filter", filter]].concat(), 2, &[expected]);
+        // no candidate is no table
+        let none = sandbox.succeed(&[&search[..3], &["--filter", "price < -1"]].concat());
+        assert!(
+            none.starts_with("none of ") && none.ends_with(" candidates passes the filter\n"),
+            "{none}"
+        );
     }
     let sets = ["predict", "run", "texts.txt", "--coverage", "0.8", "--filter", "price < 10"];
     sandbox.fail(&sets, 2, &["--filter"]);
@@ -293,7 +299,7 @@ mod served {
         for (filter, expected) in [
             (
                 json!("pric < 10"),
-                "filter = \"pric < 10\", at position 1 \"pric\": expected a column",
+                "filter = \"pric < 10\", at position 1 \"pric\" (did you mean \"price\"?): expected a column",
             ),
             (json!({"expression": "price < x"}), "filter = \"price < x\", at position 7"),
             (json!({"max_mass": 10}), "filter"),

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::sandbox::Sandbox;
+use crate::sandbox::{BAG, CONFIG, RIDGE, Sandbox, copy};
 
 /// The files below `run`, by name.
 fn files(run: &Path) -> Vec<PathBuf> {
@@ -32,8 +32,8 @@ fn a_flipped_letter_is_named_with_its_file_and_nothing_is_trained_on() {
     for file in files(&sandbox.path("run")) {
         let name = file.file_name().unwrap().to_str().unwrap();
         // the lines of the log are results, which nothing reads but a resumed run that drops some; the card is
-        // for readers, who may change it
-        if name == "log.jsonl" || name == "README.md" {
+        // for readers, who may change it; the folder of the data is left aside
+        if ["log.jsonl", "README.md", "data.json"].contains(&name) {
             continue;
         }
         let whole = fs::read(&file).unwrap();
@@ -112,4 +112,139 @@ fn the_rule_of_an_ensemble_is_the_one_that_was_fitted() {
     let digit = if rule.as_bytes()[at] == b'1' { "2" } else { "1" };
     sandbox.write("run/combination.json", &format!("{}{digit}{}", &rule[..at], &rule[at + 1..]));
     sandbox.fail(&["evaluate", "run"], 2, &["run/combination.json", "damaged or changed"]);
+}
+
+/// Numbers from numbers, of splits that are drawn.
+const NUMBERS: &str = r#"
+[data]
+source = "pool"
+folder = "numbers"
+file = "rows.csv"
+numbered = true
+inputs = { column = "a..b", numbers = true }
+splits = { train = 60, validation = 15, test = 15 }
+
+[output]
+features = { kind = "numbers", column = ["y"] }
+kernel = { name = "linear" }
+scaling = "standard"
+
+[sketch]
+full = true
+
+[encoder]
+kind = "kernel-machine"
+inputs = { kind = "vectors", scaling = "standard" }
+kernel = { name = "gaussian", gamma = 0.1 }
+lambda = [1e-4, 1e-3]
+
+[decoding]
+search = "exact"
+
+[evaluation]
+metric = "rrmse"
+split = "test"
+"#;
+
+/// Copies each binary file of `other` into `run`, where evaluation and archives are to refuse it.
+fn assert_refuses_files_of(sandbox: &Sandbox, run: &str, other: &str, names: &[&str]) {
+    for name in names {
+        let file = sandbox.path(run).join(name);
+        let own = fs::read(&file).unwrap();
+        let foreign = fs::read(sandbox.path(other).join(name)).unwrap();
+        assert_ne!(own, foreign, "{name}");
+        fs::write(&file, foreign).unwrap();
+        let says =
+            [&*format!("{run}/{name}"), "of a different run", "put the file of this run back"];
+        sandbox.fail(&["evaluate", run], 2, &says);
+        sandbox.fail(&["export", run, "--archive", "run.tar.zst"], 2, &says);
+        sandbox.fail(&["candidates", "add", run, "more.tsv"], 2, &says);
+        fs::write(&file, own).unwrap();
+    }
+    sandbox.succeed(&["evaluate", run]);
+}
+
+#[test]
+fn files_of_a_different_run_are_refused() {
+    let sandbox = Sandbox::new();
+    fs::create_dir(sandbox.path("data/numbers")).unwrap();
+    let row = |at: i32| format!("{},{},{}\n", at * 7 % 31, at * 11 % 23, at * 3 % 17);
+    let rows: String = (0..90).map(row).collect();
+    sandbox.write("data/numbers/rows.csv", &format!("a,b,y\n{rows}"));
+    sandbox.write("numbers.toml", NUMBERS);
+    for seed in ["1", "2"] {
+        let set = format!("seed={seed}");
+        let out = format!("numbers{seed}");
+        sandbox.succeed(&["train", "numbers.toml", "--quiet", "--out", &out, "--set", &set]);
+    }
+    let names = ["outputs.safetensors", "scaling.safetensors", "ridge.safetensors"];
+    assert_refuses_files_of(&sandbox, "numbers1", "numbers2", &names);
+    // a run of an earlier version, without the checksums of files: its candidates name the space of the outputs
+    fs::remove_file(sandbox.path("numbers1/fingerprints.safetensors")).unwrap();
+    sandbox.succeed(&["evaluate", "numbers1"]);
+    fs::copy(
+        sandbox.path("numbers2/outputs.safetensors"),
+        sandbox.path("numbers1/outputs.safetensors"),
+    )
+    .unwrap();
+    sandbox.fail(&["evaluate", "numbers1"], 2, &["it belongs to the basis"]);
+
+    // one basis, and other models: of other rates, and of candidates that hubs have corrected
+    for rate in ["0.01", "0.02"] {
+        let set = format!("training.learning_rate={rate}");
+        let out = format!("bag{rate}");
+        sandbox.succeed(&["train", "small.toml", "--quiet", "--out", &out, "--set", &set]);
+    }
+    assert_refuses_files_of(&sandbox, "bag0.01", "bag0.02", &["encoder.safetensors"]);
+    let hubs = "[decoding]\nheld_out = true\nhubs = { neighbours = [5] }\n";
+    sandbox.write("hubs.toml", &(CONFIG.replacen(BAG, RIDGE, 1) + hubs));
+    for lambda in ["0.001", "0.1"] {
+        let set = format!("encoder.lambda={lambda}");
+        let out = format!("hubs{lambda}");
+        sandbox.succeed(&["train", "hubs.toml", "--quiet", "--out", &out, "--set", &set]);
+    }
+    let names = ["ridge.safetensors", "held-out.safetensors", "candidates.safetensors"];
+    assert_refuses_files_of(&sandbox, "hubs0.001", "hubs0.1", &names);
+}
+
+/// The candidates are others from then on, and a file that few commands read is missed where a run is copied.
+#[test]
+fn a_run_with_added_candidates_keeps_the_checksums_of_its_files() {
+    let sandbox = Sandbox::new();
+    let hubs = "[decoding]\nheld_out = true\nhubs = { neighbours = [5] }\n";
+    sandbox.write("hubs.toml", &(CONFIG.replacen(BAG, RIDGE, 1) + hubs));
+    sandbox.succeed(&["train", "hubs.toml", "--quiet", "--out", "run"]);
+    copy(&sandbox.path("run"), &sandbox.path("before"));
+    sandbox.write("more.tsv", "id\tname\nn1\tcyclomethanol\n");
+    sandbox.succeed(&["candidates", "add", "run", "more.tsv"]);
+    sandbox.succeed(&["evaluate", "run"]);
+    sandbox.succeed(&["export", "run", "--archive", "run.tar.zst"]);
+    assert_refuses_files_of(&sandbox, "run", "before", &["candidates.safetensors"]);
+
+    fs::remove_file(sandbox.path("run/held-out.safetensors")).unwrap();
+    sandbox.succeed(&["search", "run", "a ring"]);
+    let says = ["run/held-out.safetensors", "missing", "remove metrics.json and use --resume"];
+    sandbox.fail(&["export", "run", "--archive", "run.tar.zst"], 2, &says);
+    sandbox.write("more.tsv", "id\tname\nn2\tcyclomethanal\n");
+    sandbox.fail(&["candidates", "add", "run", "more.tsv"], 2, &says);
+    fs::remove_file(sandbox.path("run/metrics.json")).unwrap();
+    sandbox.succeed(&["train", "hubs.toml", "--quiet", "--out", "run", "--resume"]);
+    sandbox.succeed(&["export", "run", "--archive", "run.tar.zst"]);
+    sandbox.succeed(&["candidates", "add", "run", "more.tsv"]);
+}
+
+#[test]
+fn an_encoder_without_its_file_goes_on_with_the_last_checkpoint() {
+    let sandbox = Sandbox::new();
+    let train = ["train", "small.toml", "--quiet", "--out", "run"];
+    sandbox.succeed(&train);
+    fs::remove_file(sandbox.path("run/encoder.safetensors")).unwrap();
+    let says = ["run/encoder.safetensors", "remove metrics.json, if any, and use --resume"];
+    sandbox.fail(&["search", "run", "a ring"], 2, &says);
+    fs::remove_file(sandbox.path("run/metrics.json")).unwrap();
+    let output = sandbox.run(&[&train[..], &["--resume"]].concat());
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{errors}");
+    assert!(errors.contains("those of the last checkpoint take their place"), "{errors}");
+    sandbox.succeed(&["search", "run", "a ring"]);
 }

@@ -66,8 +66,34 @@ fn a_resumed_run_knows_its_new_data_root() {
     fs::rename(sandbox.path("data"), sandbox.path("moved")).unwrap();
     sandbox.succeed(&["train", "small.toml", "--resume", "--data", "moved", "--json"]);
     sandbox.succeed(&["evaluate", "runs/small"]);
-    sandbox.write("runs/small/data.json", "{}");
-    sandbox.fail(&["evaluate", "runs/small"], 2, &["runs/small/data.json", "folder"]);
+}
+
+/// Few commands need the data, and an argument names them too.
+#[test]
+fn a_damaged_folder_of_the_data_is_left_aside() {
+    let sandbox = Sandbox::new();
+    sandbox.train("small.toml", &[]);
+    fs::rename(sandbox.path("data"), sandbox.path("moved")).unwrap();
+    let whole = sandbox.read("runs/small/data.json");
+    let corrected = whole.replacen("/data/small\"", "/moved/small\"", 1);
+    assert_ne!(corrected, whole);
+    for damaged in [&corrected, "{}", &whole[..whole.len() / 2]] {
+        sandbox.write("runs/small/data.json", damaged);
+        let says = ["runs/small/data.json: damaged or changed, and left aside", "--data DIR"];
+        sandbox.fail(&["evaluate", "runs/small"], 2, &says);
+        for command in [
+            &["search", "runs/small", "a ring"][..],
+            &["evaluate", "runs/small", "--data", "moved"],
+        ] {
+            let said = warnings(&sandbox, command);
+            assert!(says.iter().all(|says| said.contains(says)), "{said}");
+        }
+    }
+    // a training that goes on knows where its data lie
+    fs::remove_file(sandbox.path("runs/small/metrics.json")).unwrap();
+    sandbox.succeed(&["train", "small.toml", "--resume", "--data", "moved", "--json"]);
+    let said = warnings(&sandbox, &["evaluate", "runs/small"]);
+    assert!(!said.contains("left aside"), "{said}");
 }
 
 /// Standard error of a call that must succeed.
@@ -188,6 +214,12 @@ fn a_split_that_the_run_was_not_measured_on_is_named() {
     let other = warnings(&sandbox, &["evaluate", "run"]);
     let doubt = "its pairs may be pairs that the run has learned from: train again";
     assert!(other.contains(says) && other.contains(doubt), "{other}");
+    // also among other candidates, and of each of several runs
+    let among = warnings(&sandbox, &["evaluate", "run", "--candidates", "all"]);
+    assert!(among.contains(says) && among.contains(doubt), "{among}");
+    sandbox.succeed(&["train", "t.toml", "--out", "second"]);
+    let of_second = warnings(&sandbox, &["evaluate", "second", "run"]);
+    assert!(of_second.contains(says) && of_second.contains(doubt), "{of_second}");
     // where one split is drawn otherwise, so is the other one
     let validation = warnings(&sandbox, &["evaluate", "run", "--split", "validation"]);
     let doubt = "the validation split's pairs may be pairs that the run has learned from";

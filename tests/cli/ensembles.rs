@@ -425,3 +425,53 @@ fn members_with_candidates_in_another_order_have_their_own_metrics() {
         }
     }
 }
+
+#[test]
+fn a_member_of_a_complete_ensemble_stays_as_it_is() {
+    let sandbox = Sandbox::new();
+    let member = |name: &str, epochs: usize| {
+        format!("[[ensemble.members]]\nname = \"{name}\"\ntraining.epochs = {epochs}\n")
+    };
+    let members = member("a", 2) + &member("b", 3);
+    sandbox
+        .write("two.toml", &format!("{CONFIG}\n[ensemble]\nweights = \"validation\"\n{members}"));
+    let train = ["train", "two.toml", "--out", "run", "--quiet"];
+    sandbox.succeed(&train);
+    let more = ["train", "small.toml", "--out", "run/members/a", "--resume"];
+    let more = [&more[..], &["--set", "training.epochs=9"]].concat();
+    let says = ["run/members/a", "a member of the ensemble", "which is complete"];
+    sandbox.fail(&more, 2, &says);
+
+    copy(&sandbox.path("run"), &sandbox.path("grown"));
+    sandbox.write("more.tsv", "id\tname\nn0\tcyclomethanol\n");
+    sandbox.succeed(&["candidates", "add", "grown", "more.tsv"]);
+    sandbox.succeed(&["evaluate", "grown"]);
+    sandbox.succeed(&["export", "grown", "--archive", "run.tar.zst"]);
+
+    fs::remove_dir_all(sandbox.path("run/members/a")).unwrap();
+    copy(&sandbox.path("run/members/b"), &sandbox.path("run/members/a"));
+    let says = ["run/members/a: ", "not the one that the ensemble was completed with"];
+    sandbox.fail(&["evaluate", "run"], 2, &says);
+    sandbox.fail(&["search", "run", "a ring"], 2, &says);
+    sandbox.fail(&["candidates", "add", "run", "more.tsv"], 2, &says);
+    sandbox.fail(&["export", "run", "--archive", "other.tar.zst"], 2, &says);
+    // the remedy trains it anew
+    fs::remove_file(sandbox.path("run/metrics.json")).unwrap();
+    fs::remove_file(sandbox.path("run/combination.json")).unwrap();
+    fs::remove_dir_all(sandbox.path("run/members/a")).unwrap();
+    sandbox.succeed(&[&train[..], &["--resume"]].concat());
+}
+
+#[test]
+fn an_ensemble_without_its_rule_is_combined_again() {
+    let sandbox = sandbox();
+    let train = ["train", "several.toml", "--out", "run", "--json"];
+    let report = json(&sandbox.succeed(&train));
+    let rule = sandbox.read("run/combination.json");
+    fs::remove_file(sandbox.path("run/combination.json")).unwrap();
+    sandbox.fail(&["search", "run", "a ring"], 2, &["run/combination.json", "--resume"]);
+    let again = json(&sandbox.succeed(&[&train[..], &["--resume"]].concat()));
+    assert_eq!(again, report);
+    assert_eq!(sandbox.read("run/combination.json"), rule);
+    sandbox.succeed(&["search", "run", "a ring"]);
+}

@@ -138,6 +138,38 @@ fn a_run_needs_its_weights_no_more_and_writes_them_back() {
     assert!(loss(&sandbox, "again") < loss(&sandbox, "run") * 2.0);
 }
 
+/// A model of letters gets texts without spaces between them, or of some words.
+#[test]
+fn texts_that_the_vocabulary_does_not_know_are_counted_before_the_first_step() {
+    let sandbox = Sandbox::new();
+    model(&sandbox);
+    let vocabulary = sandbox.read("model/vocab.txt");
+    let warning = |known: &[&str]| {
+        let mut tokens = Vec::new();
+        for (place, token) in vocabulary.lines().enumerate() {
+            let is_kept = token.starts_with('[') || known.contains(&token);
+            tokens.push(if is_kept { token.to_owned() } else { format!("letter{place}") });
+        }
+        sandbox.write("model/vocab.txt", &(tokens.join("\n") + "\n"));
+        let out = format!("run{}", known.len());
+        let output =
+            sandbox.run(&["train", "small.toml", "--out", &out, "--set", "training.epochs=1"]);
+        assert!(output.status.success());
+        let errors = String::from_utf8(output.stderr).unwrap();
+        let line = errors.lines().find(|line| line.contains("spaces between letters"));
+        line.unwrap_or_default().to_owned()
+    };
+    let none = warning(&[]);
+    let count = sandbox.read("data/small/train.tsv").lines().count() - 1;
+    let expected =
+        format!("{count} of {count} training texts have no token that the vocabulary knows");
+    assert!(none.contains("WARN") && none.contains(&expected), "{none}");
+    let few = warning(&["a", "an"]);
+    assert!(few.contains("% of the tokens of ") && few.contains(" are unknown"), "{few}");
+    let words: Vec<&str> = vocabulary.lines().collect();
+    assert_eq!(warning(&words), "");
+}
+
 /// Models of every family, and of sentence-transformers, train, are searched, and are written as folders from which the
 /// encoder is read again; Python's sentence-transformers returns their coordinates, where it is there.
 #[test]

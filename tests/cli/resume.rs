@@ -540,12 +540,13 @@ fn a_run_is_not_resumed_on_other_data() {
     let train = sandbox.read("data/small/train.tsv");
     sandbox.write("data/small/train.tsv", &train.replacen("a ring", "the ring", 1));
     let resume = ["train", "small.toml", "--quiet", "--out", "run", "--resume"];
-    sandbox.fail(&resume, 2, &["run", "data have changed"]);
+    let remedy = "put the earlier ones back, or start a new run in another folder (--out)";
+    sandbox.fail(&resume, 2, &["run: the data have changed", "(train.tsv)", remedy]);
     sandbox.write("data/small/train.tsv", &train);
     // other n-grams of outputs than the basis knows
     let outputs = sandbox.read("data/small/outputs.tsv");
     sandbox.write("data/small/outputs.tsv", &outputs.replacen("\tmethane", "\tzyxane", 1));
-    sandbox.fail(&resume, 2, &["run", "data have changed"]);
+    sandbox.fail(&resume, 2, &["run: the data have changed", "(outputs.tsv)", remedy]);
     sandbox.write("data/small/outputs.tsv", &outputs);
     sandbox.succeed(&resume);
 }

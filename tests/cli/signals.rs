@@ -135,10 +135,20 @@ fn a_resumed_run_that_a_signal_ends_says_how_it_goes_on() {
     let (code, errors) = end_at(&sandbox, &train, "training", "-TERM");
     assert_eq!(code, Some(143), "{errors}");
     assert!(errors.contains("stopped by SIGTERM: interrupted at step"), "{errors}");
-    assert!(errors.contains("--resume"), "{errors}");
+    let goes_on =
+        "; run is kept as far as it came; the same command with --out run --resume goes on";
+    assert!(errors.contains(goes_on), "{errors}");
     let resume = [&train[..], &["--resume"]].concat();
     let (code, errors) = end_at(&sandbox, &resume, "training", "-INT");
     assert_eq!(code, Some(130), "{errors}");
+    assert!(
+        errors.contains("; run is kept as far as it came; the same command goes on"),
+        "{errors}"
+    );
+    // a shell reads a path with blanks as one argument
+    let train = ["train", "small.toml", "--out", "a b", "--set", "training.epochs=4000"];
+    let (_, errors) = end_at(&sandbox, &train, "training", "-TERM");
+    assert!(errors.contains("--out 'a b' --resume goes on"), "{errors}");
     // the state is kept by the first of two signals
     let mut child = start(&sandbox, &resume);
     let errors = child.stderr.take().unwrap();
@@ -170,6 +180,21 @@ fn a_sweep_that_a_signal_ends_goes_on_with_the_same_command() {
     assert_eq!(names.iter().filter(|name| complete(name)).count(), 1, "{names:?}");
     assert!(names.iter().all(|name| !name.ends_with(".partial")), "{names:?}");
     sandbox.succeed(&sweep);
+}
+
+/// These commands have no `--resume`.
+#[test]
+fn a_sweep_of_networks_that_a_signal_ends_goes_on_with_the_same_command() {
+    let sandbox = Sandbox::new();
+    for command in [&["sweep", "small.toml", "--grid", "seed=1,2"][..], &["cv", "small.toml"]] {
+        let all = [command, &["--out", "all", "--set", "training.epochs=4000"]].concat();
+        let (code, errors) = end_at(&sandbox, &all, "training", "-TERM");
+        assert_eq!(code, Some(143), "{errors}");
+        assert!(errors.contains("stopped by SIGTERM: interrupted at step"), "{errors}");
+        let goes_on = "; all is kept with the runs that are complete; the same command goes on";
+        assert!(errors.contains(goes_on) && !errors.contains("--resume"), "{errors}");
+        std::fs::remove_dir_all(sandbox.path("all")).unwrap();
+    }
 }
 
 /// A kill leaves the locks of members beside them.

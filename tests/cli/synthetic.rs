@@ -262,6 +262,15 @@ fn what_cannot_be_drawn_is_refused() {
     let leading = |rank| format!("encoder.predictions={{kind=\"leading\", rank={rank}}}");
     set("ridge.toml", &leading(0), &["encoder.predictions.rank", "at least 1"]);
     set("ridge.toml", &leading(11), &["number of coordinates", "11"]);
+    let lipschitz =
+        "encoder.solver={name=\"lipschitz\", sketch={size=10}, loss={name=\"huber\", kappa=1.0}}";
+    let refused = |predictions: &str, says: &[&str]| {
+        let arguments = ["train", "ridge.toml", "--set", predictions, "--set", lipschitz];
+        sandbox.fail(&arguments, 2, says);
+    };
+    refused(&leading(2), &["\"conjugate-gradients\" or \"divide-and-conquer\"; remove it"]);
+    let embedded = "encoder.predictions={kind=\"embedded\", ranks=[2]}";
+    refused(embedded, &["encoder.predictions", "\"closed-form\" or \"sketched\"; remove it"]);
     // Hubs and a missing sketch leave the squared error unknown.
     set("ridge.toml", "sketch.full=true", &["evaluation.metric", "squared_error"]);
     let ngram = CONFIG.replacen("size = 20", "size = 20\nfull = true", 1);

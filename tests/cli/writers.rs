@@ -117,3 +117,70 @@ fn an_ensemble_that_could_not_write_its_configuration_is_started_again() {
     sandbox.succeed(&["train", "votes.toml", "--quiet", "--out", "run", "--resume"]);
     sandbox.succeed(&["evaluate", "run"]);
 }
+
+/// Without `--out`, two trainings take two places, however long they prepare.
+#[test]
+fn two_new_trainings_without_a_folder_take_two() {
+    let sandbox = Sandbox::new();
+    let train = ["train", "small.toml", "--quiet"];
+    let spawn = || sandbox.command(&train).stdout(Stdio::null()).spawn().unwrap();
+    let both = [spawn(), spawn(), spawn()].map(|mut child| child.wait().unwrap());
+    assert!(both.iter().all(|status| status.success()), "{both:?}");
+    for run in ["runs/small", "runs/small-2", "runs/small-3"] {
+        sandbox.succeed(&["evaluate", run]);
+    }
+    let names = fs::read_dir(sandbox.path("runs")).unwrap();
+    assert_eq!(names.count(), 3);
+    // nothing stays of a place that nothing is written to
+    let sandbox = Sandbox::new();
+    fs::remove_file(sandbox.path("data/small/test.tsv")).unwrap();
+    sandbox.fail(&train, 2, &["test.tsv"]);
+    assert!(!sandbox.path("runs").exists());
+}
+
+/// The temporary name beside it would be too long, which the end of the work should not be the first to find.
+#[test]
+fn a_place_that_cannot_be_written_is_refused_before_the_work() {
+    let sandbox = Sandbox::new();
+    sandbox.succeed(&["train", "small.toml", "--quiet", "--out", "run"]);
+    let long = "x".repeat(240);
+    for command in [
+        &["train", "small.toml", "--out", &long][..],
+        &["evaluate", "run", "--report", &long],
+        &["sweep", "small.toml", "--grid", "seed=1", "--out", &long],
+    ] {
+        let output = sandbox.run(command);
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success() && errors.contains("too long"), "{errors}");
+        assert!(!errors.contains("data loaded") && errors.lines().count() == 1, "{errors}");
+    }
+}
+
+#[test]
+fn a_run_that_is_trained_now_says_by_whom() {
+    let sandbox = Sandbox::new();
+    let members =
+        "[[ensemble.members]]\nname = \"a\"\n[[ensemble.members]]\nname = \"b\"\nseed = 1\n";
+    sandbox.write("votes.toml", &format!("{CONFIG}\n[ensemble]\n{members}"));
+    for (config, last) in [("small.toml", "run"), ("votes.toml", "run/members/a")] {
+        let train = ["train", config, "--out", "run", "--set", "training.epochs=100000"];
+        let mut training = sandbox.command(&train).stderr(Stdio::null()).spawn().unwrap();
+        let checkpoint = sandbox.path(last).join("checkpoint/last.safetensors");
+        while !checkpoint.exists() {
+            std::thread::sleep(Duration::from_millis(5));
+            assert_eq!(training.try_wait().unwrap(), None, "the training ended");
+        }
+        let stop = ["-STOP", &training.id().to_string()];
+        assert!(Command::new("kill").args(stop).status().unwrap().success());
+        // as before the first evaluation
+        let _ = fs::remove_file(sandbox.path(last).join("encoder.safetensors"));
+        let says =
+            format!("process {} is training it; its first evaluation is still", training.id());
+        sandbox.fail(&["search", "run", "a ring"], 2, &["run: ", &says]);
+        sandbox.fail(&["evaluate", last], 2, &[last, &says]);
+        training.kill().unwrap();
+        training.wait().unwrap();
+        sandbox.fail(&["search", "run", "a ring"], 2, &["--resume"]);
+        fs::remove_dir_all(sandbox.path("run")).unwrap();
+    }
+}

@@ -7,6 +7,7 @@ use std::path::Path;
 use dsokr::Metric;
 use dsokr::basis::{Kernel, SketchKind};
 use dsokr::data::table::{TABLE_FORMATS, Table};
+use dsokr::machines::Solver;
 use serde_json::json;
 
 fn read(name: &str) -> String {
@@ -96,6 +97,17 @@ fn every_sketch_is_in_the_book_and_in_python() {
         assert!(names(&exported, class), "no {class} in __init__.py");
         assert!(names(&estimators, name), "no {name} in sklearn.py");
     }
+}
+
+#[test]
+fn messages_name_every_solver_with_an_ability() {
+    let all = choices("encoder.solver").into_iter().map(|name| format!("{name:?}"));
+    let all = all.collect::<Vec<_>>();
+    let (last, first) = all.split_last().expect("solvers");
+    assert_eq!(Solver::names(|_| true), format!("{} or {last}", first.join(", ")));
+    let shared = "\"sketched\", \"conjugate-gradients\" or \"divide-and-conquer\"";
+    assert_eq!(Solver::names(|abilities| abilities.shared), shared);
+    assert_eq!(Solver::names(|abilities| abilities.compares_all_inputs), "\"closed-form\"");
 }
 
 #[test]

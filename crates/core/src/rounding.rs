@@ -5,8 +5,9 @@ use crate::message::{first_of, number};
 /// The largest error of rounding to 32 bits, as a share of the range of the numbers.
 const MOST: f64 = 1e-3;
 
-/// A range below this share of the largest number is what rounding to 64 bits leaves of a constant.
-const CONSTANT: f64 = 1e-12;
+/// A range below this share of the largest number, 16 steps of its last place, is what rounding to 64 bits leaves of a constant. More
+/// steps may be whole numbers from 2^53 on, which are no constant.
+const CONSTANT: f64 = 16.0 * f64::EPSILON;
 
 /// Two numbers alone may be close to each other by chance.
 const FEWEST: usize = 3;
@@ -156,4 +157,32 @@ pub fn check(
         ),
     ];
     Ok(warnings.into_iter().flatten().collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Rounding, check};
+
+    fn message(numbers: &[f64]) -> Option<String> {
+        let mut column = Rounding::default();
+        for &number in numbers {
+            column.add(number as f32, number);
+        }
+        check(&[column], false, |column| format!("in column {column}")).err()
+    }
+
+    #[test]
+    fn a_constant_that_is_computed_is_not_refused() {
+        assert_eq!(message(&[0.3, 0.1 + 0.2, 0.1 * 3.0, 0.9 / 3.0]), None);
+    }
+
+    /// Doubles of this size are 2 apart, and those of 32 bits 2^30.
+    #[test]
+    fn whole_numbers_from_2_to_the_53_on_are_refused_as_smaller_ones_are() {
+        for least in [2f64.powi(40), 2f64.powi(53), -2f64.powi(53) - 200.0] {
+            let numbers: Vec<f64> = (0..100).map(|at| least + 2.0 * f64::from(at)).collect();
+            let message = message(&numbers).unwrap_or_default();
+            assert!(message.contains("subtract a constant from all of them"), "{least}: {message}");
+        }
+    }
 }

@@ -23,7 +23,7 @@ use crate::truth::Truth;
 pub struct Outputs {
     /// Unique ids.
     pub ids: Vec<String>,
-    /// The labels that `search` shows; empty strings where no column is named.
+    /// The labels that `search` shows; empty strings where no column is named, unless outputs are numbers.
     pub labels: Vec<String>,
     /// Further columns that answers show and filters compare: the name of each, and a cell for each output.
     pub columns: Vec<(String, Vec<String>)>,
@@ -76,7 +76,10 @@ impl Outputs {
     ) -> Result<Self, Error> {
         unique_ids(table, id)?;
         let ids = table.column(id)?.to_vec();
-        let labels = match config.label {
+        // a number is its own label
+        let numbers = Some(config.features).filter(|features| features.are_numbers());
+        let numbers = numbers.and_then(|features| features.kind().facts().column);
+        let labels = match config.label.or(numbers) {
             Some(column) => table.column(column)?.to_vec(),
             None => vec![String::new(); ids.len()],
         };
@@ -148,7 +151,7 @@ pub struct OutputSource<'a> {
     pub table: Option<&'a str>,
     /// Column of the outputs' ids.
     pub id: &'a str,
-    /// Column that `search` shows next to the id.
+    /// Column that `search` shows next to the id; of numbers their own, if none is named.
     pub label: Option<&'a str>,
     /// Further columns that answers show next to the label, and filters compare.
     pub further: &'a [String],

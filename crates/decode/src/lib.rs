@@ -87,7 +87,7 @@ pub use reranker::{
     Evidence, Lexicon, Neighbourhood, Reranker, RerankerExamples, RerankerFeatures, Words,
 };
 pub use shards::{AllCandidates, CandidatePlace, ShardSet, Shards, SomeCandidates};
-pub use sign_flips::sign_flip_p;
+pub use sign_flips::{exchange_p, sign_flip_p};
 
 /// The program of the README, which runs as a test.
 #[cfg(doctest)]

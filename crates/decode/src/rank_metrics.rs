@@ -129,6 +129,17 @@ impl RankMetric {
         rank.map_or(self.missing, self.value)
     }
 
+    /// Returns whether the metric of these ranks is the same wherever the gold candidates are among the others, as Hits@10 is 1
+    /// of at most ten candidates.
+    pub fn is_fixed(&self, ranks: &[Option<Rank>]) -> bool {
+        let is_fixed_in = |pool: u64| {
+            let value_below =
+                |above: u64| Rank::new(above, 1, pool).ok().map(|rank| self.of(Some(&rank)));
+            value_below(0) == value_below(pool - 1)
+        };
+        ranks.iter().all(|rank| rank.is_some_and(|rank| is_fixed_in(rank.pool())))
+    }
+
     /// Returns the metric of values of queries, at least one.
     pub fn summarise(&self, mut values: Vec<f64>) -> f64 {
         match self.summary {

@@ -1,4 +1,4 @@
-//! A test of paired differences by their signs.
+//! Tests of two models on the same queries: of differences by their signs, and of any metric by exchanges of answers.
 
 use dsokr_core::random::{below, generator};
 use dsokr_core::{Cancellation, Error};
@@ -6,7 +6,7 @@ use rayon::prelude::*;
 
 use crate::error::check_least;
 
-/// The most differences of which all signs are tried.
+/// The most differences, or units, of which all signs are tried.
 const EXACT: usize = 12;
 
 /// The number of signs that one random number gives.
@@ -34,7 +34,6 @@ const SIGNS: usize = 32;
 /// # Ok::<(), dsokr_core::Error>(())
 /// ```
 pub fn sign_flip_p(differences: &[f64], draws: usize, seed: u64) -> Result<f64, Error> {
-    check_least(draws, 1, "no draws of signs")?;
     for (position, &value) in differences.iter().enumerate() {
         let what = format_args!("difference {position}");
         Error::ensure(value.is_finite(), what, value, "a finite number")?;
@@ -46,34 +45,83 @@ pub fn sign_flip_p(differences: &[f64], draws: usize, seed: u64) -> Result<f64, 
     Error::ensure(sizes.is_finite(), "the sum of the sizes of differences", sizes, allowed)?;
     // sums are rounded, but equal ones must count as equal
     let least = sum.abs() - 1e-9 * sizes;
-    if signed.len() <= EXACT {
-        let count: u32 = 1 << signed.len();
-        let sum_of = |signs: u32| -> f64 {
-            let value = |(at, value): (usize, &f64)| {
-                if signs >> at & 1 == 1 { -value } else { *value }
-            };
-            signed.iter().enumerate().map(value).sum()
+    share_of_signs(signed.len(), draws, seed, |is_negative| {
+        let value = |(value, is_negative): (&f64, &bool)| {
+            if *is_negative { -value } else { *value }
         };
-        let extreme = (0..count).filter(|&signs| sum_of(signs).abs() >= least).count();
-        return Ok(extreme as f64 / f64::from(count));
+        signed.iter().zip(is_negative).map(value).sum::<f64>().abs() >= least
+    })
+}
+
+/// Returns the two-sided p-value of the hypothesis that two models may be exchanged in each of `count` independent units, such as
+/// queries, by approximate randomisation (Noreen 1989; Yeh 2000).
+///
+/// `values` returns a metric of both models after the answers to the units that are marked have been exchanged. p is the share
+/// of all exchanges after which the two values are as far apart as without any, or farther. All exchanges of up to 12 units are
+/// tried. Of more, `draws` are drawn, as the signs of [`sign_flip_p`], and `p = (1 + extreme) / (1 + draws)`. Units whose answers
+/// are the same are best left out.
+///
+/// # Errors
+/// [`Error::TooFew`] for no draws.
+///
+/// ```
+/// use dsokr_decode::exchange_p;
+///
+/// let errors: [[f64; 2]; 3] = [[1.0, 2.0], [2.0, 5.0], [0.5, 4.0]];
+/// let rmse = |exchanged: &[bool]| {
+///     [0, 1].map(|model| {
+///         let error = |(errors, exchanged): (&[f64; 2], &bool)| errors[model ^ usize::from(*exchanged)].powi(2);
+///         (errors.iter().zip(exchanged).map(error).sum::<f64>() / 3.0).sqrt()
+///     })
+/// };
+/// assert_eq!(exchange_p(3, 1000, 0, rmse)?, 0.25);
+/// # Ok::<(), dsokr_core::Error>(())
+/// ```
+pub fn exchange_p(
+    count: usize,
+    draws: usize,
+    seed: u64,
+    values: impl Fn(&[bool]) -> [f64; 2] + Sync,
+) -> Result<f64, Error> {
+    let [first, other] = values(&vec![false; count]);
+    // values are rounded, but equal differences must count as equal
+    let least = (first - other).abs() - 1e-9 * (first.abs() + other.abs());
+    share_of_signs(count, draws, seed, |exchanged| {
+        let [first, other] = values(exchanged);
+        (first - other).abs() >= least
+    })
+}
+
+/// Returns the share of all ways to mark some of `count` things that are extreme; of more than [`EXACT`] things that of `draws`
+/// ways and of the one that marks none, which is extreme.
+fn share_of_signs(
+    count: usize,
+    draws: usize,
+    seed: u64,
+    is_extreme: impl Fn(&[bool]) -> bool + Sync,
+) -> Result<f64, Error> {
+    check_least(draws, 1, "no draws of signs")?;
+    if count <= EXACT {
+        let ways: u32 = 1 << count;
+        let marked = |way: u32| -> Vec<bool> { (0..count).map(|at| way >> at & 1 == 1).collect() };
+        let extreme = (0..ways).filter(|&way| is_extreme(&marked(way))).count();
+        return Ok(extreme as f64 / f64::from(ways));
     }
 
     let stage = Cancellation::current().stage("signs of differences", draws);
-    let is_extreme = |draw: u64| {
+    let is_drawn_extreme = |draw: u64| {
         stage.advance(1)?;
         let mut random = generator(seed, "signs", draw);
-        let mut drawn_sum = 0.0;
-        for part in signed.chunks(SIGNS) {
-            let mut signs = below(&mut random, 1 << SIGNS);
-            for value in part {
-                drawn_sum += if signs & 1 == 1 { -value } else { *value };
-                signs >>= 1;
-            }
+        let mut marked = Vec::with_capacity(count);
+        while marked.len() < count {
+            let signs = below(&mut random, 1 << SIGNS);
+            let number = SIGNS.min(count - marked.len());
+            marked.extend((0..number).map(|at| signs >> at & 1 == 1));
         }
-        Ok(drawn_sum.abs() >= least)
+        Ok(is_extreme(&marked))
     };
     let extreme: Result<Vec<bool>, Error> =
-        (0..draws as u64).into_par_iter().map(is_extreme).collect();
+        (0..draws as u64).into_par_iter().map(is_drawn_extreme).collect();
     let extreme = extreme?.into_iter().filter(|&is_extreme| is_extreme).count();
     Ok((1 + extreme) as f64 / (1 + draws) as f64)
 }

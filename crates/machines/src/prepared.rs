@@ -45,21 +45,19 @@ impl Solver {
         seed: u64,
         systems: LastSystem,
     ) -> Result<PreparedSolver<'a>, Error> {
-        let compared = match self {
-            Self::ClosedForm(_) => None,
-            Self::Sketched(_)
-            | Self::ConjugateGradients(_)
-            | Self::DivideAndConquer(_)
-            | Self::Lipschitz(_) => Some(ComparedInputs::new(&inputs)?),
-        };
-        let features = match (self, &compared) {
-            (Self::Lipschitz(options), Some(compared)) => {
+        let (compared, features) = match self {
+            Self::ClosedForm(_) => (None, None),
+            Self::Sketched(_) | Self::ConjugateGradients(_) | Self::DivideAndConquer(_) => {
+                (Some(ComparedInputs::new(&inputs)?), None)
+            }
+            Self::Lipschitz(options) => {
+                let compared = ComparedInputs::new(&inputs)?;
                 let InputSketch { size, method } = &options.sketch;
                 let options = SketchOptions::new(method.clone(), *size).with_seed(seed);
                 let basis = Basis::fit(Arc::clone(compared.kernel()), compared.rows(), &options)?;
-                Some(InputFeatures::new(basis, compared.rows())?)
+                let features = InputFeatures::new(basis, compared.rows())?;
+                (Some(compared), Some(features))
             }
-            _ => None,
         };
         let solver = self.clone();
         let output = None;
@@ -74,9 +72,6 @@ const FACTORS: usize = 16;
 /// The most rows of a closed form whose kernel matrix is decomposed for several eigenvalues of M: the decomposition takes 24 n²
 /// bytes, and a factor 4 n² in double precision.
 const DECOMPOSED: usize = 10_000;
-
-/// The solvers that can learn an output matrix.
-const LEARNED: &str = "closed-form or sketched, with a learned output matrix";
 
 /// The solvers that are allowed with a Gram matrix.
 const OF_GRAM: &str = "a different one with a precomputed kernel";
@@ -253,7 +248,7 @@ impl PreparedSolver<'_> {
             (Solver::DivideAndConquer(options), _) => fit_divide_and_conquer(problem, options)?,
             (Solver::Lipschitz(options), Some(features)) => {
                 let output = match &self.output {
-                    Some(Coupling::Learned { .. }) => return Err(self.solver.unfit(LEARNED)),
+                    Some(Coupling::Learned { .. }) => return Err(self.learns_no_output()),
                     Some(Coupling::Given(output)) => Some(output),
                     None => None,
                 };
@@ -262,7 +257,8 @@ impl PreparedSolver<'_> {
             }
         };
         if leave_one_out {
-            Err(self.solver.unfit("closed-form or sketched for leave-one-out predictions"))
+            let names = Solver::names(|abilities| abilities.leave_one_out);
+            Err(self.solver.unfit(format_args!("{names} for leave-one-out predictions")))
         } else {
             Ok((self.for_given_inputs(model)?, None))
         }
@@ -281,15 +277,18 @@ impl PreparedSolver<'_> {
         rows: usize,
     ) -> Result<(KernelModel, PrefixFit), Error> {
         let Solver::ClosedForm(ClosedForm { precision }) = self.solver else {
-            return Err(self.solver.unfit("closed-form for the model of leading rows"));
+            let names = Solver::names(|abilities| abilities.compares_all_inputs);
+            return Err(self
+                .solver
+                .unfit(format_args!("{names} for the model of a prefix of the rows")));
         };
-        let allowed = "the identity, for the model of leading rows";
+        let allowed = "the identity, for the model of a prefix of the rows";
         Error::ensure(self.output.is_none(), "the output matrix", "given", allowed)?;
         check(self.inputs.len(), targets, lambda)?;
         let system = self.systems.get(&self.inputs, &targets.weights, lambda, precision)?;
         let fitted = system.fit(targets)?;
-        let leading = fitted.with_prefix(targets, rows)?;
-        Ok((fitted.model, leading))
+        let prefix = fitted.with_prefix(targets, rows)?;
+        Ok((fitted.model, prefix))
     }
 
     /// Returns the inputs of a solver that compares rows.
@@ -339,7 +338,13 @@ impl PreparedSolver<'_> {
 
     /// Returns the spectrum that an output matrix is learned from.
     fn learned(&self, targets: &Targets) -> Result<Spectrum, Error> {
-        self.spectrum(targets)?.ok_or_else(|| self.solver.unfit(LEARNED))
+        self.spectrum(targets)?.ok_or_else(|| self.learns_no_output())
+    }
+
+    /// Returns the error for a solver that cannot learn an output matrix.
+    fn learns_no_output(&self) -> Error {
+        let names = Solver::names(|abilities| abilities.leave_one_out);
+        self.solver.unfit(format_args!("{names}, with a learned output matrix"))
     }
 
     /// Returns the spectrum that gives leave-one-out errors for every λ at once; none for a solver whose

@@ -1,5 +1,7 @@
+use std::fmt::Display;
 use std::slice::from_ref;
 
+use dsokr_core::loss::Square;
 use dsokr_core::processes::Held;
 use dsokr_core::{Error, Processes, RowWeights};
 use schemars::JsonSchema;
@@ -101,7 +103,7 @@ pub struct SolverAbilities {
     pub leave_one_out: bool,
     /// Several processes share its fits.
     pub shared: bool,
-    /// It compares all training inputs with each other, and gives the model of leading rows with that of all
+    /// It compares all training inputs with each other, and gives the model of a prefix of the rows with that of all
     /// ([`PreparedSolver::fit_with_prefix`](crate::PreparedSolver::fit_with_prefix)).
     pub compares_all_inputs: bool,
     /// It minimises a [`Loss`] other than the square.
@@ -109,6 +111,40 @@ pub struct SolverAbilities {
 }
 
 impl Solver {
+    /// Returns one solver of every kind, in the order in which messages name them.
+    fn all() -> [Self; 5] {
+        let sketch = InputSketch::subsampling(1);
+        [
+            Self::ClosedForm(ClosedForm::default()),
+            Self::Sketched(Sketched { sketch: sketch.clone() }),
+            Self::ConjugateGradients(ConjugateGradients::new(sketch.clone())),
+            Self::DivideAndConquer(DivideAndConquer { sketch: sketch.clone(), parts: 1 }),
+            Self::Lipschitz(Lipschitz {
+                sketch,
+                loss: Loss::Square(Square {}),
+                offset: None,
+                stop: Stop::default(),
+            }),
+        ]
+    }
+
+    /// Returns the names of the solvers with an ability, for a message.
+    ///
+    /// ```
+    /// use dsokr_machines::Solver;
+    ///
+    /// let names = Solver::names(|abilities| abilities.leave_one_out);
+    /// assert_eq!(names, "\"closed-form\" or \"sketched\"");
+    /// ```
+    pub fn names(have: impl Fn(SolverAbilities) -> bool) -> String {
+        let solvers = Self::all().into_iter().filter(|solver| have(solver.abilities()));
+        let mut names: Vec<String> = solvers.map(|solver| format!("{:?}", solver.name())).collect();
+        match names.pop() {
+            Some(last) if !names.is_empty() => format!("{} or {last}", names.join(", ")),
+            last => last.unwrap_or_default(),
+        }
+    }
+
     /// Returns what the solver can do.
     pub fn abilities(&self) -> SolverAbilities {
         let none = SolverAbilities {
@@ -182,7 +218,7 @@ impl Solver {
     }
 
     /// Returns the error that says that only the solvers `allowed` are possible.
-    pub(crate) fn unfit(&self, allowed: &str) -> Error {
+    pub(crate) fn unfit(&self, allowed: impl Display) -> Error {
         Error::value("the solver", self.name(), allowed)
     }
 }

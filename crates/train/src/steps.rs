@@ -43,7 +43,7 @@ use crate::task::{Event, Observer, Outcome, Task};
 /// its parameters. The best parameters so far are stored before an error returns.
 pub fn train<E: Encoder, M: Display + 'static>(
     task: &Task<E, M>,
-    mut model: Model<E>,
+    model: Model<E>,
     start: Option<Checkpoint>,
     sink: &mut dyn CheckpointSink<M>,
     observer: &mut dyn Observer,
@@ -52,21 +52,12 @@ pub fn train<E: Encoder, M: Display + 'static>(
     let lengths = task.pairs.inputs().iter().map(|input| model.encoder.length(input));
     let lengths: Vec<usize> = lengths.collect();
     let objective = Objective::from_task(task, model.encoder.dimension())?;
+
     let kept = start.as_ref().map(|checkpoint| checkpoint.step);
-    let mut state = start.unwrap_or_default();
-    if task.config.plateau().is_none() {
-        // what plateaus have reduced does not hold for another decay
-        state.reduced = 1.0;
-    }
-    if state.step > 0 {
-        model = parameters::restore(model, std::mem::take(&mut state.parameters))?;
-    }
-    let moments = std::mem::take(&mut state.moments);
-    let average = std::mem::take(&mut state.average);
-    let optimizer = Update::new(task.config, &model).with_state(moments, average, &model)?;
-    model = optimizer.freeze(model);
+    let (mut model, state, optimizer) = restored(task, model, start)?;
     check_trained(&model)?;
     task.ranks.check_same("step at the start", &state.step.to_string())?;
+
     let alone = task.ranks.size() == 1;
     let row_gradients = RowGradients::default();
     if alone && task.config.by_rows() {
@@ -75,6 +66,7 @@ pub fn train<E: Encoder, M: Display + 'static>(
     let sums = if alone { None } else { Some(Sums::new(task.ranks, &model, lengths.clone())) };
     let batches = Batches::new(task.seed, lengths, task.config.batch);
     check_steps(task, state.step, &batches)?;
+
     let progress = Progress::new(task, &batches, state, kept, optimizer, sink, observer);
     let cancellation = Cancellation::current();
     // a cancelled training finishes its step and its evaluation
@@ -91,11 +83,34 @@ pub fn train<E: Encoder, M: Display + 'static>(
         cancellation,
         finishing: finishing.clone(),
     };
+
     let trained = finishing.scope(|| training.run(model, &mut hooks));
     if trained.is_err() {
         training.progress.store_best()?;
     }
     Ok(training.progress.outcome(trained?))
+}
+
+/// Returns the model, the state and the optimiser as a checkpoint has them, or as a new training begins. What the optimiser and
+/// the model hold is no longer in the state.
+fn restored<E: Encoder, M>(
+    task: &Task<E, M>,
+    mut model: Model<E>,
+    start: Option<Checkpoint>,
+) -> Result<(Model<E>, Checkpoint, Update), Error> {
+    let mut state = start.unwrap_or_default();
+    if task.config.plateau().is_none() {
+        // what plateaus have reduced does not hold for another decay
+        state.reduced = 1.0;
+    }
+    if state.step > 0 {
+        model = parameters::restore(model, std::mem::take(&mut state.parameters))?;
+    }
+    let moments = std::mem::take(&mut state.moments);
+    let average = std::mem::take(&mut state.average);
+    let optimizer = Update::new(task.config, &model).with_state(moments, average, &model)?;
+    let model = optimizer.freeze(model);
+    Ok((model, state, optimizer))
 }
 
 /// Refuses settings that do not fit each other, the pairs or the model.

@@ -9,7 +9,7 @@ use crate::studies::init::{Column, ColumnKind, Qualifier, Roles, Survey};
 type Remark = fn(&Survey) -> Option<String>;
 
 /// All remarks, in the order in which they are printed.
-const REMARKS: [Remark; 24] = [
+const REMARKS: [Remark; 26] = [
     comments,
     malformed,
     unusable,
@@ -20,9 +20,11 @@ const REMARKS: [Remark; 24] = [
     repeated_names,
     nameless,
     copies,
+    outputs_together,
     further_classes,
     further_numbers,
     further_learned,
+    further_molecules,
     further_texts,
     further_inputs,
     further_ids,
@@ -119,6 +121,19 @@ fn copies(survey: &Survey) -> Option<String> {
     }))
 }
 
+/// Returns the columns of numbers that are outputs together, where nobody has chosen them.
+fn outputs_together(survey: &Survey) -> Option<String> {
+    let Roles { further, are_found, .. } = &survey.roles;
+    if further.is_empty() || !are_found {
+        return None;
+    }
+    let names: Vec<String> = survey.roles.outputs().map(|column| column.name.clone()).collect();
+    let names = list(&names);
+    Some(format!(
+        "several columns of numbers are outputs together: {names} (--output COLUMN learns one, --as COLUMN=ids leaves one out)"
+    ))
+}
+
 fn further_classes(survey: &Survey) -> Option<String> {
     counted(
         survey.left_out.classes,
@@ -148,6 +163,20 @@ fn further_learned(survey: &Survey) -> Option<String> {
     };
     let names = list(&survey.left_out.learned);
     Some(format!("left out{reason}: {names} (--output COLUMN learns one of them{from})"))
+}
+
+/// Returns the columns of molecules from which nothing is learned, beside the one of the input.
+fn further_molecules(survey: &Survey) -> Option<String> {
+    let names = &survey.left_out.molecules;
+    if names.is_empty() {
+        return None;
+    }
+    let joined =
+        names.iter().fold(survey.roles.input.name.clone(), |joined, name| joined + "." + name);
+    Some(format!(
+        "further molecules are left out as inputs: {}; a column that joins them, {joined}, learns from all",
+        list(names)
+    ))
 }
 
 fn further_texts(survey: &Survey) -> Option<String> {

@@ -15,7 +15,8 @@ use crate::error::Error;
 /// numbers or classes: for each query the first right output of a random order of its candidates, and the candidate that is
 /// the first of all, which is drawn. None where these are not known.
 pub(super) fn drawn_outputs(
-    (split, pool): (&Split, Pool),
+    split: &Split,
+    pool: Pool,
     ensemble: &Ensemble,
     compared: &Truth,
     config: &Checked,

@@ -25,7 +25,9 @@ use self::distances::{kernel_losses, mces_distances, squared_errors};
 pub(crate) use self::fingerprints::{lists_fingerprint, measured_on, shared_candidates};
 use self::golds::{GoldRows, check_lists};
 pub(crate) use self::golds::{RankedGolds, has_gold};
-use self::outputs::{are_read_as_thousands, predicted_outputs, right_labels, truth_of};
+use self::outputs::{
+    are_read_as_thousands, predicted_outputs, right_labels, truth_of, unknown_labels,
+};
 pub use self::stored::StoredEvaluation;
 use crate::decoding::beyond::{BeyondSearch, Restrictions};
 use crate::decoding::decoder::{Decoder, PredictedOutput};
@@ -220,7 +222,7 @@ impl<'a> Models<'a> {
             (stated, _) => stated,
         };
         let Some(truth) = truth else { return Ok(()) };
-        let predicted = predicted_outputs(decoder, ensemble, (pool, predictions), &golds.decoded)?;
+        let predicted = predicted_outputs(decoder, ensemble, pool, predictions, &golds.decoded)?;
         if let Some(levels) = levels
             && let [z] = predictions
             && let Truth::Numbers(rows) = &truth
@@ -239,6 +241,22 @@ impl<'a> Models<'a> {
                 evaluation.right_classes = right;
             }
         }
+        if split.foreign
+            && decoder.candidates.len() == ensemble.candidates().len()
+            && let Some((count, first)) =
+                unknown_labels(&truth, decoder.candidates, &config.output.features)?
+        {
+            let (what, remedy) = if config.output.features.are_classes() {
+                ("classes", "")
+            } else {
+                ("labels", ", and with the same separator")
+            };
+            tracing::warn!(
+                "{count} of {} queries have {what} that the run does not know, the first {first:?}, and so never predicts: \
+                 write them as the training data do{remedy}",
+                split.ids.len()
+            );
+        }
         if let Some(predicted) = predicted {
             if split.foreign && are_read_as_thousands(&truth, &predicted) {
                 tracing::warn!(
@@ -248,7 +266,7 @@ impl<'a> Models<'a> {
                 );
             }
             if self.chance {
-                evaluation.drawn = drawn_outputs((split, pool), ensemble, &truth, config)?;
+                evaluation.drawn = drawn_outputs(split, pool, ensemble, &truth, config)?;
             }
             evaluation.compare((truth, predicted))?;
         }

@@ -16,7 +16,8 @@ use crate::metrics::quantiles::medians;
 pub(super) fn predicted_outputs(
     decoder: Decoder,
     ensemble: &Ensemble,
-    (pool, predictions): (Pool, &[Vec<f32>]),
+    pool: Pool,
+    predictions: &[Vec<f32>],
     decoded: &[Decoded],
 ) -> Result<Option<Truth>, Error> {
     let config = decoder.config;
@@ -52,6 +53,24 @@ pub(super) fn are_read_as_thousands(truth: &Truth, predicted: &Truth) -> bool {
     let others = sizes.iter().filter(|&&size| size < 1000.0 || size.fract() != 0.0).count();
     let far = sizes.iter().filter(|&&size| size >= TIMES * largest).count();
     OTHERS * others <= sizes.len() && 2 * far > sizes.len()
+}
+
+/// Returns the number of queries with a class, or a label of a set, that no candidate has, and the first of these; none where
+/// all are known, and of other outputs.
+pub(super) fn unknown_labels(
+    truth: &Truth,
+    candidates: &Candidates,
+    features: &OutputFeatures,
+) -> Result<Option<(usize, String)>, Error> {
+    let Some(right) = labels_of(truth) else { return Ok(None) };
+    let labels = (0..candidates.len()).map(|candidate| candidates.label(candidate));
+    let known = features.truth_of_labels(labels)?.as_ref().and_then(labels_of);
+    let known: BTreeSet<String> = known.into_iter().flatten().flatten().collect();
+    let unknown: Vec<&String> = right
+        .iter()
+        .filter_map(|labels| labels.iter().find(|label| !known.contains(*label)))
+        .collect();
+    Ok(unknown.first().map(|&first| (unknown.len(), first.clone())))
 }
 
 /// Returns the right outputs that count, `golds` by id, as what they are; none where they are not known, or

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use dsokr_core::Place;
+use dsokr_core::message::shorten_to;
 
 use crate::error::Error;
 
@@ -130,9 +131,13 @@ pub(super) struct Stated {
 impl Stated {
     /// Returns the error for a part of a filter.
     pub fn error(&self, found: &str, allowed: &str) -> Error {
+        /// The most characters of a filter, and of a part of it, that a message shows.
+        const SHOWN: usize = 200;
+        let found = shorten_to(found, SHOWN);
         match &self.within {
             None => Error::value(self.place.clone(), found, allowed),
             Some((text, position)) => {
+                let text = shorten_to(text, SHOWN);
                 let found = format_args!("{text:?}, at position {position} {found}");
                 Error::value(self.place.clone(), found, allowed)
             }

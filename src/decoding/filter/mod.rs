@@ -20,7 +20,7 @@ pub use condition::{Comparison, Condition, Operator, Value};
 pub(crate) use molecules::{MOST, MoleculeFacts, MoleculeProperties, PROPERTIES};
 pub(crate) use numbers::{ColumnDecimals, NumberCounts};
 
-use crate::error::Error;
+use crate::error::{Error, did_you_mean};
 use molecules::{MoleculeTest, Properties, equality};
 use numbers::{Decimals, NotNumbers};
 
@@ -249,7 +249,9 @@ impl Test {
             let examples = PROPERTIES.map(|(_, example)| example).join("; ");
             allowed += &format!("; or a property of molecules: {examples}");
         }
-        Err(places[0].error(&comparison.shown_name(), &allowed))
+        let properties = PROPERTIES.iter().map(|(name, _)| *name).filter(|_| molecules);
+        let question = did_you_mean(name, columns.names().chain(properties));
+        Err(places[0].error(&(comparison.shown_name() + &question), &allowed))
     }
 
     /// Returns whether it may hold, or may not hold, of some molecule without cells, of which a comparison of a column says

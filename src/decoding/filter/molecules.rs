@@ -9,7 +9,7 @@ use rayon::prelude::*;
 
 use super::condition::{Comparison, Operator, Value};
 use crate::decoding::fingerprint::Fingerprint;
-use crate::error::{Error, listed};
+use crate::error::{Error, did_you_mean, listed};
 
 /// The most candidates whose properties are kept.
 pub(crate) const MOST: usize = 1_000_000;
@@ -179,8 +179,10 @@ fn group(comparison: &Comparison) -> Result<u128, Error> {
     let place = FunctionalGroup::ALL.iter().position(|group| group.name() == name);
     let place = place.ok_or_else(|| {
         let names: Vec<String> = FunctionalGroup::ALL.iter().map(|group| group.name()).collect();
-        let allowed = format!("one of {}", listed(names.iter().map(String::as_str)));
-        comparison.places[2].error(&format!("{name:?}"), &allowed)
+        let all = names.iter().map(String::as_str);
+        let question = did_you_mean(&name, all.clone());
+        let allowed = format!("one of {}", listed(all));
+        comparison.places[2].error(&format!("{name:?}{question}"), &allowed)
     })?;
     Ok(1 << place)
 }

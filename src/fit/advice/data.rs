@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use dsokr_basis::RowSource;
 use dsokr_basis::features::Block;
+use dsokr_basis::{RowKind, RowSource};
 use dsokr_data::config::OutputFeatures;
-use dsokr_data::{Inputs, Split, input_numbers, text_numbers};
+use dsokr_data::{Inputs, Split, Truth, Vectors, input_numbers, text_numbers};
 
 use super::Findings;
 use crate::error::Error;
@@ -150,6 +150,44 @@ fn output_numbers(findings: &Findings, splits: &[(&str, &Split)]) -> Vec<Vec<Opt
     text_numbers(&texts)
 }
 
+/// Advises where training pairs have a single class, of which a model learns nothing.
+pub(super) fn one_class(findings: &Findings) -> Result<Option<String>, Error> {
+    let splits = splits(findings);
+    let Some(((_, train), held_out)) = splits.split_first() else { return Ok(None) };
+    let known: BTreeSet<&String> = classes(train).iter().collect();
+    let Some(class) = known.first().filter(|_| known.len() == 1) else { return Ok(None) };
+    let mut others = Vec::new();
+    for (name, split) in held_out {
+        let of_split = classes(split).iter().filter(|other| other != class);
+        let of_split: BTreeSet<&str> = of_split.map(String::as_str).collect();
+        if !of_split.is_empty() {
+            let names: Vec<&str> = of_split.into_iter().collect();
+            others.push(format!("; {name} pairs have others ({})", named(&names)));
+        }
+    }
+    Ok(Some(format!(
+        "all {} training pairs have one class, {class}{}: the model predicts no other one, so add or divide pairs such that \
+         training has more",
+        train.ids.len(),
+        others.concat()
+    )))
+}
+
+/// Returns the class of each pair; none where outputs are no classes.
+fn classes(split: &Split) -> &[String] {
+    match &split.truth {
+        Some(Truth::Classes(classes)) => classes,
+        Some(
+            Truth::Molecules(_)
+            | Truth::Graphs(_)
+            | Truth::Labels(_)
+            | Truth::Rankings(_)
+            | Truth::Numbers(_),
+        )
+        | None => &[],
+    }
+}
+
 pub(super) fn empty_texts(findings: &Findings) -> Result<Option<String>, Error> {
     let mut lines = Vec::new();
     for (name, split) in splits(findings) {
@@ -221,6 +259,48 @@ pub(super) fn columns_in_other_units(findings: &Findings) -> Result<Option<Strin
         "values of column {high} of the inputs are about {large:.1e} and those of column {low} about {small:.1e} \
          (counted from 0): give columns similar sizes, such as by their means and deviations, as the encoder \
          \"mlp\" has no scaling"
+    )))
+}
+
+/// Advises on columns of vectors that are constant in training, and other numbers in held-out pairs. Standardising leaves their unit as it
+/// is, so that one of them can outweigh all columns that a model knows. A number that is at most 1 away, such as a bit that no
+/// training pair has, does not count, and rows that stay in a file are not read for it.
+pub(super) fn constant_columns(findings: &Findings) -> Result<Option<String>, Error> {
+    let splits = splits(findings);
+    let Some(((_, train), held_out)) = splits.split_first() else { return Ok(None) };
+    let Inputs::Vectors(Vectors::Held(rows)) = &train.inputs else { return Ok(None) };
+    if rows.kind() != RowKind::Dense || rows.len() == 0 {
+        return Ok(None);
+    }
+    let first = rows.dense_row(0);
+    let mut constant: Vec<usize> = (0..rows.width()).collect();
+    for row in 1..rows.len() {
+        if constant.is_empty() {
+            return Ok(None);
+        }
+        let values = rows.dense_row(row);
+        constant.retain(|&column| values[column] == first[column]);
+    }
+    let mut differing: BTreeSet<usize> = BTreeSet::new();
+    for (_, split) in held_out {
+        let Inputs::Vectors(Vectors::Held(rows)) = &split.inputs else { continue };
+        for row in 0..rows.len().min(LOOKED_AT) {
+            let values = rows.dense_row(row);
+            let is_far = |column: &&usize| (values[**column] - first[**column]).abs() > 1.0;
+            differing.extend(constant.iter().filter(is_far));
+        }
+    }
+    let names: Vec<String> = differing.iter().map(ToString::to_string).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    if names.is_empty() {
+        return Ok(None);
+    }
+    Ok(Some(format!(
+        "{} of {} columns of the inputs are constant in training pairs and differ in others ({}, counted from 0): leave them \
+         out, as training does not show how much they count",
+        names.len(),
+        rows.width(),
+        named(&names)
     )))
 }
 

@@ -13,7 +13,8 @@ use rayon::prelude::*;
 use tracing::info;
 
 use self::data::{
-    columns_in_other_units, duplicate_candidates, empty_texts, packed_bits, shared_between_splits,
+    columns_in_other_units, constant_columns, duplicate_candidates, empty_texts, one_class,
+    packed_bits, shared_between_splits,
 };
 pub(crate) use self::ensemble::{AdvisedMember, of_ensemble};
 use crate::config::Checked;
@@ -49,7 +50,7 @@ pub(crate) struct Findings<'a> {
 type Rule = fn(&Findings) -> Result<Option<String>, Error>;
 
 /// All rules, in the order of their lines.
-const RULES: [Rule; 13] = [
+const RULES: [Rule; 15] = [
     one_output_or_worse_than_chance,
     low_ceiling,
     far_from_zero,
@@ -59,9 +60,11 @@ const RULES: [Rule; 13] = [
     still_learning,
     training_without_steps,
     shared_between_splits,
+    one_class,
     empty_texts,
     packed_bits,
     columns_in_other_units,
+    constant_columns,
     duplicate_candidates,
 ];
 

@@ -11,7 +11,7 @@ use dsokr_core::Cancellation;
 use dsokr_core::store::Stored;
 use dsokr_data::{ReadTexts, Split};
 use dsokr_machines::{
-    GramMatrix, KernelModel, KernelWeighting, ScaledRows, Scaling, combine, nystrom_features,
+    GramMatrix, KernelModel, KernelWeighting, ScaledRows, combine, nystrom_features,
 };
 use faer::Mat;
 use serde::{Deserialize, Serialize};
@@ -20,7 +20,7 @@ use super::part::SplitPart;
 use super::prepared::{Source, fitted};
 use super::rows::MachineRows;
 use super::weights::weights;
-use crate::config::{ColumnScaling, InputSummandConfig, KernelMachineConfig, MachineInputsConfig};
+use crate::config::{InputSummandConfig, KernelMachineConfig, MachineInputsConfig};
 use crate::encoders::inputs::PrepareRows;
 use crate::error::Error;
 use crate::run_dir::read_needed;
@@ -210,15 +210,7 @@ impl MachineInputs {
         };
         let rows = train.rows(prepared.as_ref(), held)?;
         let scaling = match &settings.inputs {
-            MachineInputsConfig::Vectors { scaling } => match scaling {
-                ColumnScaling::None => None,
-                ColumnScaling::Deviation => {
-                    Some(Scaling::fit_weighted(&rows, &train.split.weights, false)?)
-                }
-                ColumnScaling::Standard => {
-                    Some(Scaling::fit_weighted(&rows, &train.split.weights, true)?)
-                }
-            },
+            MachineInputsConfig::Vectors { scaling } => scaling.fit(&rows, &train.split.weights)?,
             MachineInputsConfig::Ngrams { .. }
             | MachineInputsConfig::Features { .. }
             | MachineInputsConfig::Spectra { .. }

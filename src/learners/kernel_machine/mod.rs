@@ -103,7 +103,7 @@ impl Learner for KernelMachineConfig {
         let Some(file) = KernelModel::open(path)? else {
             let name =
                 if self.is_lipschitz() { "machine.safetensors" } else { "ridge.safetensors" };
-            return Err(Error::no_model(&path.join(name)));
+            return Err(run.no_model(&path.join(name)));
         };
         let inputs = MachineInputs::load(self, path)?;
         check_basis(&file, run.space())?;
@@ -118,12 +118,7 @@ impl KernelMachineConfig {
     /// Returns whether several processes each hold the features of their own inputs alone. Vectors in memory and values of
     /// kernels are what the data hold.
     fn divides_inputs(&self, dataset: &Dataset) -> bool {
-        let all_are_divided = if self.kernels.is_empty() {
-            self.inputs.are_divided()
-        } else {
-            self.summands().all(|summand| summand.inputs.are_divided())
-        };
-        all_are_divided
+        self.all_inputs().all(MachineInputsConfig::are_divided)
             && match &dataset.train.inputs {
                 Inputs::Texts(_) => true,
                 Inputs::Vectors(rows) => rows.in_file(),
@@ -180,17 +175,49 @@ struct PreparedMachine<'a> {
     /// M of the columns of outputs.
     output: Option<Coupling>,
     /// The fold of the pairs that comes last in the fit, where no machine is fitted anew for the reranker.
-    last_fold: Option<Vec<usize>>,
+    last_fold: Option<LastFold>,
     /// The predictions without that fold, once the machine has been fitted.
     without_last: Option<FoldPredictions>,
     /// The model of a learned embedding, once it has been chosen with the targets.
     embedded: Option<(Arc<KernelModel>, EmbeddingCurve)>,
 }
 
+/// A fold of the training pairs that comes last in the fit: the model of the pairs before it is then part of that fit.
+struct LastFold {
+    /// All pairs, those of the fold last.
+    order: Vec<usize>,
+    /// The number of pairs before the fold.
+    rest: usize,
+}
+
+impl LastFold {
+    /// Returns the fold that a reranker leaves out; none where a machine is fitted anew without it, or there is no reranker.
+    fn new(settings: &KernelMachineConfig, problem: &Problem) -> Result<Option<Self>, Error> {
+        let config = &problem.config;
+        let reranker = config.decoding.reranker.as_ref().filter(|reranker| !reranker.refit);
+        let Some(reranker) = reranker else { return Ok(None) };
+        let folds = reranker.parts(settings.held_out()).draw(&problem.dataset, config.seed)?;
+        Ok(folds.first().map(|fold| {
+            let mut order = rest(fold, problem.len());
+            let rest = order.len();
+            order.extend(fold);
+            Self { order, rest }
+        }))
+    }
+
+    /// Returns the pairs before the fold, and those of the fold.
+    fn parts(&self) -> [&[usize]; 2] {
+        let (rest, fold) = self.order.split_at(self.rest);
+        [rest, fold]
+    }
+}
+
 impl<'a> PreparedMachine<'a> {
     fn new(settings: &'a KernelMachineConfig, problem: &'a Problem) -> Result<Self, Error> {
         let dataset = &problem.dataset;
         let config = &problem.config;
+
+        // groups that leave-one-out predictions leave out together lie on one process each
         let several = settings.lambda.values().len() > 1;
         let leaves_out = several && !settings.chooses_on_validation()
             || config.decoding.needs_held_out()
@@ -198,6 +225,8 @@ impl<'a> PreparedMachine<'a> {
         if leaves_out && settings.solver.abilities().shared && settings.has_held_out_predictions() {
             left_out_together(problem)?.check_parts(&problem.ranks, problem.len())?;
         }
+
+        // training inputs as rows, with the kernel that compares them
         let held = settings.held(problem);
         let divided = held.clone().filter(|_| settings.divides_inputs(dataset));
         let train = SplitPart::new(&dataset.train, divided, &problem.ranks)?;
@@ -215,17 +244,16 @@ impl<'a> PreparedMachine<'a> {
         if let Ok((rows, kernel)) = rows.features() {
             kernel.validate(rows.kind())?;
         }
+
+        // validation inputs as such rows
         let predicted = predicted_part(dataset.validation.ids.len(), &problem.ranks);
         let predicted = train.is_part().then_some(predicted);
         let validation = SplitPart::new(&dataset.validation, predicted, &problem.ranks)?;
         let validation = inputs.split_rows(&validation)?;
+
         let levels = settings.levels().unwrap_or_default();
         let output = settings.output_matrix.as_ref();
         let output = output.map(|matrix| matrix.coupling(levels, &problem.root)).transpose()?;
-        let reranker = config.decoding.reranker.as_ref().filter(|reranker| !reranker.refit);
-        let folds =
-            reranker.map(|reranker| reranker.parts(settings.held_out()).draw(dataset, config.seed));
-        let folds = folds.transpose()?;
         Ok(Self {
             settings,
             problem,
@@ -234,7 +262,7 @@ impl<'a> PreparedMachine<'a> {
             validation,
             held,
             output,
-            last_fold: folds.and_then(|folds| folds.into_iter().next()),
+            last_fold: LastFold::new(settings, problem)?,
             without_last: None,
             embedded: None,
         })
@@ -418,7 +446,7 @@ impl Fit for PreparedMachine<'_> {
             let settings = adapted.as_ref().map_or(*settings, |(settings, _)| settings);
             let (model, leave_one_out) =
                 settings.fit_once(inputs, &targets, seed, systems, output.clone(), &alone)?;
-            fitted.push(self.without_fold(&model, [fold, &rest], leave_one_out)?);
+            fitted.push(self.without_fold(&model, [&rest, fold], leave_one_out)?);
             tracing::info!(pairs = rest.len(), held_out = fold.len(), "fitted without a fold");
         }
         Ok(Some(fitted))

@@ -6,14 +6,14 @@ use std::sync::Arc;
 use dsokr_basis::features::Selected;
 use dsokr_machines::{KernelModel, OutputSpace, Targets, TrainingInputs};
 
-use super::PreparedMachine;
 use super::output::{self, in_space};
 use super::predictor::KernelMachine;
 use super::solver::{
     LambdaSearch, Scaled, advice_on_convergence, advice_on_one_group, advice_on_unlike, in_places,
     scaled_inputs,
 };
-use crate::config::folds::{repeated, rest};
+use super::{LastFold, PreparedMachine};
+use crate::config::folds::repeated;
 use crate::decoding::evaluator::Evaluator;
 use crate::error::Error;
 use crate::learners::choice::Choice;
@@ -28,15 +28,16 @@ impl PreparedMachine<'_> {
         targets: &OutputTargets,
         evaluator: &Evaluator,
     ) -> Result<(Fitted, Option<FoldPredictions>), Error> {
-        let Self { settings, problem, rows, .. } = self;
+        let Self { settings, problem, rows, last_fold, .. } = self;
         let config = &problem.config;
+        let ranks = &problem.ranks;
         let (space, values) = self.space_and_values(targets)?;
+
         // pairs that are predicted by a machine without them come last
-        let n = rows.len();
-        let order = self.last_fold.as_ref().map(|held| [&rest(held, n), held.as_slice()].concat());
-        let leading = self.last_fold.as_ref().map(|held| n - held.len());
-        let ordered = match &order {
-            Some(order) => Some((Selected::new(rows.features()?.0, order), values.select(order)?)),
+        let ordered = match last_fold {
+            Some(LastFold { order, .. }) => {
+                Some((Selected::new(rows.features()?.0, order), values.select(order)?))
+            }
             None => None,
         };
         let (inputs, values) = match &ordered {
@@ -46,22 +47,37 @@ impl PreparedMachine<'_> {
             }
             None => (rows.training(), values.as_ref()),
         };
-        let scaled =
-            &settings.scale(&inputs, values, leading.unwrap_or(n), config.seed, &problem.ranks)?;
+
+        // columns are scaled by the pairs before these
+        let prefix = last_fold.as_ref().map(|fold| fold.rest);
+        let first = prefix.unwrap_or(rows.len());
+        let scaled = &settings.scale(&inputs, values, first, config.seed, ranks)?;
         let inputs = scaled_inputs(inputs, scaled);
-        let search = self.search(&inputs, scaled, values, evaluator, leading)?;
+
+        // λ is chosen, and the machine fitted with it
+        let search = self.search(&inputs, scaled, values, evaluator, prefix)?;
         let output = in_space(self.output.as_ref(), &targets.space)?;
         let search = LambdaSearch { prepared: search.prepared.with_output(output), ..search };
         let leaves_held_out =
             settings.has_held_out_predictions() && config.decoding.needs_held_out();
         let best = search.best(space, leaves_held_out)?;
-        let without_last = match (best.leading, &order, leading) {
-            (Some((model, leave_one_out)), Some(order), Some(leading)) => {
-                let (rest, held) = order.split_at(leading);
-                Some(self.without_fold(&model, [held, rest], leave_one_out)?)
-            }
-            _ => None,
-        };
+
+        // predictions for training inputs, of which the machine has left the pair out
+        let mut without_last = None;
+        if let Some(fold) = last_fold
+            && let Some((model, leave_one_out)) = best.prefix
+        {
+            without_last = Some(self.without_fold(&model, fold.parts(), leave_one_out)?);
+        }
+        let held_out = best.held_out.map(|predictions| {
+            let predictions = match last_fold {
+                Some(LastFold { order, .. }) => in_places(&predictions, order),
+                None => predictions,
+            };
+            HeldOut::all(&problem.dataset.train.ids, predictions)
+        });
+
+        // what was chosen, or why nothing was
         let mut choices = Vec::new();
         let mut advice = Vec::new();
         if best.comparison.flat {
@@ -73,13 +89,6 @@ impl PreparedMachine<'_> {
             let lambda = Choice::new("encoder.lambda", best.lambda, settings.lambda.values());
             choices.push(Choice { errors: best.comparison.errors, ..lambda });
         }
-        let held_out = best.held_out.map(|predictions| {
-            let predictions = match &order {
-                Some(order) => in_places(&predictions, order),
-                None => predictions,
-            };
-            HeldOut::all(&problem.dataset.train.ids, predictions)
-        });
         let mut fitted = self.fitted(Arc::new(best.model), None, targets);
         fitted.advice.extend(advice);
         Ok((Fitted { held_out, choices, ..fitted }, without_last))
@@ -109,7 +118,7 @@ impl PreparedMachine<'_> {
     pub(super) fn without_fold(
         &self,
         model: &KernelModel,
-        [fold, rest]: [&[usize]; 2],
+        [rest, fold]: [&[usize]; 2],
         leave_one_out: Vec<f32>,
     ) -> Result<FoldPredictions, Error> {
         let ids = &self.problem.dataset.train.ids;
@@ -131,7 +140,7 @@ impl PreparedMachine<'_> {
         scaled: &'s Option<Scaled<'s>>,
         targets: &'s Targets,
         evaluator: &'s Evaluator<'s>,
-        leading: Option<usize>,
+        prefix: Option<usize>,
     ) -> Result<LambdaSearch<'s>, Error> {
         let Self { settings, problem, validation, .. } = self;
         let seed = problem.config.seed;
@@ -147,7 +156,7 @@ impl PreparedMachine<'_> {
             targets,
             evaluator,
             validation,
-            leading,
+            prefix,
         };
         Ok(search)
     }

@@ -15,11 +15,11 @@ use tracing::info;
 
 use super::rows::MachineRows;
 use crate::config::{
-    ColumnScaling, EmbeddingConfig, KernelMachineConfig, Lambda, MachineInputsConfig,
+    BinWeights, EmbeddingConfig, KernelMachineConfig, Lambda, MachineInputsConfig, NgramWeights,
 };
 use crate::decoding::evaluator::Evaluator;
 use crate::error::Error;
-use crate::learners::choice::{EQUAL_ERRORS, tie};
+use crate::learners::choice::{Best, EQUAL_ERRORS};
 use crate::run_dir::{EmbeddingCurve, EmbeddingPoint};
 use crate::targets::Problem;
 
@@ -35,42 +35,44 @@ impl KernelMachineConfig {
         Cost { multiplications: cost.multiplications + first, ..cost }
     }
 
-    /// Returns how columns of vectors are standardised, or the weights that n-grams and bins learn, by the first `leading` of the
+    /// Returns how columns of vectors are standardised, or the weights that n-grams and bins learn, by the first `prefix` of the
     /// rows, with the rows that this gives; none where the settings say nothing of it.
     pub(super) fn scale<'s>(
         &self,
         inputs: &TrainingInputs<'s>,
         targets: &Targets,
-        leading: usize,
+        prefix: usize,
         seed: u64,
         ranks: &Processes,
     ) -> Result<Option<Scaled<'s>>, Error> {
         let TrainingInputs::Rows(rows, kernel) = inputs else { return Ok(None) };
-        let first: Vec<usize> = (0..leading).collect();
+        let first: Vec<usize> = (0..prefix).collect();
         let part = Selected::new(*rows, &first);
-        let (scaled_by, targets) = if leading == rows.len() {
+        let (scaled_by, targets) = if prefix == rows.len() {
             (*rows, Cow::Borrowed(targets))
         } else {
             (&part as &dyn RowSource, Cow::Owned(targets.select(&first)?))
         };
         let scaling = match &self.inputs {
-            MachineInputsConfig::Vectors { scaling } if *scaling != ColumnScaling::None => {
-                Scaling::fit_weighted(
-                    scaled_by,
-                    targets.weights(),
-                    *scaling == ColumnScaling::Standard,
-                )?
+            MachineInputsConfig::Vectors { scaling } => {
+                scaling.fit(scaled_by, targets.weights())?
             }
-            _ if self.learns_columns() => {
+            MachineInputsConfig::Ngrams { weights: NgramWeights::Learned, .. }
+            | MachineInputsConfig::Spectra { weights: BinWeights::Learned, .. } => {
                 let inputs = TrainingInputs::rows(Arc::clone(kernel), scaled_by);
                 let solver =
                     self.solver.prepare(inputs, seed, LastSystem::default())?.shared_by(ranks);
                 let (model, _) = solver.fit(&targets, self.first_lambda(), false)?;
                 info!("columns of inputs weighted by a first fit");
-                Scaling::relevance(&model, targets.weights())?
+                Some(Scaling::relevance(&model, targets.weights())?)
             }
-            _ => return Ok(None),
+            MachineInputsConfig::Ngrams { weights: NgramWeights::TfIdf, .. }
+            | MachineInputsConfig::Spectra { weights: BinWeights::Equal, .. }
+            | MachineInputsConfig::Features { .. }
+            | MachineInputsConfig::Mixtures(_)
+            | MachineInputsConfig::Kernels { .. } => None,
         };
+        let Some(scaling) = scaling else { return Ok(None) };
         let held = self.solver.held(ranks, rows.len(), targets.weights());
         let rows = scaling.held_rows(*rows, &held)?;
         Ok(Some(Scaled { scaling, rows }))
@@ -224,7 +226,7 @@ pub(super) struct LambdaSearch<'a> {
     pub evaluator: &'a Evaluator<'a>,
     pub validation: &'a MachineRows<'a>,
     /// The number of first rows whose model is fitted in addition to that of all.
-    pub leading: Option<usize>,
+    pub prefix: Option<usize>,
 }
 
 /// The model of the best λ.
@@ -232,8 +234,8 @@ pub(super) struct BestModel {
     pub model: KernelModel,
     /// Leave-one-out predictions for the training rows, if they were asked for.
     pub held_out: Option<Vec<f32>>,
-    /// The model of the leading rows and its leave-one-out predictions for them, likewise.
-    pub leading: Option<(KernelModel, Vec<f32>)>,
+    /// The model of the prefix of the rows and its leave-one-out predictions for them, likewise.
+    pub prefix: Option<(KernelModel, Vec<f32>)>,
     pub lambda: f64,
     pub comparison: Comparison,
 }
@@ -320,8 +322,7 @@ impl LambdaSearch<'_> {
         let first = first.map(|&lambda| learned(&self.fit(lambda, false)?.0, Some(lambda)));
         let first = first.collect::<Result<Vec<_>, Error>>()?.concat();
         let mut points = Vec::new();
-        let mut scores = Vec::new();
-        let mut best: Option<(f64, EmbeddingPoint, KernelModel, OutputEmbedding)> = None;
+        let mut best = Best::new();
         let mut failed = None;
         for &lambda in self.settings.lambda.values() {
             let model = match self.fit_one_of_several(lambda)? {
@@ -344,17 +345,15 @@ impl LambdaSearch<'_> {
                     let point =
                         EmbeddingPoint { lambda, embedding_lambda, supervised, rank, value };
                     points.push(point);
-                    scores.push(score);
-                    if best.as_ref().is_none_or(|(least, ..)| score > *least) {
-                        best = Some((score, point, model.clone(), embedding));
-                    }
+                    best.offer(score, || (point, model.clone(), embedding));
                 }
             }
         }
-        let Some((_, chosen, model, embedding)) = best else {
+        let tie = best.tie("embeddings", metric);
+        let Some((chosen, model, embedding)) = best.value() else {
             return Err(failed.unwrap_or_else(no_lambda));
         };
-        if let Some(line) = tie("embeddings", metric, &scores) {
+        if let Some(line) = tie {
             info!("{line}");
         }
         let larger_is_better = metric.larger_is_better();
@@ -376,36 +375,30 @@ impl LambdaSearch<'_> {
             }
             several => several.values(),
         };
-        let errors = |space| self.prepared.errors(self.targets, lambdas, space);
         let space = space.filter(|_| !self.settings.chooses_on_validation());
-        if let Some(errors) = space.map(errors).transpose()?.flatten() {
-            let mut best: Option<(f64, f64)> = None;
-            let mut worst = 0.0f64;
-            for (&lambda, &error) in lambdas.iter().zip(&errors) {
-                info!(lambda, error, "leave-one-out");
-                if !error.is_finite() {
-                    continue;
-                }
-                worst = worst.max(error);
-                if best.is_none_or(|(least, _)| error < least) {
-                    best = Some((error, lambda));
-                }
-            }
-            let Some((least, lambda)) = best else { return Err(no_finite_error(lambdas)) };
-            let all_finite = errors.iter().all(|error| error.is_finite());
-            let flat = all_finite && lambdas.len() > 1 && worst - least <= EQUAL_ERRORS * worst;
-            return self.whole(lambda, leave_one_out, Comparison { errors, flat });
+        if let Some(space) = space
+            && let Some(errors) = self.prepared.errors(self.targets, lambdas, space)?
+        {
+            let (lambda, comparison) = by_leave_one_out(lambdas, errors)?;
+            return self.whole(lambda, leave_one_out, comparison);
         }
+        let (lambda, model, comparison) = self.by_validation(lambdas)?;
+        if leave_one_out {
+            return self.whole(lambda, true, comparison);
+        }
+        Ok(BestModel { model, held_out: None, prefix: None, lambda, comparison })
+    }
+
+    /// Returns the λ whose model is the best on the validation split, and that model.
+    fn by_validation(&self, lambdas: &[f64]) -> Result<(f64, KernelModel, Comparison), Error> {
         let metric = self.evaluator.config().evaluation.metric;
-        let mut best: Option<(f64, f64, KernelModel)> = None;
-        let mut worst = f64::INFINITY;
-        let mut errors = Vec::new();
+        let mut best = Best::new();
         let mut failed = None;
         for &lambda in lambdas {
             let model = match self.fit_one_of_several(lambda)? {
                 Ok(model) => model,
                 Err(error) => {
-                    errors.push(f64::INFINITY);
+                    best.offer_failed();
                     failed.get_or_insert(error);
                     continue;
                 }
@@ -413,25 +406,17 @@ impl LambdaSearch<'_> {
             let z = self.validation.shared_predictions(&model, self.ranks)?;
             let (score, value) = self.score(&z)?;
             info!(metric = %metric, value, "{}", model.summary());
-            worst = worst.min(score);
-            errors.push(-score);
-            if best.as_ref().is_none_or(|(least, ..)| score > *least) {
-                best = Some((score, lambda, model));
-            }
+            best.offer(score, || (lambda, model));
         }
-        let Some((score, lambda, model)) = best else {
+        let tie = best.tie("values of encoder.lambda", metric);
+        let comparison = Comparison { errors: best.errors(), flat: best.is_flat() };
+        let Some((lambda, model)) = best.value() else {
             return Err(failed.unwrap_or_else(no_lambda));
         };
-        let scores: Vec<f64> = errors.iter().map(|error| -error).collect();
-        if let Some(line) = tie("values of encoder.lambda", metric, &scores) {
+        if let Some(line) = tie {
             info!(lambda, "{line}");
         }
-        let flat = failed.is_none() && lambdas.len() > 1 && score == worst;
-        let comparison = Comparison { errors, flat };
-        if leave_one_out {
-            return self.whole(lambda, true, comparison);
-        }
-        Ok(BestModel { model, held_out: None, leading: None, lambda, comparison })
+        Ok((lambda, model, comparison))
     }
 
     /// Returns the model of the chosen λ with what is asked for in addition.
@@ -441,17 +426,32 @@ impl LambdaSearch<'_> {
         leave_one_out: bool,
         comparison: Comparison,
     ) -> Result<BestModel, Error> {
-        let Some(rows) = self.leading.filter(|_| leave_one_out) else {
+        let Some(rows) = self.prefix.filter(|_| leave_one_out) else {
             let (model, held_out) = self.fit(lambda, leave_one_out)?;
-            return Ok(BestModel { model, held_out, leading: None, lambda, comparison });
+            return Ok(BestModel { model, held_out, prefix: None, lambda, comparison });
         };
         let targets = self.targets_left_out(leave_one_out)?;
-        let (model, leading) = self.prepared.fit_with_prefix(&targets, lambda, rows)?;
-        let PrefixFit { model: first, held_out_of_prefix, held_out_of_all } = leading;
-        let leading = Some((of_raw_rows(first, self.scaled)?, held_out_of_prefix));
+        let (model, prefix) = self.prepared.fit_with_prefix(&targets, lambda, rows)?;
+        let PrefixFit { model: first, held_out_of_prefix, held_out_of_all } = prefix;
+        let prefix = Some((of_raw_rows(first, self.scaled)?, held_out_of_prefix));
         let model = of_raw_rows(model, self.scaled)?;
-        Ok(BestModel { model, held_out: Some(held_out_of_all), leading, lambda, comparison })
+        Ok(BestModel { model, held_out: Some(held_out_of_all), prefix, lambda, comparison })
     }
+}
+
+/// Returns the λ with the least leave-one-out error.
+fn by_leave_one_out(lambdas: &[f64], errors: Vec<f64>) -> Result<(f64, Comparison), Error> {
+    let tried = lambdas.iter().copied().zip(errors.iter().copied());
+    for (lambda, error) in tried.clone() {
+        info!(lambda, error, "leave-one-out");
+    }
+    let finite = tried.filter(|(_, error)| error.is_finite());
+    let best = finite.clone().min_by(|(_, error), (_, other)| error.total_cmp(other));
+    let Some((lambda, least)) = best else { return Err(no_finite_error(lambdas)) };
+    let worst = finite.map(|(_, error)| error).fold(0.0, f64::max);
+    let all_finite = errors.iter().all(|error| error.is_finite());
+    let flat = all_finite && lambdas.len() > 1 && worst - least <= EQUAL_ERRORS * worst;
+    Ok((lambda, Comparison { errors, flat }))
 }
 
 /// Returns the error for values of λ of which none has a finite leave-one-out error.

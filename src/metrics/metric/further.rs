@@ -10,26 +10,18 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
-use super::{Metric, Over};
+use super::Metric;
 use crate::metrics::evaluation::Evaluation;
 use crate::metrics::scores::Scores;
 
 /// Returns the metrics of an evaluation that its scores have no field for, by name.
 pub(crate) fn further_metrics(evaluation: &Evaluation) -> BTreeMap<String, f64> {
     let queries: Vec<usize> = (0..evaluation.ranks.len()).collect();
-    let value = |metric: Metric| match metric.0.over {
-        Over::Area(area) => area(evaluation.scored.as_ref()?, &queries),
-        Over::Kept
-        | Over::Ranks(_)
-        | Over::F1
-        | Over::HammingLoss
-        | Over::MicroF1
-        | Over::MacroF1
-        | Over::Numbers(_)
-        | Over::Classes(_) => Some(metric.of_drawn(evaluation)?(&queries)),
-    };
     let lacking = Metric::all().filter(|metric| metric.read(&evaluation.scores).is_none());
-    let further = lacking.filter_map(|metric| Some((metric.name().to_owned(), value(metric)?)));
+    let further = lacking.filter_map(|metric| {
+        let value = metric.of_queries(evaluation)?(&queries);
+        Some((metric.name().to_owned(), value))
+    });
     further.filter(|(_, value)| value.is_finite()).collect()
 }
 

@@ -191,9 +191,26 @@ impl Metric {
         self.0.is_mean && !(has_classes && matches!(self.0.over, Over::F1))
     }
 
-    /// Returns the 95 % interval, as [`interval_of`] has it.
-    pub(crate) fn interval(self, value: f64, units: usize, drawn: Vec<f64>) -> Option<[f64; 2]> {
-        interval_of(value, self.0.is_share, units, drawn)
+    /// Returns the 95 % interval, as [`interval_of`] has it, of its value on an evaluation. Draws of an F1 or an area that are all
+    /// equal say nothing of other queries, as where a rare class is never predicted; it has no interval then.
+    pub(crate) fn interval(
+        self,
+        value: f64,
+        evaluation: &Evaluation,
+        units: usize,
+        drawn: Vec<f64>,
+    ) -> Option<[f64; 2]> {
+        let needs_length = match self.0.over {
+            Over::Ranks(metric) if metric.is_fixed(&evaluation.ranks) => return None,
+            Over::F1 | Over::MicroF1 | Over::MacroF1 | Over::Area(_) => true,
+            Over::Kept
+            | Over::Ranks(_)
+            | Over::HammingLoss
+            | Over::Numbers(_)
+            | Over::Classes(_) => false,
+        };
+        let ends = interval_of(value, self.0.is_share, units, drawn);
+        ends.filter(|[low, high]| !needs_length || low < high)
     }
 
     /// Returns an interval, low and high, without what lies beyond the values that the metric may have.
@@ -424,6 +441,37 @@ mod tests {
         evaluation.groups = (0..200).map(|query| (query / 4).to_string()).collect();
         let [low, _] = intervals(&evaluation, 100, 0).unwrap()["hits@5"];
         assert!((low - 0.9287).abs() < 1e-4, "{low}");
+    }
+
+    /// Hits@10 of ten candidates is 1 whatever their order.
+    #[test]
+    fn hits_that_candidates_are_too_few_to_miss_have_no_interval() {
+        let found = intervals(&ranked(30, |query| query as u64 % 3), 100, 0).unwrap();
+        assert!(!found.contains_key("hits@10") && !found.contains_key("hits@20"), "{found:?}");
+        assert!(found.contains_key("hits@5") && found.contains_key("mrr"), "{found:?}");
+    }
+
+    /// Of 100 queries 3 have the class that is never predicted; 5 % of the draws have none of them.
+    #[test]
+    fn a_class_that_is_never_predicted_counts_in_every_draw() {
+        let mut evaluation = ranked(100, |_| 0);
+        evaluation.facts.positive = Some("rare".to_owned());
+        let truth = |query: usize| if query < 3 { "rare" } else { "common" }.to_owned();
+        let outputs = ((0..100).map(truth).collect(), vec!["common".to_owned(); 100]);
+        evaluation.compare((Truth::Classes(outputs.0), Truth::Classes(outputs.1))).unwrap();
+        let scores: Vec<Vec<(&str, f64)>> =
+            (0..100).map(|query| vec![("rare", f64::from(u8::from(query < 3)))]).collect();
+        let truth: Vec<Vec<&str>> =
+            (0..100).map(|query| if query < 3 { vec!["rare"] } else { Vec::new() }).collect();
+        evaluation.add_areas(ScoredLabels::new(&truth, scores, None));
+        let found = intervals(&evaluation, 2000, 0).unwrap();
+        let [low, high] = found["macro_f1"];
+        assert!((low - 0.482).abs() < 0.003 && (high - 0.5).abs() < 1e-12, "{low} {high}");
+        // all draws of these are equal
+        for name in ["f1", "roc_auc", "pr_auc"] {
+            assert!(Metric::find(name).unwrap().measured(&evaluation.scores).is_some(), "{name}");
+            assert_eq!(found.get(name), None, "{name}");
+        }
     }
 
     /// Draws without the one query that has the label have no area, and are 37 % of all.

@@ -7,7 +7,7 @@ use dsokr_decode::{IndependentQueries, f1, percentile_interval, resampled, wilso
 
 use super::{Metric, Over};
 use crate::error::Error;
-use crate::metrics::areas::{DRAWN, ScoredLabels};
+use crate::metrics::areas::DRAWN;
 use crate::metrics::classes::PredictedClasses;
 use crate::metrics::evaluation::Evaluation;
 use crate::metrics::labels::{all_labels, label_rows};
@@ -18,14 +18,60 @@ use crate::metrics::regression::PredictedNumbers;
 pub(crate) type Summary = Box<dyn Fn(&[usize]) -> f64 + Send + Sync>;
 
 impl Metric {
-    /// Returns the metric of any of the queries; none where it is not known.
-    pub(crate) fn summary(self, evaluation: &Evaluation) -> Option<Summary> {
+    /// Returns what a resample of the queries says of the metric of all; none where that is not known, and for areas of too many
+    /// scores.
+    pub(crate) fn of_resamples(self, evaluation: &Evaluation) -> Option<Summary> {
         self.measured(&evaluation.scores)?;
-        self.of_drawn(evaluation)
+        let has_classes = matches!(evaluation.outputs, Some((Truth::Classes(_), _)));
+        match self.0.over {
+            Over::F1 if has_classes => of_classes(evaluation, PredictedClasses::f1_of_draw),
+            Over::MacroF1 if has_classes => {
+                of_classes(evaluation, PredictedClasses::macro_f1_of_draw)
+            }
+            Over::MacroF1 => {
+                let counts = LabelCounts::from_evaluation(evaluation)?;
+                let all: Vec<usize> = (0..counts.queries.len()).collect();
+                let of_all: Vec<f64> = counts.each_f1(&all).into_iter().flatten().collect();
+                Some(Box::new(move |drawn| counts.macro_f1_of_draw(drawn, &of_all)))
+            }
+            Over::Area(_) if !evaluation.scored.as_ref()?.are_few() => None,
+            Over::Kept
+            | Over::Ranks(_)
+            | Over::F1
+            | Over::HammingLoss
+            | Over::MicroF1
+            | Over::Numbers(_)
+            | Over::Classes(_)
+            | Over::Area(_) => self.of_queries(evaluation),
+        }
     }
 
-    /// Returns the metric of any of the queries; none where the evaluation lacks what it summarises.
-    pub(super) fn of_drawn(self, evaluation: &Evaluation) -> Option<Summary> {
+    /// Returns whether the answers at two positions of an evaluation are known to be one to the metric, so that an exchange does
+    /// not change it.
+    pub(crate) fn has_equal_answers(self, evaluation: &Evaluation, a: usize, b: usize) -> bool {
+        let are_equal = |outputs: &Truth| match outputs {
+            Truth::Labels(sets) => sets[a] == sets[b],
+            Truth::Classes(classes) => classes[a] == classes[b],
+            Truth::Numbers(rows) => rows[a] == rows[b],
+            Truth::Molecules(_) | Truth::Graphs(_) | Truth::Rankings(_) => false,
+        };
+        match self.0.over {
+            Over::Ranks(_) => evaluation.ranks[a] == evaluation.ranks[b],
+            Over::F1
+            | Over::HammingLoss
+            | Over::MicroF1
+            | Over::MacroF1
+            | Over::Numbers(_)
+            | Over::Classes(_) => evaluation
+                .outputs
+                .as_ref()
+                .is_some_and(|(truth, predicted)| are_equal(truth) && are_equal(predicted)),
+            Over::Kept | Over::Area(_) => false,
+        }
+    }
+
+    /// Returns the metric of any of the queries, as if they were all; none where the evaluation lacks what it summarises.
+    pub(crate) fn of_queries(self, evaluation: &Evaluation) -> Option<Summary> {
         let labels = || LabelCounts::from_evaluation(evaluation);
         Some(match self.0.over {
             Over::Kept => mean(evaluation.queries.get(self.0.name)?.clone()),
@@ -57,9 +103,8 @@ impl Metric {
             Over::Numbers(value) => of_numbers(evaluation, value)?,
             Over::Classes(value) => of_classes(evaluation, value)?,
             Over::Area(value) => {
-                let scored = evaluation.scored.clone().filter(ScoredLabels::are_few)?;
-                // labels that all or none of a draw have are left out, as they are of all queries; without any other label a
-                // draw has no area
+                let scored = evaluation.scored.clone()?;
+                // labels that all or none of the queries have are left out; without any other label there is no area
                 Box::new(move |drawn| value(&scored, drawn).unwrap_or(f64::NAN))
             }
         })
@@ -77,11 +122,13 @@ pub const RESAMPLES: usize = 10_000;
 /// intervals, and those of fewer than ten are too short. All metrics are computed on the same draws, which depend only on `seed`, the number of queries and their
 /// groups.
 ///
-/// The macro F1 of a resample leaves out labels that are in none of its sets, and an area under a curve those that all or none
-/// of its queries have. Where there is no other label, the resample has no area, and a metric that more than 5 % of the
-/// resamples do not have has no interval. A share of 0 or 1, as of classes that are all right, is that of every resample, and
-/// has Wilson's interval ([`wilson_interval`](dsokr_decode::wilson_interval)). An interval that reaches infinity is left out,
-/// and so are those of areas where more than 50,000 scores of labels are known, and those of numbers where queries and
+/// A label or class that is neither true nor predicted for the queries of a resample counts in its macro F1 with the F1 of all
+/// queries. An area under a curve leaves out labels that all or none of its queries have. Where there is no other label, the
+/// resample has no area, and without the positive class it has no F1; a metric that more than 5 % of the resamples do not have
+/// has no interval. A share of 0 or 1, as of classes that are all right, is that of every resample, and has Wilson's interval
+/// ([`wilson_interval`](dsokr_decode::wilson_interval)). An F1 or an area of which resamples have one value has no interval, nor
+/// has a metric of ranks that candidates are too few to change, as Hits@10 of ten. An interval that reaches infinity is left
+/// out, and so are those of areas where more than 50,000 scores of labels are known, and those of numbers where queries and
 /// targets have more than 50,000.
 ///
 /// # Errors
@@ -105,7 +152,7 @@ pub fn intervals(
     let is_drawn = |metric: &Metric| numbers <= DRAWN || !matches!(metric.0.over, Over::Numbers(_));
     let measured: Vec<(Metric, Summary)> = Metric::all()
         .filter(is_drawn)
-        .filter_map(|metric| Some((metric, metric.summary(evaluation)?)))
+        .filter_map(|metric| Some((metric, metric.of_resamples(evaluation)?)))
         .collect();
     let drawn = resampled(queries, &evaluation.groups, resamples, seed, |queries| {
         let queries: Vec<usize> = queries.collect();
@@ -114,7 +161,7 @@ pub fn intervals(
     let interval = |(at, (metric, _)): (usize, &(Metric, Summary))| {
         let of_metric = drawn.iter().map(|values| values[at]).collect();
         let ends = match metric.measured(&evaluation.scores) {
-            Some(value) => metric.interval(value, units, of_metric),
+            Some(value) => metric.interval(value, evaluation, units, of_metric),
             None => drawn_interval(of_metric),
         };
         Some((metric.name().to_owned(), ends?))
@@ -234,13 +281,29 @@ impl LabelCounts {
         f1(common, all)
     }
 
-    fn macro_f1(&self, drawn: &[usize]) -> f64 {
+    /// Returns the F1 of each label; none of one that is in no set of the queries.
+    fn each_f1(&self, queries: &[usize]) -> Vec<Option<f64>> {
         let mut sums = vec![(0, 0); self.columns];
-        for count in drawn.iter().flat_map(|&query| &self.queries[query]) {
+        for count in queries.iter().flat_map(|&query| &self.queries[query]) {
             sums[count.0] = add(sums[count.0], count);
         }
-        sums.retain(|&(_, all)| all > 0);
-        let sum: f64 = sums.iter().map(|&(common, all)| f1(common, all)).sum();
-        if sums.is_empty() { 1.0 } else { sum / sums.len() as f64 }
+        sums.into_iter().map(|(common, all)| (all > 0).then(|| f1(common, all))).collect()
     }
+
+    fn macro_f1(&self, queries: &[usize]) -> f64 {
+        let each: Vec<f64> = self.each_f1(queries).into_iter().flatten().collect();
+        mean_f1(&each)
+    }
+
+    /// Returns the macro F1 of queries that are drawn of all. A label in none of their sets counts with its F1 of all queries.
+    fn macro_f1_of_draw(&self, drawn: &[usize], of_all: &[f64]) -> f64 {
+        let each = self.each_f1(drawn).into_iter().zip(of_all);
+        let each: Vec<f64> = each.map(|(drawn, &of_all)| drawn.unwrap_or(of_all)).collect();
+        mean_f1(&each)
+    }
+}
+
+/// Returns the mean of the F1 of labels; 1 where there are none.
+fn mean_f1(each: &[f64]) -> f64 {
+    if each.is_empty() { 1.0 } else { each.iter().sum::<f64>() / each.len() as f64 }
 }

@@ -14,13 +14,13 @@ function show(response) {
       : make("div", {}, near.text),
     make("div", { class: "small" }, `similarity ${near.similarity.toFixed(2)} · output ${near.id}`,
       near.label ? make("code", {}, ` ${near.label}`) : null))));
-  if (state.skip === 0) state.best = answer.hits[0]?.score ?? null;
   showScale(answer);
   const cards = answer.hits.map((hit) => card(hit, answer));
   if (state.skip === 0) cards.unshift(...(answer.beyond ?? []).map(proposedCard));
   if (answer.exact && state.skip === 0) cards.unshift(exactCard(answer.exact));
   at("cards").replaceChildren(...cards);
   at("export").hidden = !answer.hits.length;
+  at("export-says").hidden = !answer.beyond?.length;
   // A list with a stated confidence is saved as it is.
   at("export-first").hidden = Boolean(response.calibration);
   // The answer belongs on the first screen.
@@ -76,10 +76,13 @@ function holding({ coverage, on, queries, groups, caution }, { hits, whole, caut
 /** A message of the server as a sentence. */
 const sentence = (text) => `${text.charAt(0).toUpperCase()}${text.slice(1)}${text.endsWith(".") ? "" : "."}`;
 
-/** Quantiles, doubts, and how sure the first candidate is, which a list with a stated confidence does not ask. */
+/** Predicted numbers or quantiles, doubts, and how sure the first candidate is, which a list with a stated confidence does not ask. */
 function sure(answer, ofFirst) {
   const lines = [];
   if (answer.quantiles?.length) lines.push(...quantiles(answer.quantiles));
+  else if (answer.exact && state.model.outputs === "numbers") {
+    lines.push(make("p", { class: "predicted" }, `Predicted: ${predictedNumbers(answer.exact.label)}.`));
+  }
   lines.push(...(answer.cautions ?? []).map((caution) => make("p", { class: "doubt" }, sentence(caution))));
   const doubts = doubt(answer);
   // What is doubtful says it already of a text of which the model knows nothing.
@@ -123,6 +126,12 @@ function confidence({ gap, right, low, high, queries, groups, from, to }) {
   const cases = groups ? `${percent(right)} of ${groups} groups of similar cases` : `${Math.round(right * queries)} of ${queries} similar cases`;
   return make("p", { class: "confidence", title: exact }, "Confidence: ", make("strong", { class: level }, level),
     ` (first candidate right in ${cases})`);
+}
+
+/** Predicted numbers with four digits; one that is written otherwise, as with a decimal comma, is shown as it is. */
+function predictedNumbers(label) {
+  const isNumber = (text) => text !== "" && Number.isFinite(Number(text));
+  return label.split(" ").map((text) => (isNumber(text) ? rounded(Number(text)) : text)).join("; ");
 }
 
 /** Predicted quantiles in words, drawn, and as a table. */
@@ -169,12 +178,16 @@ function showScale({ hits }) {
 
 /** A score as a number and as a bar from 0 to the score of the first candidate. */
 function scored(score, title) {
-  const share = state.best > 0 ? Math.min(1, Math.max(0, score / state.best)) : 0;
+  if (!(state.best > 0)) return scoreAlone(score, title);
+  const share = Math.min(1, Math.max(0, score / state.best));
   const filled = make("span");
   filled.style.width = `${100 * share}%`;
-  const bar = state.best > 0 ? make("span", { class: "bar", "aria-hidden": "true" }, filled) : null;
+  const bar = make("span", { class: "bar", "aria-hidden": "true" }, filled);
   return make("span", { class: "score", title: `${title}; the bar ends at the score of the first candidate` }, bar, number(score));
 }
+
+/** A score as a number, without a bar: as of what is no candidate, whose score may be above that of the first one. */
+const scoreAlone = (score, title) => make("span", { class: "score", title }, number(score));
 
 /** A formula with the numbers of atoms as subscripts and the charge as a superscript. */
 function formula(text) {
@@ -267,7 +280,7 @@ async function copy(text, button) {
 /** The best of all outputs, where it need not be a candidate. */
 function exactCard(best) {
   return make("li", { class: "card exact", tabindex: "0", "data-copy": best.label },
-    make("div", { class: "top" }, make("span", { class: "rank" }, "Best of all outputs"), scored(best.score, `score ${best.score}`)),
+    make("div", { class: "top" }, make("span", { class: "rank" }, "Best of all outputs"), scoreAlone(best.score, `score ${best.score}`)),
     label(best.label));
 }
 
@@ -278,7 +291,7 @@ function proposedCard(proposed) {
   const title = listed ? `Candidate ${nearest}` : "Outside the library";
   const differs = difference ? `, from which it differs by ${difference}; marked in the drawing. ` : ". ";
   return make("li", { class: "card exact", tabindex: "0", "data-copy": proposed.label },
-    make("div", { class: "top" }, make("span", { class: "rank" }, title), scored(proposed.score, `score ${proposed.score}`)),
+    make("div", { class: "top" }, make("span", { class: "rank" }, title), scoreAlone(proposed.score, `score ${proposed.score}`)),
     drawing ? picture(`data:image/svg+xml,${encodeURIComponent(drawing)}`, title, proposed.label) : null,
     make("div", { class: "small" },
       listed ? "The search ended at this candidate. " : ["The nearest candidate is ", `${nearest}, `, make("code", {}, other), differs],
@@ -306,9 +319,10 @@ function sharedParts(hit, answer) {
   // Several of the nearest may be of one molecule, in the same order.
   const places = new Map();
   (answer.nearest ?? []).forEach(({ id }, place) => places.set(id, [...(places.get(id) ?? []), place + 1]));
+  const input = answer.spectrum ? "spectrum" : { molecules: "molecule" }[state.model.inputs] ?? "text";
   const lines = (hit.shared ?? []).map((shared) => {
     const parts = [...shared.groups, ...shared.rings];
-    return make("li", {}, `with training ${answer.spectrum ? "spectrum" : "text"} ${places.get(shared.id)?.shift() ?? shared.id}: `
+    return make("li", {}, `with training ${input} ${places.get(shared.id)?.shift() ?? shared.id}: `
       + `${parts.length ? parts.join(", ") : "no group or ring"} (Tanimoto ${shared.similarity.toFixed(2)})`);
   });
   return lines.length ? make("details", {}, make("summary", {}, "Shared with training molecules"), make("ul", { class: "shared" }, lines)) : null;

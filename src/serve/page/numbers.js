@@ -27,9 +27,10 @@ function decimalWithin(id, least, most) {
   return value;
 }
 
-/** The whole number of a field that needs one. */
-function wholeNumber(id) {
+/** The whole number of a field that needs one, of at most `most`. */
+function wholeNumber(id, most) {
   const text = at(id).value.trim();
   if (!/^\d+$/.test(text) || Number(text) < 1) refuseField(id, text || "nothing", "is not a whole number from 1");
+  if (Number(text) > most) refuseField(id, text, `is more than ${most.toLocaleString("en")}, the most of an answer`);
   return Number(text);
 }

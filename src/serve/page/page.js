@@ -5,8 +5,7 @@
 const PAGE = 20;
 const at = (id) => document.getElementById(id);
 const state = { models: [], model: null, limits: null, groups: [], skip: 0, taken: null, abort: null, best: null, spectra: [],
-  answered: null,
-  address: null };
+  answered: null, address: null, isAsked: false };
 
 /** An element with attributes and children; null children are left out. */
 function make(name, attributes = {}, ...children) {
@@ -237,6 +236,9 @@ function typed(row) {
 const OUTPUTS = { molecules: ["molecule", "molecules"], labels: ["set of labels", "sets of labels"], graphs: ["graph", "graphs"],
   rankings: ["ranking", "rankings"], numbers: ["number", "numbers"], classes: ["class", "classes"], other: ["candidate", "candidates"] };
 
+/** Whether queries are sent as the texts that are typed. */
+const readsTexts = ({ inputs }) => ["texts", "molecules"].includes(inputs);
+
 /** How many candidates there are, in words. */
 const candidateCount = (model) => plural(model.candidates, ...(OUTPUTS[model.outputs] ?? OUTPUTS.other));
 
@@ -245,6 +247,7 @@ function queryLabel(model) {
   if (model.inputs === "spectra") {
     return "Paste or drop a spectrum: an MGF, MSP, MassBank or JSON entry, or a list of m/z and intensity";
   }
+  if (model.inputs === "molecules") return "A molecule, as a SMILES";
   if (model.inputs === "texts") {
     return model.outputs === "molecules" ? "Describe the molecule you look for" : "Describe what you look for";
   }
@@ -270,9 +273,9 @@ function describe() {
   at("coverage").labels[0].hidden = !offersLists(model);
   at("precursor-fields").hidden = !spectra;
   for (const id of ["among", "ppm"]) at(id).labels[0].hidden = !choosesCandidates(model);
-  at("table").hidden = !["texts", "spectra"].includes(model.inputs);
+  at("table").hidden = !readsTexts(model) && !spectra;
   showTableHint();
-  at("why-title").textContent = `Nearest training ${spectra ? "spectra" : "texts"}`;
+  at("why-title").textContent = `Nearest training ${["molecules", "spectra"].includes(model.inputs) ? model.inputs : "texts"}`;
   at("why-says").textContent = spectra ? "Compared by their peaks, whatever the model computes: square roots of intensities, 0.005 Da."
     : "Compared by the TF-IDF weights of their words, whatever the model computes.";
   at("query-label").textContent = queryLabel(model);
@@ -331,6 +334,8 @@ function key(event) {
 
 function clearForm() {
   at("query").value = "";
+  state.isAsked = false;
+  if (!state.model) return;
   for (const [name, id] of Object.entries(FIELDS)) at(id).value = FIRST[name] ?? "";
   at("beyond").checked = state.model.beyond === true;
   state.groups = [];
@@ -401,10 +406,13 @@ function listen() {
   });
 }
 
+/** Reads the models, and answers the search of the address, or what the user has typed and sent meanwhile. */
 async function start() {
   listen();
+  const end = progress("Reading the models", false);
   try {
     const served = await (await ask("api/models")).json();
+    end();
     state.models = served.models;
     state.limits = { queries: served.most_queries, hits: served.most_hits, allHits: served.most_hits_of_all,
       text: served.longest_text, bytes: served.largest_body };
@@ -412,9 +420,18 @@ async function start() {
     at("groups").append(...served.groups.map((group) => make("option", { value: group })));
     at("model").append(...served.models.map((model) => make("option", { value: model.name }, model.name)));
     at("model-choice").hidden = served.models.length < 2;
+    const typed = at("query").value;
     readAddress();
-    search();
-  } catch (error) { fail(error); }
+    if (searchOf(state.address).has("q") || !typed.trim()) {
+      search();
+      return;
+    }
+    at("query").value = typed;
+    if (state.isAsked) begin();
+  } catch (error) {
+    end();
+    fail(error);
+  }
 }
 
 start();

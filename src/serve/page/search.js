@@ -1,7 +1,12 @@
 // Searches of the page: the request for the query in the form, progress, and pages of an answer.
 "use strict";
 
-function begin() { state.skip = 0; go(); }
+/** Searches from the first page of the answer: at once, or when the models are known. */
+function begin() {
+  state.skip = 0;
+  if (state.model) go();
+  else state.isAsked = true;
+}
 
 function go() { writeAddress(); search(); }
 
@@ -20,7 +25,7 @@ function chooseCandidates(body) {
 function request(top, skip) {
   const text = at("query").value.trim();
   const body = { model: state.model.name, top, skip, explain: true };
-  if (state.model.inputs === "texts") {
+  if (readsTexts(state.model)) {
     body.texts = [text];
   } else if (state.model.inputs === "spectra") {
     body.texts = [spectrumQuery(text, PRECURSOR)];
@@ -49,9 +54,10 @@ function goesBeyond(body) {
   return state.model.beyond !== undefined && at("beyond").checked && state.skip === 0 && body.coverage === undefined;
 }
 
-/** Shows that a search goes on, with the seconds that it takes, until the function that it returns is called. */
-function progress(says) {
+/** Shows what goes on, with the seconds that it takes, until the function that it returns is called. */
+function progress(says, canCancel = true) {
   const begun = Date.now();
+  at("cancel").hidden = !canCancel;
   const tick = () => {
     const seconds = Math.round((Date.now() - begun) / 1000);
     at("progress").hidden = Date.now() - begun < 400;
@@ -62,9 +68,10 @@ function progress(says) {
   return () => { clearInterval(timer); at("progress").hidden = true; };
 }
 
-/** The error of a search with one query, which needs no name. */
+/** The error of a search with one query, which needs no place in the request. */
 function withoutName(error) {
-  const says = error.message.replace(/^query "(?:texts|vectors)\[0\]": /, "");
+  const says = error.message.replace(/^query "(?:texts|vectors)\[0\]": /, "")
+    .replace(/^(?:(?:texts|vectors)\[0\]|the body)(?= = )/, "The query");
   return says === error.message ? error : new Error(says);
 }
 
@@ -76,6 +83,16 @@ async function answer(body, says, signal) {
   } catch (error) {
     throw withoutName(error);
   } finally { end(); }
+}
+
+/** The score of the first candidate of all pages of an answer, at which bars end. It is known from another page that is shown, or asked for. */
+async function firstScore(body, { answers }, signal) {
+  const first = { ...body, skip: 0 };
+  if (body.skip === 0) return answers[0].hits[0]?.score ?? null;
+  const shown = state.answered && { ...state.answered.body, skip: 0 };
+  if (JSON.stringify(shown) === JSON.stringify(first)) return state.best;
+  const response = await (await ask("api/search", { ...first, explain: false, top: 1 }, signal)).json();
+  return response.answers[0].hits[0]?.score ?? null;
 }
 
 /** Adds the confidence of an answer that the server still computes after its start. */
@@ -122,6 +139,7 @@ async function searchFor(asked, turned = null) {
   at("results").setAttribute("aria-busy", "true");
   try {
     const first = await answer(body, `Searching ${candidateCount(state.model)}`, abort.signal);
+    state.best = await firstScore(body, first, abort.signal);
     if (turned) pushAddress(turned);
     state.answered = turned ? { ...asked, address: addressed() } : asked;
     show(first);
@@ -148,6 +166,7 @@ function clearResults() {
   for (const id of ["summary", "sure", "cards", "nearest"]) at(id).replaceChildren();
   for (const id of ["why", "export", "pages", "spectrum", "scale"]) at(id).hidden = true;
   state.answered = null;
+  state.best = null;
   at("more").open = true;
   at("results").setAttribute("aria-busy", "false");
   document.title = "dsokr search";
@@ -172,7 +191,7 @@ async function exportAnswer(format) {
   fail(null);
   try {
     const { body } = state.answered;
-    const top = body.coverage === undefined ? wholeNumber("export-count") : body.top;
+    const top = body.coverage === undefined ? wholeNumber("export-count", state.limits.hits) : body.top;
     const search = { ...body, top, skip: 0, explain: false };
     const response = await ask("api/export", { format, search });
     saveFile(await response.blob(), `dsokr.${{ csv: "csv", sdf: "sdf", smiles: "smi" }[format]}`);

@@ -369,7 +369,7 @@ function takesSpectra(area) {
     event.preventDefault();
     const cut = file.size > MOST_BYTES;
     const text = await file.slice(0, MOST_BYTES).text();
-    if (state.model.inputs === "spectra") {
+    if (state.model?.inputs === "spectra") {
       takeSpectra(text, file.name, cut);
     } else if (cut) {
       fail(`${file.name} has more than 16 MiB: a query is one text`);
@@ -379,7 +379,7 @@ function takesSpectra(area) {
     }
   });
   area.addEventListener("paste", (event) => {
-    if (state.model.inputs !== "spectra") return;
+    if (state.model?.inputs !== "spectra") return;
     const text = event.clipboardData.getData("text/plain");
     try {
       const entries = spectraOf(text);

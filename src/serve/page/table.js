@@ -71,10 +71,18 @@ function readTable(name, content) {
   return { names, rows };
 }
 
+/** The ends of names of files that the page reads. */
+const EXTENSIONS = [".csv", ".tsv", ".txt"];
+
+/** Whether bytes are those of a spreadsheet such as .xlsx, which is an archive. */
+const isArchive = (bytes) => new TextDecoder("latin1").decode(bytes.slice(0, 4)) === "PK\x03\x04";
+
 /** The table of a file; errors name it. */
 async function tableOf(file) {
   try {
     const bytes = await file.arrayBuffer();
+    const isNamed = EXTENSIONS.some((extension) => file.name.toLowerCase().endsWith(extension));
+    if (!isNamed || isArchive(bytes)) throw new Error(`the file is none of ${EXTENSIONS.join(", ")}: save it as CSV`);
     let text;
     try { text = new TextDecoder("utf-8", { fatal: true }).decode(bytes); } catch { throw new Error("the file is not UTF-8: save it as UTF-8"); }
     return readTable(file.name, text);
@@ -168,14 +176,14 @@ function batchesOf(texts, most, bytes) {
 /** How many bytes a value has in a request. */
 const bytesOf = (value) => new TextEncoder().encode(JSON.stringify(value)).length;
 
-/** The hits of a group of texts, each behind the place of its text. A text that the server refuses has none, and `refused` has the reason. */
+/** The answers to a group of texts, each behind the place of its text. A text that the server refuses has none, and `refused` has the reason. */
 async function searchBatch(batch, texts, body, refused, signal) {
   const places = [...batch];
   while (places.length) {
     try {
       const asked = { ...body, texts: places.map((place) => texts[place]) };
       const { answers } = await (await ask("api/search", asked, signal)).json();
-      return answers.map(({ hits }, query) => [places[query], hits]);
+      return answers.map((answered, query) => [places[query], answered]);
     } catch (error) {
       const [, query, reason] = /^query "texts\[(\d+)\]": (.*)$/s.exec(error.message) ?? [];
       const place = places[Number(query)];
@@ -187,11 +195,11 @@ async function searchBatch(batch, texts, body, refused, signal) {
   return [];
 }
 
-/** The hits of all texts, asked for by a `body` without them, some at a time. After a failure they are those of the texts before. */
+/** The answers to all texts, asked for by a `body` without them, some at a time. After a failure they are those to the texts before. */
 async function searchAll(texts, body, refused, signal) {
   const { queries, allHits, bytes } = state.limits;
   const most = Math.max(1, Math.min(queries, Math.floor(allHits / body.top)));
-  const all = texts.map(() => []);
+  const all = texts.map(() => ({ hits: [] }));
   at("table-bar").max = texts.length;
   for (const batch of batchesOf(texts, most, bytes - bytesOf({ ...body, texts: [] }))) {
     const first = batch[0];
@@ -199,7 +207,7 @@ async function searchAll(texts, body, refused, signal) {
     at("table-count").textContent = `${first.toLocaleString("en")} of ${plural(texts.length, "query", "queries")}`;
     try {
       const found = await searchBatch(batch, texts, body, refused, signal);
-      found.forEach(([place, hits]) => { all[place] = hits; });
+      found.forEach(([place, answered]) => { all[place] = answered; });
     } catch (error) {
       const failure = `rows ${first + 1} to ${batch.at(-1) + 1}: ${error.message}`;
       return { all: all.slice(0, first), failure };
@@ -208,14 +216,18 @@ async function searchAll(texts, body, refused, signal) {
   return { all, failure: null };
 }
 
-/** A CSV file with a line for each hit of each query, and one without a candidate for a query that has none. */
-function hitsTable(texts, all, columns) {
-  const lines = [["row", "query", "rank", "id", "label", "score", ...columns]];
-  all.forEach((hits, place) => {
-    const start = [place + 1, texts[place]];
-    if (!hits.length) lines.push([...start, "", "", "", "", ...columns.map(() => "")]);
+/** A CSV file with a line for each hit of each query, and one without a candidate for a query that has none. The `ids` are those of the queries, if their table has any. */
+function hitsTable(texts, ids, all, columns) {
+  const cells = [...["rank", "id", "label", "score", "tied", "duplicates"].map((name) => ({ name, of: (hit) => hit[name] })),
+    ...columns.map((name) => ({ name, of: (hit) => hit.columns?.[name] ?? "" }))];
+  const lines = [["row", ...(ids ? ["query_id"] : []), "query", ...cells.map(({ name }) => name), "caution"]];
+  all.forEach(({ hits, cautions = [] }, place) => {
+    const start = [place + 1, ...(ids ? [ids[place]] : []), texts[place]];
+    const caution = cautions.join("; ");
+    if (!hits.length) lines.push([...start, ...cells.map(() => ""), caution]);
     for (const hit of hits) {
-      lines.push([...start, hit.rank, hit.id, hit.label, hit.score, ...columns.map((name) => hit.columns?.[name] ?? "")]);
+      const values = cells.map(({ of }) => of(hit));
+      lines.push([...start, ...values.map((value) => (Array.isArray(value) ? value.join(" ") : value)), caution]);
     }
   });
   return lines.map((line) => line.map(csvCell).join(",")).join("\n") + "\n";
@@ -228,32 +240,36 @@ const REASONS = 3;
 function refusals(refused) {
   const rows = [...refused].sort(([one], [other]) => one - other);
   const reasons = rows.slice(0, REASONS).map(([place, reason]) => `row ${place + 1}: ${reason}`);
-  return `${plural(rows.length, "row is", "rows are")} refused: ${reasons.join("; ")}${rows.length > REASONS ? "; …" : ""}`;
+  return `${plural(rows.length, "row is", "rows are")} refused: ${reasons.join("; ")}${rows.length > REASONS ? "; …" : "."}`;
 }
 
 /** Searches a column of a table by what the form says, and saves the candidates. */
-async function searchTable({ rows }, signal) {
+async function searchTable({ names, rows }, signal) {
   const { columns, beyond, name } = state.model;
   const wanted = filter();
   if (wanted?.error) throw wanted.error;
-  const body = { model: name, top: wholeNumber("table-top") };
+  const body = { model: name, top: wholeNumber("table-top", state.limits.hits) };
   if (wanted) body.filter = wanted;
   chooseCandidates(body);
   if (beyond !== undefined) body.beyond = false;
   const column = Number(at("table-column").value);
   const cells = rows.map((row) => row[column].trim());
+  const idColumn = placeOf(["id", "ids", "identifier"], names);
+  const ids = idColumn < 0 || idColumn === column ? null : rows.map((row) => row[idColumn].trim());
   const refused = new Map();
   const texts = queriesOf(cells, refused);
   const { all, failure } = await searchAll(texts, body, refused, signal);
   if (signal.aborted) return;
   if (refused.size === cells.length) throw new Error(refusals(refused));
-  if (all.length) saveFile(new Blob([hitsTable(cells, all, columns)], { type: "text/csv" }), "dsokr-candidates.csv");
+  if (all.length) saveFile(new Blob([hitsTable(cells, ids, all, columns)], { type: "text/csv" }), "dsokr-candidates.csv");
   if (failure) throw new Error(failure + (all.length ? "; the candidates of the rows before them are saved" : ""));
   const left = texts.filter((text, place) => !refused.has(place) && !isQuery(text)).length;
   const most = state.limits.text.toLocaleString("en");
   const says = [];
   if (left) says.push(`${plural(left, "row has", "rows have")} no candidates: they have no text, or more than ${most} characters.`);
   if (refused.size) says.push(refusals(refused));
+  const doubtful = all.filter(({ cautions }) => cautions?.length).length;
+  if (doubtful) says.push(`${plural(doubtful, "row has a caution", "rows have a caution")}, which the column “caution” says.`);
   if (says.length) at("table-says").textContent = says.join(" ");
 }
 
@@ -261,7 +277,7 @@ async function searchTable({ rows }, signal) {
 function showTableHint() {
   const passing = at("filters").hidden ? "" : " that pass the filters";
   const spectra = state.model.inputs === "spectra";
-  const query = spectra ? "a spectrum, such as “149.0961 91.0542:100 119.0855:8”," : "a query";
+  const query = { spectra: "a spectrum, such as “149.0961 91.0542:100 119.0855:8”,", molecules: "a SMILES" }[state.model.inputs] ?? "a query";
   const fields = spectra ? " Of the fields above the adduct is that of rows without one; the precursor's m/z and the formula do not count." : "";
   at("table-says").textContent = `Choose a CSV, TSV or text file with ${query} in each row. The best candidates of each row`
     + `${passing} are saved as one CSV file.${fields}`;

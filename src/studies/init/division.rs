@@ -1,6 +1,6 @@
 //! Which pairs are for validation and for the test.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use dsokr_core::Argument;
@@ -9,7 +9,7 @@ use dsokr_data::table::{OnBadRow, Table, TableOptions};
 use dsokr_data::{SplitName, VARIED, text_numbers};
 
 use super::kind::ColumnKind;
-use super::roles::varies;
+use super::uses::varies;
 use super::{Choices, Column};
 use crate::error::{Error, ensure};
 
@@ -137,7 +137,7 @@ impl Division {
         [input, output]: [&Column; 2],
     ) -> Result<Self, Error> {
         let group = match choices.split.as_deref() {
-            None | Some("random") => kept_together(input, output),
+            None | Some("random") => kept_together(rows, input, output)?,
             Some("scaffold") => {
                 let allowed = "random, or a column: neither inputs nor outputs are SMILES";
                 let molecules =
@@ -147,7 +147,7 @@ impl Division {
                 }
                 Some("scaffold".to_owned())
             }
-            Some(name) if name.starts_with(NAMED) => kept_together(input, output),
+            Some(name) if name.starts_with(NAMED) => kept_together(rows, input, output)?,
             Some(name) => {
                 if !columns.iter().any(|column| column.name == name) {
                     let names: Vec<String> =
@@ -192,18 +192,57 @@ impl Division {
     }
 }
 
-/// Returns the rule that keeps rows together that repeat a molecule, a text or an id, or where few molecules are outputs, an
-/// input; none where inputs are few.
-fn kept_together(input: &Column, output: &Column) -> Option<String> {
+/// Returns the rule that keeps rows together that repeat a molecule, a text or an id, or where few molecules are outputs, or rows
+/// connect too many of them, an input; none where inputs are few.
+fn kept_together(table: &Table, input: &Column, output: &Column) -> Result<Option<String>, Error> {
     let is_varied = |column: &Column| column.distinct >= VARIED;
     if !is_varied(input) {
-        None
-    } else if output.kind == ColumnKind::Smiles && !is_varied(output) {
-        // without the outputs, whose groups may be larger than a split
-        (input.distinct < input.filled).then(|| input.name.clone())
-    } else {
-        Some("repeats".to_owned())
+        return Ok(None);
     }
+    let are_molecules = output.kind == ColumnKind::Smiles;
+    // without the outputs, whose groups may be larger than a split
+    if are_molecules && (!is_varied(output) || are_connected(table, [input, output])?) {
+        return Ok((input.distinct < input.filled).then(|| input.name.clone()));
+    }
+    Ok(Some("repeats".to_owned()))
+}
+
+/// Returns the number of pairs of a split that is drawn from so many: a tenth, at most 2,000.
+pub(super) fn size_of_split(pairs: usize) -> usize {
+    (pairs / 10).clamp(1, 2000)
+}
+
+/// Returns whether rows that are connected, by the same cell in one of two columns, are too many for a split: all groups that fit into
+/// it do not fill it.
+fn are_connected(table: &Table, columns: [&Column; 2]) -> Result<bool, Error> {
+    let rows = table.len();
+    // each row, or one before it in its group
+    let mut parents: Vec<usize> = (0..rows).collect();
+    for column in columns {
+        let mut firsts: HashMap<&str, usize> = HashMap::new();
+        let cells = table.column(&column.name)?.iter().enumerate();
+        for (row, cell) in cells.filter(|(_, cell)| !cell.is_empty()) {
+            let first = *firsts.entry(cell.as_str()).or_insert(row);
+            let [first, other] = [first, row].map(|row| first_of_group(&mut parents, row));
+            parents[first.max(other)] = first.min(other);
+        }
+    }
+    let mut sizes = vec![0; rows];
+    for row in 0..rows {
+        sizes[first_of_group(&mut parents, row)] += 1;
+    }
+    let split = size_of_split(rows);
+    let in_small_groups: usize = sizes.into_iter().filter(|&size| size <= split).sum();
+    Ok(in_small_groups < split)
+}
+
+/// Returns the first row of the group of a row, and shortens the way to it.
+fn first_of_group(parents: &mut [usize], mut row: usize) -> usize {
+    while parents[row] != row {
+        parents[row] = parents[parents[row]];
+        row = parents[row];
+    }
+    row
 }
 
 /// Returns whether some training rows have the same text or molecule as input; `splits` is the column that names the split of

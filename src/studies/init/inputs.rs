@@ -4,7 +4,7 @@ use super::columns::Column;
 use super::guess::names::{has_word_of_spectra, has_word_of_texts, is_name_of_texts};
 use super::guess::{CLASSES, ROWS_OF_A_CLASS};
 use super::kind::ColumnKind;
-use super::roles::{are_learned_beside_others, are_vectors, is_aside, varies};
+use super::uses::{are_learned_beside_others, are_vectors, is_aside, varies};
 
 /// The most letters, in the mean, of names in a script without spaces between words; more are a text.
 const LETTERS_OF_A_NAME: f64 = 30.0;

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::fmt;
+use std::ops::RangeInclusive;
 use std::str::FromStr;
 
 use dsokr_data::cells::{self, NumberNotation};
@@ -292,24 +293,129 @@ fn has_commas_between_numbers(cell: &str) -> bool {
     is_divided && !is_one_number && !has_decimals
 }
 
-/// Returns whether a cell is a date of numbers, with or without a time of day.
+/// The names of the months, in English, and in German where these differ.
+const MONTHS: [&str; 20] = [
+    "january",
+    "february",
+    "march",
+    "april",
+    "may",
+    "june",
+    "july",
+    "august",
+    "september",
+    "october",
+    "november",
+    "december",
+    "januar",
+    "februar",
+    "märz",
+    "mai",
+    "juni",
+    "juli",
+    "oktober",
+    "dezember",
+];
+
+/// The fewest letters of the name of a month that is shortened.
+const LETTERS_OF_A_MONTH: usize = 3;
+
+/// Returns whether a cell is a date, with or without a time of day: the numbers of year, month and day, a day or year with the name of
+/// a month, or a month, quarter, week or two years such as `2022/23`; or a time of day.
 pub(super) fn is_date(cell: &str) -> bool {
+    is_day(cell) || is_period(cell) || is_named_date(cell) || is_time_of_day(cell)
+}
+
+/// Returns whether a cell is the numbers of a day, month and year, with or without a time of day.
+fn is_day(cell: &str) -> bool {
     let day = cell.split(['T', ' ']).next().unwrap_or_default();
     let separator = day.chars().find(|c| !c.is_ascii_digit());
-    let Some(separator) = separator.filter(|c| ['-', '/', '.'].contains(c)) else { return false };
+    let Some(separator) = separator.filter(|c| ['-', '/', '.', '年'].contains(c)) else {
+        return false;
+    };
+    let day = day.trim_end_matches('日').replace(['年', '月'], "-");
+    let separator = if separator == '年' { '-' } else { separator };
     let parts: Vec<&str> = day.split(separator).collect();
     let &[first, middle, last] = parts.as_slice() else { return false };
-    let number = |part: &str| part.parse::<u32>().ok();
-    let is_year = |part: &str| {
-        part.len() == 2
-            || (part.len() == 4 && number(part).is_some_and(|y| (1000..3000).contains(&y)))
+    let is_short_year = |part: &str| part.len() == 2 && number_within(part, 0..=99);
+    let is_day = |part: &str| part.len() <= 2 && number_within(part, 1..=31);
+    let years_first = is_year(first) && is_day(last);
+    let years_last = is_day(first) && (is_year(last) || is_short_year(last));
+    is_day(middle) && (years_first || years_last)
+}
+
+/// Returns whether a cell is a year with a month, as in `2023-01` and `01/2023`, with a quarter or week, as in `2023-Q1` and
+/// `2023-W05`, or with the next year, as in `2022/23`.
+fn is_period(cell: &str) -> bool {
+    let is_month = |part: &str| part.len() <= 2 && number_within(part, 1..=12);
+    let is_part_of_year = |part: &str| {
+        let quarter = part.strip_prefix('Q').is_some_and(|number| number_within(number, 1..=4));
+        let week = part.strip_prefix('W').is_some_and(|number| number_within(number, 0..=53));
+        quarter || week
     };
-    let is_day =
-        |part: &str| part.len() <= 2 && number(part).is_some_and(|d| (1..=31).contains(&d));
-    let digits = parts.iter().all(|part| number(part).is_some());
-    let years_first = first.len() == 4 && is_year(first) && is_day(last);
-    let years_last = is_day(first) && is_year(last);
-    digits && is_day(middle) && (years_first || years_last)
+    if let Some((first, last)) = cell.split_once(['-', '/', ' ']) {
+        let is_next = |year: &str, next: &str| {
+            let next_year = year.parse::<u32>().map(|year| year + 1).unwrap_or_default();
+            next == next_year.to_string() || next == format!("{:02}", next_year % 100)
+        };
+        let is_spaced = cell.contains(' ');
+        let has_month = is_year(first) && is_month(last) || is_month(first) && is_year(last);
+        let has_part =
+            is_year(first) && is_part_of_year(last) || is_part_of_year(first) && is_year(last);
+        let has_next = is_year(first) && is_next(first, last);
+        return has_part || (!is_spaced && (has_month || has_next));
+    }
+    let year = cell.get(..4).filter(|year| is_year(year));
+    year.is_some_and(|_| is_part_of_year(&cell[4..]))
+}
+
+/// Returns whether a cell is the name of a month with a year, a day, or both, as in `Jan 2023`, `Jan-23`, `1 January 2023` and
+/// `January 01, 2023`, with or without a time of day.
+fn is_named_date(cell: &str) -> bool {
+    let parts: Vec<&str> =
+        cell.split([' ', '-', ',', '.', '/']).filter(|part| !part.is_empty()).collect();
+    let parts = match parts.as_slice() {
+        [day @ .., time, "AM" | "PM"] if is_time_of_day(time) => day,
+        [day @ .., time] if is_time_of_day(time) => day,
+        day => day,
+    };
+    let months = parts.iter().filter(|part| is_month_name(part)).count();
+    let numbers: Vec<&str> = parts.iter().copied().filter(|part| !is_month_name(part)).collect();
+    let is_short = |part: &str| part.len() <= 2 && number_within(part, 0..=99);
+    let are_numbers = numbers.iter().all(|part| is_year(part) || is_short(part));
+    let years = numbers.iter().filter(|part| is_year(part)).count();
+    months == 1 && (1..=2).contains(&numbers.len()) && are_numbers && years <= 1
+}
+
+/// Returns whether a text is the name of a month, or its first letters.
+fn is_month_name(text: &str) -> bool {
+    let lower = text.to_lowercase();
+    lower.chars().count() >= LETTERS_OF_A_MONTH
+        && MONTHS.iter().any(|month| month.starts_with(lower.as_str()))
+}
+
+/// Returns whether a cell is hours, of two digits, and minutes, with or without seconds: `07:18`.
+fn is_time_of_day(cell: &str) -> bool {
+    let halves = [" AM", " PM"];
+    let time = halves.into_iter().find_map(|half| cell.strip_suffix(half)).unwrap_or(cell);
+    let parts: Vec<&str> = time.split(':').collect();
+    let have_two_digits = parts.iter().all(|part| part.len() == 2);
+    let [hours, further @ ..] = parts.as_slice() else { return false };
+    have_two_digits
+        && (1..=2).contains(&further.len())
+        && number_within(hours, 0..=23)
+        && further.iter().all(|part| number_within(part, 0..=59))
+}
+
+/// Returns whether a text is a year of four digits.
+fn is_year(text: &str) -> bool {
+    text.len() == 4 && number_within(text, 1000..=2999)
+}
+
+/// Returns whether a text is digits of a number in a range.
+fn number_within(text: &str, range: RangeInclusive<u32>) -> bool {
+    let is_digits = text.bytes().all(|byte| byte.is_ascii_digit());
+    is_digits && text.parse().is_ok_and(|number| range.contains(&number))
 }
 
 #[cfg(test)]
@@ -329,13 +435,70 @@ mod tests {
 
     #[test]
     fn dates_are_told_from_numbers_and_versions() {
-        for date in
-            ["2024-03-01", "1.3.2024", "03/01/24", "2024-03-01T12:00:00", "2024-03-01 12:00"]
-        {
+        for date in [
+            "2024-03-01",
+            "1.3.2024",
+            "03/01/24",
+            "2024-03-01T12:00:00",
+            "2024-03-01 12:00",
+            "03/01/2024 12:00 AM",
+            "2024年03月01日",
+        ] {
             assert!(is_date(date), "{date}");
         }
-        for other in ["2024", "1.5", "1.2.3", "84,44", "2024-13-45", "10-20", "", "a-b-c"] {
+        for other in [
+            "2024",
+            "1.5",
+            "1.2.3",
+            "84,44",
+            "2024-13-45",
+            "10-20",
+            "",
+            "a-b-c",
+            "50:50",
+            "1:08",
+            "1:1",
+            "Q1",
+            "Mar",
+            "Marble 12",
+            "8.Jan.Feb",
+            "a 2023",
+            "2023-13",
+            "2023-25",
+            "12 2023",
+        ] {
             assert!(!is_date(other), "{other}");
+        }
+    }
+
+    #[test]
+    fn months_quarters_weeks_and_times_of_day_are_dates() {
+        for date in [
+            "2023-01",
+            "2023/12",
+            "01/2023",
+            "2023-Q1",
+            "2023Q4",
+            "Q1 2023",
+            "2023-W00",
+            "2023W53",
+            "2022/23",
+            "2022-2023",
+            "1999/00",
+            "Jan 2023",
+            "January 2023",
+            "Jan-23",
+            "Sept. 2023",
+            "1 January 2023",
+            "January 01, 2023",
+            "01 Jan 2023 00:00",
+            "1-Jan-23",
+            "3. März 2024",
+            "00:00",
+            "23:59:59",
+            "07:18 PM",
+        ] {
+            assert!(is_date(date), "{date}");
         }
     }
 

@@ -1,5 +1,6 @@
 //! A configuration for a table that nobody has described: which column holds texts, which one outputs, and of what kind.
 
+mod column_cells;
 mod columns;
 mod configuration;
 mod conversations;
@@ -17,6 +18,7 @@ mod remarks;
 mod roles;
 mod spectra;
 mod template;
+mod uses;
 
 use std::collections::HashSet;
 use std::fmt;
@@ -30,7 +32,8 @@ use crate::config::{Config, EncoderTable};
 use crate::error::Error;
 use crate::run_dir::{check_not_read, write_text};
 use crate::targets::constant_kernels;
-pub use columns::{Column, Exceptions, LONGEST_EXAMPLE, Qualifier, Readings};
+pub use column_cells::Exceptions;
+pub use columns::{Column, LONGEST_EXAMPLE, Qualifier, Readings};
 pub use division::Division;
 pub(crate) use guess::{CLASSES, ROWS_OF_A_CLASS};
 pub use header::{HeaderContent, HeaderLine};
@@ -44,8 +47,8 @@ pub use remarks::{
     ClassRemarks, ListRemarks, NumberRemarks, PointsAndCommas, StandIn, WordRemarks,
 };
 pub use roles::Roles;
-use roles::{is_aside, varies};
 pub use spectra::SpectraSurvey;
+use uses::{is_aside, varies};
 
 /// The fewest rows, and pairs, from which a configuration is made.
 pub(crate) const LEAST: usize = 10;
@@ -158,7 +161,7 @@ impl Survey {
     /// Returns the number of validation pairs and of test pairs that are drawn: a tenth of all, at most 2,000; none of
     /// a split with a file of its own.
     pub fn held_out(&self) -> [usize; 2] {
-        self.division.sizes((self.pairs() / 10).clamp(1, 2000))
+        self.division.sizes(division::size_of_split(self.pairs()))
     }
 
     /// Returns the number of training pairs.

@@ -8,7 +8,8 @@ use dsokr_core::message::list;
 use dsokr_data::table::{OnBadRow, Table, TableHeader, TableOptions, TextFormat};
 use rayon::prelude::*;
 
-use super::columns::{Column, Exceptions};
+use super::column_cells::Exceptions;
+use super::columns::Column;
 use super::conversations::remedy_of_conversations;
 use super::header::{self, HeaderLine};
 use super::kind::{Lists, StatedKind};

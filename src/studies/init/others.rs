@@ -4,7 +4,8 @@ use super::Choices;
 use super::columns::Column;
 use super::guess::names::is_id;
 use super::kind::ColumnKind;
-use super::roles::{Roles, are_learned_beside_others, are_numbers, are_vectors};
+use super::roles::Roles;
+use super::uses::{are_learned_beside_others, are_numbers, are_vectors};
 
 /// The columns that a configuration leaves out although they could be learned or learned from.
 #[derive(Clone, Debug)]
@@ -16,6 +17,8 @@ pub struct LeftOut {
     /// The columns that can be learned, where nobody has chosen the output, without those that [`classes`](Self::classes) and
     /// [`numbers`](Self::numbers) count.
     pub learned: Vec<String>,
+    /// The columns of molecules beside an input of molecules and an output of others.
+    pub molecules: Vec<String>,
     /// Number of columns of texts, of which one is the input that nobody has chosen.
     pub texts: usize,
     /// The columns of texts and vectors that are no inputs beside molecules or vectors, where nobody has chosen columns.
@@ -39,6 +42,7 @@ impl Others<'_> {
             classes: self.like_output(are_classes),
             numbers: self.like_output(are_numbers),
             learned: self.learned(),
+            molecules: self.molecules(),
             texts: self.texts(),
             inputs: self.inputs(),
             ids: self.ids(),
@@ -68,6 +72,15 @@ impl Others<'_> {
             (are_molecules || are_learned_beside_others(&column.kind)) && !is_counted(column)
         };
         self.names_of(may_be_learned)
+    }
+
+    /// Returns the columns of other molecules than those of the input, where no molecules are the output.
+    fn molecules(&self) -> Vec<String> {
+        let Roles { input, output, copies, .. } = self.roles;
+        if input.kind != ColumnKind::Smiles || output.kind == ColumnKind::Smiles {
+            return Vec::new();
+        }
+        self.names_of(|column| column.kind == ColumnKind::Smiles && !copies.contains(&column.name))
     }
 
     /// Returns the number of columns of texts, of which one is the input that nobody has chosen.

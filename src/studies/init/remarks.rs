@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use dsokr_data::cells::{self, Alike, NumberNotation};
 use dsokr_data::config::LabelFeatures;
 
-use super::columns::{Cells, Exceptions};
+use super::column_cells::{Cells, Exceptions};
 use super::guess::codes::{first_code, first_number_with_zero};
 use super::guess::labels::{
     are_measures, are_phrases, are_unordered, have_commas_in_names, odd_separator, reordered,

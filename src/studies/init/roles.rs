@@ -7,14 +7,12 @@ use dsokr_data::table::Table;
 
 use super::columns::Column;
 use super::copies::copies_of;
-use super::guess::names::most_classes_named;
+use super::guess::names::{most_classes_named, words_of};
 use super::guess::{CLASSES, is_inchikey};
 use super::inputs::InputChoice;
 use super::kind::ColumnKind;
+use super::uses::{are_numbers, is_aside, varies};
 use crate::error::{Error, ensure};
-
-/// Names of columns that divide rows, say where they are from, or hold the signs of bounds, as those of ChEMBL.
-const ASIDE: [&str; 7] = ["split", "set", "fold", "source", "year", "date", "standard relation"];
 
 /// Names of the numbers that ChEMBL's and BindingDB's tables are about, beside properties of molecules and names of targets.
 const MEASURED: [&str; 8] = [
@@ -31,6 +29,12 @@ const MEASURED: [&str; 8] = [
 /// Names that numbers and classes have which are learned, beside names of what they are of.
 const LEARNED: [&str; 4] = ["y", "label", "labels", "affinity"];
 
+/// Names of what is measured of several molecules together, as of a reaction.
+const RESULTS: [&str; 3] = ["output", "yield", "target"];
+
+/// The fewest rows that each molecule has in the mean, where those of two columns are measured together.
+const ROWS_OF_A_MOLECULE: usize = 5;
+
 /// The arguments that name columns.
 const INPUT: &str = "input";
 const OUTPUT: &str = "output";
@@ -44,6 +48,8 @@ pub struct Roles {
     pub output: Column,
     /// Further columns of numbers, which are outputs too.
     pub further: Vec<Column>,
+    /// Whether nobody has chosen the outputs.
+    pub are_found: bool,
     /// The columns whose molecules are those of the input, and which are therefore no outputs that nobody has chosen.
     pub copies: Vec<String>,
     /// The column of the ids; `None` if the numbers of the lines are.
@@ -82,6 +88,7 @@ impl Roles {
         let rows = table.len();
         let copies =
             if outputs.is_empty() { copies_of(input, columns, table)? } else { Vec::new() };
+        let are_found = outputs.is_empty();
         let (output, further) = match outputs.split_first() {
             Some((output, further)) => (*output, further.to_vec()),
             None => {
@@ -109,6 +116,7 @@ impl Roles {
             input: input.clone(),
             output: output.clone(),
             further: further.into_iter().cloned().collect(),
+            are_found,
             copies,
             id: id.map(|column| column.name.clone()),
         })
@@ -250,6 +258,9 @@ fn output_of<'c>(columns: &'c [Column], input: &Column, copies: &[String]) -> Op
     };
     let free = columns.iter().filter(is_free);
     let ranked = free.filter(|column| varies(column)).filter_map(|column| {
+        if are_measured_together(columns, input, column) {
+            return Some((UNLESS_NOTHING_ELSE, column));
+        }
         Some((preference(column, input, is_learned(columns, column))?, column))
     });
     // where two kinds say as much, one that few cells are not of
@@ -261,32 +272,22 @@ fn output_of<'c>(columns: &'c [Column], input: &Column, copies: &[String]) -> Op
     best.map(|(_, column)| column)
 }
 
-/// Returns whether a column holds numbers, in any notation.
-pub(super) fn are_numbers(column: &Column) -> bool {
-    matches!(column.kind, ColumnKind::Numbers(_))
-}
-
-/// Returns whether a column holds vectors.
-pub(super) fn are_vectors(column: &Column) -> bool {
-    matches!(column.kind, ColumnKind::Vectors(_))
-}
-
-/// Returns whether cells of a kind are learned beside molecules, vectors and texts.
-pub(super) fn are_learned_beside_others(kind: &ColumnKind) -> bool {
-    match kind {
-        ColumnKind::Numbers(_)
-        | ColumnKind::Classes(_)
-        | ColumnKind::Labels(_)
-        | ColumnKind::Rankings(_)
-        | ColumnKind::Orders(_) => true,
-        ColumnKind::Smiles
-        | ColumnKind::Inchi
-        | ColumnKind::Vectors(_)
-        | ColumnKind::Dates
-        | ColumnKind::Texts
-        | ColumnKind::Ids
-        | ColumnKind::Nothing => false,
+/// Returns whether the molecules of the input and of another column are rather measured together than one learned from the other, as
+/// those of a reaction: there is a column of numbers or classes, and both recur, or the name of a column of numbers says so.
+fn are_measured_together(columns: &[Column], input: &Column, other: &Column) -> bool {
+    if input.kind != ColumnKind::Smiles || other.kind != ColumnKind::Smiles {
+        return false;
     }
+    let recurs = |column: &Column| ROWS_OF_A_MOLECULE * column.distinct <= column.filled;
+    let is_result = |column: &Column| {
+        let words = words_of(&column.name);
+        are_numbers(column) && words.len() == 1 && RESULTS.contains(&words[0].as_str())
+    };
+    let are_values =
+        |column: &Column| are_numbers(column) || matches!(column.kind, ColumnKind::Classes(_));
+    let mut values = columns.iter().filter(|column| are_values(column) && varies(column));
+    let both_recur = recurs(input) && recurs(other);
+    values.any(|column| !is_aside(column) && (both_recur || is_result(column)))
 }
 
 /// Returns whether a column has the name of what is measured in ChEMBL's or BindingDB's tables.
@@ -298,7 +299,9 @@ fn is_measured(column: &Column) -> bool {
 fn is_learned(columns: &[Column], column: &Column) -> bool {
     let name = column.name.to_lowercase();
     let is_x = |other: &Column| other.name.eq_ignore_ascii_case("x");
-    LEARNED.contains(&name.as_str()) && !(name == "y" && columns.iter().any(is_x))
+    let is_yield = words_of(&name) == ["yield"];
+    let is_named = is_yield || LEARNED.contains(&name.as_str());
+    is_named && !(name == "y" && columns.iter().any(is_x))
 }
 
 /// Returns whether a column holds numbers without units or decimal commas, which can be read together with others.
@@ -328,16 +331,8 @@ fn numbers_beside<'c>(
     columns.iter().filter(is_further).collect()
 }
 
-/// Returns whether a column divides rows, says where or when they are from, or something of the numbers of another column.
-pub(super) fn is_aside(column: &Column) -> bool {
-    let is_named = ASIDE.contains(&column.name.to_lowercase().as_str());
-    is_named || column.are_times || column.qualifies.is_some()
-}
-
-/// Returns whether the cells of a column differ, so that there is something to learn from them.
-pub(super) fn varies(column: &Column) -> bool {
-    column.distinct > 1
-}
+/// The place of columns in the order in which outputs are preferred that are outputs unless nothing else is learned.
+const UNLESS_NOTHING_ELSE: usize = 7;
 
 /// Returns the place of a column in the order in which outputs are preferred, beside this input; none of kinds that are no
 /// outputs. Numbers and classes may have the name of what is learned.
@@ -353,13 +348,15 @@ fn preference(column: &Column, input: &Column, is_learned: bool) -> Option<usize
         ColumnKind::Smiles => Some(0),
         ColumnKind::Rankings(_) | ColumnKind::Orders(_) => Some(1),
         // names and phrases, unless nothing else is learned
-        ColumnKind::Labels(' ' | ',') if column.classes.are_phrases => Some(7),
+        ColumnKind::Labels(' ' | ',') if column.classes.are_phrases => Some(UNLESS_NOTHING_ELSE),
         ColumnKind::Labels(' ') => Some(4),
         ColumnKind::Labels(_) => Some(2),
         ColumnKind::Classes(_) | ColumnKind::Numbers(_) if is_learned => Some(3),
-        ColumnKind::Classes(count) if count > CLASSES && name_rows => Some(7),
+        ColumnKind::Classes(count) if count > CLASSES && name_rows => Some(UNLESS_NOTHING_ELSE),
         // months and the like, unless nothing else is learned
-        ColumnKind::Classes(_) if column.classes.code.is_some() && !is_named => Some(7),
+        ColumnKind::Classes(_) if column.classes.code.is_some() && !is_named => {
+            Some(UNLESS_NOTHING_ELSE)
+        }
         ColumnKind::Classes(_) => Some(5),
         ColumnKind::Numbers(_) | ColumnKind::Vectors(_) => Some(6),
         ColumnKind::Texts => Some(8),

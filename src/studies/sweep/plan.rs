@@ -95,11 +95,11 @@ impl SweepRequest<'_> {
         let split =
             if chooses(&keys) { SplitName::Validation } else { self.config.evaluation.split };
         let (settings, configs) = self.distinct(settings, split)?;
-        let folders = Self::folders(&path, before.as_ref(), (&settings, &configs))?;
+        let folders = Self::folders(&path, before.as_ref(), &settings, &configs)?;
         let rows: Vec<SweepRun> = before.iter().flat_map(|before| &before.runs).cloned().collect();
         let rows = StoredRows(rows);
         let runs = match before {
-            Some(before) => self.others(&path, before, &keys, (&configs, &folders), split)?,
+            Some(before) => self.others(&path, before, &keys, &configs, &folders, split)?,
             None => Vec::new(),
         };
         let planned = settings.into_iter().zip(configs).zip(folders);

@@ -108,7 +108,8 @@ impl SweepRequest<'_> {
     pub(super) fn folders(
         path: &Path,
         before: Option<&Sweep>,
-        (settings, configs): (&[Setting], &[Checked]),
+        settings: &[Setting],
+        configs: &[Checked],
     ) -> Result<Vec<PathBuf>, Error> {
         let named: Vec<PathBuf> =
             settings.iter().map(|setting| path.join(folder(setting))).collect();
@@ -139,7 +140,8 @@ impl SweepRequest<'_> {
         path: &Path,
         before: Sweep,
         keys: &[String],
-        (configs, folders): (&[Checked], &[PathBuf]),
+        configs: &[Checked],
+        folders: &[PathBuf],
         split: SplitName,
     ) -> Result<Vec<SweepRun>, Error> {
         let mut others = Vec::new();

@@ -68,7 +68,19 @@ fn wrong_requests_are_refused_with_what_is_allowed() {
             422,
             "filter.similar_to",
         ),
-        ("/api/search", json!({"texts": text, "filter": {"groups": ["Ester"]}}), 422, "Ester"),
+        (
+            "/api/search",
+            json!({"texts": text, "filter": {"groups": ["Ester"]}}),
+            422,
+            "(did you mean \\\"ester\\\"?)",
+        ),
+        (
+            "/api/search",
+            json!({"texts": text, "filter": {"min_mass": "a"}}),
+            422,
+            "filter.min_mass: ",
+        ),
+        ("/api/search", json!({"texts": text, "filter": 7}), 422, "a text such as"),
         (
             "/api/search",
             json!({"texts": text, "filter": {"min_mass": 2, "max_mass": 1}}),
@@ -123,6 +135,23 @@ fn wrong_requests_are_refused_with_what_is_allowed() {
         let (found, answer) = served.post_text("/api/search", body);
         assert_eq!(found, status, "{answer}");
     }
+    // the message about a long filter is short
+    let long = json!({"texts": text, "filter": format!("{} < 1", "a".repeat(400_000))});
+    let (status, refused) = served.post("/api/search", &long);
+    assert_eq!(status, 422);
+    assert!(refused["error"].as_str().unwrap().len() < 2000, "{refused}");
+    // nor need a body state its length
+    let mut stream = TcpStream::connect(&served.address).unwrap();
+    let head = "POST /api/search HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\
+                content-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n";
+    stream.write_all(head.as_bytes()).unwrap();
+    for _ in 0..17 {
+        let _ = stream.write_all(format!("10000\r\n{}\r\n", " ".repeat(1 << 16)).as_bytes());
+    }
+    let _ = stream.write_all(b"0\r\n\r\n");
+    let refused = answer(stream);
+    assert_eq!(refused.status, 413, "{}", refused.body);
+    assert!(refused.body.contains("more than 1048576 bytes: expected at most"), "{}", refused.body);
     let address = &served.address;
     assert_eq!(send(address, "POST", "/api/search", "text/plain", b"{}").status, 415);
     assert_eq!(send(address, "GET", "/api/search", "", b"").status, 405);

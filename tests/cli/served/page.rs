@@ -13,6 +13,7 @@ fn values(test: &str, expressions: &[&str]) -> Option<Vec<Value>> {
     let script = format!(
         "const state = {{ limits: {{ queries: 3, allHits: 30, text: 10, bytes: 200 }}, model: {{ outputs: 'rankings', column: 'prompt', columns: ['price'] }} }};\n\
          const plural = (count, one, many) => `${{count}} ${{count === 1 ? one : many}}`;\n\
+         const rounded = (value) => Number(value.toPrecision(4)).toLocaleString('en', {{ maximumFractionDigits: 12 }});\n\
          const exactPercent = (share) => `${{100 * share}} %`;\n\
          const fields = {{}};\n\
          const at = (id) => (fields[id] ??= {{ value: '' }});\n\
@@ -163,8 +164,22 @@ fn the_page_asks_within_limits_and_writes_cells_that_are_no_formulas() {
                 ]),
             ),
             (
-                r#"hitsTable(["a", ""], [[{ rank: 2, id: "x", label: "l", score: 0.5, columns: { n: "3" } }], []], ["n"])"#,
-                json!("row,query,rank,id,label,score,n\n1,a,2,x,l,0.5,3\n2,,,,,,\n"),
+                r#"hitsTable(["a", ""], null, [{ hits: [{ rank: 2, id: "x", label: "l", score: 0.5, tied: 2, duplicates: ["y", "z"], columns: { n: "3" } }] }, { hits: [] }], ["n"])"#,
+                json!(
+                    "row,query,rank,id,label,score,tied,duplicates,n,caution\n1,a,2,x,l,0.5,2,y z,3,\n2,,,,,,,,,\n"
+                ),
+            ),
+            // what is doubtful of a query stands in each of its lines, and the id of its row
+            (
+                r#"hitsTable(["zzz"], ["r7"], [{ hits: [{ rank: 1, id: "x", label: "l", score: 0.5, tied: 0, duplicates: [] }], cautions: ["no part, or", "b"] }], [])"#,
+                json!(
+                    "row,query_id,query,rank,id,label,score,tied,duplicates,caution\n1,r7,zzz,1,x,l,0.5,0,,\"no part, or; b\"\n"
+                ),
+            ),
+            // predicted numbers
+            (
+                r#"["0.13659827 12345.678", "0,5"].map(predictedNumbers)"#,
+                json!(["0.1366; 12,350", "0,5"]),
             ),
         ],
     );

@@ -497,7 +497,7 @@ fn formulas_are_no_inputs_beside_molecules_and_measures_beside_names_are_named()
 fn columns_that_could_be_learned_are_named_and_rows_of_one_input_stay_together() {
     let sandbox = Sandbox::new();
     let reagents = ["CN(C)C=O", "CO", "CCO", "CC#N", "ClCCl", "C1CCOC1", "CS(C)=O", "O=S(=O)(O)O"];
-    let mut reactions = "reaction_id,reactants,reagents,product,yield\n".to_owned();
+    let mut reactions = "reaction_id,reactants,reagents,product,hours\n".to_owned();
     let mut papers = "title,subjects,tags,pages\n".to_owned();
     for at in 0..120usize {
         let chain = "C".repeat(1 + at / 2);
@@ -515,7 +515,7 @@ fn columns_that_could_be_learned_are_named_and_rows_of_one_input_stay_together()
     sandbox.write("reactions.csv", &reactions);
     sandbox.write("papers.csv", &papers);
     let shown = sandbox.succeed(&["init", "reactions.csv"]);
-    let said = "left out, since molecules are the output: \"product\", \"yield\" (--output COLUMN learns one of them)\n";
+    let said = "left out, since molecules are the output: \"product\", \"hours\" (--output COLUMN learns one of them)\n";
     assert!(shown.contains(said), "{shown}");
     let config = sandbox.read("reactions.toml");
     assert!(config.contains("group = \"reactants\""), "{config}");
@@ -528,6 +528,40 @@ fn columns_that_could_be_learned_are_named_and_rows_of_one_input_stay_together()
     assert!(shown.contains(said), "{shown}");
     let shown = sandbox.succeed(&["init", "papers.csv", "--force", "--output", "tags"]);
     assert!(!shown.contains("left out"), "{shown}");
+}
+
+/// As of reactions in wells, pairs of drugs and solutes in solvents.
+#[test]
+fn molecules_that_are_measured_together_are_not_learned_from_each_other() {
+    let sandbox = Sandbox::new();
+    let solvents = ["CN(C)C=O", "CO", "CCO", "CC#N", "ClCCl", "C1CCOC1", "CS(C)=O", "O"];
+    let mut solubilities = "solute,solvent,LogS\n".to_owned();
+    let mut reactions = "reactants,reagents,yield (%),plate\n".to_owned();
+    let mut drugs = "first,second,synergy\n".to_owned();
+    for at in 0..200usize {
+        let chain = "C".repeat(1 + at / 10);
+        let solvent = solvents[at % 8];
+        writeln!(solubilities, "{chain}C(=O)O,{solvent},{}.5", at % 71).unwrap();
+        let ester = "C".repeat(1 + at / 2);
+        writeln!(reactions, "{ester}C(=O)OC,{solvent},{}.5,{}", at % 71, 4000 + at % 9).unwrap();
+        let other = "C".repeat(2 + (7 * at + at / 25) % 25);
+        writeln!(drugs, "{chain}C(=O)O,{other}OC(C)=O,{}.5", at % 71).unwrap();
+    }
+    sandbox.write("solubilities.csv", &solubilities);
+    sandbox.write("reactions.csv", &reactions);
+    sandbox.write("drugs.csv", &drugs);
+    let shown = sandbox.succeed(&["init", "solubilities.csv"]);
+    let said = "further molecules are left out as inputs: \"solvent\"; a column that joins them, solute.solvent, learns from all\n";
+    assert!(shown.contains(said), "{shown}");
+    for (file, output) in [("solubilities.csv", "LogS"), ("reactions.csv", "yield (%)")] {
+        let found = json(&sandbox.succeed(&["init", file, "--force", "--json"]));
+        assert_eq!(found["output"], output, "{found}");
+        assert_eq!(found["further_outputs"], serde_json::json!([]), "{found}");
+    }
+    // all rows are connected by drugs that they share
+    let found = ["init", "drugs.csv", "--output", "second", "--json"];
+    let found = json(&sandbox.succeed(&found));
+    assert_eq!(found["group"], "first", "{found}");
 }
 
 /// As of pairs of sentences, one of which is the input.

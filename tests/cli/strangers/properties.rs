@@ -43,7 +43,7 @@ fn a_property_of_molecules_is_predicted_from_their_parts() {
     assert!(!config.contains("\"words\""), "{config}");
     // a query that is no molecule is refused by its name
     let query = ["search", "runs/solubility", "not a molecule", "--top", "1"];
-    sandbox.fail(&query, 2, &["not a molecule", "a SMILES, since data.inputs.smiles is set"]);
+    sandbox.fail(&query, 2, &["not a molecule", "a SMILES, as the inputs are that the model"]);
     // a server says which of several it is, so that the page leaves it out
     #[cfg(feature = "serve")]
     {
@@ -135,6 +135,12 @@ fn several_columns_of_numbers_are_outputs_together() {
         .map(|target| target["name"].as_str().unwrap())
         .collect();
     assert_eq!(names, ["size", "polar", "carbons"]);
+    let said = "several columns of numbers are outputs together: \"size\", \"polar\", \"carbons\" (--output COLUMN learns one, --as \
+                COLUMN=ids leaves one out)\n";
+    let shown = sandbox.succeed(&["init", "several.tsv", "--force"]);
+    assert!(shown.contains(said), "{shown}");
+    let shown = sandbox.succeed(&["init", "several.tsv", "--force", "--as", "polar=ids"]);
+    assert!(shown.contains("together: \"size\", \"carbons\""), "{shown}");
     // the ones that are named, and no others
     let two = ["init", "several.tsv", "--force", "--json", "--output", "polar", "--output", "size"];
     let survey = json(&sandbox.succeed(&two));

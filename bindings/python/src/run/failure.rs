@@ -29,7 +29,7 @@ fn of_file(error: &Error, message: &str) -> Option<Failure> {
             file(path, Some(ENOENT))
         }
         Error::RunExists { path } => file(path, Some(EEXIST)),
-        Error::DataChanged { path } | Error::Data(Column { path, .. }) => file(path, None),
+        Error::DataChanged { path, .. } | Error::Data(Column { path, .. }) => file(path, None),
         Error::Data(Io { path, source }) => Some(Failure::io(path, message, source)),
         _ => None,
     }

@@ -1,5 +1,6 @@
 //! Trained models, read from their run directories.
 
+use std::any::Any;
 use std::path::PathBuf;
 
 use dsokr::config::{BeyondConfig, Config};
@@ -8,12 +9,12 @@ use dsokr::data::config::OnBadRow;
 use dsokr::data::{Inputs, Split, SplitName};
 use dsokr::decode::{CandidateBlocks, Combination, Ensemble, MissingGold, Pool};
 use dsokr::run::{CandidateSets, Member, QueryRequest, Run, SplitUse};
-use dsokr::{CandidateRule, Error, Filter};
+use dsokr::{CandidateRule, Error, Filter, Network};
 use pyo3::prelude::*;
 
 use super::module::ModuleConfig;
 use super::{Evaluation, processor};
-use crate::arrays::{Matrix, MatrixView, matrix, numbers};
+use crate::arrays::{Matrix, MatrixView, Vector, matrix, numbers, vector};
 use crate::candidates::{Candidates, lists_of};
 use crate::errors::{Failure, json, table};
 use crate::ranks::Ranks;
@@ -144,6 +145,14 @@ impl Runs {
         Candidates::new(run.candidates.clone(), run.config.output.is_normalised())
     }
 
+    /// What the first member adds to the coordinates of its module of PyTorch; none for other encoders.
+    #[getter]
+    fn offset<'py>(&self, py: Python<'py>) -> Option<Vector<'py, f32>> {
+        let predictor: &dyn Any = &*self.inner.members()[0].predictor;
+        let network = predictor.downcast_ref::<Network<ModuleConfig>>()?;
+        Some(vector(py, network.model.encoder.offset()))
+    }
+
     /// Coordinates of texts or rows that the first member predicts; with `scaled` as they are scored.
     fn embed<'py>(
         &self,
@@ -215,7 +224,7 @@ impl Runs {
         if queries.len() == 0 {
             return Ok(Vec::new());
         }
-        let read = |run: &Member| queries.read(run, 0..queries.len());
+        let read = |member: &Member| queries.read(member, 0..queries.len());
         let answers = self.work(py, || match coverage {
             None => {
                 let alone = Processes::default();
@@ -334,11 +343,11 @@ impl Queries {
         }
     }
 
-    /// Some of them as a run reads them.
-    fn read(&self, run: &Member, chosen: std::ops::Range<usize>) -> Result<Split, Error> {
+    /// Some of them as a member reads them.
+    fn read(&self, member: &Member, chosen: std::ops::Range<usize>) -> Result<Split, Error> {
         match self {
             Self::Texts(texts) => {
-                run.texts(&texts[chosen].iter().map(String::as_str).collect::<Vec<_>>())
+                member.texts(&texts[chosen].iter().map(String::as_str).collect::<Vec<_>>())
             }
             Self::Rows(rows) => {
                 let ids = vec![String::new(); chosen.len()];

@@ -12,7 +12,9 @@ use unicode_normalization_alignments::UnicodeNormalization;
 
 pub use self::lists::{TIES, labels, list, of_labels};
 pub use self::mixed::{Alike, MixedSigns};
-pub use self::numbers::{CURRENCIES, CURRENCY_CODES, DASHES, NumberNotation, with_micro_sign};
+pub use self::numbers::{
+    CURRENCIES, CURRENCY_CODES, DASHES, NumberNotation, with_ascii_digits, with_micro_sign,
+};
 
 /// Returns the SMILES of a cell: what stands before the first white space. Behind it are the name of the molecule, as
 /// in .smi files, or the extensions of CXSMILES (`|$;;R1$|`), which say nothing that a SMILES says.

@@ -34,6 +34,9 @@ pub const DASHES: [char; 3] = ['-', '\u{2013}', '\u{2014}'];
 /// The sign that groups thousands in Switzerland, whatever the sign before decimals.
 const SWISS_GROUP: &str = "'";
 
+/// The sign that groups digits in India.
+const INDIAN_GROUP: &str = ",";
+
 /// Returns a unit, or a cell that may have one, with the micro sign in the place of the Greek letter mu, which some programs
 /// write for it.
 ///
@@ -70,7 +73,7 @@ impl NumberNotation {
         if let Some(number) = self.plain(cell) {
             return Some(number.into());
         }
-        if !cell.contains(|c: char| c.is_ascii_digit()) {
+        if !cell.contains(|c: char| c.is_ascii_digit() || digit_elsewhere(c).is_some()) {
             return None;
         }
         let cell = written(cell);
@@ -221,22 +224,66 @@ fn is_in_32_bits(number: &str) -> bool {
     number.parse::<f32>().is_ok_and(f32::is_finite)
 }
 
-/// Returns a cell with one sign each for minus and micro.
+/// Returns a cell with one sign each for minus and micro, and the digits that Rust reads.
 pub(super) fn written(cell: &str) -> Cow<'_, str> {
     let cell = with_micro_sign(cell.trim());
-    if cell.contains('\u{2212}') { cell.replace('\u{2212}', "-").into() } else { cell }
+    let cell = if cell.contains('\u{2212}') { cell.replace('\u{2212}', "-").into() } else { cell };
+    match with_ascii_digits(&cell) {
+        Cow::Borrowed(_) => cell,
+        Cow::Owned(written) => written.into(),
+    }
 }
 
-/// Returns the digits of a whole number whose thousands a sign groups; none where groups are not of three digits, or the first
-/// one begins with 0 and others follow.
+/// Returns a cell with the digits from 0 to 9, signs and points of a number in the place of those of full width (`０．２５`), of
+/// Arabic and of Persian (`٠٫٢٥`); one without such digits as it is.
+///
+/// ```
+/// use dsokr_data::cells::with_ascii_digits;
+///
+/// assert_eq!(with_ascii_digits("－０．２５ mg"), "-0.25 mg");
+/// assert_eq!(with_ascii_digits("١٬٢٣٤٫٥"), "1,234.5");
+/// assert_eq!(with_ascii_digits("a．b"), "a．b");
+/// ```
+pub fn with_ascii_digits(cell: &str) -> Cow<'_, str> {
+    // nearly all cells have none
+    if cell.is_ascii() || !cell.contains(|c| digit_elsewhere(c).is_some()) {
+        return cell.into();
+    }
+    let written = |c: char| match c {
+        '\u{ff0e}' | '\u{66b}' => '.',
+        '\u{ff0c}' | '\u{66c}' => ',',
+        '\u{ff0d}' => '-',
+        '\u{ff0b}' => '+',
+        other => digit_elsewhere(other).unwrap_or(other),
+    };
+    cell.chars().map(written).collect::<String>().into()
+}
+
+/// Returns the digit from 0 to 9 that a digit of full width, of Arabic or of Persian is; none of other characters.
+fn digit_elsewhere(c: char) -> Option<char> {
+    const ZEROS: [char; 3] = ['\u{ff10}', '\u{660}', '\u{6f0}'];
+    let distances = ZEROS.into_iter().filter_map(|zero| u32::from(c).checked_sub(u32::from(zero)));
+    distances.filter_map(|distance| char::from_digit(distance, 10)).next()
+}
+
+/// Returns the digits of a whole number that a sign groups by three, or a comma as in India, by two before a last group of three
+/// (`4,25,000`); none where they are grouped otherwise, or the first group begins with 0 and others follow.
 pub(super) fn ungrouped(whole: &str, group: &str) -> Option<String> {
-    let mut groups = whole.split(group);
-    let first = groups.next()?.trim_start_matches(['-', '+']);
-    let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
-    let leads = (1..=3).contains(&first.len()) && digits(first);
-    let is_grouped = !first.starts_with('0') || !whole.contains(group);
-    let all = leads && is_grouped && groups.all(|part| part.len() == 3 && digits(part));
-    all.then(|| whole.replace(group, ""))
+    let unsigned = whole.trim_start_matches(['-', '+']);
+    let groups: Vec<&str> = unsigned.split(group).collect();
+    let (first, further) = groups.split_first()?;
+    let are_digits = groups.iter().all(|part| part.bytes().all(|byte| byte.is_ascii_digit()));
+    let is_grouped = !first.starts_with('0') || further.is_empty();
+    let are_thousands =
+        (1..=3).contains(&first.len()) && further.iter().all(|part| part.len() == 3);
+    let are_grouped = are_thousands || (group == INDIAN_GROUP && are_indian_groups(first, further));
+    (are_digits && is_grouped && are_grouped).then(|| whole.replace(group, ""))
+}
+
+/// Returns whether groups of digits have two digits each, but for one or two in the first and three in the last.
+fn are_indian_groups(first: &str, further: &[&str]) -> bool {
+    let Some((last, middle)) = further.split_last() else { return false };
+    (1..=2).contains(&first.len()) && middle.iter().all(|part| part.len() == 2) && last.len() == 3
 }
 
 #[cfg(test)]
@@ -271,6 +318,18 @@ mod tests {
             (&comma, "0,665", Some("0.665")),
             (&comma, "1 334,70", Some("1334.70")),
             (&plain, "12,345,6", None),
+            // of India
+            (&plain, "4,25,000", Some("425000")),
+            (&plain, "-12,34,56,789.5", Some("-123456789.5")),
+            (&plain, "123,45,678", None),
+            (&plain, "0,25,000", None),
+            (&plain, "1,25,00", None),
+            (&plain, "1,2,345", None),
+            (&comma, "4.25.000", None),
+            (&plain, "４，２５０．５", Some("4250.5")),
+            (&plain, "\u{661}\u{66c}\u{662}\u{663}\u{664}\u{66b}\u{665}", Some("1234.5")),
+            (&plain, "\u{2212}\u{6f1}\u{66b}\u{6f2}", Some("-1.2")),
+            (&percent, "６４．９%", Some("64.9")),
             (&plain, "1'234.5", Some("1234.5")),
             (&comma, "12’345’678,9", Some("12345678.9")),
             (&plain, "1'23", None),

@@ -484,14 +484,13 @@ impl TextConfig {
     /// Returns the text of a query that is not a row of a table.
     pub(crate) fn query(&self, text: &str, seed: u64) -> Result<String, Error> {
         self.written(text, seed).map_err(|reason| {
-            let key = if self.smiles { "smiles" } else { "more_smiles" };
-            let allowed = format!("a SMILES, since data.inputs.{key} is set");
+            let allowed = "a SMILES, as the inputs are that the model was trained on";
             Error::value("the query", format!("{:?} ({reason})", shorten(text)), allowed)
         })
     }
 
     /// Returns whether texts must be SMILES.
-    fn are_smiles(&self) -> bool {
+    pub fn are_smiles(&self) -> bool {
         self.smiles || self.more_smiles > 0
     }
 

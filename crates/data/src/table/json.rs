@@ -368,16 +368,28 @@ impl Object<'_> {
     }
 }
 
-/// Returns the values of keys of a line that is an object, in the order of `names`. Keys of sets of labels have a separator. With
-/// optional keys, one that the line lacks has the value of null. The key [`SPECTRUM`] stands for [`PARTS`] where the line has these
-/// in its place, also as pairs: `holds_spectra` is then set. None of a line whose spectrum states another MS level than 2.
+/// The keys of a line that are read.
+pub(super) struct Keys<'k> {
+    pub names: &'k [String],
+    /// The separator of each key that holds sets of labels.
+    pub separators: &'k [Option<char>],
+    /// Whether a line may lack any of them, which then have the value of null.
+    pub are_optional: bool,
+    /// The key that a line may lack in any case.
+    pub optional: Option<&'k str>,
+}
+
+/// Returns the values of keys of a line that is an object, in the order of their names. The key [`SPECTRUM`] stands for [`PARTS`]
+/// where the line has these in its place, also as pairs: `holds_spectra` is then set. None of a line whose spectrum states another
+/// MS level than 2.
 pub(super) fn json_row(
     path: &Path,
     line: usize,
     text: &str,
-    (names, separators, are_optional): (&[String], &[Option<char>], bool),
+    keys: Keys,
     holds_spectra: &mut bool,
 ) -> Result<Option<Vec<String>>, Error> {
+    let Keys { names, separators, are_optional, optional } = keys;
     let mut values = Vec::with_capacity(names.len());
     let plain = without_nan(text);
     let is_changed = matches!(plain, Cow::Owned(_));
@@ -424,7 +436,7 @@ pub(super) fn json_row(
             *holds_spectra = true;
             return Err(Error::line(path, line, reason));
         }
-        if are_optional {
+        if are_optional || optional == Some(name.as_str()) {
             values.push(String::new());
             continue;
         }

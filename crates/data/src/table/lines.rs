@@ -175,6 +175,7 @@ impl<R: Read> Lines<R> {
         self.first = self.last;
         if self.first == 1 {
             check_not_compressed(&self.path, &self.buffer)?;
+            self.check_not_wide()?;
             if self.buffer.starts_with(BYTE_ORDER_MARK) {
                 self.buffer.drain(..BYTE_ORDER_MARK.len());
             }
@@ -261,16 +262,72 @@ impl<R: Read> Lines<R> {
         Error::line(&self.path, line, message + "; tables must be UTF-8 text" + &remedy)
     }
 
+    /// Refuses a first line that is UTF-8, but more likely [of wide characters](wide_encoding).
+    fn check_not_wide(&self) -> Result<(), Error> {
+        if std::str::from_utf8(&self.buffer).is_err() {
+            return Ok(());
+        }
+        let Some(encoding) = wide_encoding(&self.buffer) else { return Ok(()) };
+        let command = self.conversion(encoding);
+        let message = format!(
+            "bytes of the line are 0, as in {encoding}; tables must be UTF-8 text; convert it: {command}"
+        );
+        Err(Error::line(&self.path, 1, message))
+    }
+
     /// Returns the remedy for bytes that are not UTF-8. `valid` are the bytes before the first of `rest`.
     fn remedy(&self, valid: &[u8], rest: &[u8]) -> String {
-        let is_wide = self.first == 1
-            && valid.is_empty()
-            && (rest.starts_with(b"\xff\xfe") || rest.starts_with(b"\xfe\xff"));
-        let encoding = if is_wide { "UTF-16" } else { "WINDOWS-1252" };
-        let command = format!("iconv -f {encoding} -t UTF-8");
-        let command = into_new(&self.path, &command, self.path.file_name());
+        let is_first_line = self.first == 1 && !valid.contains(&b'\n');
+        let line = [valid, rest].concat();
+        let line = line.split_inclusive(|&byte| byte == b'\n').next().unwrap_or_default();
+        let wide = if is_first_line { wide_encoding(line) } else { None };
+        let encoding = wide.unwrap_or("WINDOWS-1252");
+        let command = self.conversion(encoding);
         // bytes of each of these are some text in the others
-        let others = if is_wide { "" } else { " (GB18030 of Chinese, SHIFT_JIS of Japanese)" };
+        let others =
+            if wide.is_some() { "" } else { " (GB18030 of Chinese, SHIFT_JIS of Japanese)" };
         format!("; if it is {encoding}, as some programs write it{others}, convert it: {command}")
     }
+
+    /// Returns the command that makes UTF-8 of a file in this encoding.
+    fn conversion(&self, encoding: &str) -> String {
+        let command = format!("iconv -f {encoding} -t UTF-8");
+        into_new(&self.path, &command, self.path.file_name())
+    }
+}
+
+/// The smallest share of bytes that are 0 in a line of wide characters that could be UTF-8, as a divisor.
+const WITH_ZEROS: usize = 4;
+
+/// Returns the encoding of a line whose characters have two or four bytes each, as marks at its start or the places of bytes that are
+/// 0 say; none of a line of UTF-8, of which a few may be 0, and of other encodings.
+fn wide_encoding(line: &[u8]) -> Option<&'static str> {
+    if line.starts_with(b"\xff\xfe\0\0") || line.starts_with(b"\0\0\xfe\xff") {
+        return Some("UTF-32");
+    }
+    if line.starts_with(b"\xff\xfe") || line.starts_with(b"\xfe\xff") {
+        return Some("UTF-16");
+    }
+    // how many bytes at each place of four are 0
+    let mut zeros = [0; 4];
+    for (at, _) in line.iter().enumerate().filter(|(_, byte)| **byte == 0) {
+        zeros[at % 4] += 1;
+    }
+    let all: usize = zeros.iter().sum();
+    let is_utf8 = std::str::from_utf8(line).is_ok();
+    if all == 0 || (is_utf8 && WITH_ZEROS * all < line.len()) {
+        return None;
+    }
+    let fours = line.len() / 4;
+    let are_all_zero = |place: usize| fours > 0 && zeros[place] >= fours;
+    let encoding = if are_all_zero(2) && are_all_zero(3) {
+        "UTF-32LE"
+    } else if are_all_zero(0) && are_all_zero(1) {
+        "UTF-32BE"
+    } else if zeros[1] + zeros[3] > zeros[0] + zeros[2] {
+        "UTF-16LE"
+    } else {
+        "UTF-16BE"
+    };
+    Some(encoding)
 }

@@ -10,7 +10,7 @@ use dsokr_spectra::{FileContext, Record as SpectrumRecord, SpectrumFormat};
 use super::bad_rows::{BadRows, OnBadRow};
 use super::fields::{Cell, positions, values};
 use super::formats::{DOUBLE_COLON, TextFormat, remedy_of_double_colons};
-use super::json::json_row;
+use super::json::{Keys, json_row};
 use super::layout::{Header, Layout};
 use super::lines::{Lines, Pieces};
 use super::paired::PairColumn;
@@ -63,6 +63,8 @@ pub(crate) struct Rows<R> {
     pub(super) rest: Option<Rest>,
     /// Whether lines of JSON may lack keys, which are then empty.
     optional_keys: bool,
+    /// The key that lines of JSON may lack in any case.
+    optional_key: Option<String>,
     /// The separator of labels, of each column; none of columns that are no sets of labels.
     separators: Vec<Option<char>>,
     /// Whether spectra of tables were left out, since they state other MS levels than 2.
@@ -126,7 +128,8 @@ pub(crate) struct RowOptions<'a> {
     pub header: Header,
     /// Whether lines of JSON may lack keys, which are then empty.
     pub optional_keys: bool,
-    /// The column, behind all others, that is not read where the first record does not name it once.
+    /// The column, behind all others, that is not read where the first record does not name it once; as a key, it is empty on the
+    /// lines of JSON that lack it.
     pub optional_column: Option<&'a str>,
     /// The column of sets of labels and their separator.
     pub sets: Option<(&'a str, char)>,
@@ -165,6 +168,7 @@ impl<R: Read> Rows<R> {
             context: FileContext::default(),
             rest: None,
             optional_keys,
+            optional_key: optional_column.map(str::to_owned),
             has_other_levels: false,
         };
         if layout.header != Header::Columns {
@@ -298,7 +302,12 @@ impl<R: Read> Rows<R> {
     /// Returns the values of the next line of JSON.
     fn next_object(&mut self) -> Result<Option<ReadRow>, Error> {
         let Some((line, text)) = self.lines.next(|_| true)? else { return Ok(None) };
-        let keys = (self.columns.as_slice(), self.separators.as_slice(), self.optional_keys);
+        let keys = Keys {
+            names: &self.columns,
+            separators: &self.separators,
+            are_optional: self.optional_keys,
+            optional: self.optional_key.as_deref(),
+        };
         let holds_spectra = &mut self.bad.holds_spectra;
         Ok(Some((line, json_row(&self.path, line, text, keys, holds_spectra)?)))
     }

@@ -84,8 +84,8 @@ impl<R: Read> TextReader<R> {
     }
 
     /// Creates a reader like [`new`](Self::new), which reads ids in the column `id` only where the first record of fields names
-    /// it once. Of other tables and formats the ids are numbers, and so are those of rows whose id is empty or that of a row
-    /// before, so that ids tell rows apart. It needs the memory of all ids.
+    /// it once, or in the key `id` of the lines of JSON that have it. Of other tables and formats the ids are numbers, and so are
+    /// those of rows whose id is empty or that of a row before, so that ids tell rows apart. It needs the memory of all ids.
     ///
     /// # Errors
     /// The errors of [`new`](Self::new) without a column of ids.
@@ -97,7 +97,8 @@ impl<R: Read> TextReader<R> {
         id: &str,
         on_bad_row: OnBadRow,
     ) -> Result<Self, Error> {
-        let id = Some(id).filter(|_| format.has_separators());
+        let may_have_ids = format.has_separators() || format == TextFormat::JsonLines;
+        let id = Some(id).filter(|_| may_have_ids);
         let options = TableOptions { on_bad_row, ..TableOptions::default() };
         let options = RowOptions { optional_column: id, ..options.of_rows() };
         let reader = Self::with_options(path, stream, format, [Some(text), id], options)?;

@@ -47,8 +47,9 @@ fn ids_are_read_where_the_names_of_the_columns_have_theirs() {
         (
             "{\"id\": \"a\", \"text\": \"one\"}\n{\"text\": \"two\"}\n",
             TextFormat::JsonLines,
-            ["1", "2"],
+            ["a", "2"],
         ),
+        ("{\"text\": \"one\"}\n{\"text\": \"two\"}\n", TextFormat::JsonLines, ["1", "2"]),
         ("one\ntwo\n", TextFormat::Lines, ["1", "2"]),
     ] {
         assert_eq!(ids(stream, format), expected, "{stream:?}");

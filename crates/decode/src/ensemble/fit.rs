@@ -1,6 +1,6 @@
 use dsokr_core::Error;
 
-use super::rivals::Rivals;
+use super::rivals::{Rivals, WantedRivals};
 use super::rule::Combiner;
 use super::whole::Sweep;
 use super::{Combination, Ensemble};
@@ -94,7 +94,8 @@ pub fn fit_weights(
     models.check(pool, gold, 0)?;
     check_queries(gold.len())?;
     let sweep = Sweep { models, pool, combiner: &combiner, gold };
-    let rivals = Rivals::from_sweep(&sweep, limit.max(FEWEST), false)?;
+    let wanted = WantedRivals { limit: limit.max(FEWEST), includes_hopeless: false };
+    let rivals = Rivals::from_sweep(&sweep, wanted)?;
     let with = |weights: &[f64]| Combiner::sum(combiner.values, count, Some(weights));
     // queries whose rivals are not all kept are ranked among all candidates
     let hard = &rivals.incomplete;

@@ -3,7 +3,7 @@
 use dsokr_core::{Error, RowWeights};
 use rayon::prelude::*;
 
-use super::rivals::{QueryRivals, Rivals};
+use super::rivals::{QueryRivals, Rivals, WantedRivals};
 use super::whole::Sweep;
 use super::{Combination, Ensemble};
 use crate::error::check_queries;
@@ -87,7 +87,8 @@ pub fn likely_weights(
     models.check(pool, gold, 0)?;
     check_queries(gold.iter().flatten().count())?;
     let sweep = Sweep { models, pool, combiner: &combiner, gold };
-    let rivals = Rivals::from_sweep(&sweep, RIVALS, true)?;
+    let wanted = WantedRivals { limit: RIVALS, includes_hopeless: true };
+    let rivals = Rivals::from_sweep(&sweep, wanted)?;
     let queries = rivals.queries.iter().enumerate();
     let fields: Vec<(f64, &QueryRivals)> = queries
         .filter_map(|(query, field)| Some((query_weights.get(query), field.as_ref()?)))

@@ -36,10 +36,18 @@ pub(super) struct QueryRivals {
     values: Vec<f64>,
 }
 
+/// Which candidates are rivals of the right one.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct WantedRivals {
+    /// The most rivals of a query, those with the largest sums of values if there are more.
+    pub limit: usize,
+    /// Whether candidates that cannot be above the right one are rivals too.
+    pub includes_hopeless: bool,
+}
+
 impl Rivals {
-    /// Collects up to `limit` rivals a query, those with the largest sums of values if there are more. With `all`,
-    /// candidates that cannot be above the gold one are rivals too.
-    pub(super) fn from_sweep(sweep: &Sweep, limit: usize, all: bool) -> Result<Self, Error> {
+    /// Collects the wanted rivals of each query.
+    pub(super) fn from_sweep(sweep: &Sweep, wanted: WantedRivals) -> Result<Self, Error> {
         let message = "the weights of models whose candidates are in shards";
         let whole = matches!(sweep.models.all, AllCandidates::Whole(_));
         ensure(whole, || Error::unsupported(message))?;
@@ -47,7 +55,7 @@ impl Rivals {
         let tasks = sweep.tasks().into_par_iter();
         let fields_of_tasks = tasks.map_init(Scratch::default, |scratch, task| {
             cancellation.check()?;
-            rivals(sweep, task, (limit, all), scratch)
+            rivals(sweep, task, wanted, scratch)
         });
         let fields = fields_of_tasks.collect::<Result<Vec<_>, Error>>()?.into_iter().flatten();
         let mut queries = Vec::new();
@@ -135,12 +143,12 @@ impl QueryRivals {
 fn rivals(
     sweep: &Sweep,
     task: Range<usize>,
-    (limit, all): (usize, bool),
+    wanted: WantedRivals,
     scratch: &mut Scratch,
 ) -> Result<Vec<Option<(QueryRivals, bool)>>, Error> {
     let place = |query: usize| sweep.gold[query].map(|row| sweep.point(query, row)).transpose();
     let golds: Vec<Option<usize>> = task.clone().map(place).collect::<Result<_, _>>()?;
-    let chosen = chosen_rows(sweep, task.clone(), &golds, (limit, all), scratch)?;
+    let chosen = chosen_rows(sweep, task.clone(), &golds, wanted, scratch)?;
     let candidates = sweep.candidates(task.start);
     let fields = golds.iter().zip(&chosen).map(|(gold, chosen)| {
         gold.map(|gold| {
@@ -172,13 +180,12 @@ struct ChosenRows {
     complete: bool,
 }
 
-/// Returns the rows of up to `limit` rivals of each query of a task, by a sweep over all members. With `all`, candidates that
-/// cannot be above the gold one are rivals too.
+/// Returns the rows of the wanted rivals of each query of a task, by a sweep over all members.
 fn chosen_rows(
     sweep: &Sweep,
     task: Range<usize>,
     golds: &[Option<usize>],
-    (limit, all): (usize, bool),
+    wanted: WantedRivals,
     scratch: &mut Scratch,
 ) -> Result<Vec<ChosenRows>, Error> {
     let members = sweep.models.members.len();
@@ -198,7 +205,7 @@ fn chosen_rows(
         let sums = sums[range.clone()].iter_mut().zip(&mut competes[range]);
         for ((sum, competes), value) in sums.zip(column.iter()) {
             *sum += value;
-            *competes |= all || value >= bar;
+            *competes |= wanted.includes_hopeless || value >= bar;
         }
     })?;
 
@@ -206,12 +213,12 @@ fn chosen_rows(
         let start = lane * points;
         let of_lane = (0..points).filter(|&point| competes[start + point] && Some(point) != *gold);
         let points: Vec<usize> = of_lane.collect();
-        if points.len() <= limit {
+        if points.len() <= wanted.limit {
             return ChosenRows { points, complete: true };
         }
         let sum = |point: usize| sums[start + point];
         let order = |a: &usize, b: &usize| sum(*b).total_cmp(&sum(*a)).then(a.cmp(b));
-        ChosenRows { points: first_by(points, limit, order), complete: false }
+        ChosenRows { points: first_by(points, wanted.limit, order), complete: false }
     });
     Ok(chosen.collect())
 }

@@ -265,8 +265,8 @@ impl Fitted {
         let n = self.model.summary.rows;
         Error::check_length("rows of targets", targets.len(), n)?;
         Error::check_length("coordinates", targets.width(), self.model.width)?;
-        Error::check_range("leading rows", rows, 1..=n)?;
-        let (weights, [whole, leading]) = match &self.system.factor {
+        Error::check_range("rows of the prefix", rows, 1..=n)?;
+        let (weights, [whole, prefix]) = match &self.system.factor {
             AnyFactor::Single(factor) => {
                 let weights = Weights::Single(solved(factor, targets, rows)?);
                 (weights, factor.inverse_diagonals(rows)?)
@@ -278,7 +278,7 @@ impl Fitted {
         };
         let summary = Summary { rows, unknowns: rows, ..self.model.summary.clone() };
         let model = self.model.with_weights(weights, summary);
-        let of_prefix = self.system.inverse_parts(&leading, &targets.groups, rows)?;
+        let of_prefix = self.system.inverse_parts(&prefix, &targets.groups, rows)?;
         let held_out_of_prefix = of_prefix.predictions(&model, targets)?;
         let of_all = self.system.inverse_parts(&whole, &targets.groups, n)?;
         let held_out_of_all = of_all.predictions(&self.model, targets)?;

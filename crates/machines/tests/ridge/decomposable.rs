@@ -225,7 +225,7 @@ fn a_matrix_is_learned_with_the_regression() {
     );
     let prepared = prepared.unwrap().with_output(Some(Coupling::Learned { rank: None }));
     let refused = prepared.fit(&y, LAMBDA, false).unwrap_err().to_string();
-    assert!(refused.contains("closed-form or sketched"), "{refused}");
+    assert!(refused.contains("\"closed-form\" or \"sketched\""), "{refused}");
 }
 
 /// One input with k = 1 and λ = 1: f = M (M + I)⁻¹ y, by hand.

@@ -136,8 +136,8 @@ fn held_out_predictions_of_groups_equal_refitting() {
     let rows = 30;
     let lambda = 1e-2;
     let fitted = fit(&inputs, &targets, lambda, Arithmetic::Double).unwrap();
-    let leading = fitted.with_prefix(&targets, rows).unwrap();
-    assert_eq!(leading.held_out_of_all, fitted.leave_one_out(&targets).unwrap());
+    let prefix = fitted.with_prefix(&targets, rows).unwrap();
+    assert_eq!(prefix.held_out_of_all, fitted.leave_one_out(&targets).unwrap());
     let first: Vec<usize> = (0..rows).collect();
     let first_rows = x.select(&first).unwrap();
     let first_targets = targets.select(&first).unwrap();
@@ -145,7 +145,7 @@ fn held_out_predictions_of_groups_equal_refitting() {
     let same = lambda * n as f64 / rows as f64;
     let of_first = fit(&first_inputs, &first_targets, same, Arithmetic::Double).unwrap();
     let expected = wide(width, &of_first.leave_one_out(&first_targets).unwrap());
-    assert_close(&wide(width, &leading.held_out_of_prefix), &expected, 2e-6, "leading rows");
+    assert_close(&wide(width, &prefix.held_out_of_prefix), &expected, 2e-6, "prefix rows");
     assert!(matches!(RowGroups::new(n, &[vec![0, n]]), Err(Error::Value { .. })));
     let others = RowGroups::new(n + 1, &groups).unwrap();
     assert!(matches!(alone.grouped(&others), Err(Error::Shape(_))));
@@ -370,18 +370,18 @@ fn leading_rows_are_fitted_from_the_factor_of_all() {
             let inputs = TrainingInputs::rows(kernel_x(), &x);
             for (precision, tolerance) in [(Arithmetic::Double, 2e-6), (Arithmetic::Single, 2e-3)] {
                 let fitted = fit(&inputs, &targets, lambda, precision).unwrap();
-                let leading = fitted.with_prefix(&targets, rows).unwrap();
-                assert_eq!(leading.held_out_of_all, fitted.leave_one_out(&targets).unwrap());
+                let prefix = fitted.with_prefix(&targets, rows).unwrap();
+                assert_eq!(prefix.held_out_of_all, fitted.leave_one_out(&targets).unwrap());
                 // the same λ Σw
                 let same =
                     lambda * targets.weights().total(n) / first_targets.weights().total(rows);
                 let first_inputs = TrainingInputs::rows(kernel_x(), &first_rows);
                 let alone = fit(&first_inputs, &first_targets, same, Arithmetic::Double).unwrap();
                 let expected = wide(targets.width(), &alone.leave_one_out(&first_targets).unwrap());
-                let actual = wide(targets.width(), &leading.held_out_of_prefix);
+                let actual = wide(targets.width(), &prefix.held_out_of_prefix);
                 assert_close(&actual, &expected, tolerance, &format!("{rows} of {n}, left out"));
                 let expected = wide(targets.width(), &alone.model.predict(&x).unwrap());
-                let actual = wide(targets.width(), &leading.model.predict(&x).unwrap());
+                let actual = wide(targets.width(), &prefix.model.predict(&x).unwrap());
                 assert_close(&actual, &expected, tolerance, &format!("{rows} of {n}"));
             }
             let fitted = fit(&inputs, &targets, lambda, Arithmetic::Double).unwrap();

@@ -120,7 +120,9 @@ pub(super) fn read(
                            other settings than tokenizer_config.json, and versions of transformers choose differently";
             return Err(naming.refuse(CLASS, allowed));
         }
-        let is_without = !is_pieces && json["post_processor"].is_null();
+        // the one that `ByteLevelBPETokenizer.save` writes adds no token either
+        let processor = &json["post_processor"];
+        let is_without = !is_pieces && (processor.is_null() || processor["type"] == "ByteLevel");
         if is_without {
             file.add_special_tokens(inner, json)?;
         }
@@ -352,8 +354,9 @@ impl File<'_> {
         let (first, last) = self.ends()?;
         let token = |(key, token): End| {
             let id = inner.token_to_id(&token).ok_or_else(|| {
-                let message =
-                    format!("no post_processor, and the vocabulary has no {key} `{token}`");
+                let message = format!(
+                    "its post_processor adds no token, and the vocabulary has no {key} `{token}`"
+                );
                 Error::file(self.path, message)
             })?;
             Ok::<_, Error>(json!([token, id]))

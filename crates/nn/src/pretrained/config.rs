@@ -33,7 +33,16 @@ impl Config {
         refuse_adapter(path)?;
         let keys = JsonFile::read(path)?;
         let family = families::of(&keys).ok_or_else(|| {
-            keys.refuse("model_type", &format!("one of {}, {VECTORS}", families::names()))
+            let names = families::names();
+            let allowed = if keys.json.contains_key("model_type") {
+                format!("one of {names}, {VECTORS}")
+            } else {
+                format!(
+                    "config.json of older models does not say it: add `\"model_type\": \"bert\"` for a BERT, or \
+                     another one of {names}"
+                )
+            };
+            keys.refuse("model_type", &allowed)
         })?;
         let names = family.keys;
         let Defaults { activation, epsilon, dropout } = names.defaults;

@@ -17,9 +17,19 @@ pub(super) fn ernie(file: &JsonFile, _: &mut Architecture) -> Result<(), Error> 
     file.only_value("use_task_id", false, allowed)
 }
 
+/// Returns the id of the padding token, which may be left out.
+fn padding_of(file: &JsonFile) -> Result<usize, Error> {
+    const KEY: &str = "pad_token_id";
+    if file.json.get(KEY).is_some_and(Value::is_null) {
+        let allowed = "a whole number; that of RoBERTa, its relatives and ESM is 1";
+        return Err(file.refuse(KEY, allowed));
+    }
+    file.integer(KEY, 0..=u64::from(u32::MAX), Some(1))
+}
+
 /// Positions follow the id of the padding token, as in fairseq.
 pub(super) fn after_padding(file: &JsonFile, architecture: &mut Architecture) -> Result<(), Error> {
-    let padding = file.integer("pad_token_id", 0..=u64::from(u32::MAX), Some(1))?;
+    let padding = padding_of(file)?;
     let first = padding + 1;
     if architecture.positions <= first {
         let allowed = format!("at least {}, pad_token_id + 2", first + 1);
@@ -59,7 +69,7 @@ pub(super) fn albert(file: &JsonFile, architecture: &mut Architecture) -> Result
 }
 
 pub(super) fn esm(file: &JsonFile, architecture: &mut Architecture) -> Result<(), Error> {
-    let pad = file.integer("pad_token_id", 0..=u64::from(u32::MAX), Some(1))?;
+    let pad = padding_of(file)?;
     file.only_value("is_folding_model", false, "false")?;
     let allowed = "\"rotary\" or \"absolute\"";
     let rotary =

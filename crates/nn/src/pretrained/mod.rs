@@ -169,11 +169,14 @@ impl Pretrained {
                            reads the vector of that type alone";
             return Err(Error::file(&path, message));
         }
-        let size = tokenizer.vocabulary();
         let rows = config.architecture.vocabulary;
-        if size > rows {
-            let allowed = format!("at most {rows}, vocab_size in config.json");
-            let message = format!("size of the vocabulary = {size}: {allowed}");
+        if let Some(token) = tokenizer.first_beyond(rows) {
+            let size = tokenizer.vocabulary();
+            let message = format!(
+                "size of the vocabulary = {size}: at most {rows}, vocab_size in config.json: {token:?} has no vector; \
+                 for tokens that were added, transformers makes vectors: \
+                 `model.resize_token_embeddings(len(tokenizer))`, then `save_pretrained` of both"
+            );
             return Err(Error::file(&path, message));
         }
         let mut companions = Vec::new();

@@ -20,11 +20,14 @@ const WORDS: [&str; 18] = [
 /// The signs that separate labels, beside the space; a slash does with blanks around it.
 const SEPARATORS: [char; 4] = [';', '|', '/', ','];
 
-/// Signs that separate labels in few tables: those of Chinese and Japanese, line breaks, and that of Doccano.
-const RARE_SEPARATORS: [char; 5] = ['；', '，', '、', '\n', '#'];
+/// Signs that separate labels in few tables: those of Chinese and Japanese, of Arabic, line breaks, dots, and that of Doccano.
+const RARE_SEPARATORS: [char; 10] = ['；', '，', '、', '｜', '،', '؛', '\n', '•', '·', '#'];
+
+/// Those of [`RARE_SEPARATORS`] that stand in names too, as in `C#` and `CuSO4·5H2O`.
+const RARE_SEPARATORS_IN_NAMES: [char; 3] = ['•', '·', '#'];
 
 /// Signs that stand in names too, and separate labels only where these recur: a colon twice, `>` those of a path, `Food > Fruit`.
-const SEPARATORS_IN_NAMES: [char; 5] = [':', '>', '&', '+', '/'];
+const SEPARATORS_IN_NAMES: [char; 6] = [':', '>', '&', '+', '/', '-'];
 
 /// The most labels that a cell has in the mean where commas or spaces are between; texts have more.
 pub(super) const LABELS_OF_A_CELL: usize = 12;
@@ -101,10 +104,14 @@ pub(super) fn separator_of(name: &str, cells: &[&str]) -> Option<char> {
     if usual != Some(';') && are_records(cells) {
         return None;
     }
-    let rare = || RARE_SEPARATORS.into_iter().find(is_rare);
-    let space = || Some(' ').filter(is_usual);
-    let in_names = || SEPARATORS_IN_NAMES.into_iter().find(is_rare);
-    usual.or_else(rare).or_else(space).or_else(in_names)
+    let unspaced = usual.or_else(|| RARE_SEPARATORS.into_iter().find(is_rare));
+    if unspaced.is_some() {
+        return unspaced;
+    }
+    let in_names = SEPARATORS_IN_NAMES.into_iter().find(is_rare);
+    // labels of several words, as in `Film Noir/Action`
+    let spaced = in_names.filter(|&separator| divides_into_fewer(cells, separator));
+    spaced.or_else(|| Some(' ').filter(is_usual)).or(in_names)
 }
 
 /// The fewest different cells that are records, the fewest parts of each, and the fewest places whose parts tell records apart.
@@ -264,8 +271,8 @@ fn separates_rarely(cells: &[&str], separator: char) -> bool {
         }
 }
 
-/// Returns whether a sign stands between labels wherever it is: `>` and `&` with blanks around them, two colons, and `#`, `+` and `/`
-/// with blanks on both sides or on none. Other signs do everywhere.
+/// Returns whether a sign stands between labels wherever it is: `>`, `&` and `-` with blanks around them, two colons, and dots, `#`, `+`
+/// and `/` with blanks on both sides or on none. Other signs do everywhere.
 fn stands_between(cells: &[&str], separator: char) -> bool {
     let is_between = |cell: &&str| {
         let parts: Vec<&str> = cell.split(separator).collect();
@@ -275,12 +282,12 @@ fn stands_between(cells: &[&str], separator: char) -> bool {
         })
     };
     match separator {
-        '>' | '&' => stands_apart(cells, separator),
+        '>' | '&' | '-' => stands_apart(cells, separator),
         ':' => {
             let are_two = |cell: &&str| cell.matches(':').count() == 2 * cell.matches("::").count();
             cells.iter().all(are_two)
         }
-        '#' | '+' | '/' => cells.iter().all(is_between),
+        '•' | '·' | '#' | '+' | '/' => cells.iter().all(is_between),
         _ => true,
     }
 }
@@ -522,8 +529,9 @@ pub(super) fn parts_of(cell: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Returns whether cells are measures rather than labels or texts: nearly all have a digit, and most of their parts are
-/// numbers, signs or units, as in `12.67 ± 0.47`, `126-128 °C` and `3h 13m`. Whole numbers alone may be names of labels. Cells
-/// that say that there is no value are none of them.
+/// numbers, signs or units, as in `12.67 ± 0.47`, `126-128 °C` and `3h 13m`, or [remarks](is_remark_on_measure) behind a number,
+/// as in `0.14 (n=3)`; or cells name their number, as in `pIC50 = 7.1`. Whole numbers alone may be names of labels. Cells that say
+/// that there is no value are none of them.
 pub(crate) fn are_measures(cells: &[&str]) -> bool {
     let cells: Vec<&str> = cells.iter().copied().filter(|cell| !cells::is_missing(cell)).collect();
     let cells = &cells[..];
@@ -534,7 +542,11 @@ pub(crate) fn are_measures(cells: &[&str]) -> bool {
     if most(cells, |cell| parts_of(cell).all(|part| part.chars().all(is_digit))) {
         return false;
     }
-    let counts: Vec<usize> = cells.iter().map(|cell| parts_of(cell).count()).collect();
+    let joined: Vec<String> = cells.iter().map(|cell| with_joined_remarks(cell)).collect();
+    if most(cells, |cell| is_remark_on_measure(&with_joined_remarks(cell))) {
+        return true;
+    }
+    let counts: Vec<usize> = joined.iter().map(|cell| parts_of(cell).count()).collect();
     let all: usize = counts.iter().sum();
     if all > PARTS_OF_A_MEASURE * cells.len() {
         return false;
@@ -547,7 +559,7 @@ pub(crate) fn are_measures(cells: &[&str]) -> bool {
     if cells_with_count.values().all(|&count| 4 * count < 3 * cells.len()) {
         return false;
     }
-    let parts = || cells.iter().flat_map(|cell| parts_of(cell));
+    let parts = || joined.iter().flat_map(|cell| parts_of(cell));
     let letters = |part: &str| part.chars().filter(|c| c.is_alphabetic()).count();
     let is_short = |part: &str| letters(part) <= LETTERS_OF_A_UNIT;
     let begins_with_number = |part: &str| {
@@ -557,9 +569,48 @@ pub(crate) fn are_measures(cells: &[&str]) -> bool {
     };
     let is_number = |part: &str| is_short(part) && begins_with_number(part);
     let is_unit = |part: &str| is_short(part) && !part.contains(is_digit);
+    let is_beside = |part: &str| is_unit(part) || is_remark_on_measure(part);
     let numbers = parts().filter(|part| is_number(part)).count();
-    let units = parts().filter(|part| is_unit(part)).count();
-    2 * numbers >= all && 2 * (numbers + units) > all
+    let others = parts().filter(|part| !is_number(part) && is_beside(part)).count();
+    2 * numbers >= all && 2 * (numbers + others) > all
+}
+
+/// Signs between the name of a number and the number.
+const SIGNS_BEHIND_NAMES: [char; 5] = ['=', '<', '>', '≤', '≥'];
+
+/// Returns a cell without the blanks around the signs that stand between a name and its number, so that these are one part.
+fn with_joined_remarks(cell: &str) -> String {
+    let mut joined = cell.to_owned();
+    for sign in SIGNS_BEHIND_NAMES {
+        joined = joined.replace(&format!(" {sign} "), sign.encode_utf8(&mut [0; 4]));
+    }
+    joined
+}
+
+/// Returns whether a part of a measure is a name and its number, such as `(n=3)`, `p<0.05)` and `pIC50=7.1`.
+fn is_remark_on_measure(part: &str) -> bool {
+    let part = part.trim_matches(['(', ')', '[', ']']);
+    let Some((name, number)) = part.split_once(SIGNS_BEHIND_NAMES) else { return false };
+    let is_name = name.starts_with(char::is_alphabetic)
+        && name.chars().all(|c| c.is_alphanumeric() || c == '_');
+    is_name && number.trim_end_matches('%').parse::<f64>().is_ok()
+}
+
+/// Returns whether nearly all cells are measures without a blank: two numbers with `±` or `+/-` between, a
+/// [name and its number](is_remark_on_measure), or a number whose exponent is written as Fortran does, as in `1.2D+01`.
+pub(super) fn are_measures_of_one_word(cells: &[&str]) -> bool {
+    let is_number = |part: &str| part.parse::<f64>().is_ok();
+    let has_error = |cell: &str| {
+        let divided = ["±", "+/-", "+-"].into_iter().find_map(|sign| cell.split_once(sign));
+        divided.is_some_and(|(value, error)| is_number(value) && is_number(error))
+    };
+    let is_of_fortran = |cell: &str| {
+        let divided = cell.split_once(['D', 'd']);
+        divided.is_some_and(|(number, exponent)| {
+            number.contains('.') && is_number(number) && exponent.parse::<i32>().is_ok()
+        })
+    };
+    most(cells, |cell| has_error(cell) || is_remark_on_measure(cell) || is_of_fortran(cell))
 }
 
 /// Returns the separator of labels in cells that are stated to be sets of them: the first sign that some cells have, or a rare one that
@@ -585,7 +636,7 @@ pub(super) fn stated_separator(cells: &[&str]) -> char {
 
 /// Returns whether a rare separator stands in no name of a label.
 fn is_in_no_name(separator: char) -> bool {
-    RARE_SEPARATORS.contains(&separator) && separator != '#'
+    RARE_SEPARATORS.contains(&separator) && !RARE_SEPARATORS_IN_NAMES.contains(&separator)
 }
 
 /// Returns whether a sign divides cells into labels that recur, and are fewer than between spaces.

@@ -5,6 +5,7 @@ pub(super) mod labels;
 pub(super) mod names;
 pub(super) mod numbers;
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
 
@@ -18,12 +19,12 @@ use super::kind::{
 };
 use codes::{first_with_zero, kind_of_codes};
 use labels::{
-    are_reordered, is_prose, lists_name_texts_twice, parts_of_list, separator_of, stands_in_names,
-    stated_separator,
+    are_measures_of_one_word, are_reordered, is_prose, lists_name_texts_twice, parts_of_list,
+    separator_of, stands_in_names, stated_separator,
 };
 use names::{
     CLASS_NAMES, has_word_of_peptides, is_id, is_name_of_any_texts, is_name_of_texts, is_unnamed,
-    most_classes_named, names_ids,
+    most_classes_named, names_ids, names_numbered,
 };
 use numbers::{
     GROUPS, are_names_in_brackets, are_row_numbers, are_sets_of_numbers, are_shuffled_row_numbers,
@@ -65,8 +66,10 @@ pub(super) fn guessed(position: usize, name: &str, cells: &[&str]) -> ColumnKind
         return kind;
     }
     let values = Values::new(position, name, cells, present);
-    let numbers_or_codes = values.kind_of_numbers();
-    numbers_or_codes.or_else(|| values.kind_of_names()).unwrap_or_else(|| values.kind_of_texts())
+    kind_in_other_digits(position, name, cells)
+        .or_else(|| values.kind_of_numbers())
+        .or_else(|| values.kind_of_names())
+        .unwrap_or_else(|| values.kind_of_texts())
 }
 
 /// Returns the kind of cells that have a form which nothing else has: signs, structures, rankings, vectors and dates; none of
@@ -110,6 +113,18 @@ fn are_vectors(vectors: &ColumnKind, present: &[&str]) -> bool {
     } else {
         name_numbers_twice(present)
     }
+}
+
+/// Returns the kind of cells of which most are numbers or codes, some of them in digits of full width, Arabic or Persian; none of others.
+fn kind_in_other_digits(position: usize, name: &str, cells: &[&str]) -> Option<ColumnKind> {
+    let written: Vec<Cow<str>> = cells.iter().map(|cell| cells::with_ascii_digits(cell)).collect();
+    if !written.iter().any(|cell| matches!(cell, Cow::Owned(_))) {
+        return None;
+    }
+    let written: Vec<&str> = written.iter().map(Cow::as_ref).collect();
+    let present: Vec<&str> =
+        written.iter().copied().filter(|cell| !cells::is_missing(cell)).collect();
+    Values::new(position, name, &written, present).kind_of_numbers()
 }
 
 /// The values of a column whose cells have no form that tells what they are.
@@ -183,7 +198,7 @@ impl<'c> Values<'c> {
             return classes_of(cells);
         }
         let mostly_differ = 2 * distinct > present.len();
-        let are_named = names_ids(name) || is_unnamed(name);
+        let are_named = names_ids(name) || names_numbered(name) || is_unnamed(name);
         // a name that only ends as those of ids do, as `fluid` does, is no reason to take numbers such as 2.0 for them
         let are_ids = (are_named && are_whole(&counts))
             || (names_ids(name) && self.differ() && are_codes_with_points(present))
@@ -222,7 +237,11 @@ impl<'c> Values<'c> {
     /// Returns the kind of cells that are neither numbers nor names that recur: ids, or texts.
     fn kind_of_texts(&self) -> ColumnKind {
         let present = &self.present;
-        let are_texts = || are_words_or_sequences(present) || are_substances(self.name, present);
+        let are_texts = || {
+            are_words_or_sequences(present)
+                || are_substances(self.name, present)
+                || are_measures_of_one_word(present)
+        };
         // several rows may be of one molecule
         let are_keys = most(present, is_inchikey) || are_blocks_of_keys(present);
         if are_keys || self.differ() && (is_id(self.name) || !are_texts()) {

@@ -28,6 +28,24 @@ const OF: [&str; 26] = [
     "reviewer", "case",
 ];
 
+/// Last words of the names of columns whose whole numbers name persons, places and the like.
+const NUMBERED: [&str; 18] = [
+    "user", "patient", "subject", "reviewer", "rater", "customer", "session", "batch", "plate",
+    "zip", "zipcode", "postcode", "plz", "isbn", "fips", "gvkey", "taxon", "nr",
+];
+
+/// Last words of such names behind another word, as in `customer no`. `NO` is a gas, and `key` one of music.
+const NUMBERED_BEHIND_OTHERS: [&str; 2] = ["no", "key"];
+
+/// What stands before `number` where it names something; `atomic number` and `acid number` are properties.
+const BEFORE_NUMBER: [&str; 14] = [
+    "customer", "order", "account", "invoice", "phone", "patient", "sample", "batch", "lot",
+    "item", "part", "serial", "house", "row",
+];
+
+/// What stands before a thing where numbers count it or belong to it, as in `cost_per_patient`.
+const BEFORE_COUNTED: [&str; 4] = ["per", "of", "n", "num"];
+
 /// Names that columns of texts have.
 const NAMES_OF_TEXTS: [&str; 9] = [
     "description",
@@ -135,8 +153,42 @@ pub(crate) fn names_rows(name: &str) -> bool {
         && words[..words.len() - 1].iter().all(|word| word == "row")
 }
 
-/// Returns whether a word in lower case is `id` or `ids`, or ends in it behind a word that has ids, as `cid` and `userid` do.
+/// Returns whether a column has the name of one whose whole numbers name something, such as `user`, `customer no` and `row_nr`, and
+/// may recur.
+pub(super) fn names_numbered(name: &str) -> bool {
+    let words = words_of(name);
+    let Some((last, before)) = words.split_last() else { return false };
+    let last = last.as_str();
+    let word_before = before.last().map(String::as_str);
+    match word_before {
+        Some(word) if BEFORE_COUNTED.contains(&word) => false,
+        Some(word) if last == "number" => BEFORE_NUMBER.contains(&word),
+        Some(_) if NUMBERED_BEHIND_OTHERS.contains(&last) => true,
+        Some(_) | None => NUMBERED.contains(&last),
+    }
+}
+
+/// Returns whether the first or the last word of the name of a column is a year's, as in `pub_year` and `Year of publication`.
+pub(crate) fn names_years(name: &str) -> bool {
+    const YEARS: [&str; 5] = ["year", "jahr", "año", "année", "anno"];
+    let words = words_of(name);
+    let ends = [words.first(), words.last()];
+    ends.into_iter().flatten().any(|word| YEARS.contains(&word.as_str()))
+}
+
+/// Returns whether the name of a column ends with a fold or a seed, as `cv_fold` and `split_seed` do, or is that of the weights of rows.
+pub(crate) fn names_folds(name: &str) -> bool {
+    let words = words_of(name);
+    let is_weight = words.len() == 2
+        && ["sample", "instance", "row"].contains(&words[0].as_str())
+        && words[1] == "weight";
+    is_weight || words.last().is_some_and(|word| ["fold", "seed"].contains(&word.as_str()))
+}
+
+/// Returns whether a word in lower case is `id` or `ids`, or ends in it behind a word that has ids, as `cid` and `userid` do. Digits
+/// may follow, as in `ID1`.
 fn is_word_of_ids(word: &str) -> bool {
+    let word = word.trim_end_matches(|c: char| c.is_ascii_digit());
     word == "ids" || word.strip_suffix("id").is_some_and(|of| OF.contains(&of))
 }
 

@@ -285,11 +285,13 @@ fn ranges_codes_paths_and_long_series_are_what_they_were() {
 
 #[test]
 fn measures_and_short_texts_are_no_labels() {
-    let cells: [&[&str]; 6] = [
+    let cells: [&[&str]; 8] = [
         &["12.67 ± 0.47", "8.10 ± 0.47", "12.67 ± 0.30", "8.10 ± 0.30"],
+        &["0.14 (n=3)", "0.14 (n = 3)", "0.11 (n=2)", "0.11 (p<0.05)"],
+        &["pIC50 = 7.1", "pIC50 = 6.4", "pIC50=7.1", "pIC50 = 6.4"],
+        &["0.11 n=4", "0.14 n=4", "0.11 n=2", "0.14 n=2"],
         &["126-128 °C", "126-127 °C", "90-91 °C", "90-91 °C"],
         &["3h 13m", "3h 2m", "1h 13m", "1h 2m"],
-        &["Jan 3, 2024", "Jan 4, 2024", "Feb 3, 2024", "Feb 3, 2024"],
         &["(3,101.84)", "(3,101.84)", "(3,101.84)", "(2,101.84)"],
         &["1.5-2", "1.5-2", "2-2.5", "2-2.5"],
     ];
@@ -300,6 +302,16 @@ fn measures_and_short_texts_are_no_labels() {
     for other in [["12 7", "3 9 1"], ["80s rock", "90s folk"], ["E11 I10", "I10 E12"]] {
         assert!(!are_measures(&other), "{other:?}");
     }
+    // also without blanks, where codes are ids
+    for cells in
+        [["2.03+/-0.81", "1.1+/-0.2"], ["1.2D+01", "-6.9362D-01"], ["2.03±0.8", "-1.1±0.2"]]
+    {
+        assert!(are_measures(&cells), "{cells:?}");
+        assert_eq!(guessed(1, "value", &cells), ColumnKind::Texts, "{cells:?}");
+    }
+    assert_eq!(guessed(1, "value", &["12D+A", "13D+B"]), ColumnKind::Ids);
+    let dates = ["Jan 3, 2024", "Jan 4, 2024", "Feb 3, 2024", "Feb 3, 2024"];
+    assert_eq!(guessed(1, "value", &dates), ColumnKind::Dates);
     assert!(!are_measures(&["It is the 12th of its kind", "It is 1 of 2 in all"]));
     let short = ["small alcohol", "small acid", "large acid", "large alcohol"];
     assert_eq!(guessed(1, "kinds", &short), ColumnKind::Labels(' '));
@@ -390,6 +402,11 @@ fn rare_signs_separate_labels_that_recur_in_different_cells() {
         ("#", '#'),
         ("；", '；'),
         ("、", '、'),
+        ("｜", '｜'),
+        ("، ", '،'),
+        ("؛", '؛'),
+        ("·", '·'),
+        (" • ", '•'),
         ("\n", '\n'),
         ("::", ':'),
         ("+", '+'),
@@ -405,6 +422,17 @@ fn rare_signs_separate_labels_that_recur_in_different_cells() {
         assert_eq!(stated(KindName::Labels, &with_blanks.repeat(2)), labels, "{sign:?}");
         assert_eq!(odd_separator(&labels, false, &cells), Some(separator), "{sign:?}");
     }
+    // labels of several words
+    for (sign, separator) in [("/", '/'), ("+", '+'), (" · ", '·'), (" - ", '-'), ("｜", '｜')]
+    {
+        let cells: Vec<String> =
+            sets.iter().map(|set| set.join(sign).replace("Sci-Fi", "Film Noir")).collect();
+        let cells: Vec<&str> = cells.iter().map(String::as_str).collect();
+        let labels = ColumnKind::Labels(separator);
+        assert_eq!(guessed(1, "genres", &cells.repeat(2)), labels, "{sign:?}");
+    }
+    let hydrates = ["CuSO4·5H2O", "MgSO4·7H2O", "NaCl", "CaCl2·2H2O", "KCl", "CaSO4·2H2O"];
+    assert_eq!(guessed(1, "salt", &hydrates.repeat(2)), ColumnKind::Texts);
     // names that recur are classes, also where they have such signs
     let arms = ["A+B", "A", "B", "A+B+C", "C", "C+A"].repeat(5);
     assert_eq!(guessed(1, "arm", &arms), ColumnKind::Classes(6));
@@ -578,8 +606,10 @@ fn sets_of_codes_of_three_digits_are_no_numbers_with_groups_of_thousands() {
     few.extend(["518,584", "250,401", "401,518"]);
     assert_eq!(guessed(1, "icd9", &few), ColumnKind::Labels(','));
     let numbers = ColumnKind::Numbers(NumberNotation::default());
-    // prices of six digits each, of different lengths, and codes alone
+    // prices of six digits each, of different lengths, in groups of India, and codes alone
     for other in [
+        ["4,25,000", "38,762", "1,73,881", "22,34,625"],
+        ["1,25,000", "3,50,000", "9,328", "870"],
         ["350,000", "425,000", "999", "500"],
         ["350,000", "425,500", "199,000", "350,500"],
         ["350,000", "1,425,500", "85,000", "350"],
@@ -747,6 +777,55 @@ fn ids_may_recur_and_classes_be_many() {
 }
 
 #[test]
+fn whole_numbers_that_name_persons_and_the_like_are_ids_and_counts_of_them_numbers() {
+    let numbers = ColumnKind::Numbers(NumberNotation::default());
+    let codes = ["10017", "10009", "10112"].repeat(5);
+    for name in [
+        "ID1",
+        "Drug_ID2",
+        "user",
+        "patient",
+        "Subject",
+        "plate",
+        "batch",
+        "zip",
+        "postcode",
+        "Nr",
+        "row_nr",
+        "customer no",
+        "asin_no",
+        "house-number",
+        "gvkey",
+        "FIPS",
+        "ISBN",
+    ] {
+        assert_eq!(guessed(1, name, &codes), ColumnKind::Ids, "{name}");
+    }
+    for name in [
+        "NO",
+        "NO2",
+        "key",
+        "number",
+        "atomic number",
+        "number of rings",
+        "batch yield",
+        "batch size",
+        "cost_per_patient",
+        "number of subject",
+        "X1",
+        "user_age",
+        "plates",
+    ] {
+        assert_eq!(guessed(1, name, &codes), numbers, "{name}");
+    }
+    assert_eq!(guessed(1, "batch", &["2.5", "3.75", "14.5"].repeat(5)), numbers);
+    assert!(names::names_years("pub_year") && names::names_years("Year of publication"));
+    assert!(!names::names_years("years") && !names::names_years("yearly"));
+    assert!(names::names_folds("cv_fold") && names::names_folds("sample_weight"));
+    assert!(!names::names_folds("weight") && !names::names_folds("seed yield"));
+}
+
+#[test]
 fn whole_numbers_of_which_one_occurs_twice_in_a_cell_are_vectors() {
     let pixels = ["0 255 0 7", "12 12 0 0", "9 9 9 1"].repeat(2);
     assert_eq!(guessed(1, "pixels", &pixels), ColumnKind::Vectors(4));
@@ -875,6 +954,21 @@ fn row_numbers_may_be_shuffled_and_points_in_time_are_known() {
     assert!(are_times(&ColumnKind::Labels(','), "reviewTime", &days));
     assert!(!are_times(&ColumnKind::Labels(','), "sentiment", &days));
     assert!(!are_times(&ColumnKind::Labels(';'), "mealtime", &["dish 1;dish 2", "dish 2"]));
+}
+
+#[test]
+fn numbers_may_have_digits_of_full_width_and_of_arabic() {
+    let numbers = ColumnKind::Numbers(NumberNotation::default());
+    for cells in [["０．２５", "１．５", "－２"], ["٠٫٢٥", "١٫٥", "٢"], ["۰٫۲۵", "۱٫۵", "۲"]]
+    {
+        assert_eq!(guessed(1, "value", &cells.repeat(3)), numbers, "{cells:?}");
+        assert_eq!(stated(KindName::Numbers, &cells), numbers, "{cells:?}");
+        assert_eq!(numbers.read(cells[0]), Reading::Valid, "{cells:?}");
+    }
+    let grams = NumberNotation { unit: "mg".into(), ..NumberNotation::default() };
+    let doses = ["５．２ mg", "１２ mg", "０．５ mg"].repeat(3);
+    assert_eq!(guessed(1, "dose", &doses), ColumnKind::Numbers(grams));
+    assert_eq!(guessed(1, "label", &["１", "２", "３"].repeat(9)), ColumnKind::Classes(3));
 }
 
 #[test]

@@ -134,6 +134,31 @@ fn bad_tables_are_refused_with_place_and_value() {
             "a.csv:1: byte 0xff at position 1 of the line is not UTF-8; tables must be UTF-8 text; if it is UTF-16, as some programs write it, convert it: iconv -f UTF-16 -t UTF-8 a.csv > new-a.csv",
         ),
         (
+            "a.csv",
+            b"i\0d\0,\0t\0\n\01\0,\0a\0\n\0",
+            "a.csv:1: bytes of the line are 0, as in UTF-16LE; tables must be UTF-8 text; convert it: iconv -f UTF-16LE -t UTF-8 a.csv > new-a.csv",
+        ),
+        (
+            "a.jsonl",
+            b"\0{\0\"\0t\0\"\0:\0\"\0a\0\"\0}\0\n",
+            "a.jsonl:1: bytes of the line are 0, as in UTF-16BE; tables must be UTF-8 text; convert it: iconv -f UTF-16BE -t UTF-8 a.jsonl > new-a.jsonl",
+        ),
+        (
+            "a.csv",
+            b"i\0\0\0d\0\0\0,\0\0\0t\0\0\0\n\0\0\0",
+            "a.csv:1: bytes of the line are 0, as in UTF-32LE; tables must be UTF-8 text; convert it: iconv -f UTF-32LE -t UTF-8 a.csv > new-a.csv",
+        ),
+        (
+            "a.csv",
+            b"\xff\xfe\0\0i\0\0\0d\0\0\0",
+            "a.csv:1: byte 0xff at position 1 of the line is not UTF-8; tables must be UTF-8 text; if it is UTF-32, as some programs write it, convert it: iconv -f UTF-32 -t UTF-8 a.csv > new-a.csv",
+        ),
+        (
+            "a.csv",
+            b"\x8b\xba,\0\xc5\x60\n\0",
+            "a.csv:1: byte 0x8b at position 1 of the line is not UTF-8; tables must be UTF-8 text; if it is UTF-16LE, as some programs write it, convert it: iconv -f UTF-16LE -t UTF-8 a.csv > new-a.csv",
+        ),
+        (
             "a.tsv",
             gzip,
             "a.tsv: the contents are compressed (gzip), and the name does not say so: let it end with .gz",

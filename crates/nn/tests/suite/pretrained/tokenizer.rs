@@ -199,7 +199,10 @@ fn a_tokenizer_that_does_not_fit_is_refused() {
     let as_it_is = json!({"tokenizer_class": "PreTrainedTokenizerFast"}).to_string();
     let mut none = edited(&|file| file["post_processor"] = json!(null));
     none.files.insert("tokenizer_config.json", as_it_is.clone());
-    refused(&none, &["tokenizer.json", "no special token", "TemplateProcessing"]);
+    refused(&none, &["tokenizer.json", "no special token", "TemplateProcessing", "`<s> $A </s>`"]);
+    let mut none = with_file(|file| file["post_processor"] = json!(null));
+    none.files.insert("tokenizer_config.json", as_it_is.clone());
+    refused(&none, &["tokenizer.json", "no special token", "`[CLS] $A [SEP]`"]);
     let unknown = edited(&|file| file["model"]["unk_token"] = json!("<huh>"));
     refused(&unknown, &["tokenizer.json", "`<huh>`"]);
     let doubled = json!({"type": "Replace", "pattern": {"String": "a"}, "content": "aa"});
@@ -221,12 +224,25 @@ fn a_vocabulary_of_another_tokenizer_is_refused() {
         fixture.open()
     };
     let error = class(&mut Fixture::bert(), "BertJapaneseTokenizer").unwrap_err().to_string();
-    for part in ["tokenizer_config.json", "tokenizer_class", "BertJapanese", "BertTokenizerFast"] {
+    for part in [
+        "tokenizer_config.json",
+        "tokenizer_class",
+        "BertJapanese",
+        "BertTokenizerFast",
+        "kind \"features\"",
+    ] {
         assert!(error.contains(part), "{error}");
     }
     // what a RoBERTa's vocab.txt holds must be said
     let mut roberta = Fixture::roberta();
     roberta.files = Fixture::bert().files.clone();
+    let error = roberta.open().unwrap_err().to_string();
+    for part in
+        ["tokenizer_config.json: it is not there", "{\"tokenizer_class\": \"BertTokenizer\"}"]
+    {
+        assert!(error.contains(part), "{error}");
+    }
+    roberta.files.insert("tokenizer_config.json", "{}".into());
     let error = roberta.open().unwrap_err().to_string();
     assert!(error.contains("tokenizer_class = nothing"), "{error}");
     assert!(class(&mut roberta, "BertTokenizer").is_ok());
@@ -340,9 +356,13 @@ fn a_file_without_special_tokens_gets_those_of_its_class() {
     assert!(error.contains("no sep_token `[END]`"), "{error}");
     let mut roberta = Fixture::roberta();
     let mut file: Value = serde_json::from_str(&roberta.files["tokenizer.json"]).unwrap();
-    file["post_processor"] = json!(null);
-    roberta.files.insert("tokenizer.json", file.to_string());
-    assert_eq!(ids(&roberta.open().unwrap().tokenizer, "aac"), [0, 4, 8, 2]);
+    // none, and the one that `ByteLevelBPETokenizer.save` writes
+    let of_library = json!({"type": "ByteLevel", "add_prefix_space": true, "trim_offsets": false});
+    for processor in [json!(null), of_library] {
+        file["post_processor"] = processor;
+        roberta.files.insert("tokenizer.json", file.to_string());
+        assert_eq!(ids(&roberta.open().unwrap().tokenizer, "aac"), [0, 4, 8, 2]);
+    }
 }
 
 /// Transformers 4 takes these parts from the file, and 5 from the class.
@@ -689,7 +709,9 @@ fn tokens_without_a_vector_are_no_part_of_the_model() {
     let settings = json!({"additional_special_tokens": ["[MOL]"]}).to_string();
     fixture.files.insert("tokenizer_config.json", settings);
     let error = fixture.open().unwrap_err().to_string();
-    assert!(error.contains("vocabulary = 17: at most 16, vocab_size"), "{error}");
+    for part in ["vocabulary = 17: at most 16, vocab_size", "\"[MOL]\" has no", "resize_token"] {
+        assert!(error.contains(part), "{error}");
+    }
 }
 
 #[test]

@@ -1,0 +1,51 @@
+//! What a column can be used for, by its kind, its name and its cells.
+
+use super::columns::Column;
+use super::guess::names::{names_folds, names_years};
+use super::kind::ColumnKind;
+
+/// Names of columns that divide rows, say where they are from, or hold the signs of bounds, as those of ChEMBL.
+const ASIDE: [&str; 7] = ["split", "set", "fold", "source", "year", "date", "standard relation"];
+
+/// Returns whether a column holds numbers, in any notation.
+pub(super) fn are_numbers(column: &Column) -> bool {
+    matches!(column.kind, ColumnKind::Numbers(_))
+}
+
+/// Returns whether a column holds vectors.
+pub(super) fn are_vectors(column: &Column) -> bool {
+    matches!(column.kind, ColumnKind::Vectors(_))
+}
+
+/// Returns whether cells of a kind are learned beside molecules, vectors and texts.
+pub(super) fn are_learned_beside_others(kind: &ColumnKind) -> bool {
+    match kind {
+        ColumnKind::Numbers(_)
+        | ColumnKind::Classes(_)
+        | ColumnKind::Labels(_)
+        | ColumnKind::Rankings(_)
+        | ColumnKind::Orders(_) => true,
+        ColumnKind::Smiles
+        | ColumnKind::Inchi
+        | ColumnKind::Vectors(_)
+        | ColumnKind::Dates
+        | ColumnKind::Texts
+        | ColumnKind::Ids
+        | ColumnKind::Nothing => false,
+    }
+}
+
+/// Returns whether a column divides rows, says where or when they are from, or something of the numbers of another column.
+pub(super) fn is_aside(column: &Column) -> bool {
+    let name = column.name.as_str();
+    let is_named = ASIDE.contains(&name.to_lowercase().as_str());
+    let is_year = || column.example.parse().is_ok_and(|year: u32| (1000..3000).contains(&year));
+    let is_whole = || column.example.parse::<u32>().is_ok();
+    let is_of_rows = names_years(name) && is_year() || names_folds(name) && is_whole();
+    is_named || is_of_rows || column.are_times || column.qualifies.is_some()
+}
+
+/// Returns whether the cells of a column differ, so that there is something to learn from them.
+pub(super) fn varies(column: &Column) -> bool {
+    column.distinct > 1
+}
