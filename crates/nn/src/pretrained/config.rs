@@ -2,6 +2,7 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
+use super::differences::LONGEST_WITHOUT_TABLE;
 use super::families::{self, Defaults, Family};
 use super::json::{JsonFile, LARGEST};
 use crate::error::Error;
@@ -11,8 +12,6 @@ use crate::transformer::{Activation, Architecture, Positions};
 pub const ADAPTER: &str = "adapter_config.json";
 /// Upper bound for the number of layers; a configuration with more is broken.
 const MOST_LAYERS: u64 = 1000;
-/// The longest text in tokens of a family without positions, which nothing but memory bounds.
-pub(super) const LONGEST_WITHOUT_TABLE: usize = 1 << 16;
 
 /// What to do with a model that is not read.
 pub(super) const VECTORS: &str =

@@ -2,10 +2,12 @@
 
 use serde_json::{Map, Value};
 
-use super::config::LONGEST_WITHOUT_TABLE;
 use super::json::JsonFile;
 use crate::error::Error;
 use crate::transformer::{Activation, Architecture, Distances, MaskedTokens, NormPlace, Positions};
+
+/// The longest text in tokens of a family without positions, which nothing but memory bounds.
+pub(super) const LONGEST_WITHOUT_TABLE: usize = 1 << 16;
 
 pub(super) fn dpr(file: &JsonFile, _: &mut Architecture) -> Result<(), Error> {
     let allowed = "0: a projection behind the encoder is not supported";
