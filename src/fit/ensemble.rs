@@ -157,9 +157,10 @@ impl<'a> EnsembleJob<'a> {
     }
 }
 
-/// Returns the error of a member's training, with the member's name where its configuration is to be changed.
+/// Returns the error of a member's training, with the member's name where its configuration is to be changed, or its steps are
+/// told.
 fn of_member(member: &Checked, error: Error) -> Error {
-    if error.is_request() {
+    if error.is_request() || matches!(error, Error::Interrupted { .. }) {
         Error::Member { name: member.name.clone(), source: Box::new(error) }
     } else {
         error

@@ -73,8 +73,9 @@ pub(crate) fn reserve(
         let made = missing_folders(&path);
         create_parent(&path)?;
         let lock = RunLock::take(&path);
-        // another process has been faster, and the next number may be free
-        if out.is_none() && !resume && (lock.is_err() || path.exists()) {
+        // another process has been faster: it has made the run, or the next number may be free
+        let takes_next = out.is_none() && !resume && lock.is_err();
+        if takes_next || path.exists() {
             continue;
         }
         let mut lock = lock?;

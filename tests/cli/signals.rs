@@ -197,6 +197,18 @@ fn a_sweep_of_networks_that_a_signal_ends_goes_on_with_the_same_command() {
     }
 }
 
+#[test]
+fn an_ensemble_that_a_signal_ends_names_the_member_whose_steps_it_tells() {
+    let sandbox = Sandbox::new();
+    sandbox.write("votes.toml", &format!("{CONFIG}\n[ensemble]\nseeds = 2\n"));
+    let train = ["train", "votes.toml", "--out", "run", "--set", "training.epochs=4000"];
+    let (code, errors) = end_at(&sandbox, &train, "training", "-TERM");
+    assert_eq!(code, Some(143), "{errors}");
+    assert!(errors.contains("stopped by SIGTERM: member seed-"), "{errors}");
+    assert!(errors.contains(": interrupted at step "), "{errors}");
+    assert!(errors.contains("; run is kept as far as it came; "), "{errors}");
+}
+
 /// A kill leaves the locks of members beside them.
 #[test]
 fn a_sweep_of_an_ensemble_goes_on_beside_the_locks_of_members() {
