@@ -1,10 +1,11 @@
 //! Where runs lie, and where commands write their results: outside of run directories, and folders whole or not at
 //! all.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind, Seek, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use dsokr_core::Argument;
 use dsokr_core::store::{Listed, create_folder, new_folder, remove_abandoned, replace_folder};
@@ -426,9 +427,15 @@ fn forbids_writing(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem)
 }
 
+/// Warns once of a run: the place of a new one is tried again when it is made.
 fn warn_of_no_lock(run: &Path, error: &io::Error) {
-    let run = run.display();
-    tracing::warn!("{run} cannot be locked ({error}): make sure that no other process writes it");
+    static WARNED: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+    if WARNED.lock().unwrap_or_else(PoisonError::into_inner).insert(run.into()) {
+        let run = run.display();
+        tracing::warn!(
+            "{run} cannot be locked ({error}): make sure that no other process writes it"
+        );
+    }
 }
 
 impl Drop for RunLock {

@@ -138,6 +138,17 @@ fn two_new_trainings_without_a_folder_take_two() {
     assert!(!sandbox.path("runs").exists());
 }
 
+/// A folder in the place of the lock stands for a file system without locks.
+#[test]
+fn a_run_that_cannot_be_locked_says_so_once() {
+    let sandbox = Sandbox::new();
+    fs::create_dir(sandbox.path(".run.lock")).unwrap();
+    let output = sandbox.run(&["train", "small.toml", "--out", "run", "--quiet"]);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{errors}");
+    assert_eq!(errors.matches("run cannot be locked").count(), 1, "{errors}");
+}
+
 /// The temporary name beside it would be too long, which the end of the work should not be the first to find.
 #[test]
 fn a_place_that_cannot_be_written_is_refused_before_the_work() {
