@@ -35,6 +35,9 @@ const RESULTS: [&str; 3] = ["output", "yield", "target"];
 /// The fewest rows that each molecule has in the mean, where those of two columns are measured together.
 const ROWS_OF_A_MOLECULE: usize = 5;
 
+/// The fewest items whose ranks stand in columns of their own.
+const LEAST_ITEMS: usize = 3;
+
 /// The arguments that name columns.
 const INPUT: &str = "input";
 const OUTPUT: &str = "output";
@@ -60,6 +63,28 @@ impl Roles {
     /// Returns the columns of the outputs, the first one first.
     pub fn outputs(&self) -> impl Iterator<Item = &Column> {
         [&self.output].into_iter().chain(&self.further)
+    }
+
+    /// Returns whether the outputs are of several columns, each row of which has the numbers from 1 on in some order, as ranks of items.
+    ///
+    /// # Errors
+    /// Columns that the table was not read with.
+    pub(super) fn are_ranks(&self, table: &Table) -> Result<bool, Error> {
+        let count = 1 + self.further.len();
+        if count < LEAST_ITEMS {
+            return Ok(false);
+        }
+        let mut columns = Vec::with_capacity(count);
+        for output in self.outputs() {
+            columns.push(table.column(&output.name)?);
+        }
+        let is_ranked = |row: usize| {
+            let mut ranks: Vec<usize> =
+                columns.iter().filter_map(|cells| cells[row].parse().ok()).collect();
+            ranks.sort_unstable();
+            ranks.into_iter().eq(1..=count)
+        };
+        Ok((0..table.len()).all(is_ranked))
     }
 
     /// Chooses among columns of a table; `input` and `outputs` are names that the caller gives, and `left_out` says in errors

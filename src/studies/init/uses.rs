@@ -1,11 +1,14 @@
 //! What a column can be used for, by its kind, its name and its cells.
 
 use super::columns::Column;
-use super::guess::names::{names_folds, names_years};
+use super::guess::names::{names_folds, names_weights_of_rows, names_years};
 use super::kind::ColumnKind;
 
 /// Names of columns that divide rows, say where they are from, or hold the signs of bounds, as those of ChEMBL.
 const ASIDE: [&str; 7] = ["split", "set", "fold", "source", "year", "date", "standard relation"];
+
+/// The most folds, or seeds of splits.
+const FOLDS: usize = 20;
 
 /// Returns whether a column holds numbers, in any notation.
 pub(super) fn are_numbers(column: &Column) -> bool {
@@ -40,8 +43,11 @@ pub(super) fn is_aside(column: &Column) -> bool {
     let name = column.name.as_str();
     let is_named = ASIDE.contains(&name.to_lowercase().as_str());
     let is_year = || column.example.parse().is_ok_and(|year: u32| (1000..3000).contains(&year));
-    let is_whole = || column.example.parse::<u32>().is_ok();
-    let is_of_rows = names_years(name) && is_year() || names_folds(name) && is_whole();
+    // changes of genes are called folds too
+    let are_few = || column.example.parse::<u32>().is_ok() && column.distinct <= FOLDS;
+    let is_of_rows = names_years(name) && is_year()
+        || names_folds(name) && are_few()
+        || names_weights_of_rows(name);
     is_named || is_of_rows || column.are_times || column.qualifies.is_some()
 }
 

@@ -118,8 +118,10 @@ fn single_words_that_are_all_different_are_compared_by_their_letters() {
     assert!(sandbox.read("peptides.toml").contains("across-words"));
     let lines: String = (0..12).map(|at| format!("{{\"made\": {{\"at\": {at}}}}}\n")).collect();
     sandbox.write("nested.jsonl", &lines);
-    let said = ["no column of texts", "left out", "numbers alone: \"made\""];
+    let remedy = "\"made\" has objects, whose keys are made columns by python3 -c \"import json, pandas, sys;";
+    let said = ["no column of texts", "left out", "numbers alone: \"made\"", remedy];
     sandbox.fail(&["init", "nested.jsonl"], 2, &said);
+    sandbox.fail(&["init", "nested.jsonl", "--as", "made=texts"], 2, &[remedy]);
 }
 
 /// In reactions and compositions `c` is not `C`, and `Co` not `CO`; sequences of one case and names stay as they are.
@@ -551,7 +553,7 @@ fn molecules_that_are_measured_together_are_not_learned_from_each_other() {
     sandbox.write("reactions.csv", &reactions);
     sandbox.write("drugs.csv", &drugs);
     let shown = sandbox.succeed(&["init", "solubilities.csv"]);
-    let said = "further molecules are left out as inputs: \"solvent\"; a column that joins them, solute.solvent, learns from all\n";
+    let said = "further molecules are left out as inputs: \"solvent\"; a column of all SMILES with points between, solute.solvent, learns from all\n";
     assert!(shown.contains(said), "{shown}");
     for (file, output) in [("solubilities.csv", "LogS"), ("reactions.csv", "yield (%)")] {
         let found = json(&sandbox.succeed(&["init", file, "--force", "--json"]));

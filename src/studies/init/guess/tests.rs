@@ -508,6 +508,10 @@ fn cells_that_order_the_same_parts_are_rankings_and_no_labels() {
     let tied = ["tea > milk ~ water", "milk > tea ~ water", "water > tea ~ milk"];
     assert_eq!(guessed(1, "ranking", &tied), rankings);
     assert_eq!(guessed(1, "ranking", &["1 2 - -", "- 1 3 2"]), ColumnKind::Rankings(4));
+    // their products are to be found
+    let reactants = ["CO.CCl>>", "CCO.CCl>>", "CN.CBr>[Pd]>", "CCN.CCBr>>"];
+    assert_eq!(guessed(1, "reaction", &reactants), ColumnKind::Texts);
+    assert_eq!(guessed(1, "reaction", &[">>", ">Cl>", ">Br>"]), ColumnKind::Ids);
     let reactions = ["CO>Cl>CCl", "CCO>Cl>CCCl", "CN>Br>CBr", "CCN>Br>CCBr"];
     assert!(!matches!(guessed(1, "reaction", &reactions), ColumnKind::Orders(_)));
     for cells in [["1,2,3", "2,1,3"], ["tea|milk", "milk|tea"], ["a b c", "c a b"]] {
@@ -807,6 +811,7 @@ fn whole_numbers_that_name_persons_and_the_like_are_ids_and_counts_of_them_numbe
         "key",
         "number",
         "atomic number",
+        "Cetane No.",
         "number of rings",
         "batch yield",
         "batch size",
@@ -821,8 +826,8 @@ fn whole_numbers_that_name_persons_and_the_like_are_ids_and_counts_of_them_numbe
     assert_eq!(guessed(1, "batch", &["2.5", "3.75", "14.5"].repeat(5)), numbers);
     assert!(names::names_years("pub_year") && names::names_years("Year of publication"));
     assert!(!names::names_years("years") && !names::names_years("yearly"));
-    assert!(names::names_folds("cv_fold") && names::names_folds("sample_weight"));
-    assert!(!names::names_folds("weight") && !names::names_folds("seed yield"));
+    assert!(names::names_folds("cv_fold") && names::names_weights_of_rows("sample_weight"));
+    assert!(!names::names_weights_of_rows("weight") && !names::names_folds("seed yield"));
 }
 
 #[test]
