@@ -13,10 +13,12 @@ const PROGRAM: &str = "import json, sys; key, text = sys.argv[3:]; rows = [json.
                        'w').writelines(json.dumps({'prompt': ' '.join(part[text] for part in row[:-1]), 'completion': \
                        row[-1][text]}) + '\\n' for row in rows if len(row) > 1)";
 
-/// The program of Python that makes a key of each key of an object, as `meta.author`.
+/// The program of Python that makes a key of each key of an object, as `meta.author`. It changes no value, as pandas does.
 const PROGRAM_OF_OBJECTS: &str =
-    "import json, pandas, sys; rows = [json.loads(line) for line in open(sys.argv[1], encoding='utf-8-sig') if line.strip()]; \
-     pandas.json_normalize(rows).to_json(sys.argv[2], orient='records', lines=True, double_precision=15)";
+    "import json, sys; flat = lambda value, name: [pair for key in value for pair in flat(value[key], name + '.' + key if \
+     name else key)] if isinstance(value, dict) else [(name, value)]; open(sys.argv[2], \
+     'w').writelines(json.dumps(dict(flat(json.loads(line), ''))) + '\\n' for line in open(sys.argv[1], \
+     encoding='utf-8-sig') if line.strip())";
 
 /// The keys of who says something and of what is said, as programs write them.
 const KEYS: [[&str; 2]; 2] = [["role", "content"], ["from", "value"]];

@@ -118,7 +118,7 @@ fn single_words_that_are_all_different_are_compared_by_their_letters() {
     assert!(sandbox.read("peptides.toml").contains("across-words"));
     let lines: String = (0..12).map(|at| format!("{{\"made\": {{\"at\": {at}}}}}\n")).collect();
     sandbox.write("nested.jsonl", &lines);
-    let remedy = "\"made\" has objects, whose keys are made columns by python3 -c \"import json, pandas, sys;";
+    let remedy = "\"made\" has objects, whose keys are made columns by python3 -c \"import json, sys; flat =";
     let said = ["no column of texts", "left out", "numbers alone: \"made\"", remedy];
     sandbox.fail(&["init", "nested.jsonl"], 2, &said);
     sandbox.fail(&["init", "nested.jsonl", "--as", "made=texts"], 2, &[remedy]);
