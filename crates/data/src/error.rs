@@ -138,8 +138,9 @@ impl Error {
             Some(command) => into_new(path, command, path.file_stem()),
             None => extraction(path, &extension),
         };
-        let message =
-            format!("compressed files ({extension:?}) are not read; decompress it first: {command}");
+        let message = format!(
+            "compressed files ({extension:?}) are not read; decompress it first: {command}"
+        );
         Some(Self::file(path, message))
     }
 

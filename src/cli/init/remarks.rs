@@ -246,7 +246,10 @@ fn class_alone_in_front(column: &Column) -> Option<String> {
 
 fn names_splits(survey: &Survey) -> Option<String> {
     let name = survey.names_splits.as_ref()?;
-    Some(format!("{name}: its cells name the split of each row, which --split column={} takes", shell_word(name)))
+    Some(format!(
+        "{name}: its cells name the split of each row, which --split column={} takes",
+        shell_word(name)
+    ))
 }
 
 fn no_header(survey: &Survey) -> Option<String> {

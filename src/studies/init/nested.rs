@@ -14,8 +14,7 @@ const PROGRAM: &str = "import json, sys; key, text = sys.argv[3:]; rows = [json.
                        row[-1][text]}) + '\\n' for row in rows if len(row) > 1)";
 
 /// The program of Python that makes a key of each key of an object, as `meta.author`. It changes no value, as pandas does.
-const PROGRAM_OF_OBJECTS: &str =
-    "import json, sys; flat = lambda value, name: [pair for key in value for pair in flat(value[key], name + '.' + key if \
+const PROGRAM_OF_OBJECTS: &str = "import json, sys; flat = lambda value, name: [pair for key in value for pair in flat(value[key], name + '.' + key if \
      name else key)] if isinstance(value, dict) else [(name, value)]; open(sys.argv[2], \
      'w').writelines(json.dumps(dict(flat(json.loads(line), ''))) + '\\n' for line in open(sys.argv[1], \
      encoding='utf-8-sig') if line.strip())";
@@ -45,7 +44,8 @@ pub(super) fn remedy_of_nested(path: &Path, nested: &[String]) -> Option<String>
         nested.iter().find_map(|name| Some((name, key_of_texts(row.get(name.as_str())?)?)));
     let Some((name, text)) = of_messages else {
         let to = written(&path.with_file_name(format!("flat-{file}")));
-        let name = nested.iter().find(|name| row.get(name.as_str()).is_some_and(Value::is_object))?;
+        let name =
+            nested.iter().find(|name| row.get(name.as_str()).is_some_and(Value::is_object))?;
         return Some(format!(
             "; {name:?} has objects, whose keys are made columns by python3 -c \"{PROGRAM_OF_OBJECTS}\" {from} {to}"
         ));

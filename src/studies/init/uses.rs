@@ -8,7 +8,7 @@ use super::kind::ColumnKind;
 const ASIDE: [&str; 7] = ["split", "set", "fold", "source", "year", "date", "standard relation"];
 
 /// The most folds, or seeds of splits.
-const FOLDS: usize = 20;
+const FOLDS: usize = 100;
 
 /// Returns whether a column holds numbers, in any notation.
 pub(super) fn are_numbers(column: &Column) -> bool {

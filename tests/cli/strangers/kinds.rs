@@ -566,6 +566,26 @@ fn molecules_that_are_measured_together_are_not_learned_from_each_other() {
     assert_eq!(found["group"], "first", "{found}");
 }
 
+/// As of genes, whose changes are folds too.
+#[test]
+fn folds_and_weights_of_rows_are_aside_and_changes_of_genes_are_learned() {
+    let sandbox = Sandbox::new();
+    let mut changes = "gene,log2 fold\n".to_owned();
+    let mut weighted = "review,sample_weight,cv_fold,score\n".to_owned();
+    for at in 0..120usize {
+        let change = if at == 0 { "2".to_owned() } else { format!("{}.{at:03}", at % 3) };
+        writeln!(changes, "a gene of {at} parts in the liver,{change}").unwrap();
+        writeln!(weighted, "a room of {at} beds,0.{at:03},{},{}.5", at % 5, at % 71).unwrap();
+    }
+    sandbox.write("changes.csv", &changes);
+    sandbox.write("weighted.csv", &weighted);
+    for (file, output) in [("changes.csv", "log2 fold"), ("weighted.csv", "score")] {
+        let found = json(&sandbox.succeed(&["init", file, "--json"]));
+        assert_eq!(found["output"], output, "{found}");
+        assert_eq!(found["further_outputs"], serde_json::json!([]), "{found}");
+    }
+}
+
 /// As of pairs of sentences, one of which is the input.
 #[test]
 fn further_columns_of_texts_are_named() {

@@ -148,7 +148,10 @@ fn several_columns_of_numbers_are_outputs_together() {
     }
     sandbox.write("ranks.csv", &ranks);
     let shown = sandbox.succeed(&["init", "ranks.csv"]);
-    assert!(shown.contains("one column of them with spaces between, as 2 1 3, is a ranking"), "{shown}");
+    assert!(
+        shown.contains("one column of them with spaces between, as 2 1 3, is a ranking"),
+        "{shown}"
+    );
     // the ones that are named, and no others
     let two = ["init", "several.tsv", "--force", "--json", "--output", "polar", "--output", "size"];
     let survey = json(&sandbox.succeed(&two));

@@ -124,7 +124,9 @@ fn kind_in_other_digits(position: usize, name: &str, cells: &[&str]) -> Option<C
     let written: Vec<&str> = written.iter().map(Cow::as_ref).collect();
     let present: Vec<&str> =
         written.iter().copied().filter(|cell| !cells::is_missing(cell)).collect();
-    Values::new(position, name, &written, present).kind_of_numbers()
+    let kind = Values::new(position, name, &written, present).kind_of_numbers();
+    // the comma between labels is of full width in the cells
+    kind.filter(|kind| !matches!(kind, ColumnKind::Labels(_)))
 }
 
 /// The values of a column whose cells have no form that tells what they are.

@@ -36,8 +36,16 @@ const NUMBERED: [&str; 18] = [
 
 /// What stands before `no` in the names of properties, as in `cetane no`.
 const BEFORE_NO_OF_PROPERTIES: [&str; 10] = [
-    "acid", "atomic", "cetane", "coordination", "hydroxyl", "iodine", "mass", "octane",
-    "oxidation", "peroxide",
+    "acid",
+    "atomic",
+    "cetane",
+    "coordination",
+    "hydroxyl",
+    "iodine",
+    "mass",
+    "octane",
+    "oxidation",
+    "peroxide",
 ];
 
 /// Last words of such names behind another word, as in `customer no`. `NO` is a gas, and `key` one of music.

@@ -974,6 +974,8 @@ fn numbers_may_have_digits_of_full_width_and_of_arabic() {
     let doses = ["５．２ mg", "１２ mg", "０．５ mg"].repeat(3);
     assert_eq!(guessed(1, "dose", &doses), ColumnKind::Numbers(grams));
     assert_eq!(guessed(1, "label", &["１", "２", "３"].repeat(9)), ColumnKind::Classes(3));
+    let sets = ["１，６", "５", "１，２，６", "２", "５，６"].repeat(9);
+    assert_eq!(guessed(1, "codes", &sets), ColumnKind::Labels('，'));
 }
 
 #[test]
