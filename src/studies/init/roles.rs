@@ -11,7 +11,7 @@ use super::guess::names::{most_classes_named, words_of};
 use super::guess::{CLASSES, is_inchikey};
 use super::inputs::InputChoice;
 use super::kind::ColumnKind;
-use super::uses::{are_numbers, is_aside, varies};
+use super::uses::{are_numbers, is_aside, is_set_aside, varies};
 use crate::error::{Error, ensure};
 
 /// Names of the numbers that ChEMBL's and BindingDB's tables are about, beside properties of molecules and names of targets.
@@ -202,6 +202,11 @@ fn missing(columns: &[Column], argument: &'static str, what: &str, left_out: &st
     if let Some(times) = columns.iter().find(is_time).filter(|_| argument == OUTPUT) {
         let output = Argument::new(OUTPUT).with(&times.name);
         allowed += &format!("; points in time are learned only where {output} says so");
+    }
+    let is_of_rows = |column: &&Column| is_set_aside(column) && varies(column);
+    if let Some(aside) = columns.iter().find(is_of_rows).filter(|_| argument == OUTPUT) {
+        let output = Argument::new(OUTPUT).with(&aside.name);
+        allowed += &format!("; years, folds and the like are learned only where {output} says so");
     }
     if columns.iter().any(|column| column.kind != ColumnKind::Nothing) {
         let kind = Argument::new("as").with("COLUMN=KIND");

@@ -579,6 +579,13 @@ fn folds_and_weights_of_rows_are_aside_and_changes_of_genes_are_learned() {
     }
     sandbox.write("changes.csv", &changes);
     sandbox.write("weighted.csv", &weighted);
+    sandbox.write(
+        "years.csv",
+        &changes.replace(",log2 fold", ",year_built").replace(",2\n", ",1984\n"),
+    );
+    let said = ["years, folds and the like are learned only where --output", "year_built"];
+    sandbox.fail(&["init", "years.csv"], 2, &said);
+    sandbox.succeed(&["init", "years.csv", "--output", "year_built"]);
     for (file, output) in [("changes.csv", "log2 fold"), ("weighted.csv", "score")] {
         let found = json(&sandbox.succeed(&["init", file, "--json"]));
         assert_eq!(found["output"], output, "{found}");

@@ -34,8 +34,8 @@ const NUMBERED: [&str; 18] = [
     "zip", "zipcode", "postcode", "plz", "isbn", "fips", "gvkey", "taxon", "nr",
 ];
 
-/// What stands before `no` in the names of properties, as in `cetane no`.
-const BEFORE_NO_OF_PROPERTIES: [&str; 10] = [
+/// What stands before `no` and `key` in the names of properties, as in `cetane no`.
+const BEFORE_PROPERTIES: [&str; 11] = [
     "acid",
     "atomic",
     "cetane",
@@ -43,6 +43,7 @@ const BEFORE_NO_OF_PROPERTIES: [&str; 10] = [
     "hydroxyl",
     "iodine",
     "mass",
+    "musical",
     "octane",
     "oxidation",
     "peroxide",
@@ -177,7 +178,7 @@ pub(super) fn names_numbered(name: &str) -> bool {
     match word_before {
         Some(word) if BEFORE_COUNTED.contains(&word) => false,
         Some(word) if last == "number" => BEFORE_NUMBER.contains(&word),
-        Some(word) if last == "no" && BEFORE_NO_OF_PROPERTIES.contains(&word) => false,
+        Some(word) if BEFORE_PROPERTIES.contains(&word) => false,
         Some(_) if NUMBERED_BEHIND_OTHERS.contains(&last) => true,
         Some(_) | None => NUMBERED.contains(&last),
     }

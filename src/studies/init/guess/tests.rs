@@ -812,6 +812,7 @@ fn whole_numbers_that_name_persons_and_the_like_are_ids_and_counts_of_them_numbe
         "number",
         "atomic number",
         "Cetane No.",
+        "musical key",
         "number of rings",
         "batch yield",
         "batch size",
