@@ -433,6 +433,13 @@ fn rare_signs_separate_labels_that_recur_in_different_cells() {
     }
     let hydrates = ["CuSO4·5H2O", "MgSO4·7H2O", "NaCl", "CaCl2·2H2O", "KCl", "CaSO4·2H2O"];
     assert_eq!(guessed(1, "salt", &hydrates.repeat(2)), ColumnKind::Texts);
+    let mut hydrates = Vec::new();
+    for salt in ["CuSO4", "MgSO4", "NiCl2", "CoBr2", "ZnSO4", "FeCl2", "CaSO4"] {
+        hydrates
+            .extend(["", "·2H2O", "·5H2O", "·6H2O", "·7H2O"].map(|water| salt.to_owned() + water));
+    }
+    let hydrates: Vec<&str> = hydrates.iter().map(String::as_str).collect();
+    assert!(!matches!(guessed(1, "salt", &hydrates), ColumnKind::Labels(_)));
     // names that recur are classes, also where they have such signs
     let arms = ["A+B", "A", "B", "A+B+C", "C", "C+A"].repeat(5);
     assert_eq!(guessed(1, "arm", &arms), ColumnKind::Classes(6));
