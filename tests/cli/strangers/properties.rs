@@ -143,7 +143,8 @@ fn several_columns_of_numbers_are_outputs_together() {
     assert!(shown.contains("together: \"size\", \"carbons\""), "{shown}");
     // one ranking that stands in several columns
     let mut ranks = "guest,tea,milk,water\n".to_owned();
-    for (row, order) in ["1,2,3", "2,1,3", "3,1,2"].repeat(8).into_iter().enumerate() {
+    let orders = ["1,2,3", "2,1,3", "3,1,2", "1,3,2", "2,3,1", "3,2,1"];
+    for (row, order) in orders.repeat(4).into_iter().enumerate() {
         writeln!(ranks, "a guest of {row} years who likes tea,{order}").unwrap();
     }
     sandbox.write("ranks.csv", &ranks);
