@@ -134,11 +134,13 @@ impl Error {
             _ => return None,
         };
         // without the extension, by which the table would be taken for a compressed one again
-        let command =
-            command.map(|command| format!(": {}", into_new(path, command, path.file_stem())));
-        let command = command.unwrap_or_default();
-        let message =
-            format!("compressed files ({extension:?}) are not read; decompress it first{command}");
+        let command = match command {
+            Some(command) => into_new(path, command, path.file_stem()),
+            None => extraction(path, &extension),
+        };
+        let message = format!(
+            "compressed files ({extension:?}) are not read; decompress it first: {command}"
+        );
         Some(Self::file(path, message))
     }
 
@@ -195,6 +197,16 @@ pub(crate) fn into_new(path: &Path, command: &str, name: Option<&OsStr>) -> Stri
     let from = shell_word(&path.display().to_string());
     let to = shell_word(&format!("new-{name}"));
     format!("{command} {from} > {to}")
+}
+
+/// Returns the command that extracts all files of an archive.
+fn extraction(path: &Path, extension: &str) -> String {
+    let archive = shell_word(&path.display().to_string());
+    match extension {
+        "tgz" => format!("tar -xzf {archive}"),
+        "7z" => format!("7z x {archive}"),
+        _ => format!("unzip {archive}"),
+    }
 }
 
 /// Returns the extension of a file name in lower case, empty if there is none.

@@ -1,6 +1,6 @@
 //! What is not sure of a column: cells that are not what it holds, or only in part.
 
-use dsokr_core::message::shorten_to;
+use dsokr_core::message::{shell_word, shorten_to};
 use dsokr_data::cells::{NumberNotation, remarks_on_spellings};
 
 use crate::studies::init::{Column, ColumnKind, Exceptions, PointsAndCommas, StandIn};
@@ -48,7 +48,7 @@ fn others(column: &Column) -> Option<String> {
     let remedy = if matches!(kind, ColumnKind::Classes(_)) {
         "such cells say that there is no value; where one is a name, write it out".to_owned()
     } else {
-        format!("--as {name}=... says what the column holds")
+        format!("--as {}=... says what the column holds", shell_word(name))
     };
     let cell = shorten_to(cell, 40);
     Some(format!(
@@ -94,17 +94,19 @@ fn odd_separator(column: &Column) -> Option<String> {
     let name = &column.name;
     let separator = column.classes.odd_separator?;
     let sign = separator.to_string();
+    let argument = shell_word(name);
     Some(format!(
         "{name}: cells are divided into labels at {separator:?} (separator = {sign:?} beside the column in the configuration, \
-         where another sign is between labels; --as {name}=classes or {name}=texts divides no cell)"
+         where another sign is between labels; --as {argument}=classes or {argument}=texts divides no cell)"
     ))
 }
 
 fn commas_in_names(column: &Column) -> Option<String> {
     let name = &column.name;
     let remark = || {
+        let argument = shell_word(name);
         format!(
-            "{name}: commas are read as parts of names (--as {name}=labels divides cells at them)"
+            "{name}: commas are read as parts of names (--as {argument}=labels divides cells at them)"
         )
     };
     column.classes.has_commas_in_names.then(remark)
@@ -192,18 +194,20 @@ fn mixed(column: &Column) -> Option<String> {
 fn code(column: &Column) -> Option<String> {
     let Column { name, kind, .. } = column;
     let cell = column.classes.code.as_ref()?;
+    let argument = shell_word(name);
     Some(format!(
         "{name}: cells such as {cell:?} are codes and no numbers, since all have as many digits and some begin with 0, and read \
-         as {kind} (--as {name}=numbers reads numbers)"
+         as {kind} (--as {argument}=numbers reads numbers)"
     ))
 }
 
 fn zero_in_front(column: &Column) -> Option<String> {
     let name = &column.name;
     let cell = column.numbers.zero_in_front.as_ref()?;
+    let argument = shell_word(name);
     Some(format!(
         "{name}: cells such as {cell:?} begin with 0 and are read as numbers, since not all have as many digits (--as \
-         {name}=classes reads codes)"
+         {argument}=classes reads codes)"
     ))
 }
 

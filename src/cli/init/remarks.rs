@@ -96,7 +96,7 @@ fn nested(survey: &Survey) -> Option<String> {
     let names = survey.table.nested.join(", ");
     Some(format!(
         "left out, since their values are objects, or lists that are not of texts alone or numbers \
-         alone: {names}"
+         alone: {names} (pandas.json_normalize makes columns of the keys of objects)"
     ))
 }
 
@@ -116,7 +116,8 @@ fn copies(survey: &Survey) -> Option<String> {
     let input = &survey.roles.input.name;
     lines(survey.roles.copies.iter().map(|name| {
         format!(
-            "{name}: its molecules are those of {input}, so that it is no output; --output {name} learns it all the same"
+            "{name}: its molecules are those of {input}, so that it is no output; --output {} learns it all the same",
+            shell_word(name)
         )
     }))
 }
@@ -129,8 +130,13 @@ fn outputs_together(survey: &Survey) -> Option<String> {
     }
     let names: Vec<String> = survey.roles.outputs().map(|column| column.name.clone()).collect();
     let names = list(&names);
+    let ranks = if survey.outputs_are_ranks {
+        "; each row has the ranks of as many items: one column of them with spaces between, as 2 1 3, is a ranking"
+    } else {
+        ""
+    };
     Some(format!(
-        "several columns of numbers are outputs together: {names} (--output COLUMN learns one, --as COLUMN=ids leaves one out)"
+        "several columns of numbers are outputs together: {names} (--output COLUMN learns one, --as COLUMN=ids leaves one out){ranks}"
     ))
 }
 
@@ -174,7 +180,7 @@ fn further_molecules(survey: &Survey) -> Option<String> {
     let joined =
         names.iter().fold(survey.roles.input.name.clone(), |joined, name| joined + "." + name);
     Some(format!(
-        "further molecules are left out as inputs: {}; a column that joins them, {joined}, learns from all",
+        "further molecules are left out as inputs: {}; a column of all SMILES with points between, {joined}, learns from all",
         list(names)
     ))
 }
@@ -240,7 +246,10 @@ fn class_alone_in_front(column: &Column) -> Option<String> {
 
 fn names_splits(survey: &Survey) -> Option<String> {
     let name = survey.names_splits.as_ref()?;
-    Some(format!("{name}: its cells name the split of each row, which --split column={name} takes"))
+    Some(format!(
+        "{name}: its cells name the split of each row, which --split column={} takes",
+        shell_word(name)
+    ))
 }
 
 fn no_header(survey: &Survey) -> Option<String> {

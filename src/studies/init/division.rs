@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use dsokr_core::Argument;
 use dsokr_core::message::list;
+use dsokr_data::cells;
 use dsokr_data::table::{OnBadRow, Table, TableOptions};
 use dsokr_data::{SplitName, VARIED, text_numbers};
 
@@ -212,16 +213,17 @@ pub(super) fn size_of_split(pairs: usize) -> usize {
     (pairs / 10).clamp(1, 2000)
 }
 
-/// Returns whether rows that are connected, by the same cell in one of two columns, are too many for a split: all groups that fit into
-/// it do not fill it.
+/// Returns whether rows that are connected, by the same cell in one of two columns, are too many for the splits for validation and
+/// test: all groups that fit into one do not fill both.
 fn are_connected(table: &Table, columns: [&Column; 2]) -> Result<bool, Error> {
     let rows = table.len();
     // each row, or one before it in its group
     let mut parents: Vec<usize> = (0..rows).collect();
     for column in columns {
         let mut firsts: HashMap<&str, usize> = HashMap::new();
-        let cells = table.column(&column.name)?.iter().enumerate();
-        for (row, cell) in cells.filter(|(_, cell)| !cell.is_empty()) {
+        let rows = table.column(&column.name)?.iter().enumerate();
+        // cells without a value connect no rows
+        for (row, cell) in rows.filter(|(_, cell)| !cells::is_missing(cell)) {
             let first = *firsts.entry(cell.as_str()).or_insert(row);
             let [first, other] = [first, row].map(|row| first_of_group(&mut parents, row));
             parents[first.max(other)] = first.min(other);
@@ -233,7 +235,7 @@ fn are_connected(table: &Table, columns: [&Column; 2]) -> Result<bool, Error> {
     }
     let split = size_of_split(rows);
     let in_small_groups: usize = sizes.into_iter().filter(|&size| size <= split).sum();
-    Ok(in_small_groups < split)
+    Ok(in_small_groups < 2 * split)
 }
 
 /// Returns the first row of the group of a row, and shortens the way to it.

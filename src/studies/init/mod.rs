@@ -3,7 +3,6 @@
 mod column_cells;
 mod columns;
 mod configuration;
-mod conversations;
 mod copies;
 mod division;
 mod guess;
@@ -11,6 +10,7 @@ mod header;
 mod inputs;
 mod join;
 mod kind;
+mod nested;
 mod opened;
 mod others;
 mod qualifiers;
@@ -87,6 +87,8 @@ pub struct Survey {
     pub columns: Vec<Column>,
     /// The columns that the configuration uses.
     pub roles: Roles,
+    /// Whether the outputs are numbers of several columns that rank as many items in each row.
+    pub outputs_are_ranks: bool,
     /// The columns that it leaves out although they could be learned or learned from.
     pub left_out: LeftOut,
     /// The column that names the split of each row, where nobody has said how rows are divided.
@@ -118,6 +120,7 @@ impl Survey {
         let OpenTable { table, facts, .. } = opened;
         let files = [&choices.validation, &choices.test];
         roles.id = roles.id.filter(|id| division::ids_differ(&table, id, &files));
+        let outputs_are_ranks = roles.are_ranks(&table)?;
         let file = fs::canonicalize(path).map_err(Error::io(path))?;
         let pair = [&roles.input, &roles.output];
         let division = Division::choose(choices, (&table, &file), &columns, pair)?;
@@ -139,6 +142,7 @@ impl Survey {
             table: facts,
             columns,
             roles,
+            outputs_are_ranks,
             left_out,
             names_splits,
             unusable,

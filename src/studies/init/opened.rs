@@ -10,9 +10,9 @@ use rayon::prelude::*;
 
 use super::column_cells::Exceptions;
 use super::columns::Column;
-use super::conversations::remedy_of_conversations;
 use super::header::{self, HeaderLine};
 use super::kind::{Lists, StatedKind};
+use super::nested::remedy_of_nested;
 use super::qualifiers::find_qualifiers;
 use super::roles::Roles;
 use super::{Choices, LEAST, Nameless};
@@ -104,7 +104,8 @@ impl OpenTable {
         for StatedKind { column, .. } in stated {
             let nested = &self.facts.nested;
             if nested.contains(column) {
-                let message = format!("no column {column:?}{}", left_out(nested, None));
+                let remedy = remedy_of_nested(&self.path, nested).unwrap_or_default();
+                let message = format!("no column {column:?}{}{remedy}", left_out(nested, None));
                 return Err(Error::run(&self.path, message));
             }
             // the error names the columns that are there
@@ -129,7 +130,7 @@ impl OpenTable {
     pub fn roles(&self, learned: &[Column], choices: &Choices) -> Result<Roles, Error> {
         let TableFacts { has_header, nested, repeated, nameless, .. } = &self.facts;
         let mut left_out = left_out(nested, nameless.as_ref());
-        left_out += &remedy_of_conversations(&self.path, nested).unwrap_or_default();
+        left_out += &remedy_of_nested(&self.path, nested).unwrap_or_default();
         let input = choices.input.as_deref();
         let roles = Roles::choose(learned, &self.table, input, &choices.outputs, &left_out);
         let (Err(_), Some(name)) = (&roles, repeated.first()) else { return roles };

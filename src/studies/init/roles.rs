@@ -11,7 +11,7 @@ use super::guess::names::{most_classes_named, words_of};
 use super::guess::{CLASSES, is_inchikey};
 use super::inputs::InputChoice;
 use super::kind::ColumnKind;
-use super::uses::{are_numbers, is_aside, varies};
+use super::uses::{are_numbers, is_aside, is_set_aside, varies};
 use crate::error::{Error, ensure};
 
 /// Names of the numbers that ChEMBL's and BindingDB's tables are about, beside properties of molecules and names of targets.
@@ -34,6 +34,9 @@ const RESULTS: [&str; 3] = ["output", "yield", "target"];
 
 /// The fewest rows that each molecule has in the mean, where those of two columns are measured together.
 const ROWS_OF_A_MOLECULE: usize = 5;
+
+/// The fewest items whose ranks stand in columns of their own.
+const LEAST_ITEMS: usize = 3;
 
 /// The arguments that name columns.
 const INPUT: &str = "input";
@@ -60,6 +63,28 @@ impl Roles {
     /// Returns the columns of the outputs, the first one first.
     pub fn outputs(&self) -> impl Iterator<Item = &Column> {
         [&self.output].into_iter().chain(&self.further)
+    }
+
+    /// Returns whether the outputs are of several columns, each row of which has the numbers from 1 on in some order, as ranks of items.
+    ///
+    /// # Errors
+    /// Columns that the table was not read with.
+    pub(super) fn are_ranks(&self, table: &Table) -> Result<bool, Error> {
+        let count = 1 + self.further.len();
+        if count < LEAST_ITEMS {
+            return Ok(false);
+        }
+        let mut columns = Vec::with_capacity(count);
+        for output in self.outputs() {
+            columns.push(table.column(&output.name)?);
+        }
+        let is_ranked = |row: usize| {
+            let mut ranks: Vec<usize> =
+                columns.iter().filter_map(|cells| cells[row].parse().ok()).collect();
+            ranks.sort_unstable();
+            ranks.into_iter().eq(1..=count)
+        };
+        Ok((0..table.len()).all(is_ranked))
     }
 
     /// Chooses among columns of a table; `input` and `outputs` are names that the caller gives, and `left_out` says in errors
@@ -177,6 +202,11 @@ fn missing(columns: &[Column], argument: &'static str, what: &str, left_out: &st
     if let Some(times) = columns.iter().find(is_time).filter(|_| argument == OUTPUT) {
         let output = Argument::new(OUTPUT).with(&times.name);
         allowed += &format!("; points in time are learned only where {output} says so");
+    }
+    let is_of_rows = |column: &&Column| is_set_aside(column) && varies(column);
+    if let Some(aside) = columns.iter().find(is_of_rows).filter(|_| argument == OUTPUT) {
+        let output = Argument::new(OUTPUT).with(&aside.name);
+        allowed += &format!("; years, folds and the like are learned only where {output} says so");
     }
     if columns.iter().any(|column| column.kind != ColumnKind::Nothing) {
         let kind = Argument::new("as").with("COLUMN=KIND");

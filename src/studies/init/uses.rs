@@ -1,11 +1,14 @@
 //! What a column can be used for, by its kind, its name and its cells.
 
 use super::columns::Column;
-use super::guess::names::{names_folds, names_years};
+use super::guess::names::{names_folds, names_weights_of_rows, names_years};
 use super::kind::ColumnKind;
 
 /// Names of columns that divide rows, say where they are from, or hold the signs of bounds, as those of ChEMBL.
 const ASIDE: [&str; 7] = ["split", "set", "fold", "source", "year", "date", "standard relation"];
+
+/// The most folds, or seeds of splits.
+const FOLDS: usize = 100;
 
 /// Returns whether a column holds numbers, in any notation.
 pub(super) fn are_numbers(column: &Column) -> bool {
@@ -37,12 +40,20 @@ pub(super) fn are_learned_beside_others(kind: &ColumnKind) -> bool {
 
 /// Returns whether a column divides rows, says where or when they are from, or something of the numbers of another column.
 pub(super) fn is_aside(column: &Column) -> bool {
+    is_set_aside(column) || column.are_times || column.qualifies.is_some()
+}
+
+/// Returns whether the name and cells of a column are those of years, folds and the like, which could be learned, but rarely are.
+pub(super) fn is_set_aside(column: &Column) -> bool {
     let name = column.name.as_str();
     let is_named = ASIDE.contains(&name.to_lowercase().as_str());
     let is_year = || column.example.parse().is_ok_and(|year: u32| (1000..3000).contains(&year));
-    let is_whole = || column.example.parse::<u32>().is_ok();
-    let is_of_rows = names_years(name) && is_year() || names_folds(name) && is_whole();
-    is_named || is_of_rows || column.are_times || column.qualifies.is_some()
+    // changes of genes are called folds too
+    let are_few = || column.example.parse::<u32>().is_ok() && column.distinct <= FOLDS;
+    is_named
+        || names_years(name) && is_year()
+        || names_folds(name) && are_few()
+        || names_weights_of_rows(name)
 }
 
 /// Returns whether the cells of a column differ, so that there is something to learn from them.

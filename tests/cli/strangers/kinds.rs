@@ -118,8 +118,10 @@ fn single_words_that_are_all_different_are_compared_by_their_letters() {
     assert!(sandbox.read("peptides.toml").contains("across-words"));
     let lines: String = (0..12).map(|at| format!("{{\"made\": {{\"at\": {at}}}}}\n")).collect();
     sandbox.write("nested.jsonl", &lines);
-    let said = ["no column of texts", "left out", "numbers alone: \"made\""];
+    let remedy = "\"made\" has objects, whose keys are made columns by python3 -c \"import json, sys; flat =";
+    let said = ["no column of texts", "left out", "numbers alone: \"made\"", remedy];
     sandbox.fail(&["init", "nested.jsonl"], 2, &said);
+    sandbox.fail(&["init", "nested.jsonl", "--as", "made=texts"], 2, &[remedy]);
 }
 
 /// In reactions and compositions `c` is not `C`, and `Co` not `CO`; sequences of one case and names stay as they are.
@@ -551,7 +553,7 @@ fn molecules_that_are_measured_together_are_not_learned_from_each_other() {
     sandbox.write("reactions.csv", &reactions);
     sandbox.write("drugs.csv", &drugs);
     let shown = sandbox.succeed(&["init", "solubilities.csv"]);
-    let said = "further molecules are left out as inputs: \"solvent\"; a column that joins them, solute.solvent, learns from all\n";
+    let said = "further molecules are left out as inputs: \"solvent\"; a column of all SMILES with points between, solute.solvent, learns from all\n";
     assert!(shown.contains(said), "{shown}");
     for (file, output) in [("solubilities.csv", "LogS"), ("reactions.csv", "yield (%)")] {
         let found = json(&sandbox.succeed(&["init", file, "--force", "--json"]));
@@ -562,6 +564,33 @@ fn molecules_that_are_measured_together_are_not_learned_from_each_other() {
     let found = ["init", "drugs.csv", "--output", "second", "--json"];
     let found = json(&sandbox.succeed(&found));
     assert_eq!(found["group"], "first", "{found}");
+}
+
+/// As of genes, whose changes are folds too.
+#[test]
+fn folds_and_weights_of_rows_are_aside_and_changes_of_genes_are_learned() {
+    let sandbox = Sandbox::new();
+    let mut changes = "gene,log2 fold\n".to_owned();
+    let mut weighted = "review,sample_weight,cv_fold,score\n".to_owned();
+    for at in 0..120usize {
+        let change = if at == 0 { "2".to_owned() } else { format!("{}.{at:03}", at % 3) };
+        writeln!(changes, "a gene of {at} parts in the liver,{change}").unwrap();
+        writeln!(weighted, "a room of {at} beds,0.{at:03},{},{}.5", at % 5, at % 71).unwrap();
+    }
+    sandbox.write("changes.csv", &changes);
+    sandbox.write("weighted.csv", &weighted);
+    sandbox.write(
+        "years.csv",
+        &changes.replace(",log2 fold", ",year_built").replace(",2\n", ",1984\n"),
+    );
+    let said = ["years, folds and the like are learned only where --output", "year_built"];
+    sandbox.fail(&["init", "years.csv"], 2, &said);
+    sandbox.succeed(&["init", "years.csv", "--output", "year_built"]);
+    for (file, output) in [("changes.csv", "log2 fold"), ("weighted.csv", "score")] {
+        let found = json(&sandbox.succeed(&["init", file, "--json"]));
+        assert_eq!(found["output"], output, "{found}");
+        assert_eq!(found["further_outputs"], serde_json::json!([]), "{found}");
+    }
 }
 
 /// As of pairs of sentences, one of which is the input.

@@ -141,6 +141,18 @@ fn several_columns_of_numbers_are_outputs_together() {
     assert!(shown.contains(said), "{shown}");
     let shown = sandbox.succeed(&["init", "several.tsv", "--force", "--as", "polar=ids"]);
     assert!(shown.contains("together: \"size\", \"carbons\""), "{shown}");
+    // one ranking that stands in several columns
+    let mut ranks = "guest,tea,milk,water\n".to_owned();
+    let orders = ["1,2,3", "2,1,3", "3,1,2", "1,3,2", "2,3,1", "3,2,1"];
+    for (row, order) in orders.repeat(4).into_iter().enumerate() {
+        writeln!(ranks, "a guest of {row} years who likes tea,{order}").unwrap();
+    }
+    sandbox.write("ranks.csv", &ranks);
+    let shown = sandbox.succeed(&["init", "ranks.csv"]);
+    assert!(
+        shown.contains("one column of them with spaces between, as 2 1 3, is a ranking"),
+        "{shown}"
+    );
     // the ones that are named, and no others
     let two = ["init", "several.tsv", "--force", "--json", "--output", "polar", "--output", "size"];
     let survey = json(&sandbox.succeed(&two));

@@ -162,6 +162,7 @@ pub(super) fn named_format(path: &Path) -> Result<TextFormat, Error> {
             "csv",
         ),
         "json" => conversion(path, program_of_json(path), "jsonl"),
+        "fasta" | "fa" | "faa" | "fna" => conversion(path, PROGRAM_OF_FASTA, "tsv"),
         "mzxml" => "ProteoWizard converts it: msconvert --mzML".into(),
         "ms" => "of what SIRIUS reads, the program that made it writes MGF too".into(),
         "arff" | "libsvm" | "svm" => {
@@ -237,6 +238,11 @@ fn program_of_json(path: &Path) -> &'static str {
          '\\n' for row in rows)"
     }
 }
+
+/// The program of Python that makes a table of FASTA: of each record the line behind `>`, and the sequence, whose lines are joined.
+const PROGRAM_OF_FASTA: &str = "import sys; records = ('\\n' + open(sys.argv[1]).read()).split('\\n>')[1:]; open(sys.argv[2], \
+                                'w').writelines(['header\\tsequence\\n'] + ['\\t'.join([lines[0].replace('\\t', ' '), \
+                                ''.join(lines[1:])]) + '\\n' for lines in map(str.splitlines, records)])";
 
 /// The most bytes at the start of a file that tell how to convert it.
 const FIRST_BYTES: u64 = 1 << 20;

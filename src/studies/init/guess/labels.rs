@@ -287,6 +287,8 @@ fn stands_between(cells: &[&str], separator: char) -> bool {
             let are_two = |cell: &&str| cell.matches(':').count() == 2 * cell.matches("::").count();
             cells.iter().all(are_two)
         }
+        // between a salt and its water
+        '·' if cells.iter().any(|cell| cell.ends_with("H2O")) => false,
         '•' | '·' | '#' | '+' | '/' => cells.iter().all(is_between),
         _ => true,
     }

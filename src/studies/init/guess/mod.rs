@@ -124,7 +124,9 @@ fn kind_in_other_digits(position: usize, name: &str, cells: &[&str]) -> Option<C
     let written: Vec<&str> = written.iter().map(Cow::as_ref).collect();
     let present: Vec<&str> =
         written.iter().copied().filter(|cell| !cells::is_missing(cell)).collect();
-    Values::new(position, name, &written, present).kind_of_numbers()
+    let kind = Values::new(position, name, &written, present).kind_of_numbers();
+    // the comma between labels is of full width in the cells
+    kind.filter(|kind| !matches!(kind, ColumnKind::Labels(_)))
 }
 
 /// The values of a column whose cells have no form that tells what they are.
@@ -410,11 +412,13 @@ fn have_gaps(cells: &[&str]) -> bool {
     nucleotides as f64 >= MOST * letters().count() as f64 || 10 * aligned >= with.len()
 }
 
-/// Returns whether a cell is a reaction as SMILES, with two `>` between molecules: `CCO>[Cu]>CC=O`.
+/// Returns whether a cell is a reaction as SMILES, with two `>` between molecules: `CCO>[Cu]>CC=O`; one side may be missing, as of
+/// `CCO.CC(=O)O>>`, whose product is to be found.
 fn is_reaction(cell: &str) -> bool {
     let parts: Vec<&str> = cell.split('>').collect();
     let &[from, _, to] = parts.as_slice() else { return false };
-    [from, to].into_iter().all(|side| !side.is_empty() && Molecule::parse(side).is_ok())
+    let is_side = |side: &str| side.is_empty() || Molecule::parse(side).is_ok();
+    !(from.is_empty() && to.is_empty()) && [from, to].into_iter().all(is_side)
 }
 
 /// The fewest letters of a peptide, in the mean.

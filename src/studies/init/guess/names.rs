@@ -34,6 +34,21 @@ const NUMBERED: [&str; 18] = [
     "zip", "zipcode", "postcode", "plz", "isbn", "fips", "gvkey", "taxon", "nr",
 ];
 
+/// What stands before `no` and `key` in the names of properties, as in `cetane no`.
+const BEFORE_PROPERTIES: [&str; 11] = [
+    "acid",
+    "atomic",
+    "cetane",
+    "coordination",
+    "hydroxyl",
+    "iodine",
+    "mass",
+    "musical",
+    "octane",
+    "oxidation",
+    "peroxide",
+];
+
 /// Last words of such names behind another word, as in `customer no`. `NO` is a gas, and `key` one of music.
 const NUMBERED_BEHIND_OTHERS: [&str; 2] = ["no", "key"];
 
@@ -163,6 +178,7 @@ pub(super) fn names_numbered(name: &str) -> bool {
     match word_before {
         Some(word) if BEFORE_COUNTED.contains(&word) => false,
         Some(word) if last == "number" => BEFORE_NUMBER.contains(&word),
+        Some(word) if BEFORE_PROPERTIES.contains(&word) => false,
         Some(_) if NUMBERED_BEHIND_OTHERS.contains(&last) => true,
         Some(_) | None => NUMBERED.contains(&last),
     }
@@ -176,13 +192,17 @@ pub(crate) fn names_years(name: &str) -> bool {
     ends.into_iter().flatten().any(|word| YEARS.contains(&word.as_str()))
 }
 
-/// Returns whether the name of a column ends with a fold or a seed, as `cv_fold` and `split_seed` do, or is that of the weights of rows.
+/// Returns whether the name of a column ends with a fold or a seed, as `cv_fold` and `split_seed` do.
 pub(crate) fn names_folds(name: &str) -> bool {
+    words_of(name).last().is_some_and(|word| ["fold", "seed"].contains(&word.as_str()))
+}
+
+/// Returns whether the name of a column is that of the weights of rows, as `sample_weight` is.
+pub(crate) fn names_weights_of_rows(name: &str) -> bool {
     let words = words_of(name);
-    let is_weight = words.len() == 2
+    words.len() == 2
         && ["sample", "instance", "row"].contains(&words[0].as_str())
-        && words[1] == "weight";
-    is_weight || words.last().is_some_and(|word| ["fold", "seed"].contains(&word.as_str()))
+        && words[1] == "weight"
 }
 
 /// Returns whether a word in lower case is `id` or `ids`, or ends in it behind a word that has ids, as `cid` and `userid` do. Digits

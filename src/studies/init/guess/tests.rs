@@ -433,6 +433,13 @@ fn rare_signs_separate_labels_that_recur_in_different_cells() {
     }
     let hydrates = ["CuSO4·5H2O", "MgSO4·7H2O", "NaCl", "CaCl2·2H2O", "KCl", "CaSO4·2H2O"];
     assert_eq!(guessed(1, "salt", &hydrates.repeat(2)), ColumnKind::Texts);
+    let mut hydrates = Vec::new();
+    for salt in ["CuSO4", "MgSO4", "NiCl2", "CoBr2", "ZnSO4", "FeCl2", "CaSO4"] {
+        hydrates
+            .extend(["", "·2H2O", "·5H2O", "·6H2O", "·7H2O"].map(|water| salt.to_owned() + water));
+    }
+    let hydrates: Vec<&str> = hydrates.iter().map(String::as_str).collect();
+    assert!(!matches!(guessed(1, "salt", &hydrates), ColumnKind::Labels(_)));
     // names that recur are classes, also where they have such signs
     let arms = ["A+B", "A", "B", "A+B+C", "C", "C+A"].repeat(5);
     assert_eq!(guessed(1, "arm", &arms), ColumnKind::Classes(6));
@@ -508,6 +515,10 @@ fn cells_that_order_the_same_parts_are_rankings_and_no_labels() {
     let tied = ["tea > milk ~ water", "milk > tea ~ water", "water > tea ~ milk"];
     assert_eq!(guessed(1, "ranking", &tied), rankings);
     assert_eq!(guessed(1, "ranking", &["1 2 - -", "- 1 3 2"]), ColumnKind::Rankings(4));
+    // their products are to be found
+    let reactants = ["CO.CCl>>", "CCO.CCl>>", "CN.CBr>[Pd]>", "CCN.CCBr>>"];
+    assert_eq!(guessed(1, "reaction", &reactants), ColumnKind::Texts);
+    assert_eq!(guessed(1, "reaction", &[">>", ">Cl>", ">Br>"]), ColumnKind::Ids);
     let reactions = ["CO>Cl>CCl", "CCO>Cl>CCCl", "CN>Br>CBr", "CCN>Br>CCBr"];
     assert!(!matches!(guessed(1, "reaction", &reactions), ColumnKind::Orders(_)));
     for cells in [["1,2,3", "2,1,3"], ["tea|milk", "milk|tea"], ["a b c", "c a b"]] {
@@ -807,6 +818,8 @@ fn whole_numbers_that_name_persons_and_the_like_are_ids_and_counts_of_them_numbe
         "key",
         "number",
         "atomic number",
+        "Cetane No.",
+        "musical key",
         "number of rings",
         "batch yield",
         "batch size",
@@ -821,8 +834,8 @@ fn whole_numbers_that_name_persons_and_the_like_are_ids_and_counts_of_them_numbe
     assert_eq!(guessed(1, "batch", &["2.5", "3.75", "14.5"].repeat(5)), numbers);
     assert!(names::names_years("pub_year") && names::names_years("Year of publication"));
     assert!(!names::names_years("years") && !names::names_years("yearly"));
-    assert!(names::names_folds("cv_fold") && names::names_folds("sample_weight"));
-    assert!(!names::names_folds("weight") && !names::names_folds("seed yield"));
+    assert!(names::names_folds("cv_fold") && names::names_weights_of_rows("sample_weight"));
+    assert!(!names::names_weights_of_rows("weight") && !names::names_folds("seed yield"));
 }
 
 #[test]
@@ -969,6 +982,8 @@ fn numbers_may_have_digits_of_full_width_and_of_arabic() {
     let doses = ["５．２ mg", "１２ mg", "０．５ mg"].repeat(3);
     assert_eq!(guessed(1, "dose", &doses), ColumnKind::Numbers(grams));
     assert_eq!(guessed(1, "label", &["１", "２", "３"].repeat(9)), ColumnKind::Classes(3));
+    let sets = ["１，６", "５", "１，２，６", "２", "５，６"].repeat(9);
+    assert_eq!(guessed(1, "codes", &sets), ColumnKind::Labels('，'));
 }
 
 #[test]

@@ -195,7 +195,21 @@ fn bad_tables_are_refused_with_place_and_value() {
             b"",
             "a.tsv.xz: compressed files (\"xz\") are not read; decompress it first: xz -dc a.tsv.xz > new-a.tsv",
         ),
-        ("a.zip", b"", "a.zip: compressed files (\"zip\") are not read; decompress it first"),
+        (
+            "a.zip",
+            b"",
+            "a.zip: compressed files (\"zip\") are not read; decompress it first: unzip a.zip",
+        ),
+        (
+            "a b.tgz",
+            b"",
+            "a b.tgz: compressed files (\"tgz\") are not read; decompress it first: tar -xzf 'a b.tgz'",
+        ),
+        (
+            "a.fasta",
+            b">a\nACGT\n",
+            "a.fasta: unknown extension \"fasta\"; allowed: .csv, .tsv, .jsonl, .ndjson, .sdf, .sd, .mol, .mgf, .msp, .massbank, .mzml, also with .gz behind (data.source = \"official\" reads the official ChEBI-20 .txt layout); convert it: python3 -c \"import sys; records = ('\\n' + open(sys.argv[1]).read()).split('\\n>')[1:]; open(sys.argv[2], 'w').writelines(['header\\tsequence\\n'] + ['\\t'.join([lines[0].replace('\\t', ' '), ''.join(lines[1:])]) + '\\n' for lines in map(str.splitlines, records)])\" a.fasta a.tsv",
+        ),
         (
             "a.txt",
             b"1",

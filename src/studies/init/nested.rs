@@ -1,4 +1,4 @@
-//! Conversations in JSON lines, as language models are trained on, which are no texts of a table.
+//! Values of JSON lines that are no cells of a table: conversations, as language models are trained on, and other objects.
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
@@ -13,15 +13,21 @@ const PROGRAM: &str = "import json, sys; key, text = sys.argv[3:]; rows = [json.
                        'w').writelines(json.dumps({'prompt': ' '.join(part[text] for part in row[:-1]), 'completion': \
                        row[-1][text]}) + '\\n' for row in rows if len(row) > 1)";
 
+/// The program of Python that makes a key of each key of an object, as `meta.author`. It changes no value, as pandas does.
+const PROGRAM_OF_OBJECTS: &str = "import json, sys; flat = lambda value, name: [pair for key in value for pair in flat(value[key], name + '.' + key if \
+     name else key)] if isinstance(value, dict) else [(name, value)]; open(sys.argv[2], \
+     'w').writelines(json.dumps(dict(flat(json.loads(line), ''))) + '\\n' for line in open(sys.argv[1], \
+     encoding='utf-8-sig') if line.strip())";
+
 /// The keys of who says something and of what is said, as programs write them.
 const KEYS: [[&str; 2]; 2] = [["role", "content"], ["from", "value"]];
 
 /// The most bytes of the first line of a file.
 const FIRST_LINE: u64 = 1 << 20;
 
-/// Returns what an error says of JSON lines in which one of the `nested` keys has the messages of a conversation: how a table is made
-/// of them. None of other files.
-pub(super) fn remedy_of_conversations(path: &Path, nested: &[String]) -> Option<String> {
+/// Returns what an error says of JSON lines in which one of the `nested` keys has the messages of a conversation, or an object: how a
+/// table is made of them. None of other files.
+pub(super) fn remedy_of_nested(path: &Path, nested: &[String]) -> Option<String> {
     let is_plain =
         path.extension().is_some_and(|extension| extension == "jsonl" || extension == "ndjson");
     if nested.is_empty() || !is_plain {
@@ -31,11 +37,20 @@ pub(super) fn remedy_of_conversations(path: &Path, nested: &[String]) -> Option<
     // what cannot be read is refused elsewhere
     BufReader::new(open_text(path).ok()?.take(FIRST_LINE)).read_line(&mut line).ok()?;
     let row: Value = serde_json::from_str(line.trim_start_matches('\u{feff}').trim()).ok()?;
-    let (name, text) =
-        nested.iter().find_map(|name| Some((name, key_of_texts(row.get(name.as_str())?)?)))?;
     let file = path.file_name()?.to_string_lossy();
-    let [from, to] = [path.to_path_buf(), path.with_file_name(format!("pairs-{file}"))]
-        .map(|path| shell_word(&path.display().to_string()));
+    let written = |path: &Path| shell_word(&path.display().to_string());
+    let from = written(path);
+    let of_messages =
+        nested.iter().find_map(|name| Some((name, key_of_texts(row.get(name.as_str())?)?)));
+    let Some((name, text)) = of_messages else {
+        let to = written(&path.with_file_name(format!("flat-{file}")));
+        let name =
+            nested.iter().find(|name| row.get(name.as_str()).is_some_and(Value::is_object))?;
+        return Some(format!(
+            "; {name:?} has objects, whose keys are made columns by python3 -c \"{PROGRAM_OF_OBJECTS}\" {from} {to}"
+        ));
+    };
+    let to = written(&path.with_file_name(format!("pairs-{file}")));
     let key = shell_word(name);
     Some(format!(
         "; {name:?} has conversations, of which a table of texts and answers is made by python3 -c \"{PROGRAM}\" {from} {to} {key} {text}"
