@@ -346,11 +346,11 @@ class _Runs:
         """
         coverage = None if coverage is None else real(coverage, "coverage")
         answers = self._inner.search(_queries(query, self._fitted()), whole(k, "k", 0), coverage, candidates, filter)
-        found = []
+        all_hits = []
         for hits, cells, best, quantiles, beyond, cautions, competing in answers:
             each = [Hit(*hit, one) for hit, one in zip(hits, json.loads(cells), strict=True)]
-            found.append(Hits(each, best, quantiles, beyond, cautions, competing))
-        return found[0] if isinstance(query, str) else found
+            all_hits.append(Hits(each, best, quantiles, beyond, cautions, competing))
+        return all_hits[0] if isinstance(query, str) else all_hits
 
     def score(
         self,
@@ -469,8 +469,14 @@ class Model(_Runs):
 
     def encode(self, queries: str | Iterable[str] | Any) -> np.ndarray:
         """Predicted coordinates: (p,) of a text, (n, p) float32 of several, or of rows where the model reads vectors."""
-        found = self._inner.embed(_queries(queries, self._fitted()), False)
-        return found[0] if isinstance(queries, str) else found
+        predictions = self._inner.embed(_queries(queries, self._fitted()), False)
+        return predictions[0] if isinstance(queries, str) else predictions
+
+    @property
+    def offset(self) -> np.ndarray | None:
+        """b, (p,) float32, of a model whose encoder is a ``torch.nn.Module``, which predicts the coordinates b + module(inputs);
+        None for any other."""
+        return self._inner.offset
 
     def rank(
         self,
