@@ -2,7 +2,7 @@ use std::path::{Path, PathBuf};
 
 use dsokr_core::memory::{Bytes, Limit};
 use dsokr_core::{Argument, Place};
-use strsim::levenshtein;
+use strsim::osa_distance;
 
 /// Errors between a configuration and a trained run.
 #[derive(Debug, thiserror::Error)]
@@ -379,14 +379,14 @@ fn in_brackets(names: &[String]) -> String {
     if names.is_empty() { String::new() } else { format!(" ({})", names.join(", ")) }
 }
 
-/// Returns the one of some names that a text is a slip of: in other capitals, or with a few letters more, fewer or others; none of
-/// a text that is like none of them.
+/// Returns the one of some names that a text is a slip of: in other capitals, or with a few letters more, fewer, others or
+/// swapped; none of a text that is like none of them.
 pub(crate) fn nearest_name<'n>(
     text: &str,
     names: impl IntoIterator<Item = &'n str>,
 ) -> Option<&'n str> {
     let text: String = text.to_lowercase().chars().take(LONGEST_NAME).collect();
-    let changed = names.into_iter().map(|name| (levenshtein(&text, &name.to_lowercase()), name));
+    let changed = names.into_iter().map(|name| (osa_distance(&text, &name.to_lowercase()), name));
     let (changes, name) = changed.min_by_key(|&(changes, _)| changes)?;
     let is_slip = 4 * changes <= text.chars().count().max(4);
     is_slip.then_some(name)
@@ -403,4 +403,23 @@ const LONGEST_NAME: usize = 100;
 /// Names that are allowed.
 pub(crate) fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {
     names.map(|name| format!("{name:?}")).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::nearest_name;
+
+    #[test]
+    fn a_slip_has_the_nearest_name() {
+        for (slip, meant) in [
+            ("lable", Some("label")),
+            ("LABEL", Some("label")),
+            ("labl", Some("label")),
+            ("prices", Some("price")),
+            ("cost", None),
+            ("", None),
+        ] {
+            assert_eq!(nearest_name(slip, ["price", "label"]), meant, "{slip:?}");
+        }
+    }
 }

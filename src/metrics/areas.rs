@@ -65,13 +65,15 @@ impl ScoredLabels {
         Self { labels, queries }
     }
 
-    /// Returns the labels of twice as many queries, the same ones with the scores of two models; none where these do not know the
-    /// same number of labels.
+    /// Returns the labels of twice as many queries, the same ones with the scores of two models; none where these are not of
+    /// the same labels, such as two positive classes.
     ///
     /// Models may score on different scales, so that each score is replaced by its rank among the queries of its model, those of
-    /// equal scores averaged (Venkatraman and Begg 1996). The areas of either model stay the same.
+    /// equal scores averaged (Venkatraman and Begg 1996). Queries without a score have none here, and so the lowest rank of both
+    /// models in common. The areas of either model stay the same.
     pub fn joined(&self, other: &Self) -> Option<Self> {
-        if self.labels.len() != other.labels.len() {
+        let [ours, theirs] = [self, other].map(|model| model.labels.iter().map(|label| &label.has));
+        if !ours.eq(theirs) {
             return None;
         }
         let queries = self.queries;
@@ -107,7 +109,7 @@ impl ScoredLabels {
         let mut sum = 0.0;
         let mut count = 0;
         for label in &self.labels {
-            let (groups, all) = label.counts(&drawn);
+            let (groups, all) = label.counts(&drawn, queries.len());
             if all.with > 0.0 && all.without > 0.0 {
                 sum += value(&groups, all);
                 count += 1;
@@ -155,29 +157,26 @@ impl ScoredLabels {
 }
 
 impl ScoredLabel {
-    /// Returns the rank of the score of each query, 1 for the lowest; queries of equal scores share the mean of their ranks.
+    /// Returns the rank of each score among those of all queries, the number of these for the highest; equal scores share the mean
+    /// of their ranks.
     fn ranked(&self) -> Vec<(usize, f64)> {
-        let mut is_scored = vec![false; self.has.len()];
-        self.scored.iter().for_each(|&(query, _)| is_scored[query] = true);
-        let unscored: Vec<usize> = (0..self.has.len()).filter(|&query| !is_scored[query]).collect();
-        let groups = self.scored.chunk_by(|a, b| a.1 == b.1);
-        let groups = groups.map(|group| group.iter().map(|&(query, _)| query).collect());
         let mut above = self.has.len() as f64;
-        let mut ranked = Vec::with_capacity(self.has.len());
-        for group in groups.chain([unscored]) {
+        let mut ranked = Vec::with_capacity(self.scored.len());
+        for group in self.scored.chunk_by(|a, b| a.1 == b.1) {
             let rank = above - (group.len() as f64 - 1.0) / 2.0;
             above -= group.len() as f64;
-            ranked.extend(group.into_iter().map(|query| (query, rank)));
+            ranked.extend(group.iter().map(|&(query, _)| (query, rank)));
         }
         ranked
     }
 
-    /// Counts queries as often as they are drawn: in groups of equal scores, the highest first, and all of them together.
-    fn counts(&self, drawn: &[f64]) -> (Vec<Counts>, Counts) {
-        let mut all = Counts::default();
-        for (query, &times) in drawn.iter().enumerate() {
-            self.count(query, times, &mut all);
-        }
+    /// Counts queries as often as they are drawn, `total` times in all: in groups of equal scores, the highest first, and all of
+    /// them together.
+    fn counts(&self, drawn: &[f64], total: usize) -> (Vec<Counts>, Counts) {
+        // most labels are rare, and few queries have them
+        let has_label = drawn.iter().zip(&self.has).filter(|&(_, has)| *has);
+        let with: f64 = has_label.map(|(times, _)| times).sum();
+        let all = Counts { with, without: total as f64 - with };
         let mut unscored = all;
         let mut groups = Vec::new();
         for group in self.scored.chunk_by(|a, b| a.1 == b.1) {

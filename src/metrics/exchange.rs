@@ -181,4 +181,28 @@ mod tests {
             assert_eq!(p(name, &run(7, 1.0), &run(7, 100.0)), 1.0, "{name}");
         }
     }
+    /// Scores of labels that a model does not know are missing, so that they are the lowest of both models.
+    #[test]
+    fn areas_of_two_models_stay_the_same_behind_each_other() {
+        let truth: Vec<Vec<&str>> = (0..30).map(|query| vec![["a", "b", "c"][query % 3]]).collect();
+        let run = |step: usize| {
+            let scores = |query: usize| {
+                let score = |label: &&str| ((query * step + label.len()) % 7) as f64;
+                let scored = ["a", "b", "c"].into_iter().skip(query * step % 4);
+                scored.map(|label| (label, score(&label))).collect::<Vec<_>>()
+            };
+            ScoredLabels::new(&truth, (0..30).map(scores), None)
+        };
+        let [first, other] = [run(5), run(11)];
+        let both = first.joined(&other).unwrap();
+        let all: Vec<usize> = (0..30).collect();
+        let behind: Vec<usize> = (30..60).collect();
+        assert_ne!(first.roc_auc(&all), other.roc_auc(&all));
+        assert_eq!(both.roc_auc(&all), first.roc_auc(&all));
+        assert_eq!(both.roc_auc(&behind), other.roc_auc(&all));
+        assert_eq!(both.pr_auc(&all), first.pr_auc(&all));
+        assert_eq!(both.pr_auc(&behind), other.pr_auc(&all));
+        let only = |label| ScoredLabels::new(&truth, vec![vec![(label, 1.0)]; 30], Some(label));
+        assert!(only("a").joined(&only("b")).is_none());
+    }
 }

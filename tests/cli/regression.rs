@@ -272,7 +272,6 @@ test = "test.tsv"
 
 [output]
 table = "outputs.tsv"
-label = "sizes"
 features = { kind = "numbers", column = "sizes" }
 kernel = { name = "linear" }
 scaling = "standard"
@@ -301,6 +300,11 @@ split = "test"
     assert!(number(&report, "rrmse") < 1.0, "{report}");
     let again = json(&sandbox.succeed(&["evaluate", "runs/small", "--json"]));
     assert_eq!(number(&again, "rrmse"), number(&report, "rrmse"));
+    // numbers are their own labels, as the table has them
+    let answer = sandbox.succeed(&["search", "runs/small", "an alkane", "--top", "1", "--json"]);
+    let [id, label] = ["id", "label"].map(|key| json(&answer)["candidates"][0][key].clone());
+    let line = format!("{}\t{}\n", id.as_str().unwrap(), label.as_str().unwrap());
+    assert!(table.contains(&line), "{answer}");
     // numbers that are predicted as they are have no ranks among those of the training pairs
     let training = ["output.only_training=true", "evaluation.missing_gold=rank-infinity"];
     let sets: Vec<&str> = training.iter().flat_map(|change| ["--set", *change]).collect();

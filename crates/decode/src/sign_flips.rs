@@ -58,8 +58,8 @@ pub fn sign_flip_p(differences: &[f64], draws: usize, seed: u64) -> Result<f64, 
 ///
 /// `values` returns a metric of both models after the answers to the units that are marked have been exchanged. p is the share
 /// of all exchanges after which the two values are as far apart as without any, or farther. All exchanges of up to 12 units are
-/// tried. Of more, `draws` are drawn, as the signs of [`sign_flip_p`], and `p = (1 + extreme) / (1 + draws)`. Units whose answers
-/// are the same are best left out.
+/// tried. Of more, `draws` are drawn, as the signs of [`sign_flip_p`], and `p = (1 + extreme) / (1 + draws)`. Values that are not
+/// known (NaN) count as far apart. Units whose answers are the same are best left out.
 ///
 /// # Errors
 /// [`Error::TooFew`] for no draws.
@@ -88,7 +88,8 @@ pub fn exchange_p(
     let least = (first - other).abs() - 1e-9 * (first.abs() + other.abs());
     share_of_signs(count, draws, seed, |exchanged| {
         let [first, other] = values(exchanged);
-        (first - other).abs() >= least
+        let distance = (first - other).abs();
+        distance >= least || distance.is_nan() || least.is_nan()
     })
 }
 
@@ -129,6 +130,17 @@ fn share_of_signs(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn values_that_are_not_known_speak_for_no_difference() {
+        let unless = |unknown: fn(&[bool]) -> bool| {
+            let values =
+                |exchanged: &[bool]| [0.0, if unknown(exchanged) { f64::NAN } else { 1.0 }];
+            exchange_p(40, 50, 0, values).unwrap()
+        };
+        assert_eq!(unless(|exchanged| exchanged.contains(&true)), 1.0);
+        assert_eq!(unless(|_| true), 1.0);
+    }
 
     #[test]
     fn differences_without_a_finite_sum_are_refused() {

@@ -269,7 +269,7 @@ pub(super) fn constant_columns(findings: &Findings) -> Result<Option<String>, Er
     let splits = splits(findings);
     let Some(((_, train), held_out)) = splits.split_first() else { return Ok(None) };
     let Inputs::Vectors(Vectors::Held(rows)) = &train.inputs else { return Ok(None) };
-    if rows.kind() != RowKind::Dense || rows.len() == 0 {
+    if rows.kind() != RowKind::Dense || rows.len() < 2 {
         return Ok(None);
     }
     let first = rows.dense_row(0);
