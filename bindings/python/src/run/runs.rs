@@ -106,7 +106,7 @@ impl Runs {
         let root = data.clone();
         let calls_python = encoder.is_some();
         let inner = work_apart(py, || {
-            let mut runs = Run::open_shared(
+            let mut run = Run::open_shared(
                 &Processes::default(),
                 &paths,
                 None,
@@ -114,17 +114,17 @@ impl Runs {
                 &processor.open()?,
             )?;
             if let Some(rule) = rule {
-                runs.rule = rule;
+                run.rule = rule;
             }
             if fit_weights {
                 let split = Some(SplitName::Validation);
                 let split_use = SplitUse::Weights;
                 let validation = QueryRequest { split, split_use, data, ..QueryRequest::default() };
                 let queries =
-                    validation.predict(&Processes::default(), &runs, Member::coordinates)?;
-                runs.fit_weights(&queries)?;
+                    validation.predict(&Processes::default(), &run, Member::coordinates)?;
+                run.fit_weights(&queries)?;
             }
-            runs.with_beyond(beyond.as_ref())
+            run.with_beyond(beyond.as_ref())
         });
         Ok(Self { inner: inner?, data: root, calls_python })
     }
@@ -202,14 +202,14 @@ impl Runs {
         candidates: Option<&str>,
         filter: Option<&str>,
     ) -> PyResult<Vec<Answer>> {
-        let runs = &self.inner;
+        let run = &self.inner;
         let filter: Option<Filter> = filter.map(str::parse).transpose().map_err(Failure::from)?;
         if let (Some(coverage), Some(_)) = (coverage, &filter) {
             let allowed = "absent, with a filter: sets of candidates are measured among all";
             let error = Error::value(Argument::new("coverage"), coverage, allowed);
             return Err(Failure::from(error).into());
         }
-        let among = runs.rule_of_search(rule(candidates)?.as_ref());
+        let among = run.rule_of_search(rule(candidates)?.as_ref());
         let among = among.map_err(Failure::from)?;
         let among = among.as_ref();
         if queries.len() == 0 {
@@ -219,13 +219,13 @@ impl Runs {
         let answers = self.work(py, || match coverage {
             None => {
                 let alone = Processes::default();
-                let wanted = filter.map(|filter| runs.wanted(&alone, &filter)).transpose()?;
-                runs.answer_queries(&alone, read, among, wanted.as_ref(), k)
+                let wanted = filter.map(|filter| run.wanted(&alone, &filter)).transpose()?;
+                run.answer_queries(&alone, read, among, wanted.as_ref(), k)
             }
             Some(coverage) => {
                 let sets = self.sets(coverage, among)?;
-                let queries = runs.predict(&Processes::default(), read, among)?;
-                let candidate_sets = runs.candidate_sets(&queries, &sets, usize::MAX)?;
+                let queries = run.predict(&Processes::default(), read, among)?;
+                let candidate_sets = run.candidate_sets(&queries, &sets, usize::MAX)?;
                 Ok(candidate_sets.into_iter().map(|set| set.answer).collect())
             }
         })?;
