@@ -23,19 +23,6 @@ use crate::work::{work, work_apart};
 /// Queries that are encoded at once, as the command does.
 const BATCH: usize = 256;
 
-/// Candidates with id, label and score; all that is known of each, as JSON; the best of all outputs, with its score; levels
-/// and quantiles; what a search found beyond the candidates, as JSON; what is doubtful about the query; and the number of
-/// candidates that a rule leaves to it.
-type Answer = (
-    Vec<(String, String, f32)>,
-    String,
-    Option<(String, f64)>,
-    Vec<(f64, f32)>,
-    String,
-    Vec<String>,
-    Option<usize>,
-);
-
 /// One trained model, or several that are combined.
 #[pyclass(frozen, module = "dsokr._dsokr")]
 pub struct Runs {
@@ -191,8 +178,8 @@ impl Runs {
     }
 
     /// The best `k` candidates for each text or row, or with `coverage` the set that holds a right output with this
-    /// probability, and what else the configuration predicts; `candidates` is `mass:PPM`, `formula` or `all`, and `filter` a
-    /// condition on candidates.
+    /// probability, and what else the configuration predicts: an answer as JSON for each; `candidates` is `mass:PPM`, `formula`
+    /// or `all`, and `filter` a condition on candidates.
     fn search(
         &self,
         py: Python,
@@ -201,7 +188,7 @@ impl Runs {
         coverage: Option<f64>,
         candidates: Option<&str>,
         filter: Option<&str>,
-    ) -> PyResult<Vec<Answer>> {
+    ) -> PyResult<Vec<String>> {
         let run = &self.inner;
         let filter: Option<Filter> = filter.map(str::parse).transpose().map_err(Failure::from)?;
         if let (Some(coverage), Some(_)) = (coverage, &filter) {
@@ -229,18 +216,7 @@ impl Runs {
                 Ok(candidate_sets.into_iter().map(|set| set.answer).collect())
             }
         })?;
-        let answer = |answer: dsokr::run::Answer| {
-            let cells = json(&answer.hits)?;
-            let hits = answer.hits.into_iter().map(|hit| (hit.id, hit.label, hit.score));
-            let exact = answer.exact.map(|best| (best.label, best.score));
-            let quantiles =
-                answer.quantiles.iter().map(|quantile| (quantile.level, quantile.value));
-            let beyond = json(&answer.beyond)?;
-            let quantiles = quantiles.collect();
-            let competing = answer.competing;
-            Ok((hits.collect(), cells, exact, quantiles, beyond, answer.cautions, competing))
-        };
-        answers.into_iter().map(answer).collect()
+        answers.iter().map(json).collect()
     }
 
     /// The score of each pair of a text and a molecule, in their order; NaN for a molecule that cannot be read, where
