@@ -196,8 +196,8 @@ pub struct AnswerTable {
 }
 
 impl AnswerTable {
-    /// Creates the table of the answers of a run; with `are_sets` the candidates are sets of a coverage, with `has_rule` each query has
-    /// candidates of its own.
+    /// Creates the table of the answers of a run; with `are_sets` the candidates are sets of a coverage, with `has_rule` each
+    /// query has candidates of its own.
     pub fn new(run: &Run, are_sets: bool, has_rule: bool) -> Self {
         let levels = match run.members() {
             [_] => run.config().encoder.abilities().levels.unwrap_or_default(),

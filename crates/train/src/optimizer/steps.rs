@@ -35,7 +35,8 @@ pub(super) fn descend<const D: usize>(
     Tensor::from_primitive::<Flex>(w)
 }
 
-/// Returns the weights after a step of descent with momentum, and the buffer: `m ← μ m + g` and `w ← w − lr · m`, as PyTorch's `SGD`.
+/// Returns the weights after a step of descent with momentum, and the buffer: `m ← μ m + g` and `w ← w − lr · m`, as
+/// PyTorch's `SGD`.
 pub(super) fn momentum<const D: usize>(
     weights: Tensor<D>,
     gradient: Tensor<D>,
