@@ -59,7 +59,7 @@ pub fn sign_flip_p(differences: &[f64], draws: usize, seed: u64) -> Result<f64, 
 /// `values` returns a metric of both models after the answers to the units that are marked have been exchanged. p is the share
 /// of all exchanges after which the two values are as far apart as without any, or farther. All exchanges of up to 12 units are
 /// tried. Of more, `draws` are drawn, as the signs of [`sign_flip_p`], and `p = (1 + extreme) / (1 + draws)`. Units whose answers
-/// are the same are best left out.
+/// are the same are best left out. Exchanges that give no number say nothing against the hypothesis, and count as farther.
 ///
 /// # Errors
 /// [`Error::TooFew`] for no draws.
@@ -88,7 +88,8 @@ pub fn exchange_p(
     let least = (first - other).abs() - 1e-9 * (first.abs() + other.abs());
     share_of_signs(count, draws, seed, |exchanged| {
         let [first, other] = values(exchanged);
-        (first - other).abs() >= least
+        let apart = (first - other).abs();
+        apart >= least || apart.is_nan() || least.is_nan()
     })
 }
 
@@ -140,5 +141,17 @@ mod tests {
         assert!(overflow.starts_with("the sum of the sizes of differences = inf"), "{overflow}");
         let many = [f64::NAN; 40];
         assert_eq!(message(&many), "difference 0 = NaN: expected a finite number");
+    }
+
+    #[test]
+    fn what_is_no_number_says_nothing_against_equal_models() {
+        for count in [3, 40] {
+            assert_eq!(exchange_p(count, 10, 0, |_| [f64::NAN, 1.0]).unwrap(), 1.0);
+            let of_exchanged = |exchanged: &[bool]| {
+                let is_any = exchanged.contains(&true);
+                [if is_any { f64::NAN } else { 2.0 }, 1.0]
+            };
+            assert_eq!(exchange_p(count, 10, 0, of_exchanged).unwrap(), 1.0);
+        }
     }
 }
