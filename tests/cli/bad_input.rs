@@ -370,7 +370,8 @@ fn damaged_runs_are_refused_with_the_file() {
     let own = fs::read(sandbox.path("run/encoder.safetensors")).unwrap();
     fs::copy(sandbox.path("other/encoder.safetensors"), sandbox.path("run/encoder.safetensors"))
         .unwrap();
-    sandbox.fail(&["search", "run", "text"], 2, &["encoder.safetensors", "basis"]);
+    let what = ["encoder.safetensors", "of a different run"];
+    sandbox.fail(&["search", "run", "text"], 2, &what);
     fs::write(sandbox.path("run/encoder.safetensors"), own).unwrap();
 
     let toml = sandbox.read("run/config.toml");

@@ -163,7 +163,7 @@ fn a_killed_fit_is_resumed_and_other_files_are_refused() {
         sandbox.path("runs/sisokr/ridge.safetensors"),
     )
     .unwrap();
-    sandbox.fail(&["evaluate", "runs/sisokr"], 2, &["ridge.safetensors", "belongs to the basis"]);
+    sandbox.fail(&["evaluate", "runs/sisokr"], 2, &["ridge.safetensors", "of a different run"]);
     let words = sandbox.read("other/ngrams.json").replacen("ring", "rang", 1);
     sandbox.write("other/ngrams.json", &words);
     sandbox.fail(&["evaluate", "other"], 2, &["other/ngrams.json", "damaged or changed"]);
