@@ -463,12 +463,12 @@ fn members(
 ) -> Result<Vec<MemberMetrics>, Error> {
     let mut members = Vec::new();
     for (at, evaluation) in run.evaluate_members(queries)?.into_iter().enumerate() {
-        let run = names[at].clone();
+        let name = names[at].clone();
         if at < DRAWN {
-            ranks.push((run.clone(), evaluation.ranks));
+            ranks.push((name.clone(), evaluation.ranks));
         }
         let weight = run.rule.weights().map(|weights| weights[at]);
-        members.push(MemberMetrics { run, weight, metrics: evaluation.scores });
+        members.push(MemberMetrics { run: name, weight, metrics: evaluation.scores });
     }
     Ok(members)
 }
