@@ -4,7 +4,7 @@ data of crates/nn/tests/suite/pretrained.
 usage: python encoder_folders.py [OUT]          (default: crates/nn/tests/golden)
 
 Needs torch, transformers and sentence-transformers. Written with versions 2.13 to 2.15, 5.24 and 6.2. All folders together
-have less than 330 kB. The libraries are not called by tests.
+have less than 370 kB. The libraries are not called by tests.
 """
 import json
 import shutil
@@ -18,7 +18,8 @@ from sentence_transformers.sentence_transformer.modules import Dense, Normalize,
 from tokenizers.pre_tokenizers import ByteLevel
 from transformers import (
     AlbertConfig, AutoModel, BertConfig, BertTokenizerFast, DistilBertConfig, ElectraConfig, EsmConfig, EsmTokenizer,
-    ModernBertConfig, MPNetConfig, MPNetTokenizer, NomicBertConfig, RobertaTokenizer)
+    ModernBertConfig, MPNetConfig, MPNetTokenizer, MT5Config, MT5EncoderModel, NomicBertConfig, RobertaTokenizer, T5Config,
+    T5EncoderModel)
 
 OUT = Path(sys.argv[1] if len(sys.argv) > 1 else "crates/nn/tests/golden")
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
@@ -157,7 +158,13 @@ def families():
         "modernbert-biases": ModernBertConfig(
             **(windows | dict(num_hidden_layers=2)), norm_bias=True, attention_bias=True, mlp_bias=True, hidden_activation="gelu_pytorch_tanh"),
         "nomic": NomicBertConfig(**sizes),
+        # heads that are wider than their share of the width, and texts longer than the farthest distance
+        "t5": T5Config(
+            d_model=8, d_kv=6, d_ff=10, num_layers=2, num_heads=3, vocab_size=len(VOCABULARY),
+            relative_attention_num_buckets=10, relative_attention_max_distance=20),
+        "mt5": MT5Config(d_model=8, d_kv=4, d_ff=10, num_layers=2, num_heads=2, vocab_size=len(VOCABULARY)),
     }
+    encoders = {"t5": T5EncoderModel, "mt5": MT5EncoderModel}
     ids = [[2], [2, 3], [2, 7, 12, 9, 3], [2, 5, 4, 8, 4, 11, 3], [2, *[5 + 7 * at % 15 for at in range(39)], 3]]
     for name, config in configs.items():
         folder = clear("family-" + name)
@@ -168,7 +175,8 @@ def families():
         # one tokenizer for all families
         write(folder / "tokenizer_config.json", {"tokenizer_class": "PreTrainedTokenizerFast", "pad_token": "[PAD]"})
         config.architectures = None
-        model = AutoModel.from_config(config).eval()
+        encoder = encoders.get(name)
+        model = (encoder(config) if encoder else AutoModel.from_config(config)).eval()
         randomise(model)
         model.save_pretrained(folder)
         if name == "esm":
@@ -260,16 +268,16 @@ def tokenizers():
 def defaults():
     """What a config.json means that does not say it: the activation, epsilon, and shares of dropout. What a family's
     configuration does not have is null."""
-    classes = [AlbertConfig, BertConfig, DistilBertConfig, ElectraConfig, EsmConfig, ModernBertConfig, MPNetConfig,
-               NomicBertConfig]
+    classes = [AlbertConfig, BertConfig, DistilBertConfig, ElectraConfig, EsmConfig, ModernBertConfig, MPNetConfig, MT5Config,
+               NomicBertConfig, T5Config]
     values = {}
     for config in (kind() for kind in classes):
         first = lambda *names: next((getattr(config, name) for name in names if hasattr(config, name)), None)
         values[config.model_type] = {
-            "activation": first("hidden_act", "hidden_activation", "activation"),
-            "epsilon": first("layer_norm_eps", "norm_eps"),
-            "dropout": first("hidden_dropout_prob", "embedding_dropout", "dropout"),
-            "attention_dropout": first("attention_probs_dropout_prob", "attention_dropout")}
+            "activation": first("hidden_act", "hidden_activation", "activation", "dense_act_fn"),
+            "epsilon": first("layer_norm_eps", "norm_eps", "layer_norm_epsilon"),
+            "dropout": first("hidden_dropout_prob", "embedding_dropout", "dropout", "dropout_rate"),
+            "attention_dropout": first("attention_probs_dropout_prob", "attention_dropout", "dropout_rate")}
     write(OUT / "defaults.json", values)
 
 

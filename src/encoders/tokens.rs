@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use smart_default::SmartDefault;
-use tracing::info;
+use tracing::{info, warn};
 
 use crate::encoders::inputs::{Prepare, warn_unknown};
 use crate::error::{Error, ensure};
@@ -34,6 +34,49 @@ impl PretrainedInputs {
     pub fn model(&self) -> &Pretrained {
         &self.model
     }
+
+    /// Warns of training texts that the vocabulary does not know: the model was trained on texts that are written
+    /// otherwise. Of many texts the first [`AT_ONCE`] are read.
+    fn warn_of_unknown_tokens(&self, train: &Split) -> Result<(), Error> {
+        const HINT: &str = "does this model want spaces between letters, or upper case?";
+        let all = train.inputs.texts()?;
+        let texts = &all[..all.len().min(AT_ONCE)];
+        let tokens = &self.model.tokenizer;
+        let around = self.reader.encode("")?.0;
+        let known_around = tokens.count_known(&around);
+        let counts: Vec<Result<(usize, usize), dsokr_nn::Error>> = texts
+            .par_iter()
+            .map(|text| {
+                let ids = self.reader.encode(text)?.0;
+                let known = tokens.count_known(&ids).saturating_sub(known_around);
+                Ok((ids.len().saturating_sub(around.len()), known))
+            })
+            .collect();
+        let mut without = 0;
+        let mut count = 0;
+        let mut known = 0;
+        for text in counts {
+            let (count_of_text, known_of_text) = text?;
+            count += count_of_text;
+            known += known_of_text;
+            without += usize::from(count_of_text > 0 && known_of_text == 0);
+        }
+        let of = if texts.len() < all.len() { "the first " } else { "" };
+        let share = (count - known.min(count)) as f64 / count.max(1) as f64;
+        if without > 0 {
+            warn!(
+                "{without} of {of}{} training texts have no token that the vocabulary knows: {HINT}",
+                texts.len()
+            );
+        } else if share > MOST_UNKNOWN {
+            warn!(
+                "{:.0} % of the tokens of {of}{} training texts are unknown to the vocabulary: {HINT}",
+                100.0 * share,
+                texts.len()
+            );
+        }
+        Ok(())
+    }
 }
 
 /// Returns the folder of an encoder, which `hub:NAME` has in the cache of the hub.
@@ -55,15 +98,23 @@ impl Prepare for PretrainedInputs {
     type Input = TokenIds;
 
     /// Nothing is learned from the texts.
-    fn fit(config: &PretrainedConfig, _: &Split) -> Result<Self, Error> {
+    fn fit(config: &PretrainedConfig, train: &Split) -> Result<Self, Error> {
         let inputs = Self::new(config, Pretrained::open(&pretrained_folder(config)?)?)?;
-        if inputs.model.sentences.is_some() {
+        if let Some(sentences) = &inputs.model.sentences {
             info!(
                 prompt = inputs.reader.prompt(),
                 max_length = inputs.reader.max_length(),
                 "texts are read as a model of sentence-transformers"
             );
+            let unused = sentences.unused_prompts();
+            if config.prompt.is_none() && !unused.is_empty() {
+                let names = unused.join(", ");
+                warn!(
+                    "the model names the prompts {names} and none of them is put before texts: encoder.prompt"
+                );
+            }
         }
+        inputs.warn_of_unknown_tokens(train)?;
         Ok(inputs)
     }
 
@@ -163,6 +214,8 @@ impl Prepare for TokenInputs {
 
 /// Number of texts that are tokenised at a time.
 const AT_ONCE: usize = 4096;
+/// Share of unknown tokens in training texts that a pretrained encoder is meant to read.
+const MOST_UNKNOWN: f64 = 0.2;
 
 /// Returns the ids of a split's texts, as `encode` returns them with whether tokens were lost. The number of texts that were
 /// truncated is logged, and that of texts with no more tokens than the empty text.
@@ -185,7 +238,7 @@ fn tokenise(
     }
     if cut > 0 {
         let texts = texts.len();
-        tracing::warn!(cut, texts, "texts longer than max_length were cut");
+        warn!(cut, texts, "texts longer than max_length were cut");
     }
     warn_unknown(unknown, texts.len());
     all.finish().map_err(Error::io(&std::env::temp_dir()))

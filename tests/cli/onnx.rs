@@ -160,8 +160,8 @@ fn onnxruntime_returns_the_coordinates_and_scores_of_the_run() {
     let albert = golden("family-albert");
     let [mpnet, esm, esm_absolute] =
         ["mpnet", "esm", "esm-absolute"].map(|family| golden(&format!("family-{family}")));
-    let [modernbert, nomic] =
-        ["modernbert", "nomic"].map(|family| golden(&format!("family-{family}")));
+    let [modernbert, nomic, t5, mt5] =
+        ["modernbert", "nomic", "t5", "mt5"].map(|family| golden(&format!("family-{family}")));
     // tokenizers whose files pad texts to a length, truncate them to a smaller one, and add nothing behind them
     let changed = |name: &str, original: &str, change: &dyn Fn(&mut Value)| {
         copy(&golden_folder(original), &sandbox.path(name));
@@ -193,7 +193,7 @@ fn onnxruntime_returns_the_coordinates_and_scores_of_the_run() {
     let settings = "without-end/tokenizer_config.json";
     let as_it_is = sandbox.read(settings).replace("BertTokenizer", "PreTrainedTokenizerFast");
     sandbox.write(settings, &as_it_is);
-    let cases: [(&str, &[&str]); 20] = [
+    let cases: [(&str, &[&str]); 22] = [
         ("small.toml", &[&padded]),
         ("small.toml", &[&without_end]),
         ("small.toml", &[&mpnet]),
@@ -201,6 +201,8 @@ fn onnxruntime_returns_the_coordinates_and_scores_of_the_run() {
         ("small.toml", &[&esm_absolute]),
         ("small.toml", &[&modernbert, "encoder.pooling=\"first\""]),
         ("small.toml", &[&nomic]),
+        ("small.toml", &[&t5]),
+        ("small.toml", &[&mt5]),
         ("small.toml", &[&all_modes, "encoder.prompt=\"\""]),
         ("small.toml", &[&without_prompt]),
         ("small.toml", &[&distilbert, "encoder.pooling=\"last\""]),

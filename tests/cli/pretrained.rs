@@ -138,6 +138,38 @@ fn a_run_needs_its_weights_no_more_and_writes_them_back() {
     assert!(loss(&sandbox, "again") < loss(&sandbox, "run") * 2.0);
 }
 
+/// A model of letters gets texts without spaces between them, or of some words.
+#[test]
+fn texts_that_the_vocabulary_does_not_know_are_counted_before_the_first_step() {
+    let sandbox = Sandbox::new();
+    model(&sandbox);
+    let vocabulary = sandbox.read("model/vocab.txt");
+    let warning = |known: &[&str]| {
+        let mut tokens = Vec::new();
+        for (place, token) in vocabulary.lines().enumerate() {
+            let is_kept = token.starts_with('[') || known.contains(&token);
+            tokens.push(if is_kept { token.to_owned() } else { format!("letter{place}") });
+        }
+        sandbox.write("model/vocab.txt", &(tokens.join("\n") + "\n"));
+        let out = format!("run{}", known.len());
+        let output =
+            sandbox.run(&["train", "small.toml", "--out", &out, "--set", "training.epochs=1"]);
+        assert!(output.status.success());
+        let errors = String::from_utf8(output.stderr).unwrap();
+        let line = errors.lines().find(|line| line.contains("spaces between letters"));
+        line.unwrap_or_default().to_owned()
+    };
+    let none = warning(&[]);
+    let count = sandbox.read("data/small/train.tsv").lines().count() - 1;
+    let expected =
+        format!("{count} of {count} training texts have no token that the vocabulary knows");
+    assert!(none.contains("WARN") && none.contains(&expected), "{none}");
+    let few = warning(&["a", "an"]);
+    assert!(few.contains("% of the tokens of ") && few.contains(" are unknown"), "{few}");
+    let words: Vec<&str> = vocabulary.lines().collect();
+    assert_eq!(warning(&words), "");
+}
+
 /// Models of every family, and of sentence-transformers, train, are searched, and are written as folders from which the
 /// encoder is read again; Python's sentence-transformers returns their coordinates, where it is there.
 #[test]
@@ -154,7 +186,7 @@ fn models_of_every_family_are_fine_tuned_searched_and_exported() {
         }
     }
     folders.sort();
-    assert_eq!(folders.len(), 14);
+    assert_eq!(folders.len(), 16);
     // the longest texts as the folders say
     sandbox.write("one.toml", &sandbox.read("small.toml").replace("max_length = 12\n", ""));
     // token 1 stands for letters that the vocabularies lack, and is the padding of some families
@@ -206,14 +238,14 @@ fn a_tokenizer_of_a_class_that_is_not_known_is_taken_as_it_is_with_a_warning() {
     let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("crates/nn/tests/golden");
     copy(&golden.join("family-electra"), &sandbox.path("other"));
     let words = "the file is taken as it is";
-    for (class, warns) in [("T5TokenizerFast", true), ("PreTrainedTokenizerFast", false)] {
+    for (class, warns) in [("DebertaV2TokenizerFast", true), ("PreTrainedTokenizerFast", false)] {
         let settings = serde_json::json!({"tokenizer_class": class, "pad_token": "[PAD]"});
         sandbox.write("other/tokenizer_config.json", &settings.to_string());
         let set = ["--set", "encoder.folder=other", "--set", "training.epochs=1", "--out", class];
         let output = sandbox.run(&[&["train", "small.toml"][..], &set].concat());
         let log = String::from_utf8(output.stderr).unwrap();
         assert!(output.status.success(), "{log}");
-        assert_eq!(log.contains(words) && log.contains("T5Tokenizer"), warns, "{log}");
+        assert_eq!(log.contains(words) && log.contains("DebertaV2Tokenizer"), warns, "{log}");
     }
 }
 

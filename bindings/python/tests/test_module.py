@@ -69,6 +69,24 @@ def test_it_trains_and_answers(model):
     assert again.evaluate("validation").metrics == model.evaluate("validation").metrics
 
 
+def test_the_offset_is_added_and_trained(config, folder, model):
+    texts = ["A steroid with a ketone.", "A bromine atom on a benzene ring."]
+    words = Words(len(model.offset))
+    groups = [{"parameters": "encoder.offset", "learning_rate": 0.0}]
+    frozen = {"training": TRAINING | {"epochs": 1, "groups": groups}}
+    seen = []
+    options = {"encoder": words, "on_step": lambda step: seen.append(step.parameters()["encoder.offset"])}
+    of_frozen = dsokr.train(config, out=folder / "frozen", set=frozen, seed=1, **options)
+    assert of_frozen.offset.shape == (len(words.head.bias),) and of_frozen.offset.dtype == np.float32
+    assert all(np.array_equal(offset, of_frozen.offset) for offset in seen)
+    z = of_frozen.encode(texts)
+    # the module holds the values of the last pass
+    with torch.no_grad():
+        np.testing.assert_allclose(z, of_frozen.offset + words.eval()(texts).numpy(), atol=1e-5)
+    assert not np.allclose(model.offset, of_frozen.offset, atol=1e-3)
+    assert dsokr.demo().offset is None
+
+
 def test_a_stopped_training_is_resumed(config, folder, model):
     class Enough(Exception):
         pass

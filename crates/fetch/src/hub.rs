@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use dsokr_core::store::write_atomically;
 use dsokr_nn::pretrained::{
     ADAPTER, COMPANIONS, MODULES, Pretrained, WEIGHT_FILES, module_folders, sentence_files,
-    transformer_folder, weight_parts,
+    sentence_piece_remedy, transformer_folder, weight_parts,
 };
 use ureq::http::StatusCode;
 
@@ -264,10 +264,16 @@ impl<'a> HubModel<'a> {
         add_files(&here, &snapshot)?;
         let _ = fs::remove_dir_all(&here);
         if !complete(&snapshot) {
-            let message = format!(
+            let mut message = format!(
                 "the model needs config.json, tokenizer.json, vocab.txt, or vocab.json and merges.txt, and one of {}",
                 WEIGHT_FILES.join(", ")
             );
+            let transformer = snapshot.join(transformer_folder(&snapshot).unwrap_or_default());
+            if let Some(remedy) = sentence_piece_remedy(&transformer)
+                && !transformer.join("tokenizer.json").exists()
+            {
+                message += &format!("; {remedy}");
+            }
             return Err(Error::download(self.place(), message));
         }
         self.note_commit(commit)?;

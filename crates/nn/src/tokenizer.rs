@@ -158,11 +158,12 @@ impl Tokenizer {
             }
         }
         if empty.is_empty() {
-            return fail(
+            let is_of_roberta = ["<s>", "</s>"].iter().all(|end| inner.token_to_id(end).is_some());
+            let template = if is_of_roberta { "<s> $A </s>" } else { "[CLS] $A [SEP]" };
+            return fail(format!(
                 "its post-processor adds no special token, so an empty text has none: give it a TemplateProcessing \
-                 with a first token, such as `[CLS] $A [SEP]`, and save it again"
-                    .into(),
-            );
+                 with a first token, such as `{template}`, and save it again"
+            ));
         }
         let special_tokens = inner.get_post_processor().map_or(0, |post| post.added_tokens(false));
         Ok(Self { inner, json, special_tokens, unknown })
@@ -198,6 +199,13 @@ impl Tokenizer {
         }
         let encoding = self.inner.post_process(encoding, None, true)?;
         Ok((encoding.get_ids().to_vec(), cut))
+    }
+
+    /// Returns the first token of the vocabulary that has no row in a table of `rows` token vectors.
+    pub(crate) fn first_beyond(&self, rows: usize) -> Option<String> {
+        let tokens = self.inner.get_vocab(true).into_iter();
+        let beyond = tokens.filter(|(_, id)| *id as usize >= rows);
+        beyond.min_by_key(|(_, id)| *id).map(|(token, _)| token)
     }
 
     /// Returns how many of these tokens are others than the one of what the vocabulary lacks.

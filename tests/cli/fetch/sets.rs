@@ -488,6 +488,22 @@ fn an_adapter_of_the_hub_is_refused_before_the_weights() {
     assert!(server.asked().iter().all(|line| !line.contains("model.safetensors")));
 }
 
+/// It has a vocabulary of SentencePiece alone, as many of T5.
+#[test]
+fn a_model_of_the_hub_without_a_tokenizer_says_what_makes_one() {
+    let sandbox = Sandbox::new();
+    crate::pretrained::model(&sandbox);
+    let model = sandbox.path("model");
+    fs::rename(model.join("vocab.txt"), model.join("spiece.model")).unwrap();
+    let server =
+        Server::new(move |asked, _, stream| send_of_folder(stream, asked, "pieces", &model));
+    let (code, _, errors) = train(&sandbox, &server.address, "hub:owner/pieces", "run");
+    assert_eq!(code, Some(1), "{errors}");
+    let remedy = "from spiece.model transformers makes a tokenizer.json: \
+                  `AutoTokenizer.from_pretrained(…).save_pretrained(…)`";
+    assert!(errors.contains(remedy), "{errors}");
+}
+
 /// The token opens a model of the hub, and no other server gets it.
 #[test]
 fn a_token_is_sent_to_the_hub_alone() {

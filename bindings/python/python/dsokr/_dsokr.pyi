@@ -438,6 +438,11 @@ class Runs:
         """
         Ranks the queries of a split or a file, with the coordinates that are given or predicted ones.
         """
+    @property
+    def offset(self, /) -> NDArray[float32] | None:
+        """
+        What the first member adds to the coordinates of its module of PyTorch; none for other encoders.
+        """
     @staticmethod
     def open(paths: SupportsGetItem[int, str | PathLike[str]], device: str, rule: str | None, fit_weights: bool, data: str | PathLike[str] | None, beyond: str | None, encoder: Any | None) -> Runs:
         """

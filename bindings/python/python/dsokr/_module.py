@@ -35,9 +35,13 @@ class Encoder:
     """A module of PyTorch as the encoder of a training: ``dsokr.train(config, encoder=Encoder(module))``.
 
     ``module`` is a ``torch.nn.Module``, or a function or class that makes one for a number of coordinates p. It maps a list of n
-    texts, or with ``vectors`` a tensor (n, d), to a tensor (n, p), each row from its own input; the mean of the targets is
-    added to it. Where ``vectors`` is None, it reads what the pairs of a fit, the configuration's own encoder or the run read.
-    Optimiser, schedule, losses, early stop, checkpoints and ``resume`` are the configuration's.
+    texts, or with ``vectors`` a tensor (n, d), to a tensor (n, p), each row from its own input. Where ``vectors`` is None, it
+    reads what the pairs of a fit, the configuration's own encoder or the run read. Optimiser, schedule, losses, early stop,
+    checkpoints and ``resume`` are the configuration's.
+
+    Coordinates are b + module(inputs). b, the ``offset`` of a ``Model``, begins as the mean of the targets and is trained as
+    ``encoder.offset``: a last layer with a bias would have it twice. ``{"parameters": "encoder.offset", "learning_rate": 0.0}``
+    in ``training.groups`` keeps it as it begins.
 
     Its parameters are parameters of the trainer with their names behind ``encoder.module.``, which the patterns of
     ``training.groups`` find: ``{"parameters": "embedding", "learning_rate": 1e-4}``. Vectors are not decayed, and

@@ -346,8 +346,8 @@ class _Runs:
         """
         coverage = None if coverage is None else real(coverage, "coverage")
         answers = self._inner.search(_queries(query, self._fitted()), whole(k, "k", 0), coverage, candidates, filter)
-        found = [Hits.from_json(answer) for answer in answers]
-        return found[0] if isinstance(query, str) else found
+        all_hits = [Hits.from_json(answer) for answer in answers]
+        return all_hits[0] if isinstance(query, str) else all_hits
 
     def score(
         self,
@@ -466,8 +466,14 @@ class Model(_Runs):
 
     def encode(self, queries: str | Iterable[str] | Any) -> np.ndarray:
         """Predicted coordinates: (p,) of a text, (n, p) float32 of several, or of rows where the model reads vectors."""
-        found = self._inner.embed(_queries(queries, self._fitted()), False)
-        return found[0] if isinstance(queries, str) else found
+        predictions = self._inner.embed(_queries(queries, self._fitted()), False)
+        return predictions[0] if isinstance(queries, str) else predictions
+
+    @property
+    def offset(self) -> np.ndarray | None:
+        """b, (p,) float32, of a model whose encoder is a ``torch.nn.Module``, which predicts the coordinates b + module(inputs);
+        None for any other."""
+        return self._inner.offset
 
     def rank(
         self,

@@ -233,7 +233,7 @@ class KernelSketch(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
 class _Machine(MultiOutputMixin, RegressorMixin, BaseEstimator):
     """What the kernel machines share."""
 
-    def _answers(self, X: Any) -> np.ndarray:
+    def _predictions(self, X: Any) -> np.ndarray:
         """Predictions of the machine, (n, p) float32."""
         check_is_fitted(self)
         X = validate_data(self, _matrix(X), accept_sparse="csr", reset=False)
@@ -300,8 +300,8 @@ class SketchedKernelRidge(_Machine):
 
     def predict(self, X: Any) -> np.ndarray:
         """Predictions, (n,) or (n, p) as ``y`` was: float64, with the precision of float32."""
-        found = self._answers(X).astype(np.float64)
-        return found.ravel() if self._one else found
+        predictions = self._predictions(X).astype(np.float64)
+        return predictions.ravel() if self._one else predictions
 
 
 def _dense(rows: Any) -> np.ndarray:
@@ -394,7 +394,7 @@ class IOKR(_Machine):
 
     def coordinates(self, X: Any) -> np.ndarray:
         """h(x) of each row, (n, p) float32, which ``candidates_`` ranks."""
-        return self._answers(X)
+        return self._predictions(X)
 
     def predict(self, X: Any) -> Any:
         """The training output nearest to h(x), of each row: rows of the kind that the fit was given."""
@@ -405,11 +405,11 @@ class IOKR(_Machine):
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """How right the predictions are, 1 at best: of label sets, which are rows of several 0 and 1, the mean F1 over the pairs
         (0 for wrong labels only), and of other outputs R², as scikit-learn has it for regressors."""
-        found, right = (_dense(rows) for rows in (self.predict(X), y))
-        if right.ndim == 2 and right.shape[1] > 1 and np.isin(right, (0, 1)).all() and np.isin(found, (0, 1)).all():
+        predictions, right = (_dense(rows) for rows in (self.predict(X), y))
+        if right.ndim == 2 and right.shape[1] > 1 and np.isin(right, (0, 1)).all() and np.isin(predictions, (0, 1)).all():
             # a pair without labels that is predicted so is right
-            return float(f1_score(right, found, average="samples", zero_division=1.0, sample_weight=sample_weight))
-        return float(r2_score(right.astype(np.float64), found.astype(np.float64), sample_weight=sample_weight))
+            return float(f1_score(right, predictions, average="samples", zero_division=1.0, sample_weight=sample_weight))
+        return float(r2_score(right.astype(np.float64), predictions.astype(np.float64), sample_weight=sample_weight))
 
     def _output_rows(self) -> Rows:
         outputs = self.outputs_

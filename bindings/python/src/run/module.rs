@@ -168,10 +168,17 @@ impl PartialEq for Held {
 pub struct Foreign {
     /// The parameters and buffers of the module.
     module: Weights,
-    /// b, which begins as the mean of the targets.
+    /// b, which begins as the mean of the targets and is trained.
     offset: Param<Tensor<1>>,
     #[module(skip)]
     held: Held,
+}
+
+impl Foreign {
+    /// b.
+    pub fn offset(&self) -> Vec<f32> {
+        self.offset.val().into_data().iter().collect()
+    }
 }
 
 impl Encoder for Foreign {

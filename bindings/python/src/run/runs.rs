@@ -1,5 +1,6 @@
 //! Trained models, read from their run directories.
 
+use std::any::Any;
 use std::path::PathBuf;
 
 use dsokr::config::{BeyondConfig, Config};
@@ -8,12 +9,12 @@ use dsokr::data::config::OnBadRow;
 use dsokr::data::{Inputs, Split, SplitName};
 use dsokr::decode::{CandidateBlocks, Combination, Ensemble, MissingGold, Pool};
 use dsokr::run::{CandidateSets, Member, QueryRequest, Run, SplitUse};
-use dsokr::{CandidateRule, Error, Filter};
+use dsokr::{CandidateRule, Error, Filter, Network};
 use pyo3::prelude::*;
 
 use super::module::ModuleConfig;
 use super::{Evaluation, processor};
-use crate::arrays::{Matrix, MatrixView, matrix, numbers};
+use crate::arrays::{Matrix, MatrixView, Vector, matrix, numbers, vector};
 use crate::candidates::{Candidates, lists_of};
 use crate::errors::{Failure, json, table};
 use crate::ranks::Ranks;
@@ -129,6 +130,14 @@ impl Runs {
     fn candidates(&self) -> Candidates {
         let run = &self.inner.members()[0];
         Candidates::new(run.candidates.clone(), run.config.output.is_normalised())
+    }
+
+    /// What the first member adds to the coordinates of its module of PyTorch; none for other encoders.
+    #[getter]
+    fn offset<'py>(&self, py: Python<'py>) -> Option<Vector<'py, f32>> {
+        let predictor: &dyn Any = &*self.inner.members()[0].predictor;
+        let network = predictor.downcast_ref::<Network<ModuleConfig>>()?;
+        Some(vector(py, network.model.encoder.offset()))
     }
 
     /// Coordinates of texts or rows that the first member predicts; with `scaled` as they are scored.

@@ -15,7 +15,7 @@ use super::added_tokens::TokenFiles;
 use super::config::Config;
 use super::families::{
     ALBERT_TOKENIZER, BERT_TOKENIZER, CAMEMBERT_TOKENIZER, MPNET_TOKENIZER, ROBERTA_TOKENIZER,
-    XLM_ROBERTA_TOKENIZER,
+    T5_TOKENIZER, XLM_ROBERTA_TOKENIZER,
 };
 use super::json::JsonFile;
 use crate::error::Error;
@@ -35,6 +35,9 @@ pub(super) const WORD_PIECES: [&str; 6] = [
 
 /// The classes that take a tokenizer.json as it is, in versions 4 and 5 of transformers, without the ending `Fast`.
 const AS_IT_IS: [&str; 2] = ["PreTrainedTokenizer", "TokenizersBackend"];
+/// The classes of SentencePiece, without the ending `Fast`.
+const PIECES: [&str; 4] =
+    [ALBERT_TOKENIZER, XLM_ROBERTA_TOKENIZER, CAMEMBERT_TOKENIZER, T5_TOKENIZER];
 
 /// Returns the file that names the class of the tokenizer: tokenizer_config.json, unless only config.json names it.
 pub(super) fn naming<'f>(settings: &'f JsonFile, config: &'f JsonFile) -> &'f JsonFile {
@@ -88,7 +91,7 @@ pub(super) fn read(
         return Tokenizer::read(path);
     };
     let is_byte_pairs = class == ROBERTA_TOKENIZER;
-    let is_pieces = [ALBERT_TOKENIZER, XLM_ROBERTA_TOKENIZER, CAMEMBERT_TOKENIZER].contains(&class);
+    let is_pieces = PIECES.contains(&class);
     let is_as_it_is = config.family.ignores_class;
     if !is_byte_pairs && !is_pieces && !WORD_PIECES.contains(&class) {
         if !is_as_it_is && !AS_IT_IS.contains(&class) {
@@ -117,7 +120,9 @@ pub(super) fn read(
                            other settings than tokenizer_config.json, and versions of transformers choose differently";
             return Err(naming.refuse(CLASS, allowed));
         }
-        let is_without = !is_pieces && json["post_processor"].is_null();
+        // the one that `ByteLevelBPETokenizer.save` writes adds no token either
+        let processor = &json["post_processor"];
+        let is_without = !is_pieces && (processor.is_null() || processor["type"] == "ByteLevel");
         if is_without {
             file.add_special_tokens(inner, json)?;
         }
@@ -128,6 +133,9 @@ pub(super) fn read(
     }
     Ok(tokenizer)
 }
+
+/// A token at an end of texts, with its key.
+type End = (&'static str, String);
 
 /// A tokenizer.json, and the class that reads it.
 struct File<'f> {
@@ -161,6 +169,7 @@ impl File<'_> {
         let of_class = match self.class {
             ALBERT_TOKENIZER => vec![("model", "unk_id", json!(1))],
             XLM_ROBERTA_TOKENIZER => vec![("model", "unk_id", json!(3))],
+            T5_TOKENIZER => vec![("model", "unk_id", json!(2))],
             CAMEMBERT_TOKENIZER => Vec::new(),
             ROBERTA_TOKENIZER => vec![
                 ("model", "continuing_subword_prefix", json!("")),
@@ -230,7 +239,8 @@ impl File<'_> {
         let whole = &json["pre_tokenizer"];
         let parts = whole["pretokenizers"].as_array().map_or(slice::from_ref(whole), Vec::as_slice);
         if let Some(space) = parts.iter().find(|part| part["type"] == "Metaspace") {
-            let is_added = settings.flag("add_prefix_space", true)?;
+            // version 5 does not read the key for T5
+            let is_added = self.class == T5_TOKENIZER || settings.flag("add_prefix_space", true)?;
             // older files have a flag
             let (key, of_file) = match &space["prepend_scheme"] {
                 Value::Null => ("add_prefix_space", space["add_prefix_space"] != false),
@@ -244,22 +254,25 @@ impl File<'_> {
         Ok(())
     }
 
-    /// Returns the first and the last token that the class adds to texts, with their keys.
-    fn ends(&self) -> Result<[(&'static str, String); 2], Error> {
+    /// Returns the first token, if any, and the last one that the class adds to texts, with their keys.
+    fn ends(&self) -> Result<(Option<End>, End), Error> {
         let files = TokenFiles::read(self.path.parent().unwrap_or(Path::new("")))?;
         let ends = match self.class {
             XLM_ROBERTA_TOKENIZER | CAMEMBERT_TOKENIZER => {
-                [("bos_token", "<s>"), ("eos_token", "</s>")]
+                (Some(("bos_token", "<s>")), ("eos_token", "</s>"))
             }
-            MPNET_TOKENIZER | ROBERTA_TOKENIZER => [("cls_token", "<s>"), ("sep_token", "</s>")],
-            _ => [("cls_token", "[CLS]"), ("sep_token", "[SEP]")],
+            T5_TOKENIZER => (None, ("eos_token", "</s>")),
+            MPNET_TOKENIZER | ROBERTA_TOKENIZER => {
+                (Some(("cls_token", "<s>")), ("sep_token", "</s>"))
+            }
+            _ => (Some(("cls_token", "[CLS]")), ("sep_token", "[SEP]")),
         };
         let token = |(key, default): (&'static str, &str)| {
             let token = files.special(key, Some(default))?;
             Ok::<_, Error>((key, token.map_or_else(|| default.to_owned(), |token| token.content)))
         };
-        let [first, last] = ends;
-        Ok([token(first)?, token(last)?])
+        let (first, last) = ends;
+        Ok((first.map(token).transpose()?, token(last)?))
     }
 
     /// Refuses other tokens at the ends of texts than those of the class.
@@ -268,12 +281,13 @@ impl File<'_> {
         if self.class == ALBERT_TOKENIZER {
             return Ok(());
         }
-        let [(first_key, first), (last_key, last)] = self.ends()?;
+        let (first, last) = self.ends()?;
+        let (keys, tokens): (Vec<_>, Vec<_>) = first.into_iter().chain([last]).unzip();
         let found = tokenizer.ends()?;
-        if found == [first.as_str(), last.as_str()] {
+        if found == tokens {
             return Ok(());
         }
-        let allowed = format!("[{first:?},{last:?}], {first_key} and {last_key},");
+        let allowed = format!("{}, {},", json!(tokens), keys.join(" and "));
         Err(self.refuse("tokens of post_processor", &json!(found), &allowed))
     }
 
@@ -337,18 +351,19 @@ impl File<'_> {
         inner: &tokenizers::Tokenizer,
         json: &mut Value,
     ) -> Result<(), Error> {
-        let [first, last] = self.ends()?;
-        let token = |(key, token): (&str, String)| {
+        let (first, last) = self.ends()?;
+        let token = |(key, token): End| {
             let id = inner.token_to_id(&token).ok_or_else(|| {
-                let message =
-                    format!("no post_processor, and the vocabulary has no {key} `{token}`");
+                let message = format!(
+                    "its post_processor adds no token, and the vocabulary has no {key} `{token}`"
+                );
                 Error::file(self.path, message)
             })?;
             Ok::<_, Error>(json!([token, id]))
         };
         json["post_processor"] = json!({
             "type": "BertProcessing",
-            "cls": token(first)?,
+            "cls": first.map(token).transpose()?,
             "sep": token(last)?,
         });
         Ok(())

@@ -2,8 +2,9 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
+use super::differences::LONGEST_WITHOUT_TABLE;
 use super::families::{self, Defaults, Family};
-use super::json::JsonFile;
+use super::json::{JsonFile, LARGEST};
 use crate::error::Error;
 use crate::transformer::{Activation, Architecture, Positions};
 
@@ -31,7 +32,16 @@ impl Config {
         refuse_adapter(path)?;
         let keys = JsonFile::read(path)?;
         let family = families::of(&keys).ok_or_else(|| {
-            keys.refuse("model_type", &format!("one of {}, {VECTORS}", families::names()))
+            let names = families::names();
+            let allowed = if keys.json.contains_key("model_type") {
+                format!("one of {names}, {VECTORS}")
+            } else {
+                format!(
+                    "config.json of older models does not say it: add `\"model_type\": \"bert\"` for a BERT, or \
+                     another one of {names}"
+                )
+            };
+            keys.refuse("model_type", &allowed)
         })?;
         let names = family.keys;
         let Defaults { activation, epsilon, dropout } = names.defaults;
@@ -54,18 +64,26 @@ impl Config {
 
         let width = keys.size(names.width)?;
         let heads = keys.size(names.heads)?;
-        if !width.is_multiple_of(heads) {
-            let allowed = format!("a divisor of {} = {width}", names.width);
-            return Err(keys.refuse(names.heads, &allowed));
-        }
+        let head_width = match names.head {
+            Some(key) => {
+                let most = LARGEST / heads as u64;
+                keys.integer(key, 1..=most, None)?
+            }
+            None if width.is_multiple_of(heads) => 0,
+            None => {
+                let allowed = format!("a divisor of {} = {width}", names.width);
+                return Err(keys.refuse(names.heads, &allowed));
+            }
+        };
         let inside = |value: &Value| value.as_f64().filter(|value| 0.0 < *value && *value < 1.0);
         let mut architecture = Architecture {
             vocabulary: keys.size("vocab_size")?,
-            positions: keys.size(names.positions)?,
+            positions: names.positions.map_or(Ok(LONGEST_WITHOUT_TABLE), |key| keys.size(key))?,
             types: names.types.map_or(Ok(0), |key| keys.size(key))?,
             layers: keys.integer(names.layers, 1..=MOST_LAYERS, None)?,
             width,
             heads,
+            head_width,
             feed_forward: keys.size(names.feed_forward)?,
             activation,
             epsilon: keys.value(names.epsilon, Some(epsilon), "a number in (0, 1)", inside)?,

@@ -4,7 +4,10 @@ use serde_json::{Map, Value};
 
 use super::json::JsonFile;
 use crate::error::Error;
-use crate::transformer::{Activation, Architecture, MaskedTokens, NormPlace, Positions};
+use crate::transformer::{Activation, Architecture, Distances, MaskedTokens, NormPlace, Positions};
+
+/// The longest text in tokens of a family without positions, which nothing but memory bounds.
+pub(super) const LONGEST_WITHOUT_TABLE: usize = 1 << 16;
 
 pub(super) fn dpr(file: &JsonFile, _: &mut Architecture) -> Result<(), Error> {
     let allowed = "0: a projection behind the encoder is not supported";
@@ -16,9 +19,19 @@ pub(super) fn ernie(file: &JsonFile, _: &mut Architecture) -> Result<(), Error> 
     file.only_value("use_task_id", false, allowed)
 }
 
+/// Returns the id of the padding token, which may be left out.
+fn padding_of(file: &JsonFile) -> Result<usize, Error> {
+    const KEY: &str = "pad_token_id";
+    if file.json.get(KEY).is_some_and(Value::is_null) {
+        let allowed = "a whole number; that of RoBERTa, its relatives and ESM is 1";
+        return Err(file.refuse(KEY, allowed));
+    }
+    file.integer(KEY, 0..=u64::from(u32::MAX), Some(1))
+}
+
 /// Positions follow the id of the padding token, as in fairseq.
 pub(super) fn after_padding(file: &JsonFile, architecture: &mut Architecture) -> Result<(), Error> {
-    let padding = file.integer("pad_token_id", 0..=u64::from(u32::MAX), Some(1))?;
+    let padding = padding_of(file)?;
     let first = padding + 1;
     if architecture.positions <= first {
         let allowed = format!("at least {}, pad_token_id + 2", first + 1);
@@ -32,7 +45,7 @@ pub(super) fn after_padding(file: &JsonFile, architecture: &mut Architecture) ->
 pub(super) fn mpnet(file: &JsonFile, architecture: &mut Architecture) -> Result<(), Error> {
     // transformers uses 32 whatever the file says, and its padding is always token 1
     file.only("relative_attention_num_buckets", |value| value == 32, "32")?;
-    architecture.position_kind = Positions::LearnedAndRelative;
+    architecture.position_kind = Positions::LearnedAndRelative(Distances::default());
     architecture.first_position = 2;
     architecture.padding = Some(1);
     if architecture.positions <= architecture.first_position {
@@ -58,7 +71,7 @@ pub(super) fn albert(file: &JsonFile, architecture: &mut Architecture) -> Result
 }
 
 pub(super) fn esm(file: &JsonFile, architecture: &mut Architecture) -> Result<(), Error> {
-    let pad = file.integer("pad_token_id", 0..=u64::from(u32::MAX), Some(1))?;
+    let pad = padding_of(file)?;
     file.only_value("is_folding_model", false, "false")?;
     let allowed = "\"rotary\" or \"absolute\"";
     let rotary =
@@ -179,6 +192,54 @@ fn nomic_layers(file: &JsonFile, architecture: &mut Architecture, base: f64) -> 
     architecture.gated = true;
     architecture.attention_bias = false;
     architecture.feed_forward_bias = false;
+    Ok(())
+}
+
+pub(super) fn t5(file: &JsonFile, architecture: &mut Architecture) -> Result<(), Error> {
+    layers_of_t5(file, architecture, (false, Activation::Relu))
+}
+
+pub(super) fn mt5(file: &JsonFile, architecture: &mut Architecture) -> Result<(), Error> {
+    layers_of_t5(file, architecture, (true, Activation::GeluTanh))
+}
+
+/// Reads the layers of T5; `units` are whether the units of feed-forward layers are gated, and their function, where the
+/// file does not say it.
+fn layers_of_t5(
+    file: &JsonFile,
+    architecture: &mut Architecture,
+    units: (bool, Activation),
+) -> Result<(), Error> {
+    let allowed = format!("{}, or \"gated-\" and one of them", Activation::names());
+    let (gated, activation) = file.value("feed_forward_proj", Some(units), &allowed, |value| {
+        let name = value.as_str()?;
+        let Some(gated) = name.strip_prefix("gated-") else {
+            return Some((false, Activation::named(name)?));
+        };
+        // the function of T5 1.1, whose name transformers shortens
+        let gated = if gated == "gelu" { "gelu_new" } else { gated };
+        Some((true, Activation::named(gated)?))
+    })?;
+    // transformers writes both, and what it reads replaces the key above
+    architecture.gated = file.flag("is_gated_act", gated)?;
+    if !file.json.contains_key("dense_act_fn") {
+        architecture.activation = activation;
+    }
+
+    let buckets = file.integer("relative_attention_num_buckets", 4..=1 << 16, Some(32))?;
+    // half of the numbers are for keys before a query, and half of those for one distance each
+    let least = buckets / 4 + 1;
+    let range = least as u64..=LONGEST_WITHOUT_TABLE as u64;
+    let farthest = file.integer("relative_attention_max_distance", range, Some(128))?;
+    architecture.position_kind = Positions::Relative(Distances { buckets, farthest });
+    architecture.scaled_scores = false;
+    architecture.embedding_norm = false;
+    architecture.norm_place = NormPlace::Before;
+    architecture.norm_centred = false;
+    architecture.norm_bias = false;
+    architecture.attention_bias = false;
+    architecture.feed_forward_bias = false;
+    architecture.drops_everywhere = true;
     Ok(())
 }
 

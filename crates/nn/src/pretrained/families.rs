@@ -59,6 +59,8 @@ pub(super) const ALBERT_TOKENIZER: &str = "AlbertTokenizer";
 pub(super) const XLM_ROBERTA_TOKENIZER: &str = "XLMRobertaTokenizer";
 /// The class of CamemBERT's.
 pub(super) const CAMEMBERT_TOKENIZER: &str = "CamembertTokenizer";
+/// The class of T5's, which put no token before a text.
+pub(super) const T5_TOKENIZER: &str = "T5Tokenizer";
 
 const BERT_TOKENS: Vocabulary = Vocabulary::WordPieces(["[CLS]", "[SEP]", "[MASK]", "[PAD]"]);
 
@@ -67,9 +69,12 @@ const BERT_TOKENS: Vocabulary = Vocabulary::WordPieces(["[CLS]", "[SEP]", "[MASK
 pub(super) struct Keys {
     pub(super) width: &'static str,
     pub(super) heads: &'static str,
+    /// The width of a head; `None` for a family whose heads share the width.
+    pub(super) head: Option<&'static str>,
     pub(super) layers: &'static str,
     pub(super) feed_forward: &'static str,
-    pub(super) positions: &'static str,
+    /// The number of positions; `None` for a family without a bound.
+    pub(super) positions: Option<&'static str>,
     pub(super) activation: &'static str,
     pub(super) epsilon: &'static str,
     pub(super) dropout: &'static str,
@@ -94,9 +99,10 @@ const BERT_DEFAULTS: Defaults =
 const BERT_KEYS: Keys = Keys {
     width: "hidden_size",
     heads: "num_attention_heads",
+    head: None,
     layers: "num_hidden_layers",
     feed_forward: "intermediate_size",
-    positions: "max_position_embeddings",
+    positions: Some("max_position_embeddings"),
     activation: "hidden_act",
     epsilon: "layer_norm_eps",
     dropout: "hidden_dropout_prob",
@@ -110,6 +116,8 @@ const BERT_KEYS: Keys = Keys {
 #[derive(Debug)]
 pub(super) struct Names {
     pub(super) tokens: &'static str,
+    /// Another name of the table of tokens, which files may have beside it or in its place.
+    pub(super) tokens_again: Option<&'static str>,
     pub(super) positions: &'static str,
     pub(super) types: &'static str,
     pub(super) norm: &'static str,
@@ -122,8 +130,10 @@ pub(super) struct Names {
     pub(super) qkv: &'static [&'static str],
     pub(super) output: &'static str,
     pub(super) attention_norm: &'static str,
-    /// The first linear layer of the feed-forward layer, in one tensor, or in one of units and one of their factors.
+    /// The first linear layer of the feed-forward layer.
     pub(super) up: &'static [&'static str],
+    /// The one of gated units, in one tensor, or in one of units and one of their factors.
+    pub(super) gated_up: &'static [&'static str],
     pub(super) down: &'static str,
     pub(super) feed_forward_norm: &'static str,
     /// How names of heads of pre-training and of other tasks start.
@@ -132,6 +142,7 @@ pub(super) struct Names {
 
 const BERT_NAMES: Names = Names {
     tokens: "embeddings.word_embeddings",
+    tokens_again: None,
     positions: "embeddings.position_embeddings",
     types: "embeddings.token_type_embeddings",
     norm: "embeddings.LayerNorm",
@@ -143,6 +154,7 @@ const BERT_NAMES: Names = Names {
     output: "attention.output.dense",
     attention_norm: "attention.output.LayerNorm",
     up: &["intermediate.dense"],
+    gated_up: &[],
     down: "output.dense",
     feed_forward_norm: "output.LayerNorm",
     unused: &["cls.", "lm_head.", "classifier.", "qa_outputs."],
@@ -164,7 +176,7 @@ const BERT: Family = Family {
 };
 
 /// All families, BERT first.
-pub(super) static FAMILIES: [Family; 15] = [
+pub(super) static FAMILIES: [Family; 17] = [
     BERT,
     Family {
         name: "roberta",
@@ -324,7 +336,7 @@ pub(super) static FAMILIES: [Family; 15] = [
             qkv: &["attn.Wqkv"],
             output: "attn.Wo",
             attention_norm: "attn_norm",
-            up: &["mlp.Wi"],
+            gated_up: &["mlp.Wi"],
             down: "mlp.Wo",
             feed_forward_norm: "mlp_norm",
             unused: &["head.", "decoder.", "classifier."],
@@ -357,7 +369,7 @@ pub(super) static FAMILIES: [Family; 15] = [
             heads: "n_head",
             layers: "n_layer",
             feed_forward: "n_inner",
-            positions: "n_positions",
+            positions: Some("n_positions"),
             epsilon: "layer_norm_epsilon",
             dropout: "resid_pdrop",
             attention_dropout: "attn_pdrop",
@@ -370,7 +382,59 @@ pub(super) static FAMILIES: [Family; 15] = [
         differences: differences::nomic_of_hub,
         ..BERT
     },
+    Family {
+        name: "t5",
+        class: "T5EncoderModel",
+        keys: &T5_KEYS,
+        names: &T5_NAMES,
+        vocabulary: Vocabulary::Unknown,
+        tokenizer_class: Some(T5_TOKENIZER),
+        differences: differences::t5,
+        ..BERT
+    },
+    Family {
+        name: "mt5",
+        class: "MT5EncoderModel",
+        keys: &T5_KEYS,
+        names: &T5_NAMES,
+        vocabulary: Vocabulary::Unknown,
+        tokenizer_class: Some(T5_TOKENIZER),
+        differences: differences::mt5,
+        ..BERT
+    },
 ];
+
+const T5_KEYS: Keys = Keys {
+    width: "d_model",
+    heads: "num_heads",
+    head: Some("d_kv"),
+    layers: "num_layers",
+    feed_forward: "d_ff",
+    positions: None,
+    activation: "dense_act_fn",
+    epsilon: "layer_norm_epsilon",
+    dropout: "dropout_rate",
+    attention_dropout: "dropout_rate",
+    types: None,
+    defaults: Defaults { activation: Activation::Relu, epsilon: 1e-6, dropout: 0.1 },
+};
+
+const T5_NAMES: Names = Names {
+    tokens: "shared",
+    tokens_again: Some("encoder.embed_tokens"),
+    relative: "encoder.block.0.layer.0.SelfAttention.relative_attention_bias",
+    final_norm: "encoder.final_layer_norm",
+    layer: "encoder.block.#.layer.",
+    qkv: &["0.SelfAttention.q", "0.SelfAttention.k", "0.SelfAttention.v"],
+    output: "0.SelfAttention.o",
+    attention_norm: "0.layer_norm",
+    up: &["1.DenseReluDense.wi"],
+    gated_up: &["1.DenseReluDense.wi_0", "1.DenseReluDense.wi_1"],
+    down: "1.DenseReluDense.wo",
+    feed_forward_norm: "1.layer_norm",
+    unused: &["decoder.", "lm_head.", "classification_head.", "classifier.", "qa_outputs."],
+    ..BERT_NAMES
+};
 
 const NOMIC_NAMES: Names = Names {
     norm: "emb_ln",
@@ -379,7 +443,7 @@ const NOMIC_NAMES: Names = Names {
     output: "attn.out_proj",
     attention_norm: "norm1",
     // activated units, and their factors
-    up: &["mlp.fc12", "mlp.fc11"],
+    gated_up: &["mlp.fc12", "mlp.fc11"],
     down: "mlp.fc2",
     feed_forward_norm: "norm2",
     ..BERT_NAMES

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use crate::error::Error;
 
 /// Upper bound for the sizes of a model; products of two sizes fit into 64 bits.
-const LARGEST: u64 = i32::MAX as u64;
+pub(super) const LARGEST: u64 = i32::MAX as u64;
 
 /// The keys and values of an object, in the order of its text.
 type Ordered = IndexMap<String, Box<RawValue>>;

@@ -3,7 +3,7 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `config.json` | the sizes; `model_type` is `bert` (also SciBERT, MiniLM, …), `roberta`, `xlm-roberta`, `camembert`, `distilbert`, `mpnet`, `electra`, `albert`, `esm`, `modernbert`, `nomic_bert`, `dpr`, `data2vec-text` or `ernie` |
+//! | `config.json` | the sizes; `model_type` is `bert` (also SciBERT, MiniLM, …), `roberta`, `xlm-roberta`, `camembert`, `distilbert`, `mpnet`, `electra`, `albert`, `esm`, `modernbert`, `nomic_bert`, `dpr`, `data2vec-text`, `ernie`, `t5` or `mt5` |
 //! | `tokenizer.json`, else `vocab.txt`, or of RoBERTa `vocab.json` and `merges.txt`, with `tokenizer_config.json`, `special_tokens_map.json` and `added_tokens.json` | the [`Tokenizer`] |
 //! | `modules.json` and what it names | of a model of sentence-transformers: pooling, layers behind it, lengths, prompts ([`Sentences`]) |
 //! | `model.safetensors`, else `pytorch_model.bin`, or their shards with `….index.json` | the weights: 32-bit floats, 16-bit floats that are widened, or 64-bit floats that are rounded |
@@ -50,7 +50,7 @@ use dsokr_kernels::Precision;
 use crate::encoder::PartSize;
 use crate::error::Error;
 use crate::transformer::{
-    Architecture, Body, Pooling, Positions, Readout, SentenceLayer, SentenceLayers, Transformer,
+    Architecture, Body, Pooling, Readout, SentenceLayer, SentenceLayers, Transformer,
 };
 use added_tokens::TokenFiles;
 pub use config::ADAPTER;
@@ -62,6 +62,7 @@ pub use sentences::{ModuleFolder, Sentences, module_folders, sentence_files, tra
 use tensors::{Tensors, weight_file};
 pub use tensors::{WEIGHT_FILES, weight_parts};
 pub use texts::TextReader;
+pub use vocabulary::sentence_piece_remedy;
 pub use write::is_exported;
 
 /// Other files of the tokenizer, which are kept so that transformers' own tokenizer loads from the
@@ -168,11 +169,14 @@ impl Pretrained {
                            reads the vector of that type alone";
             return Err(Error::file(&path, message));
         }
-        let size = tokenizer.vocabulary();
         let rows = config.architecture.vocabulary;
-        if size > rows {
-            let allowed = format!("at most {rows}, vocab_size in config.json");
-            let message = format!("size of the vocabulary = {size}: {allowed}");
+        if let Some(token) = tokenizer.first_beyond(rows) {
+            let size = tokenizer.vocabulary();
+            let message = format!(
+                "size of the vocabulary = {size}: at most {rows}, vocab_size in config.json: {token:?} has no vector; \
+                 for tokens that were added, transformers makes vectors: \
+                 `model.resize_token_embeddings(len(tokenizer))`, then `save_pretrained` of both"
+            );
             return Err(Error::file(&path, message));
         }
         let mut companions = Vec::new();
@@ -303,7 +307,7 @@ impl Pretrained {
     }
 }
 
-/// A pretrained encoder of the BERT family (BERT, SciBERT, MiniLM, RoBERTa, …) from a local folder,
+/// A pretrained encoder of the families of BERT and T5 (BERT, SciBERT, MiniLM, RoBERTa, …) from a local folder,
 /// fine-tuned with a linear head.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -315,8 +319,9 @@ pub struct PretrainedConfig {
     /// folder is read when training starts; the run keeps everything that it needs.
     pub folder: String,
     /// Longest text in tokens, special ones and those of the prompt included, at most the number of the model's
-    /// positions. Longer texts are truncated, and their number is reported. The default is the length of a model of
-    /// sentence-transformers, and 256 for others, or the model's positions if they are fewer.
+    /// positions; of T5, which has none, at most 65536. Longer texts are truncated, and their number is reported. The
+    /// default is the length of a model of sentence-transformers, and 256 for others, or the model's positions if they are
+    /// fewer.
     pub max_length: Option<usize>,
     /// The token vectors that the head reads. The default is what a folder of sentence-transformers says in
     /// `modules.json`, with its layers behind pooling (`Dense`, `Normalize`), and `mean` for others. A pooling that is
@@ -329,7 +334,7 @@ pub struct PretrainedConfig {
     #[serde(default)]
     pub freeze: usize,
     /// Share of units dropped in training, in `[0, 1)`. It replaces the two shares in `config.json`, of
-    /// hidden units and of attention probabilities; 0 switches off `mlp_dropout` of ModernBERT too.
+    /// hidden units and of attention probabilities, or the one of T5; 0 switches off `mlp_dropout` of ModernBERT too.
     pub dropout: Option<f32>,
     /// The numbers that matrix products multiply; all else has 32 bits. `bf16` is fast on GPUs
     /// and on CPUs with AVX-512 BF16, `tf32` on NVIDIA GPUs from Ampere.
@@ -362,11 +367,7 @@ impl PretrainedConfig {
         model.check(self.max_length(model))?;
         let layers = model.architecture().own_layers();
         let allowed = format!("at most {layers}, the model's layers with parameters of their own");
-        check(self.freeze <= layers, "freeze", self.freeze, allowed)?;
-        let is_shared = model.architecture().position_kind == Positions::LearnedAndRelative;
-        let allowed = "false for a model whose layers share a table of relative positions";
-        let recompute = self.activation_checkpointing;
-        check(!(recompute && is_shared), "activation_checkpointing", recompute, allowed)
+        check(self.freeze <= layers, "freeze", self.freeze, allowed)
     }
 
     /// Returns the longest text in tokens.

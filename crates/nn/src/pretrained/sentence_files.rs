@@ -17,7 +17,7 @@ pub(super) const PROMPTS: &str = "config_sentence_transformers.json";
 /// The name of the prompt for queries.
 pub(super) const QUERY: &str = "query";
 /// The name of the prompt for what is searched; like the one for queries, every model has it.
-const DOCUMENT: &str = "document";
+pub(super) const DOCUMENT: &str = "document";
 
 /// The settings of the transformer, under the names that versions of the library gave the file.
 pub(super) const SETTINGS: [&str; 7] = [
@@ -78,7 +78,7 @@ pub(super) fn modules(path: &Path) -> Result<Vec<Module>, Error> {
 }
 
 fn module(file: JsonFile) -> Result<Module, Error> {
-    const CLASSES: [&str; 4] = ["Transformer", "Pooling", "Dense", "Normalize"];
+    const CLASSES: [&str; 5] = ["Transformer", "Pooling", "Dense", "Dropout", "Normalize"];
     let class = file.json.get("type").and_then(Value::as_str).unwrap_or_default();
     let class = class.strip_prefix("sentence_transformers.").unwrap_or_default();
     let class = class.rsplit('.').next().unwrap_or_default().to_owned();

@@ -9,8 +9,8 @@ use serde_json::Value;
 
 use super::json::JsonFile;
 use super::sentence_files::{
-    MODULES, PROMPTS, QUERY, SETTINGS, check_names_of_features, modules, read_dense, read_pooling,
-    read_prompts, read_settings,
+    DOCUMENT, MODULES, PROMPTS, QUERY, SETTINGS, check_names_of_features, modules, read_dense,
+    read_pooling, read_prompts, read_settings,
 };
 use super::tensors::{Tensors, weight_file};
 use super::weights::transposed;
@@ -134,7 +134,7 @@ impl Sentences {
             (&classes[..], &modules[..])
         else {
             let message = format!(
-                "modules = {}: a Transformer, a Pooling, and then any number of Dense and Normalize",
+                "modules = {}: a Transformer, a Pooling, and then any number of Dense, Dropout and Normalize",
                 classes.join(", ")
             );
             return Err(Error::file(&path, message));
@@ -157,6 +157,8 @@ impl Sentences {
                     }
                     layers.push(SentenceLayer::Normalize);
                 }
+                // `encode` drops nothing
+                "Dropout" => {}
                 "Dense" => {
                     let (layer, outputs) = read_dense(&file, width)?;
                     layers.push(layer);
@@ -165,7 +167,7 @@ impl Sentences {
                 }
                 other => {
                     let message =
-                        format!("type = {other:?}: Dense or Normalize behind the pooling");
+                        format!("type = {other:?}: Dense, Dropout or Normalize behind the pooling");
                     return Err(Error::file(&path, message));
                 }
             }
@@ -237,6 +239,17 @@ impl Sentences {
     /// the default one.
     pub fn prompt(&self) -> &str {
         self.prompts.get(QUERY).map_or("", String::as_str)
+    }
+
+    /// Returns the names of prompts of which none is put before texts: of all, without the one for what is searched, where
+    /// there is no prompt of queries.
+    pub fn unused_prompts(&self) -> Vec<&str> {
+        if !self.prompt().is_empty() {
+            return Vec::new();
+        }
+        let of_texts =
+            self.prompts.iter().filter(|(name, text)| *name != DOCUMENT && !text.is_empty());
+        of_texts.map(|(name, _)| name.as_str()).collect()
     }
 
     /// Returns the weight file of each dense layer of a folder.

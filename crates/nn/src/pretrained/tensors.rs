@@ -1,6 +1,7 @@
 //! Tensors by name, from safetensors or PyTorch files, whole or in shards.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -27,6 +28,24 @@ const OF_OTHERS: [(&str, &str); 2] =
 /// Files of ONNX, which hold weights under names of their own.
 const ONNX: [&str; 2] = ["model.onnx", "onnx/model.onnx"];
 
+/// Returns the name of the weight file that a name is of, with a variant in it such as `model.fp16.safetensors`.
+fn without_variant(name: &str) -> Option<&'static str> {
+    let parts: Vec<&str> = name.split('.').collect();
+    match parts[..] {
+        ["model", _, "safetensors"] => Some("model.safetensors"),
+        ["pytorch_model", _, "bin"] => Some("pytorch_model.bin"),
+        _ => None,
+    }
+}
+
+/// Returns the weight file that a folder has under the name of a variant: the name without it, and with it.
+fn variant(folder: &Path) -> Option<(&'static str, String)> {
+    let entries = fs::read_dir(folder).ok()?;
+    let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    // safetensors come first
+    names.filter_map(|name| Some((without_variant(&name)?, name))).min()
+}
+
 /// Returns the weight file of a folder, or the index of several.
 pub(super) fn weight_file(folder: &Path) -> Result<PathBuf, Error> {
     WEIGHT_FILES.iter().map(|name| folder.join(name)).find(|path| path.exists()).ok_or_else(|| {
@@ -34,7 +53,9 @@ pub(super) fn weight_file(folder: &Path) -> Result<PathBuf, Error> {
         let is_there = |name: &str| folder.join(name).exists();
         let other = OF_OTHERS.iter().find(|(name, _)| is_there(name));
         let onnx = ONNX.iter().find(|name| is_there(name));
-        if let Some((name, option)) = other {
+        if let Some((name, variant)) = variant(folder) {
+            message += &format!("; rename {variant} to {name}");
+        } else if let Some((name, option)) = other {
             message += &format!(
                 "; from {name} transformers 4 makes them: \
                  `AutoModel.from_pretrained(…, {option}=True).save_pretrained(…)`"

@@ -17,7 +17,7 @@ use tokenizers::{AddedToken, PostProcessorWrapper};
 
 use super::added_tokens::TokenFiles;
 use super::classes::{Cleaning, WORD_PIECES, named, naming};
-use super::config::Config;
+use super::config::{Config, VECTORS};
 use super::families::{ROBERTA_TOKENIZER, Vocabulary};
 use super::json::JsonFile;
 use crate::error::Error;
@@ -51,13 +51,19 @@ pub(super) fn read(folder: &Path, config: &Config) -> Result<(PathBuf, Tokenizer
     let also = if kind == Vocabulary::BytePairs { ", nor vocab.json with merges.txt" } else { "" };
     let mut message =
         format!("no tokenizer: the folder has neither tokenizer.json nor vocab.txt{also}");
-    if let Some(name) = SENTENCE_PIECE_FILES.iter().find(|name| folder.join(name).exists()) {
-        message += &format!(
-            "; from {name} transformers makes a tokenizer.json: \
-             `AutoTokenizer.from_pretrained(…).save_pretrained(…)`"
-        );
+    if let Some(remedy) = sentence_piece_remedy(folder) {
+        message += &format!("; {remedy}");
     }
     Err(Error::file(folder, message))
+}
+
+/// Returns what makes a tokenizer.json of a folder's vocabulary of the library SentencePiece, if it has one.
+pub fn sentence_piece_remedy(folder: &Path) -> Option<String> {
+    let name = SENTENCE_PIECE_FILES.iter().find(|name| folder.join(name).exists())?;
+    Some(format!(
+        "from {name} transformers makes a tokenizer.json: \
+         `AutoTokenizer.from_pretrained(…).save_pretrained(…)`"
+    ))
 }
 
 /// Refuses a `tokenizer_class` that is none of these; without one, the family decides.
@@ -69,9 +75,18 @@ fn check_class(naming: &JsonFile, classes: &[&str], is_family: bool) -> Result<(
     if fits {
         return Ok(());
     }
+    if !naming.path.exists() {
+        let message = format!(
+            "it is not there, and nothing else says what vocab.txt holds: with `{{\"tokenizer_class\": {:?}}}` in it, \
+             pieces of words such as `##ing`; a tokenizer of another kind, such as one of atoms, needs a tokenizer.json, \
+             {VECTORS}",
+            classes[0]
+        );
+        return Err(Error::file(&naming.path, message));
+    }
     let names: Vec<String> =
         classes.iter().map(|class| format!("{class:?} or \"{class}Fast\"")).collect();
-    let allowed = format!("{}, unless there is a tokenizer.json", names.join(", "));
+    let allowed = format!("{}, unless there is a tokenizer.json, {VECTORS}", names.join(", "));
     Err(naming.refuse("tokenizer_class", &allowed))
 }
 

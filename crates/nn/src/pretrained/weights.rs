@@ -9,7 +9,7 @@ use super::families::Names;
 use super::tensors::{Tensor, Tensors};
 use crate::error::{Error, check_names};
 use crate::parameters::{Parameter, Parameters};
-use crate::transformer::{Architecture, NormPlace, Positions, RELATIVE_BUCKETS};
+use crate::transformer::{Architecture, NormPlace};
 
 /// Buffers that some versions of transformers save.
 const BUFFERS: [&str; 2] = ["embeddings.position_ids", "embeddings.token_type_ids"];
@@ -41,8 +41,8 @@ pub(super) fn layout(architecture: &Architecture, names: &Names) -> Vec<Piece> {
     if types > 0 {
         pieces.table("types", names.types, [types, table_width]);
     }
-    if architecture.position_kind == Positions::LearnedAndRelative {
-        pieces.table("relative", names.relative, [RELATIVE_BUCKETS, architecture.heads]);
+    if let Some(distances) = architecture.position_kind.distances() {
+        pieces.table("relative", names.relative, [distances.buckets, architecture.heads]);
     }
     if architecture.embedding_norm {
         pieces.norm("norm", names.norm, table_width, norm_bias);
@@ -55,10 +55,12 @@ pub(super) fn layout(architecture: &Architecture, names: &Names) -> Vec<Piece> {
         let layer = names.layer.replace('#', &i.to_string());
         let full = |name: &str| format!("{layer}{name}");
         let all = |names: &[&str]| names.iter().map(|name| full(name)).collect::<Vec<_>>();
-        pieces.linear(&path("qkv"), &all(names.qkv), [d, 3 * d], attention_bias);
-        pieces.linear(&path("output"), &[full(names.output)], [d, d], attention_bias);
+        let attention = architecture.attention_width();
+        pieces.linear(&path("qkv"), &all(names.qkv), [d, 3 * attention], attention_bias);
+        pieces.linear(&path("output"), &[full(names.output)], [attention, d], attention_bias);
         let units = architecture.inner_units();
-        pieces.linear(&path("up"), &all(names.up), [d, units], feed_forward_bias);
+        let up = if architecture.gated { names.gated_up } else { names.up };
+        pieces.linear(&path("up"), &all(up), [d, units], feed_forward_bias);
         pieces.linear(&path("down"), &[full(names.down)], [ff, d], feed_forward_bias);
         if i > 0 || architecture.norm_place != NormPlace::BeforeButFirst {
             pieces.norm(&path("attention_norm"), &full(names.attention_norm), d, norm_bias);
@@ -161,6 +163,7 @@ pub(super) fn body(
     // transformers leaves it out too: many files of ESM-2 have one beside rotary positions
     let needless_table =
         (!architecture.position_kind.has_table()).then(|| format!("{}.weight", names.positions));
+    let again = TableAgain::find(tensors, prefix, names)?;
     let mut used: BTreeMap<String, &Tensor> = BTreeMap::new();
     let mut unused = Vec::new();
     let mut unknown = Vec::new();
@@ -169,6 +172,16 @@ pub(super) fn body(
         let Some(name) = full.strip_prefix(prefix).map(present) else {
             unused.push(full.clone());
             continue;
+        };
+        let name = match &again {
+            Some(again) if again.name == name => {
+                if again.is_beside {
+                    unused.push(full.clone());
+                    continue;
+                }
+                format!("{}.weight", names.tokens)
+            }
+            _ => name,
         };
         if shapes.contains_key(name.as_str()) {
             if used.insert(name, tensor).is_some() {
@@ -211,6 +224,35 @@ pub(super) fn body(
     Ok((named.collect::<Result<_, Error>>()?, unused))
 }
 
+/// The table of tokens under its other name.
+struct TableAgain {
+    /// The name of the tensor in a body.
+    name: String,
+    /// Whether the file has the table under its first name too.
+    is_beside: bool,
+}
+
+impl TableAgain {
+    /// Returns what a file has under the other name of a family's table, if it has one.
+    fn find(tensors: &Tensors, prefix: &str, names: &Names) -> Result<Option<Self>, Error> {
+        let Some(again) = names.tokens_again else { return Ok(None) };
+        let name = format!("{again}.weight");
+        let Some(other) = tensors.by_name.get(&format!("{prefix}{name}")) else { return Ok(None) };
+        let first = tensors.by_name.get(&format!("{prefix}{}.weight", names.tokens));
+        if let Some(first) = first
+            && (first.shape != other.shape || first.read()? != other.read()?)
+        {
+            let message = format!(
+                "`{prefix}{name}` has other values than `{prefix}{}.weight`: one table, or twice the same; versions of \
+                 transformers choose differently",
+                names.tokens
+            );
+            return Err(Error::file(&tensors.path, message));
+        }
+        Ok(Some(Self { name, is_beside: first.is_some() }))
+    }
+}
+
 /// Returns the pooler's tensors by their names in a body; empty if the file has no pooler.
 pub(super) fn pooler(tensors: &Tensors, names: &Names) -> Result<Vec<(String, Parameter)>, Error> {
     let prefix = prefix(tensors, names)?;
@@ -228,17 +270,21 @@ pub(super) fn pooler(tensors: &Tensors, names: &Names) -> Result<Vec<(String, Pa
 /// Returns the prefix of the names of the body's tensors: nothing, `bert.`, `state_dict.roberta.`, …
 fn prefix<'t>(tensors: &'t Tensors, names: &Names) -> Result<&'t str, Error> {
     // the table of tokens locates a body in a file: all names of tensors have the same prefix as its name
-    let words = format!("{}.weight", names.tokens);
-    let ends = tensors.by_name.keys().filter_map(|name| name.strip_suffix(&words));
-    let prefixes: Vec<&str> = ends.filter(|end| end.is_empty() || end.ends_with('.')).collect();
-    match prefixes[..] {
-        [] => Ok(""),
-        [prefix] => Ok(prefix),
-        [first, second, ..] => {
-            let message = format!("holds several encoders: `{first}{words}`, `{second}{words}`");
-            Err(Error::file(&tensors.path, message))
+    for table in [Some(names.tokens), names.tokens_again].into_iter().flatten() {
+        let words = format!("{table}.weight");
+        let ends = tensors.by_name.keys().filter_map(|name| name.strip_suffix(&words));
+        let prefixes: Vec<&str> = ends.filter(|end| end.is_empty() || end.ends_with('.')).collect();
+        match prefixes[..] {
+            [] => {}
+            [prefix] => return Ok(prefix),
+            [first, second, ..] => {
+                let message =
+                    format!("holds several encoders: `{first}{words}`, `{second}{words}`");
+                return Err(Error::file(&tensors.path, message));
+            }
         }
     }
+    Ok("")
 }
 
 /// Returns a tensor's current name; BERT's first files use `gamma` and `beta`.

@@ -36,7 +36,7 @@ pub fn is_exported(name: &str) -> bool {
 
 impl Pretrained {
     /// Writes `body` in the layout of transformers into a folder, which is created if it is missing:
-    /// `AutoModel.from_pretrained` and `AutoTokenizer.from_pretrained` load it.
+    /// `AutoModel.from_pretrained`, or of T5 the class in `architectures`, and `AutoTokenizer.from_pretrained` load it.
     ///
     /// The folder holds config.json (as read, except for `architectures` and `dtype`, and with the keys of
     /// transformers' class for a Nomic model that has those of its own code),

@@ -5,6 +5,7 @@ use burn::tensor::{Device, Tensor};
 use dsokr_kernels::{Dropout, Precision, linear, masked, residual_norm};
 use rand::Rng;
 
+use super::architecture::Architecture;
 use crate::init;
 use crate::onnx::{Attribute, Graph, Value};
 
@@ -72,19 +73,23 @@ impl Affine {
     }
 }
 
-/// Layer normalisation of token vectors: `standardised ∘ gamma + beta`.
+/// Normalisation of token vectors: `standardised ∘ gamma + beta`.
 #[derive(Module, Debug)]
 pub(super) struct Norm {
     gamma: Param<Tensor<1>>,
     /// Models without one add nothing.
     beta: Option<Param<Tensor<1>>>,
+    /// Whether it subtracts the mean.
+    #[module(skip)]
+    is_centred: bool,
 }
 
 impl Norm {
-    pub(super) fn init(d: usize, has_beta: bool, device: &Device) -> Self {
+    pub(super) fn init(d: usize, architecture: &Architecture, device: &Device) -> Self {
         Self {
             gamma: init::constant([d], 1.0, device),
-            beta: has_beta.then(|| init::constant([d], 0.0, device)),
+            beta: architecture.norm_bias.then(|| init::constant([d], 0.0, device)),
+            is_centred: architecture.norm_centred,
         }
     }
 
@@ -98,6 +103,9 @@ impl Norm {
 
     /// Computes `norm(x)`.
     pub(super) fn alone(&self, x: Tensor<2>, epsilon: f64) -> Tensor<2> {
+        if !self.is_centred {
+            return self.by_mean_square(x, epsilon);
+        }
         let [rows, width] = x.dims();
         let device = x.device();
         let nothing = Tensor::zeros([rows, width], &device);
@@ -113,12 +121,38 @@ impl Norm {
         epsilon: f64,
         dropout: Option<Dropout>,
     ) -> Tensor<2> {
+        if !self.is_centred {
+            return self.by_mean_square(plus(x, r, Some(bias), dropout), epsilon);
+        }
         residual_norm(x, r, [bias, self.gamma.val(), self.beta()], epsilon, dropout)
+    }
+
+    /// Computes `x / √(mean(x²) + epsilon) ∘ gamma + beta`.
+    fn by_mean_square(&self, x: Tensor<2>, epsilon: f64) -> Tensor<2> {
+        let root = (x.clone().square().mean_dim(1) + epsilon).sqrt();
+        let y = x / root * self.gamma.val().unsqueeze::<2>();
+        match &self.beta {
+            Some(beta) => y + beta.val().unsqueeze::<2>(),
+            None => y,
+        }
     }
 
     /// Computes `norm(x)`, as operators of ONNX.
     pub(super) fn onnx(&self, graph: &mut Graph, x: &Value, epsilon: f64) -> Value {
         let gamma = graph.parameter(&self.gamma);
+        if !self.is_centred {
+            let square = graph.node("Mul", &[x, x], &[]);
+            let axis = graph.ints(&[-1]);
+            let mean = graph.node("ReduceMean", &[&square, &axis], &[]);
+            let epsilon = graph.floats(&[], &[epsilon as f32]);
+            let mean = graph.node("Add", &[&mean, &epsilon], &[]);
+            let root = graph.node("Sqrt", &[&mean], &[]);
+            let standardised = graph.node("Div", &[x, &root], &[]);
+            let y = graph.node("Mul", &[&standardised, &gamma], &[]);
+            let Some(beta) = &self.beta else { return y };
+            let beta = graph.parameter(beta);
+            return graph.node("Add", &[&y, &beta], &[]);
+        }
         let attributes = [("epsilon", Attribute::Float(epsilon as f32))];
         match &self.beta {
             Some(beta) => {
@@ -137,10 +171,20 @@ pub(super) fn add(
     layer: &Affine,
     dropout: Option<Dropout>,
 ) -> Tensor<2> {
+    plus(x, y, layer.bias.as_ref().map(Param::val), dropout)
+}
+
+/// Computes `x + dropout(y + bias)`.
+fn plus(
+    x: Tensor<2>,
+    y: Tensor<2>,
+    bias: Option<Tensor<1>>,
+    dropout: Option<Dropout>,
+) -> Tensor<2> {
     // products in 16 bits are added in 32
     let y = if y.dtype() == x.dtype() { y } else { y.cast(x.dtype()) };
-    let y = match &layer.bias {
-        Some(bias) => y + bias.val().unsqueeze::<2>(),
+    let y = match bias {
+        Some(bias) => y + bias.unsqueeze::<2>(),
         None => y,
     };
     x + masked(y, dropout)

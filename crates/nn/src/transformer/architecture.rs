@@ -60,9 +60,14 @@ pub struct Architecture {
     /// Width d of the token vectors.
     #[default(768)]
     pub width: usize,
-    /// Number of attention heads; divides `width`.
+    /// Number of attention heads; divides `width`, unless `head_width` says how wide they are.
     #[default(12)]
     pub heads: usize,
+    /// Width of the queries, keys and values of a head; 0 if all heads together have `width`.
+    pub head_width: usize,
+    /// Whether products of queries and keys are divided by the square root of their width.
+    #[default(true)]
+    pub scaled_scores: bool,
     /// Width of the feed-forward layers.
     #[default(3072)]
     pub feed_forward: usize,
@@ -74,6 +79,10 @@ pub struct Architecture {
     pub gated: bool,
     /// Where a layer normalises.
     pub norm_place: NormPlace,
+    /// Whether normalisations subtract the mean. Those that do not divide by the root of the mean square alone (Zhang and
+    /// Sennrich 2019, Root Mean Square Layer Normalization).
+    #[default(true)]
+    pub norm_centred: bool,
     /// Whether normalisations add a vector.
     #[default(true)]
     pub norm_bias: bool,
@@ -83,7 +92,7 @@ pub struct Architecture {
     /// Whether the linear layers of feed-forward layers add a vector.
     #[default(true)]
     pub feed_forward_bias: bool,
-    /// Added to the variance in layer normalisation.
+    /// Added to the variance, or the mean square, in normalisations.
     #[default(1e-12)]
     pub epsilon: f64,
     /// Share of units dropped in training after the embeddings and after each sub-layer.
@@ -94,6 +103,9 @@ pub struct Architecture {
     pub attention_dropout: f32,
     /// Share of the feed-forward layers' inner units dropped.
     pub inner_dropout: f32,
+    /// Whether `dropout` is the share of inner units too, in the place of `inner_dropout`, and of the results of the last
+    /// normalisation.
+    pub drops_everywhere: bool,
     /// The numbers that matrix products multiply.
     pub precision: Precision,
     /// Activation checkpointing: layers keep only their input and are computed again in the backward
@@ -120,7 +132,8 @@ impl Architecture {
             check(size > 0, key, size, "at least 1")?;
         }
         let allowed = format!("a divisor of width = {}", self.width);
-        check(self.width.is_multiple_of(self.heads), "heads", self.heads, allowed)?;
+        let fits = self.head_width > 0 || self.width.is_multiple_of(self.heads);
+        check(fits, "heads", self.heads, allowed)?;
         let positions = self.positions;
         let first = self.first_position;
         check(positions > first, "max_length", positions, format!("at least {}", first + 1))?;
@@ -144,6 +157,21 @@ impl Architecture {
         if self.embedding_width == 0 { self.width } else { self.embedding_width }
     }
 
+    /// Returns the width of the queries, keys and values of a head.
+    pub fn head_width(&self) -> usize {
+        if self.head_width == 0 { self.width / self.heads } else { self.head_width }
+    }
+
+    /// Returns the width of the queries, keys and values of all heads.
+    pub(crate) fn attention_width(&self) -> usize {
+        self.heads * self.head_width()
+    }
+
+    /// Returns the share of the feed-forward layers' inner units that is dropped.
+    pub fn inner_dropout(&self) -> f32 {
+        if self.drops_everywhere { self.dropout } else { self.inner_dropout }
+    }
+
     /// Returns the number of units of a layer's first feed-forward product.
     pub(crate) fn inner_units(&self) -> usize {
         if self.gated { 2 * self.feed_forward } else { self.feed_forward }
@@ -161,6 +189,7 @@ impl Architecture {
     /// their sub-layers: of those the last may be computed for first tokens alone.
     pub(crate) fn is_plain(&self) -> bool {
         self.position_kind == Positions::Learned
+            && self.scaled_scores
             && !self.normalises_before()
             && self.masked_tokens.is_none()
     }
@@ -171,6 +200,9 @@ impl Architecture {
         let Self { vocabulary, positions, types, layers, width, heads, .. } = *self;
         let [width, inner, depth] = [width, self.feed_forward, layers].map(|size| size as f64);
         let units = self.inner_units() as f64;
+        let attention = self.attention_width() as f64;
+        // normalisations that no fused operation computes keep what they multiply
+        let normalised = if self.norm_centred { 0.0 } else { 2.0 * width };
         let own_layers = self.own_layers() as f64;
         let kept = if self.recompute { 1.0 } else { depth };
         let share = dsokr_kernels::step_time(self.precision);
@@ -191,10 +223,15 @@ impl Architecture {
             tables("max_length × width", rows_of_positions as f64),
             PartSize {
                 keys: "layers × width".into(),
-                parameters: own_layers * (4.0 * width * width + 9.0 * width),
-                activations: length * width * (12.0 * kept + depth) + kept * heads as f64 * length,
+                parameters: own_layers * (4.0 * width * attention + 9.0 * width),
+                activations: length * kept * (8.0 * width + 4.0 * attention + normalised)
+                    + length * width * depth
+                    + kept * heads as f64 * length,
                 gpu_width,
-                products: share * depth * length * (4.0 * width * width + 2.0 * length * width),
+                products: share
+                    * depth
+                    * length
+                    * (4.0 * width * attention + 2.0 * length * attention),
             },
             PartSize {
                 keys: "layers × width × feed_forward".into(),

@@ -3,15 +3,14 @@ use std::sync::Arc;
 use burn::module::{Module, Param};
 use burn::tensor::{Device, Tensor, TensorData};
 use dsokr_kernels::{
-    Precision, Sequences, SparseBatch, bag, is_cpu_engine, masked, places, product,
+    Dropout, Precision, Sequences, SparseBatch, bag, is_cpu_engine, masked, places, product,
 };
 use rand::Rng;
 
 use super::affine::{Affine, Norm};
 use super::architecture::{Architecture, MaskedTokens, NormPlace};
-use super::layer::{Layer, Shared};
+use super::layer::{Layer, Shared, site};
 use super::pooling::Readout;
-use super::positions::{Positions, RELATIVE_BUCKETS, relative_scores};
 use crate::device::in_pool;
 use crate::init;
 use crate::pass::Pass;
@@ -50,7 +49,7 @@ impl Body {
     /// Draws parameters: embeddings are normal with standard deviation 0.02 as in BERT, layers follow
     /// PyTorch's default for linear layers.
     pub fn init(architecture: &Architecture, generator: &mut impl Rng, device: &Device) -> Self {
-        let Architecture { vocabulary, positions, types, width, norm_bias, .. } = *architecture;
+        let Architecture { vocabulary, positions, types, width, heads, .. } = *architecture;
         let own_layers = architecture.own_layers();
         let table_width = architecture.table_width();
         let mut table =
@@ -59,9 +58,10 @@ impl Body {
         let has_table = architecture.position_kind.has_table();
         let positions = has_table.then(|| table(positions, table_width));
         let types = (types > 0).then(|| table(types, table_width));
-        let is_relative = architecture.position_kind == Positions::LearnedAndRelative;
-        let relative = is_relative.then(|| table(RELATIVE_BUCKETS, architecture.heads));
-        let norm = architecture.embedding_norm.then(|| Norm::init(table_width, norm_bias, device));
+        let distances = architecture.position_kind.distances();
+        let relative = distances.map(|distances| table(distances.buckets, heads));
+        let has_norm = architecture.embedding_norm;
+        let norm = has_norm.then(|| Norm::init(table_width, architecture, device));
         let projection = (architecture.embedding_width > 0)
             .then(|| Affine::init(table_width, width, true, generator, device));
         let layer = |index| {
@@ -78,7 +78,7 @@ impl Body {
             layers: (0..own_layers).map(layer).collect(),
             final_norm: architecture
                 .normalises_before()
-                .then(|| Norm::init(width, norm_bias, device)),
+                .then(|| Norm::init(width, architecture, device)),
             architecture: architecture.clone(),
         }
     }
@@ -193,22 +193,33 @@ impl Body {
     pub fn layers(&self, x: Tensor<2>, sequences: &Arc<Sequences>, pass: Pass) -> Tensor<2> {
         in_pool(&x.device(), move || {
             let x = self.run(self.architecture.layers, x, sequences, pass);
-            match &self.final_norm {
+            let x = match &self.final_norm {
                 Some(norm) => norm.alone(x, self.architecture.epsilon),
                 None => x,
-            }
+            };
+            masked(x, self.last_dropout(pass))
         })
     }
 
+    /// Returns the dropout of the results of the last normalisation.
+    fn last_dropout(&self, pass: Pass) -> Option<Dropout> {
+        let Architecture { drops_everywhere, dropout, layers, width, .. } = self.architecture;
+        let share = if drops_everywhere { dropout } else { 0.0 };
+        pass.row_dropout(site(layers, 0), share, width, |masks| masks.lengths)
+    }
+
     fn shared(&self, sequences: &Arc<Sequences>, pass: Pass) -> Shared {
-        let Architecture { position_kind, width, heads, .. } = &self.architecture;
-        let longest = sequences.longest();
+        let position_kind = &self.architecture.position_kind;
+        let head = self.architecture.head_width();
+        let tables = position_kind.distances().zip(self.relative.as_ref());
+        let added_scores =
+            tables.map(|(distances, table)| distances.scores(table.val(), sequences.longest()));
         Shared {
             architecture: self.architecture.clone(),
             sequences: sequences.clone(),
             pass,
-            rotations: position_kind.rotations(width / heads, sequences, &self.device()),
-            added_scores: self.relative.as_ref().map(|table| relative_scores(table.val(), longest)),
+            rotations: position_kind.rotations(head, sequences, &self.device()),
+            added_scores,
         }
     }
 

@@ -4,7 +4,7 @@ use super::architecture::{Architecture, MaskedTokens};
 use super::body::{Body, SEEN_IN_TRAINING};
 use super::layer::Layer;
 use super::pooling::Readout;
-use super::positions::{FARTHEST, Positions, bucket, frequencies};
+use super::positions::{Distances, Positions, frequencies};
 use crate::onnx::{Attribute, Dimension, Graph, Type, Value};
 
 /// Added to the scores of pairs of tokens that do not attend, with a minus.
@@ -98,7 +98,7 @@ impl Body {
 
     /// Returns what all layers share; `before` counts the tokens of each text from 1 on.
     fn onnx_shared(&self, graph: &mut Graph, mask: &Value, before: &Value) -> Shared {
-        let Architecture { position_kind, width, heads, .. } = &self.architecture;
+        let position_kind = &self.architecture.position_kind;
         let outside = outside(graph, mask);
         let axes = graph.ints(&[1, 2]);
         let outside = graph.node("Unsqueeze", &[&outside, &axes], &[]);
@@ -111,17 +111,17 @@ impl Body {
         };
         match position_kind {
             Positions::Learned => {}
-            Positions::LearnedAndRelative => {
+            Positions::LearnedAndRelative(distances) | Positions::Relative(distances) => {
                 shared.relative = self.relative.as_ref().map(|table| {
                     let table = graph.parameter(table);
-                    relative_scores(graph, &table, before)
+                    relative_scores(graph, &table, *distances, before)
                 });
             }
             Positions::Rotary { base, local_base, reach, local } => {
                 let one = graph.int(1);
                 let places = graph.node("Sub", &[before, &one], &[]);
                 let places = floats(graph, &places);
-                let head = width / heads;
+                let head = self.architecture.head_width();
                 shared.rotation = Some(rotation(graph, &places, *base, head));
                 if local.contains(&true) {
                     shared.local_rotation = Some(rotation(graph, &places, *local_base, head));
@@ -189,10 +189,10 @@ impl Layer {
         depth: usize,
         architecture: &Architecture,
     ) -> Value {
-        let Architecture { width, heads, ref position_kind, .. } = *architecture;
-        let head = width / heads;
+        let Architecture { heads, scaled_scores, ref position_kind, .. } = *architecture;
+        let head = architecture.head_width();
         let is_local = match position_kind {
-            Positions::Learned | Positions::LearnedAndRelative => false,
+            Positions::Learned | Positions::LearnedAndRelative(_) | Positions::Relative(_) => false,
             Positions::Rotary { local, .. } => local.get(depth).copied().unwrap_or(false),
         };
         let qkv = self.qkv.onnx(graph, x);
@@ -209,9 +209,11 @@ impl Layer {
             [q, k] = [q, k].map(|x| rotated(graph, &x, rotation, head));
         }
         let k = graph.node("Transpose", &[&k], &[("perm", Attribute::Ints(&[0, 1, 3, 2]))]);
-        let scale = graph.floats(&[], &[1.0 / (head as f32).sqrt()]);
-        let scores = graph.node("MatMul", &[&q, &k], &[]);
-        let mut scores = graph.node("Mul", &[&scores, &scale], &[]);
+        let mut scores = graph.node("MatMul", &[&q, &k], &[]);
+        if scaled_scores {
+            let scale = graph.floats(&[], &[1.0 / (head as f32).sqrt()]);
+            scores = graph.node("Mul", &[&scores, &scale], &[]);
+        }
         let outside_reach = shared.outside_reach.as_ref().filter(|_| is_local);
         for added in
             [Some(&shared.outside), shared.relative.as_ref(), outside_reach].into_iter().flatten()
@@ -222,7 +224,7 @@ impl Layer {
         let context = graph.node("MatMul", &[&probabilities, &v], &[]);
         let order = Attribute::Ints(&[0, 2, 1, 3]);
         let context = graph.node("Transpose", &[&context], &[("perm", order)]);
-        let shape = graph.ints(&[0, 0, width as i64]);
+        let shape = graph.ints(&[0, 0, architecture.attention_width() as i64]);
         let context = graph.node("Reshape", &[&context, &shape], &[]);
         self.output.onnx(graph, &context)
     }
@@ -292,13 +294,19 @@ fn rotated(graph: &mut Graph, x: &Value, [cos, sin]: &[Value; 2], head: usize) -
 }
 
 /// Returns what is added to the scores of each head, from the numbers of each distance `[buckets, heads]`.
-fn relative_scores(graph: &mut Graph, table: &Value, before: &Value) -> Value {
-    let farthest = FARTHEST as i64;
-    let middle = FARTHEST as usize;
-    let buckets: Vec<i64> = (0..=2 * middle).map(|key| bucket(middle, key).into()).collect();
+fn relative_scores(
+    graph: &mut Graph,
+    table: &Value,
+    distances: Distances,
+    before: &Value,
+) -> Value {
+    let middle = distances.farthest;
+    let farthest = middle as i64;
+    let buckets: Vec<i64> =
+        (0..=2 * middle).map(|key| distances.bucket(middle, key).into()).collect();
     let buckets = graph.ints(&buckets);
     let by_distance = graph.node("Gather", &[table, &buckets], &[]);
-    let distances = distances(graph, before);
+    let distances = self::distances(graph, before);
     let [least, most] = [-farthest, farthest].map(|bound| graph.int(bound));
     let distances = graph.node("Clip", &[&distances, &least, &most], &[]);
     let rows = graph.node("Add", &[&distances, &most], &[]);

@@ -13,7 +13,7 @@ use rand::Rng;
 use super::activation::Activation;
 use super::affine::{Affine, Norm, add};
 use super::architecture::Architecture;
-use super::local;
+use super::local::{self, Scores};
 use super::positions::Rotations;
 use crate::pass::{Masks, Pass};
 
@@ -49,17 +49,18 @@ pub(super) struct Shared {
 impl Shared {
     /// Returns the vectors that the attention of a layer makes of queries, keys and values `[n, 3 d]`.
     fn attend(&self, qkv: Tensor<2>, index: usize) -> Tensor<2> {
-        let Architecture { position_kind, heads, .. } = &self.architecture;
+        let Architecture { position_kind, heads, scaled_scores, .. } = &self.architecture;
         let settings = self.attention(index, |masks| masks.squares);
         let qkv = match &self.rotations {
             Some(rotations) => rotations.apply(qkv, position_kind, index, *heads),
             None => qkv,
         };
         let reach = position_kind.reach(index, self.sequences.longest());
-        if reach.is_none() && self.added_scores.is_none() {
+        if *scaled_scores && reach.is_none() && self.added_scores.is_none() {
             return attention(qkv, settings);
         }
-        local::attention(qkv, self.added_scores.clone(), reach, &settings)
+        let added = self.added_scores.clone();
+        local::attention(qkv, Scores { are_scaled: *scaled_scores, added, reach }, &settings)
     }
 
     /// Returns the attention of a layer; `preceding` rows of probabilities precede these in the batch.
@@ -78,30 +79,25 @@ impl Layer {
         generator: &mut impl Rng,
         device: &Device,
     ) -> Self {
-        let Architecture {
-            width: d,
-            feed_forward,
-            norm_bias,
-            attention_bias,
-            feed_forward_bias,
-            ..
-        } = *architecture;
+        let Architecture { width: d, feed_forward, attention_bias, feed_forward_bias, .. } =
+            *architecture;
+        let attention = architecture.attention_width();
         let units = architecture.inner_units();
         let mut affine =
             |inputs, outputs, has_bias| Affine::init(inputs, outputs, has_bias, generator, device);
         Self {
-            qkv: affine(d, 3 * d, attention_bias),
-            output: affine(d, d, attention_bias),
-            attention_norm: has_attention_norm.then(|| Norm::init(d, norm_bias, device)),
+            qkv: affine(d, 3 * attention, attention_bias),
+            output: affine(attention, d, attention_bias),
+            attention_norm: has_attention_norm.then(|| Norm::init(d, architecture, device)),
             up: affine(d, units, feed_forward_bias),
             down: affine(feed_forward, d, feed_forward_bias),
-            feed_forward_norm: Norm::init(d, norm_bias, device),
+            feed_forward_norm: Norm::init(d, architecture, device),
         }
     }
 
-    /// Returns the layer's input and its parameters. Of a layer with fewer parameters than most, the input fills the
-    /// other places, which have no gradient.
-    fn inputs(&self, x: Tensor<2>) -> [DispatchTensor; INPUTS] {
+    /// Returns the layer's input, what is added to scores, and the layer's parameters. Where there are fewer than most,
+    /// the input fills the other places, which have no gradient.
+    fn inputs(&self, x: Tensor<2>, added_scores: Option<Tensor<4>>) -> [DispatchTensor; INPUTS] {
         struct Inputs(Vec<DispatchTensor>);
 
         impl ModuleVisitor for Inputs {
@@ -111,6 +107,7 @@ impl Layer {
         }
 
         let mut inputs = Inputs(vec![x.clone().into_dispatch()]);
+        inputs.0.extend(added_scores.map(Tensor::into_dispatch));
         self.visit(&mut inputs);
         inputs.0.resize_with(INPUTS, || x.clone().into_dispatch());
         inputs.0.try_into().unwrap_or_else(|_| unreachable!("they were made as many"))
@@ -132,7 +129,8 @@ impl Layer {
     /// [`forward`](Self::forward), except that training drops different units. If only first tokens are
     /// pooled, the last layer needs no more.
     pub(super) fn forward_first(&self, x: Tensor<2>, shared: &Shared, index: usize) -> Tensor<2> {
-        let Architecture { width: d, precision, .. } = shared.architecture;
+        let Architecture { precision, .. } = shared.architecture;
+        let d = shared.architecture.attention_width();
         let starts = shared.sequences.ranges().map(|rows| rows.start as u32);
         let first = bag(x.clone(), Arc::new(SparseBatch::selection(starts)), None);
         let q = self.qkv.part(first.clone(), 0, d, precision);
@@ -150,15 +148,13 @@ impl Layer {
         index: usize,
         preceding: impl Fn(Masks) -> u32,
     ) -> Tensor<2> {
-        let Architecture {
-            epsilon, dropout, inner_dropout, width, feed_forward, precision, ..
-        } = *architecture;
+        let Architecture { epsilon, dropout, width, feed_forward, precision, .. } = *architecture;
         let mask = |place, probability, width| {
             pass.row_dropout(site(index, place), probability, width, &preceding)
         };
         let y = self.output.product(context, precision);
         let attention_mask = mask(1, dropout, width);
-        let inner_mask = mask(2, inner_dropout, feed_forward);
+        let inner_mask = mask(2, architecture.inner_dropout(), feed_forward);
         let last_mask = mask(3, dropout, width);
         match &self.attention_norm {
             Some(norm) if !architecture.normalises_before() => {
@@ -209,10 +205,12 @@ impl Layer {
         let recomputed = || {
             let rotations = shared.rotations.as_ref();
             let rotations = rotations.map(|rotations| rotations.each(Tensor::inner));
-            let shared = Shared { rotations, ..shared.clone() };
+            let added_scores = shared.added_scores.clone().map(Tensor::inner);
+            let shared = Shared { rotations, added_scores, ..shared.clone() };
             Recomputed { layer: self.valid(), shared, index }
         };
-        x.is_autodiff().then(|| run(recomputed(), self.inputs(x.clone())))
+        let inputs = || self.inputs(x.clone(), shared.added_scores.clone());
+        x.is_autodiff().then(|| run(recomputed(), inputs()))
     }
 }
 
@@ -222,13 +220,14 @@ fn wide(x: Tensor<2>) -> Tensor<2> {
     if x.dtype() == DType::F32 { x } else { x.cast(DType::F32) }
 }
 
-/// Returns the dropout site of a place in a layer; site 0 belongs to the embeddings.
-fn site(layer: usize, place: u64) -> u64 {
+/// Returns the dropout site of a place in a layer; site 0 belongs to the embeddings, and the first one behind all layers to
+/// the last normalisation.
+pub(super) fn site(layer: usize, place: u64) -> u64 {
     1 + SITES * layer as u64 + place
 }
 
-/// A layer's input and the most parameters.
-const INPUTS: usize = 13;
+/// A layer's input, what is added to scores, and the most parameters.
+const INPUTS: usize = 14;
 
 /// [`Layer::forward`] that keeps only its input and computes the layer again in the backward pass.
 #[derive(Clone)]
@@ -267,10 +266,12 @@ where
         let dy = Tensor::<2>::from_primitive::<B>(dy);
         let rotations = self.shared.rotations.as_ref();
         let rotations = rotations.map(|rotations| rotations.each(Tensor::autodiff));
-        let shared = Shared { rotations, ..self.shared.clone() };
+        let added_scores = self.shared.added_scores.clone();
+        let added_scores = added_scores.map(|scores| scores.autodiff().require_grad());
+        let shared = Shared { rotations, added_scores: added_scores.clone(), ..self.shared };
         let y = layer.forward(x.clone(), &shared, self.index);
         let mut gradients = (y * dy.autodiff()).sum().backward();
-        layer.inputs(x).map(|leaf| {
+        layer.inputs(x, added_scores).map(|leaf| {
             // a leaf may have any number of dimensions
             let leaf = Tensor::<1>::from_dispatch(leaf);
             leaf.grad_remove(&mut gradients)

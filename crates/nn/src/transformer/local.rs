@@ -1,5 +1,5 @@
-//! Attention with numbers that are added to scores, and attention to near tokens only: what the fused operation does not
-//! do. Scores of all pairs of tokens of a batch are stored, padded to the longest text.
+//! Attention with numbers that are added to scores, with scores that are not scaled, and to near tokens only: what the
+//! fused operation does not do. Scores of all pairs of tokens of a batch are stored, padded to the longest text.
 
 use std::sync::Arc;
 
@@ -11,16 +11,22 @@ use rayon::prelude::*;
 /// Added to the scores of pairs that do not attend.
 const OUTSIDE: f32 = -1e9;
 
+/// What makes scores of the products of queries and keys.
+pub(super) struct Scores {
+    /// Whether products are divided by √d_h.
+    pub(super) are_scaled: bool,
+    /// What is added, `[1, heads, longest, longest]`.
+    pub(super) added: Option<Tensor<4>>,
+    /// How many tokens away a token attends.
+    pub(super) reach: Option<usize>,
+}
+
 /// Returns `softmax(q kᵀ / √d_h + added) v` per head, as [`attention`](dsokr_kernels::attention) of `qkv` `[n, 3 d]`
-/// does without `added`, `[1, heads, longest, longest]`. A token attends to those at most `reach` tokens away.
+/// does for scores that are scaled, without `added` and within any reach.
 ///
 /// Products have 32 bits. Dropout drops the same probabilities as in the fused operation.
-pub(super) fn attention(
-    qkv: Tensor<2>,
-    added: Option<Tensor<4>>,
-    reach: Option<usize>,
-    settings: &Attention,
-) -> Tensor<2> {
+pub(super) fn attention(qkv: Tensor<2>, scores: Scores, settings: &Attention) -> Tensor<2> {
+    let Scores { are_scaled, added, reach } = scores;
     let Attention { sequences, heads, dropout, .. } = settings;
     let device = qkv.device();
     let [_, triple] = qkv.dims();
@@ -38,8 +44,11 @@ pub(super) fn attention(
         let part = padded.clone().narrow(1, part * width, width);
         part.reshape([texts, longest, *heads, head]).swap_dims(1, 2)
     });
-    let scale = 1.0 / (head as f32).sqrt();
-    let mut scores = q.matmul(k.transpose()) * scale + outside_texts(sequences, &device);
+    let mut scores = q.matmul(k.transpose());
+    if are_scaled {
+        scores = scores * (1.0 / (head as f32).sqrt());
+    }
+    scores = scores + outside_texts(sequences, &device);
     if let Some(added) = added {
         scores = scores + added;
     }

@@ -9,10 +9,10 @@ pub enum Positions {
     /// A table of learned vectors, which are added to those of the tokens.
     #[default]
     Learned,
-    /// A table of learned vectors, and a learned number for each head and distance between two tokens, which is added to
-    /// their score in every layer (Raffel et al. 2020, T5). Long distances share numbers: there are
-    /// [`RELATIVE_BUCKETS`].
-    LearnedAndRelative,
+    /// A table of learned vectors, and numbers for distances.
+    LearnedAndRelative(Distances),
+    /// Numbers for distances alone.
+    Relative(Distances),
     /// Queries and keys are turned by angles that grow with the position (Su et al. 2021, RoFormer).
     Rotary {
         /// The base of the angles of layers in which each token attends to all.
@@ -26,24 +26,43 @@ pub enum Positions {
     },
 }
 
-/// Number of learned numbers for distances, of each head.
-pub const RELATIVE_BUCKETS: usize = 32;
-/// The distance from which on all have one number.
-pub(super) const FARTHEST: f32 = 128.0;
+/// A learned number for each head and distance between two tokens, which is added to their score in every layer (Raffel
+/// et al. 2020, T5). Long distances share numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Distances {
+    /// How many numbers each head has, at least 4.
+    pub buckets: usize,
+    /// The distance from which on all have one number, more than a quarter of `buckets`.
+    pub farthest: usize,
+}
+
+impl Default for Distances {
+    fn default() -> Self {
+        Self { buckets: 32, farthest: 128 }
+    }
+}
 
 impl Positions {
     /// Returns whether vectors of a table are added to those of tokens.
     pub(crate) fn has_table(&self) -> bool {
         match self {
-            Self::Learned | Self::LearnedAndRelative => true,
-            Self::Rotary { .. } => false,
+            Self::Learned | Self::LearnedAndRelative(_) => true,
+            Self::Relative(_) | Self::Rotary { .. } => false,
+        }
+    }
+
+    /// Returns the numbers for distances, if there are any.
+    pub(crate) fn distances(&self) -> Option<Distances> {
+        match self {
+            Self::LearnedAndRelative(distances) | Self::Relative(distances) => Some(*distances),
+            Self::Learned | Self::Rotary { .. } => None,
         }
     }
 
     /// Returns how far a token attends in a layer, if that is less than to all of a text of `longest` tokens.
     pub(super) fn reach(&self, layer: usize, longest: usize) -> Option<usize> {
         match self {
-            Self::Learned | Self::LearnedAndRelative => None,
+            Self::Learned | Self::LearnedAndRelative(_) | Self::Relative(_) => None,
             Self::Rotary { reach, local, .. } => {
                 let is_local = local.get(layer).copied().unwrap_or(false);
                 (is_local && *reach + 1 < longest).then_some(*reach)
@@ -55,7 +74,7 @@ impl Positions {
     pub(super) fn is_fused(&self, longest: usize) -> bool {
         match self {
             Self::Learned => true,
-            Self::LearnedAndRelative => false,
+            Self::LearnedAndRelative(_) | Self::Relative(_) => false,
             Self::Rotary { reach, local, .. } => *reach + 1 >= longest || !local.contains(&true),
         }
     }
@@ -155,26 +174,31 @@ impl Rotation {
     }
 }
 
-/// Returns what is added to the scores of each head `[1, heads, longest, longest]`, from the numbers of each distance
-/// `[buckets, heads]`.
-pub(super) fn relative_scores(table: Tensor<2>, longest: usize) -> Tensor<4> {
-    let [_, heads] = table.dims();
-    let buckets = (0..longest).flat_map(|query| (0..longest).map(move |key| bucket(query, key)));
-    let rows = bag(table, Arc::new(SparseBatch::selection(buckets)), None);
-    rows.reshape([1, longest, longest, heads]).permute([0, 3, 1, 2])
-}
-
-/// Returns the number of the distance from a query's position to a key's: one half for keys before it, one half for those
-/// behind it; in each half the short distances have numbers of their own, and the others share them by their logarithm.
-pub(super) fn bucket(query: usize, key: usize) -> u32 {
-    let half = RELATIVE_BUCKETS / 2;
-    let exact = half / 2;
-    let side = if key > query { half } else { 0 };
-    let distance = query.abs_diff(key);
-    if distance < exact {
-        return (side + distance) as u32;
+impl Distances {
+    /// Returns what is added to the scores of each head `[1, heads, longest, longest]`, from the numbers of each distance
+    /// `[buckets, heads]`.
+    pub(super) fn scores(self, table: Tensor<2>, longest: usize) -> Tensor<4> {
+        let [_, heads] = table.dims();
+        let pairs = (0..longest).flat_map(|query| (0..longest).map(move |key| (query, key)));
+        let buckets = pairs.map(|(query, key)| self.bucket(query, key));
+        let rows = bag(table, Arc::new(SparseBatch::selection(buckets)), None);
+        rows.reshape([1, longest, longest, heads]).permute([0, 3, 1, 2])
     }
-    let growth = (distance as f32 / exact as f32).ln() / (FARTHEST / exact as f32).ln();
-    let shared = exact + (growth * (half - exact) as f32) as usize;
-    (side + shared.min(half - 1)) as u32
+
+    /// Returns the number of the distance from a query's position to a key's: one half for keys before it, one half for
+    /// those behind it; in each half the short distances have numbers of their own, and the others share them by their
+    /// logarithm.
+    pub(super) fn bucket(self, query: usize, key: usize) -> u32 {
+        let half = self.buckets / 2;
+        let exact = half / 2;
+        let side = if key > query { half } else { 0 };
+        let distance = query.abs_diff(key);
+        if distance < exact {
+            return (side + distance) as u32;
+        }
+        let range = (self.farthest as f64 / exact as f64).ln() as f32;
+        let growth = (distance as f32 / exact as f32).ln() / range;
+        let shared = exact + (growth * (half - exact) as f32) as usize;
+        (side + shared.min(half - 1)) as u32
+    }
 }

@@ -19,7 +19,11 @@ fn refused(fixture: &Fixture, parts: &[&str]) {
 #[test]
 fn configurations_that_cannot_be_are_refused() {
     let cases: [(&str, Value, &[&str]); 26] = [
-        ("model_type", json!(null), &["model_type = nothing", "\"bert\", \"roberta\""]),
+        (
+            "model_type",
+            json!(null),
+            &["model_type = nothing", "older", "`\"model_type\": \"bert\"`"],
+        ),
         ("model_type", json!("deberta-v2"), &["model_type = \"deberta-v2\"", "\"modernbert\""]),
         ("model_type", json!("gpt2"), &["model_type = \"gpt2\"", "\"xlm-roberta\""]),
         ("model_type", json!("qwen3"), &["model_type = \"qwen3\"", "kind \"features\""]),
@@ -57,6 +61,8 @@ fn configurations_that_cannot_be_are_refused() {
     refused(&roberta, &["max_position_embeddings = 2", "at least 3"]);
     roberta.set("pad_token_id", json!("1"));
     refused(&roberta, &["pad_token_id = \"1\"", "a whole number"]);
+    roberta.config["pad_token_id"] = Value::Null;
+    refused(&roberta, &["pad_token_id = null", "RoBERTa", "is 1"]);
 }
 
 #[test]
@@ -80,6 +86,8 @@ fn files_that_are_missing_or_broken_are_named() {
         ("tf_model.h5", "from_tf=True"),
         ("flax_model.msgpack", "from_flax=True"),
         ("model.onnx", "save_pretrained"),
+        ("model.fp16.safetensors", "rename model.fp16.safetensors to model.safetensors"),
+        ("pytorch_model.fp16.bin", "rename pytorch_model.fp16.bin to pytorch_model.bin"),
     ];
     for (name, says) in cases {
         let other = Fixture::bert();

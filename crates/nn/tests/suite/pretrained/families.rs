@@ -11,13 +11,14 @@ use dsokr_nn::parameters::{FloatParameter, Parameter, Parameters, restore, visit
 use dsokr_nn::pretrained::{Pretrained, PretrainedConfig};
 use dsokr_nn::transformer::{Activation, Body, Positions};
 use dsokr_nn::{Encoder, Error, Gradients, Pass, Pooling, Start, TokenIds};
-use safetensors::SafeTensors;
+use safetensors::{Dtype, SafeTensors};
 use serde_json::{Map, Value, json};
 
+use super::folder::{Values, write_safetensors};
 use super::golden::assert_close;
 use crate::host;
 
-const FAMILIES: [&str; 9] = [
+const FAMILIES: [&str; 11] = [
     "distilbert",
     "mpnet",
     "electra",
@@ -27,6 +28,8 @@ const FAMILIES: [&str; 9] = [
     "modernbert",
     "modernbert-biases",
     "nomic",
+    "t5",
+    "mt5",
 ];
 
 fn folder(family: &str) -> PathBuf {
@@ -107,7 +110,7 @@ fn states_and_gradients_on_a_gpu_are_those_of_transformers() {
 /// Activation checkpointing changes neither states nor gradients.
 #[test]
 fn recomputed_layers_have_the_same_gradients() {
-    for family in FAMILIES.into_iter().filter(|family| *family != "mpnet") {
+    for family in FAMILIES {
         let folder = folder(family);
         let (body, _) =
             Pretrained::open(&folder).unwrap().body(&Device::flex().autodiff()).unwrap();
@@ -124,15 +127,6 @@ fn recomputed_layers_have_the_same_gradients() {
             assert_close(&lean_gradients[&path].values, &gradient.values, 1e-5 * largest, &what);
         }
     }
-}
-
-#[test]
-fn a_shared_table_of_positions_and_recomputed_layers_are_refused() {
-    let folder = folder("mpnet");
-    let config = json!({ "folder": folder, "activation_checkpointing": true, "max_length": 8 });
-    let config: PretrainedConfig = serde_json::from_value(config).unwrap();
-    let error = config.check(&Pretrained::open(&folder).unwrap()).unwrap_err().to_string();
-    assert!(error.contains("activation_checkpointing = true"), "{error}");
 }
 
 /// In training and evaluation, and of parts of a batch, by the contract of encoders; with first tokens, which other
@@ -187,6 +181,70 @@ fn a_table_beside_rotary_positions_is_not_used() {
     assert!(parameters.contains_key("positions") && !unused.contains(&table), "{unused:?}");
 }
 
+/// Returns what is not used of the weights of a T5 that are changed, and whether its parameters are those of the folder.
+fn changed_weights(
+    change: impl FnOnce(&mut BTreeMap<String, Values>),
+) -> Result<(Vec<String>, bool), Error> {
+    let model = Pretrained::open(&folder("t5")).unwrap();
+    let bytes = fs::read(folder("t5").join("model.safetensors")).unwrap();
+    let file = SafeTensors::deserialize(&bytes).unwrap();
+    let mut values = tensors(&folder("t5").join("model.safetensors"));
+    let shaped = file.iter().map(|(name, view)| {
+        (name.to_owned(), (view.shape().to_vec(), values.remove(name).unwrap()))
+    });
+    let mut shaped: BTreeMap<String, Values> = shaped.collect();
+    change(&mut shaped);
+    let target = tempfile::tempdir().unwrap();
+    for (name, text) in model.files() {
+        fs::write(target.path().join(name), text).unwrap();
+    }
+    write_safetensors(&target.path().join("model.safetensors"), Dtype::F32, &shaped);
+    let (parameters, unused) = Pretrained::open(target.path())?.parameters()?;
+    Ok((unused, parameters == model.parameters().unwrap().0))
+}
+
+/// Files of sentence-T5 and of whole models have the table of tokens twice, or under its other name alone.
+#[test]
+fn the_table_of_tokens_of_a_t5_has_two_names() {
+    let again = "encoder.embed_tokens.weight";
+    let (unused, is_same) = changed_weights(|tensors| {
+        tensors.insert(again.into(), tensors["shared.weight"].clone());
+        tensors.insert("lm_head.weight".into(), tensors["shared.weight"].clone());
+        let block = "block.0.layer.0.SelfAttention.q.weight";
+        tensors.insert(format!("decoder.{block}"), tensors[&format!("encoder.{block}")].clone());
+    })
+    .unwrap();
+    assert!(is_same);
+    let decoder = "decoder.block.0.layer.0.SelfAttention.q.weight";
+    assert_eq!(unused, [decoder, again, "lm_head.weight"]);
+
+    let only_again = |tensors: &mut BTreeMap<String, Values>| {
+        let table = tensors.remove("shared.weight").unwrap();
+        tensors.insert(again.into(), table);
+    };
+    assert_eq!(changed_weights(only_again).unwrap(), (Vec::new(), true));
+    // beside a head of another task
+    let (unused, is_same) = changed_weights(|tensors| {
+        only_again(tensors);
+        let names: Vec<String> = tensors.keys().cloned().collect();
+        for name in names {
+            let tensor = tensors.remove(&name).unwrap();
+            tensors.insert(format!("transformer.{name}"), tensor);
+        }
+        tensors.insert("score.weight".into(), (vec![1], vec![0.0]));
+    })
+    .unwrap();
+    assert_eq!((unused, is_same), (vec!["score.weight".to_owned()], true));
+
+    let error = changed_weights(|tensors| {
+        let (shape, mut values) = tensors["shared.weight"].clone();
+        values[3] += 1.0;
+        tensors.insert(again.into(), (shape, values));
+    });
+    let error = error.unwrap_err().to_string();
+    assert!(error.contains(again) && error.contains("other values"), "{error}");
+}
+
 /// Opens a family's folder with a different configuration.
 fn changed(
     family: &str,
@@ -208,10 +266,24 @@ fn changed(
 fn missing_keys_have_the_defaults_of_the_family() {
     let golden = folder("esm").with_file_name("defaults.json");
     let defaults: Value = serde_json::from_str(&fs::read_to_string(golden).unwrap()).unwrap();
-    for family in ["albert", "distilbert", "electra", "esm", "modernbert", "mpnet", "nomic"] {
+    for family in
+        ["albert", "distilbert", "electra", "esm", "modernbert", "mpnet", "nomic", "t5", "mt5"]
+    {
         let name = if family == "nomic" { "nomic_bert" } else { family };
         let model = changed(family, |config| {
-            let ends = ["_act", "activation", "_eps", "dropout", "dropout_prob"];
+            let ends = [
+                "_act",
+                "_act_fn",
+                "activation",
+                "_eps",
+                "_epsilon",
+                "dropout",
+                "dropout_prob",
+                "dropout_rate",
+                "feed_forward_proj",
+                "num_buckets",
+                "max_distance",
+            ];
             config.retain(|key, _| !ends.iter().any(|end| key.ends_with(end)));
         });
         let model = model.unwrap();
@@ -229,6 +301,7 @@ fn missing_keys_have_the_defaults_of_the_family() {
         let activation = match expected["activation"].as_str() {
             Some("gelu_new") => Activation::GeluTanh,
             Some("silu") => Activation::Silu,
+            Some("relu") => Activation::Relu,
             Some("gelu") | None => Activation::Gelu,
             Some(other) => panic!("{other}"),
         };
@@ -260,6 +333,78 @@ fn a_dropout_of_zero_drops_no_inner_units() {
         config.init(&model, start).unwrap().0.body.architecture.inner_dropout
     };
     assert_eq!([inner(None), inner(Some(0.5)), inner(Some(0.0))], [0.25, 0.25, 0.0]);
+}
+
+/// As in `T5Stack`: inner units, and the results of the last normalisation.
+#[test]
+fn the_one_share_of_t5_drops_units_everywhere() {
+    let folder = folder("t5");
+    let model = Pretrained::open(&folder).unwrap();
+    let body = |dropout: Option<f64>| {
+        let config = json!({ "folder": folder, "dropout": dropout });
+        let config: PretrainedConfig = serde_json::from_value(config).unwrap();
+        let random = &mut generator(0, "head", 0);
+        let start = Start { offset: &[0.5], random, device: &Device::flex().autodiff() };
+        config.init(&model, start).unwrap().0.body
+    };
+    let shares = [None, Some(0.5), Some(0.0)].map(|share| body(share).architecture.inner_dropout());
+    assert_eq!(shares, [0.1, 0.5, 0.0]);
+
+    let ids = ids(&folder);
+    let texts: Vec<&[u32]> = ids.iter().map(Vec::as_slice).collect();
+    let share_of_zeros = |pass: Pass| {
+        let states = host(body(Some(0.5)).hidden(&texts, pass));
+        states.iter().filter(|value| **value == 0.0).count() as f64 / states.len() as f64
+    };
+    assert_eq!(share_of_zeros(Pass::Evaluate), 0.0);
+    let share = share_of_zeros(Pass::train(3));
+    assert!((share - 0.5).abs() < 0.1, "{share}");
+}
+
+/// `dense_act_fn` and `is_gated_act`, which transformers writes, replace what `feed_forward_proj` says.
+#[test]
+fn units_of_t5_are_those_of_its_configuration() {
+    let units = |keys: &[(&str, Value)]| {
+        let model = changed("t5", |config| {
+            config.retain(|key, _| !key.ends_with("_act_fn") && !key.ends_with("_act"));
+            config.extend(keys.iter().map(|(key, value)| ((*key).to_owned(), value.clone())));
+        });
+        model.map(|model| (model.architecture().gated, model.architecture().activation))
+    };
+    let cases = [
+        ("relu", (false, Activation::Relu)),
+        ("gated-gelu", (true, Activation::GeluTanh)),
+        ("gelu", (false, Activation::Gelu)),
+        ("gated-silu", (true, Activation::Silu)),
+    ];
+    for (name, expected) in cases {
+        assert_eq!(units(&[("feed_forward_proj", json!(name))]).unwrap(), expected, "{name}");
+    }
+    let keys = [("is_gated_act", json!(true)), ("dense_act_fn", json!("gelu_new"))];
+    assert_eq!(units(&keys).unwrap(), (true, Activation::GeluTanh));
+
+    for (key, value, says) in [
+        ("feed_forward_proj", json!("gated"), "or \"gated-\""),
+        ("feed_forward_proj", json!("gated-prelu"), "\"relu\""),
+        ("d_kv", json!(null), "a whole number"),
+        ("d_kv", json!(1u64 << 40), "a whole number"),
+        ("relative_attention_num_buckets", json!(3), "from 4"),
+        ("relative_attention_max_distance", json!(2), "from 3"),
+    ] {
+        let error = units(&[(key, value.clone())]).unwrap_err().to_string();
+        assert!(error.contains(&format!("{key} = {value}: ")), "{error}");
+        assert!(error.contains(says), "{error}");
+    }
+}
+
+/// Nothing but memory bounds texts without a table of positions.
+#[test]
+fn texts_of_t5_may_be_longer_than_those_of_its_training() {
+    let model = changed("t5", |config| drop(config.insert("n_positions".into(), json!(16))));
+    let model = model.unwrap();
+    assert!(model.check(1 << 16).is_ok());
+    let error = model.check((1 << 16) + 1).unwrap_err().to_string();
+    assert!(error.contains("max_length = 65537") && error.contains("65536"), "{error}");
 }
 
 /// In every spelling that transformers reads.
@@ -323,6 +468,8 @@ fn memory_counts_scores_and_gated_units_in_32_bits() {
     // of two heads: the product, what is added to it, the softmax, and its dropout
     assert_eq!(scores("mpnet", 41.0), 2.0 * 4.0 * 4.0 * 2.0 * 41.0 * 41.0);
     assert_eq!(scores("modernbert", 41.0), 3.0 * 4.0 * 4.0 * 2.0 * 41.0 * 41.0);
+    // three heads
+    assert_eq!(scores("t5", 41.0), 2.0 * 4.0 * 4.0 * 3.0 * 41.0 * 41.0);
     // within the window of every layer
     assert_eq!(scores("modernbert", 4.0), 0.0);
     let width = |family| {

@@ -297,6 +297,43 @@ fn empty_settings_are_read() {
     assert_eq!(config(target.path(), None).max_length(&model), 9);
 }
 
+/// `encode` drops nothing.
+#[test]
+fn a_layer_of_dropout_changes_no_vector() {
+    let original = folder("sentences-dense");
+    let target = tempfile::tempdir().unwrap();
+    copy(&original, target.path());
+    let path = target.path().join("modules.json");
+    let mut modules: Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
+    let class = "sentence_transformers.models.Dropout";
+    let dropout = json!({"idx": 9, "name": "9", "path": "9_Dropout", "type": class});
+    modules.as_array_mut().unwrap().insert(2, dropout);
+    fs::write(&path, modules.to_string()).unwrap();
+    let vectors = |folder: &Path| {
+        let texts = strings(&expected(&original)["texts"]);
+        let model = Pretrained::open(folder).unwrap();
+        let config = config(folder, None);
+        host(embedded(&encoder(&config, &model), &ids(&config, &model, &texts)))
+    };
+    assert_eq!(vectors(target.path()), vectors(&original));
+}
+
+#[test]
+fn prompts_that_are_not_read_are_known() {
+    let target = tempfile::tempdir().unwrap();
+    copy(&folder("sentences-dense"), target.path());
+    let unused = |prompts: Value| {
+        let settings = json!({ "prompts": prompts }).to_string();
+        fs::write(target.path().join("config_sentence_transformers.json"), settings).unwrap();
+        let model = Pretrained::open(target.path()).unwrap();
+        model.sentences.unwrap().unused_prompts().join(", ")
+    };
+    let others = json!({"s2p_query": "a", "query": "", "document": "b", "s2s_query": "c"});
+    assert_eq!(unused(others), "s2p_query, s2s_query");
+    assert_eq!(unused(json!({"s2p_query": "a", "query": "b"})), "");
+    assert_eq!(unused(json!({"query": "", "document": "", "other": ""})), "");
+}
+
 /// A table of such a size would need 200 GB; the file has a smaller one.
 #[test]
 fn sizes_of_dense_layers_are_those_of_their_weights() {

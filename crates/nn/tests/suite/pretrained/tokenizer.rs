@@ -199,7 +199,10 @@ fn a_tokenizer_that_does_not_fit_is_refused() {
     let as_it_is = json!({"tokenizer_class": "PreTrainedTokenizerFast"}).to_string();
     let mut none = edited(&|file| file["post_processor"] = json!(null));
     none.files.insert("tokenizer_config.json", as_it_is.clone());
-    refused(&none, &["tokenizer.json", "no special token", "TemplateProcessing"]);
+    refused(&none, &["tokenizer.json", "no special token", "TemplateProcessing", "`<s> $A </s>`"]);
+    let mut none = with_file(|file| file["post_processor"] = json!(null));
+    none.files.insert("tokenizer_config.json", as_it_is.clone());
+    refused(&none, &["tokenizer.json", "no special token", "`[CLS] $A [SEP]`"]);
     let unknown = edited(&|file| file["model"]["unk_token"] = json!("<huh>"));
     refused(&unknown, &["tokenizer.json", "`<huh>`"]);
     let doubled = json!({"type": "Replace", "pattern": {"String": "a"}, "content": "aa"});
@@ -221,12 +224,25 @@ fn a_vocabulary_of_another_tokenizer_is_refused() {
         fixture.open()
     };
     let error = class(&mut Fixture::bert(), "BertJapaneseTokenizer").unwrap_err().to_string();
-    for part in ["tokenizer_config.json", "tokenizer_class", "BertJapanese", "BertTokenizerFast"] {
+    for part in [
+        "tokenizer_config.json",
+        "tokenizer_class",
+        "BertJapanese",
+        "BertTokenizerFast",
+        "kind \"features\"",
+    ] {
         assert!(error.contains(part), "{error}");
     }
     // what a RoBERTa's vocab.txt holds must be said
     let mut roberta = Fixture::roberta();
     roberta.files = Fixture::bert().files.clone();
+    let error = roberta.open().unwrap_err().to_string();
+    for part in
+        ["tokenizer_config.json: it is not there", "{\"tokenizer_class\": \"BertTokenizer\"}"]
+    {
+        assert!(error.contains(part), "{error}");
+    }
+    roberta.files.insert("tokenizer_config.json", "{}".into());
     let error = roberta.open().unwrap_err().to_string();
     assert!(error.contains("tokenizer_class = nothing"), "{error}");
     assert!(class(&mut roberta, "BertTokenizer").is_ok());
@@ -340,9 +356,13 @@ fn a_file_without_special_tokens_gets_those_of_its_class() {
     assert!(error.contains("no sep_token `[END]`"), "{error}");
     let mut roberta = Fixture::roberta();
     let mut file: Value = serde_json::from_str(&roberta.files["tokenizer.json"]).unwrap();
-    file["post_processor"] = json!(null);
-    roberta.files.insert("tokenizer.json", file.to_string());
-    assert_eq!(ids(&roberta.open().unwrap().tokenizer, "aac"), [0, 4, 8, 2]);
+    // none, and the one that `ByteLevelBPETokenizer.save` writes
+    let of_library = json!({"type": "ByteLevel", "add_prefix_space": true, "trim_offsets": false});
+    for processor in [json!(null), of_library] {
+        file["post_processor"] = processor;
+        roberta.files.insert("tokenizer.json", file.to_string());
+        assert_eq!(ids(&roberta.open().unwrap().tokenizer, "aac"), [0, 4, 8, 2]);
+    }
 }
 
 /// Transformers 4 takes these parts from the file, and 5 from the class.
@@ -511,6 +531,55 @@ fn pieces_that_versions_of_transformers_read_differently_are_refused() {
     }
 }
 
+/// As above, of a class that puts no token before a text.
+#[test]
+fn pieces_of_t5_have_one_token_at_their_end() {
+    let with_t5 = |settings: Value, edit: &dyn Fn(&mut Value)| {
+        with_pieces("T5TokenizerFast", settings, |file| {
+            let end = json!({"SpecialToken": {"id": "</s>", "type_id": 0}});
+            let text = json!({"Sequence": {"id": "A", "type_id": 0}});
+            file["post_processor"]["single"] = json!([text, end]);
+            file["post_processor"]["special_tokens"] =
+                json!({"</s>": {"id": "</s>", "ids": [1], "tokens": ["</s>"]}});
+            file["post_processor"]["pair"] = json!([text, {"Sequence": {"id": "B", "type_id": 0}}]);
+            file["model"]["unk_id"] = 2.into();
+            file["model"]["vocab"] = json!([
+                ["<pad>", 0.0],
+                ["</s>", 0.0],
+                ["<unk>", 0.0],
+                ["\u{2581}", -2.0],
+                ["a", -2.0],
+                ["c", -2.0],
+                ["\u{2581}a", -3.0],
+            ]);
+            edit(file);
+        })
+    };
+    let tokenizer = with_t5(json!({}), &|_| ()).open().unwrap().tokenizer;
+    assert_eq!((ids(&tokenizer, "a  ca "), ids(&tokenizer, "")), (vec![6, 3, 5, 4, 1], vec![1]));
+
+    let first = json!([
+        {"SpecialToken": {"id": "</s>", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}},
+        {"SpecialToken": {"id": "</s>", "type_id": 0}},
+    ]);
+    let enclose = |file: &mut Value| file["post_processor"]["single"] = first.clone();
+    let never = |file: &mut Value| {
+        file["pre_tokenizer"]["pretokenizers"][1]["prepend_scheme"] = "never".into();
+    };
+    let refused = [
+        (with_t5(json!({}), &|file| file["model"]["unk_id"] = 3.into()), "unk_id = 3: 2"),
+        (with_t5(json!({}), &enclose), "[\"</s>\",\"</s>\"]: [\"</s>\"], eos_token,"),
+        // version 5 does not read the key
+        (with_t5(json!({"add_prefix_space": false}), &never), "prepend_scheme = \"never\""),
+    ];
+    for (fixture, says) in refused {
+        let error = fixture.open().unwrap_err().to_string();
+        for part in ["tokenizer.json: ", says, "\"PreTrainedTokenizerFast\""] {
+            assert!(error.contains(part), "{error}: no {part}");
+        }
+    }
+}
+
 #[test]
 fn pieces_that_are_not_split_at_spaces_are_those_of_the_file() {
     let fixture = with_pieces("", json!({}), |file| {
@@ -640,7 +709,9 @@ fn tokens_without_a_vector_are_no_part_of_the_model() {
     let settings = json!({"additional_special_tokens": ["[MOL]"]}).to_string();
     fixture.files.insert("tokenizer_config.json", settings);
     let error = fixture.open().unwrap_err().to_string();
-    assert!(error.contains("vocabulary = 17: at most 16, vocab_size"), "{error}");
+    for part in ["vocabulary = 17: at most 16, vocab_size", "\"[MOL]\" has no", "resize_token"] {
+        assert!(error.contains(part), "{error}");
+    }
 }
 
 #[test]
