@@ -196,18 +196,18 @@ pub struct AnswerTable {
 }
 
 impl AnswerTable {
-    /// The table of the answers of runs; with `are_sets` the candidates are sets of a coverage, with `has_rule` each query has
-    /// candidates of its own.
-    pub fn new(runs: &Run, are_sets: bool, has_rule: bool) -> Self {
-        let levels = match runs.members() {
-            [_] => runs.config().encoder.abilities().levels.unwrap_or_default(),
+    /// Creates the table of the answers of a run; with `are_sets` the candidates are sets of a coverage, with `has_rule` each
+    /// query has candidates of its own.
+    pub fn new(run: &Run, are_sets: bool, has_rule: bool) -> Self {
+        let levels = match run.members() {
+            [_] => run.config().encoder.abilities().levels.unwrap_or_default(),
             _ => &[],
         };
-        let cells = Hit::NAMES.into_iter().chain(runs.columns()).map(String::from).collect();
-        let query = QueryColumn::of(runs.config().encoder.abilities());
-        let numbers = match &runs.config().output.features {
+        let cells = Hit::NAMES.into_iter().chain(run.columns()).map(String::from).collect();
+        let query = QueryColumn::of(run.config().encoder.abilities());
+        let numbers = match &run.config().output.features {
             OutputFeatures::Numbers(numbers)
-                if runs.config().decoding.search == Search::Exact && levels.is_empty() =>
+                if run.config().decoding.search == Search::Exact && levels.is_empty() =>
             {
                 Some(numbers.clone())
             }

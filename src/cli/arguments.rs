@@ -453,17 +453,17 @@ pub struct Wants {
 
 impl Wants {
     /// Returns the candidates that are wanted; none where all are.
-    pub fn of(&self, processes: &Processes, runs: &Run) -> Result<Option<Wanted>, Error> {
-        self.filter.as_ref().map(|filter| runs.wanted(processes, filter)).transpose()
+    pub fn of(&self, processes: &Processes, run: &Run) -> Result<Option<Wanted>, Error> {
+        self.filter.as_ref().map(|filter| run.wanted(processes, filter)).transpose()
     }
 }
 
 impl Combine {
-    /// Gives `runs` the rule that was asked for, if one was.
-    pub fn apply(&self, runs: &mut Run) -> Result<(), Error> {
+    /// Gives `run` the rule that was asked for, if one was.
+    pub fn apply(&self, run: &mut Run) -> Result<(), Error> {
         if let Some(name) = &self.combine {
-            runs.rule = serde_json::from_value(serde_json::json!({"name": name}))?;
-            match &mut runs.rule {
+            run.rule = serde_json::from_value(serde_json::json!({"name": name}))?;
+            match &mut run.rule {
                 Mean { standardise, .. } | Max { standardise } => *standardise = !self.plain,
                 Rank { .. } | ReciprocalRank { .. } => {
                     let combine = Argument::new("combine").with(name);
@@ -473,7 +473,7 @@ impl Combine {
             }
         }
         if let Some(weights) = &self.weights {
-            runs.rule = runs.rule.with_weights(Some(weights.clone()))?;
+            run.rule = run.rule.with_weights(Some(weights.clone()))?;
         }
         Ok(())
     }

@@ -8,7 +8,7 @@ use dsokr_core::{Argument, Processes};
 use dsokr_data::SplitName;
 
 use crate::cli::arguments::{Beyond, Combine};
-use crate::cli::evaluation::{QueriedRuns, Shown};
+use crate::cli::evaluation::{QueriedRun, Shown};
 use crate::cli::queries::Queries;
 
 /// Ranks queries with trained runs and prints the metrics. Several runs are combined as an ensemble.
@@ -52,38 +52,38 @@ pub struct Arguments {
 
 pub fn run(processes: &Processes, arguments: &Arguments) -> Result<(), Error> {
     let Arguments { queries, shown, .. } = arguments;
-    let mut runs = queries.open(processes, &arguments.runs, arguments.shards.as_deref())?;
-    arguments.combine.apply(&mut runs)?;
-    runs = runs.with_beyond(arguments.beyond.beyond.as_ref())?;
-    let mut request = queries.request(&runs);
+    let mut run = queries.open(processes, &arguments.runs, arguments.shards.as_deref())?;
+    arguments.combine.apply(&mut run)?;
+    run = run.with_beyond(arguments.beyond.beyond.as_ref())?;
+    let mut request = queries.request(&run);
     if arguments.pools.is_some() {
         request.candidates = Some(CandidateRule::All);
     }
     if arguments.fit_weights {
         let key = Argument::new("fit-weights");
-        ensure(runs.members().len() > 1, key, "one model", "several runs, or an ensemble")?;
+        ensure(run.members().len() > 1, key, "one model", "several runs, or an ensemble")?;
         let file = None;
         let split = Some(SplitName::Validation);
         let split_use = SplitUse::Weights;
         let validation = QueryRequest { file, split, split_use, ..request.clone() };
-        runs.fit_weights(&validation.predict(processes, &runs, Member::coordinates)?)?;
+        run.fit_weights(&validation.predict(processes, &run, Member::coordinates)?)?;
     }
-    let predicted = request.predict(processes, &runs, Member::coordinates)?;
+    let predicted = request.predict(processes, &run, Member::coordinates)?;
     let learned = match &request.file {
-        Some(_) if processes.is_first() => runs.caution_of_learned(&predicted)?,
+        Some(_) if processes.is_first() => run.caution_of_learned(&predicted)?,
         Some(_) | None => None,
     };
     if let Some(others) = arguments.pools {
         if let Some(caution) = learned {
             tracing::warn!("{caution}");
         }
-        let pools = runs.pools(&predicted, others as usize)?;
+        let pools = run.pools(&predicted, others as usize)?;
         return shown.show_pools(&pools);
     }
-    let caution = learned.or_else(|| caution(&runs, request.split, arguments.fit_weights));
-    let queried = QueriedRuns {
+    let caution = learned.or_else(|| caution(&run, request.split, arguments.fit_weights));
+    let queried = QueriedRun {
         processes,
-        runs: &runs,
+        run: &run,
         folders: &arguments.runs,
         queries: &predicted,
         request: &request,
@@ -94,10 +94,10 @@ pub fn run(processes: &Processes, arguments: &Arguments) -> Result<(), Error> {
 
 /// Returns the warning about the metrics of a split of the data on which weights are fitted, or on which a run chooses something;
 /// none of a file, and where nothing is chosen.
-fn caution(runs: &Run, split: Option<SplitName>, fits_weights: bool) -> Option<String> {
+fn caution(run: &Run, split: Option<SplitName>, fits_weights: bool) -> Option<String> {
     let split = split?;
     if fits_weights && split == SplitName::Validation {
         return Some(too_good("weights of the runs are"));
     }
-    runs.caution_about(split)
+    run.caution_about(split)
 }

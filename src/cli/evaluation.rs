@@ -106,10 +106,10 @@ type NamedRanks = (String, Vec<Option<Rank>>);
 /// The most members that plots show together with their ensemble.
 const DRAWN: usize = 5;
 
-/// Runs with the queries that they are asked.
-pub struct QueriedRuns<'a> {
+/// A run with the queries that it is asked.
+pub struct QueriedRun<'a> {
     pub processes: &'a Processes,
-    pub runs: &'a Run,
+    pub run: &'a Run,
     /// The run directories.
     pub folders: &'a [PathBuf],
     /// The queries and the predictions for them.
@@ -140,9 +140,9 @@ struct Measured<'a> {
 impl Shown {
     /// Ranks the queries, prints the metrics and writes what was asked for. `caution` says why the metrics are too good, or
     /// say less about new queries, if they do.
-    pub fn show(&self, queried: &QueriedRuns, caution: Option<String>) -> Result<(), Error> {
+    pub fn show(&self, queried: &QueriedRun, caution: Option<String>) -> Result<(), Error> {
         self.check_places(queried.processes)?;
-        let names = self.names(queried.runs)?;
+        let names = self.names(queried.run)?;
         let mut measured = self.measure(queried, &names, caution)?;
         self.compare_with_other(queried, &names, &mut measured)?;
         self.write_report(queried, &names, &measured)?;
@@ -150,7 +150,7 @@ impl Shown {
         if self.json {
             return print_json(&results);
         }
-        self.text(queried.runs, &results, &evaluated.evaluation.chance()?, &names)
+        self.text(queried.run, &results, &evaluated.evaluation.chance()?, &names)
     }
 
     /// Refuses a report and a drawing that cannot be written, before anything is computed.
@@ -164,34 +164,34 @@ impl Shown {
     /// Ranks the queries, by all runs and, where there are several, by each of them, and draws and compares molecules.
     fn measure<'a>(
         &self,
-        queried: &QueriedRuns<'a>,
+        queried: &QueriedRun<'a>,
         names: &Names,
         caution: Option<String>,
     ) -> Result<Measured<'a>, Error> {
-        let QueriedRuns { runs, queries, request, .. } = *queried;
-        let (mut evaluation, decoded) = runs.evaluate(queries)?;
+        let QueriedRun { run, queries, request, .. } = *queried;
+        let (mut evaluation, decoded) = run.evaluate(queries)?;
         if self.against.is_none() {
             evaluation.warn_of_few_groups();
         }
         let first = queried.processes.is_first();
-        self.compare_molecules(runs, queries, &mut evaluation, &decoded, first)?;
+        self.compare_molecules(run, queries, &mut evaluation, &decoded, first)?;
         let has_intervals = self.ci || self.report.is_some();
         if has_intervals && request.file.is_some() {
-            let caution = runs.caution_of_groups(queries);
+            let caution = run.caution_of_groups(queries);
             caution.iter().for_each(|caution| warn!("{caution}: intervals may be too short"));
         }
         let mut metrics = evaluation.scores.clone();
         let intervals = if has_intervals {
-            intervals(&evaluation, RESAMPLES, runs.config().seed)?
+            intervals(&evaluation, RESAMPLES, run.config().seed)?
         } else {
             BTreeMap::new()
         };
         metrics.ranks.mrr_ci95 = intervals.get("mrr").copied();
-        let several = runs.members().len() > 1;
+        let several = run.members().len() > 1;
         let name = if several { "ensemble".to_owned() } else { names.members[0].clone() };
         let mut ranks = vec![(name.clone(), evaluation.ranks.clone())];
         let members =
-            if several { members(runs, queries, &names.members, &mut ranks)? } else { Vec::new() };
+            if several { members(run, queries, &names.members, &mut ranks)? } else { Vec::new() };
         let results = Results {
             split: request.split,
             file: request.file.clone(),
@@ -209,16 +209,16 @@ impl Shown {
     /// Compares the ranks with those of the run of `--against`, if there is one.
     fn compare_with_other(
         &self,
-        queried: &QueriedRuns,
+        queried: &QueriedRun,
         names: &Names,
         measured: &mut Measured,
     ) -> Result<(), Error> {
         let (Some(folder), Some(name)) = (&self.against, &names.against) else { return Ok(()) };
-        let QueriedRuns { processes, runs, request, arguments, .. } = *queried;
+        let QueriedRun { processes, run, request, arguments, .. } = *queried;
         let ours = &measured.evaluated;
         check_ranks(folder, ours)?;
         let other = arguments.open(processes, std::slice::from_ref(folder), None)?;
-        let request = request.with_candidates_of(runs)?;
+        let request = request.with_candidates_of(run)?;
         let predicted = request.predict(processes, &other, Member::coordinates)?;
         let (evaluation, _) = other.evaluate(&predicted)?;
         let queries = predicted.split().names();
@@ -228,7 +228,7 @@ impl Shown {
         let EvaluatedRun { name, evaluation, .. } = theirs;
         let both = [&ours.evaluation, &evaluation];
         let groups = connected_groups(both.into_iter().map(|run| run.groups.as_slice()));
-        let seed = runs.config().seed;
+        let seed = run.config().seed;
         let compared =
             compare(&ours.evaluation.ranks, &evaluation.ranks, &groups, RESAMPLES, seed)?;
         warn_of_few_groups(compared.queries, compared.groups);
@@ -240,20 +240,20 @@ impl Shown {
     /// Writes the report, if it is asked for. All processes compute it, and the first one writes it.
     fn write_report(
         &self,
-        queried: &QueriedRuns,
+        queried: &QueriedRun,
         names: &Names,
         measured: &Measured,
     ) -> Result<(), Error> {
         let Some(folder) = &self.report else { return Ok(()) };
-        let QueriedRuns { runs, queries, folders, .. } = *queried;
+        let QueriedRun { run, queries, folders, .. } = *queried;
         let Measured { evaluated, decoded, ranks, results } = measured;
         let contents = Evaluated {
-            runs,
+            run,
             queries,
             evaluation: &evaluated.evaluation,
             decoded,
             ranks,
-            gaps: &gaps(runs, queries, &results.metrics)?,
+            gaps: &gaps(run, queries, &results.metrics)?,
             learning: &self.learning(folders, &names.members)?,
             intervals: &results.intervals,
         };
@@ -303,13 +303,13 @@ impl Shown {
     /// Draws outputs, and compares molecules by edit distances, if either is asked for. Only the `first` process writes.
     fn compare_molecules(
         &self,
-        runs: &Run,
+        run: &Run,
         queries: &PredictedQueries,
         evaluation: &mut Evaluation,
         decoded: &[Decoded],
         first: bool,
     ) -> Result<(), Error> {
-        let named = evaluation.named.as_ref().unwrap_or(&runs.members()[0].candidates);
+        let named = evaluation.named.as_ref().unwrap_or(&run.members()[0].candidates);
         let molecules = |count| compared_molecules(&evaluation.golds, decoded, named, count);
         if let Some(file) = self.draw.as_ref().filter(|_| first) {
             let examples = self.examples.unwrap_or_else(|| EXAMPLES.min(decoded.len()));
@@ -341,8 +341,8 @@ impl Shown {
     }
 
     /// Returns the names of the runs, and of the run that they are compared with: the labels that are given, else their own.
-    fn names(&self, runs: &Run) -> Result<Names, Error> {
-        let members = runs.members().len();
+    fn names(&self, run: &Run) -> Result<Names, Error> {
+        let members = run.members().len();
         let others = usize::from(self.against.is_some());
         let all = members + others;
         let count = self.labels.len();
@@ -350,7 +350,7 @@ impl Shown {
         ensure([0, all].contains(&count), Argument::new("labels"), self.labels.join(","), allowed)?;
         if count == 0 {
             let against = self.against.as_ref().map(|other| other.display().to_string());
-            return Ok(Names { members: runs.names(), against });
+            return Ok(Names { members: run.names(), against });
         }
         let (of_members, of_other) = self.labels.split_at(members);
         Ok(Names { members: of_members.to_vec(), against: of_other.first().cloned() })
@@ -359,7 +359,7 @@ impl Shown {
     /// Prints the metrics for people.
     fn text(
         &self,
-        runs: &Run,
+        run: &Run,
         results: &Results,
         chance: &Scores,
         names: &Names,
@@ -378,9 +378,9 @@ impl Shown {
         rows.push((name_of_row, metrics));
         rows.push(("chance", chance));
         let mut text = counts_line(&name, metrics) + "\n" + &metrics_table(&rows);
-        if let Some(weights) = runs.rule.weights() {
+        if let Some(weights) = run.rule.weights() {
             let weights = weights.iter().map(|weight| format!("{weight:.3}")).collect::<Vec<_>>();
-            text += &format!("\n{} with weights {}\n", runs.rule.name(), weights.join(", "));
+            text += &format!("\n{} with weights {}\n", run.rule.name(), weights.join(", "));
         }
         if let Some(caution) = caution {
             text += &format!("{caution}\n");
@@ -447,28 +447,28 @@ fn check_ranks(folder: &Path, run: &EvaluatedRun) -> Result<(), Error> {
 /// Returns how often first candidates are right by their gap to the next one, where ranks carry information. All processes rank
 /// the candidates for that.
 fn gaps(
-    runs: &Run,
+    run: &Run,
     queries: &PredictedQueries,
     metrics: &Scores,
 ) -> Result<Vec<ReliabilityBin>, Error> {
-    if metrics.has_ranks() { runs.gap_reliability(queries, report::BINS) } else { Ok(Vec::new()) }
+    if metrics.has_ranks() { run.gap_reliability(queries, report::BINS) } else { Ok(Vec::new()) }
 }
 
 /// Returns the metrics of each member of an ensemble; the ranks under the first ones, which figures show, go to `ranks`.
 fn members(
-    runs: &Run,
+    run: &Run,
     queries: &PredictedQueries,
     names: &[String],
     ranks: &mut Vec<NamedRanks>,
 ) -> Result<Vec<MemberMetrics>, Error> {
     let mut members = Vec::new();
-    for (at, evaluation) in runs.evaluate_members(queries)?.into_iter().enumerate() {
-        let run = names[at].clone();
+    for (at, evaluation) in run.evaluate_members(queries)?.into_iter().enumerate() {
+        let name = names[at].clone();
         if at < DRAWN {
-            ranks.push((run.clone(), evaluation.ranks));
+            ranks.push((name.clone(), evaluation.ranks));
         }
-        let weight = runs.rule.weights().map(|weights| weights[at]);
-        members.push(MemberMetrics { run, weight, metrics: evaluation.scores });
+        let weight = run.rule.weights().map(|weights| weights[at]);
+        members.push(MemberMetrics { run: name, weight, metrics: evaluation.scores });
     }
     Ok(members)
 }

@@ -96,7 +96,7 @@ impl Queries {
         }
     }
 
-    /// Opens runs that read the queries.
+    /// Opens a run, or several as an ensemble, that reads the queries.
     pub fn open(
         &self,
         processes: &Processes,
@@ -104,14 +104,14 @@ impl Queries {
         shards: Option<&Path>,
     ) -> Result<Run, Error> {
         check_runs(runs)?;
-        let runs =
+        let run =
             Run::open_shared(processes, runs, shards, None, &self.device.open_for(processes)?)?;
-        runs.on_bad_row(self.on_bad_row)
+        run.on_bad_row(self.on_bad_row)
     }
 
-    /// Returns the queries that the command names, else the split that the configuration of the runs evaluates.
-    pub fn request(&self, runs: &Run) -> QueryRequest {
-        let evaluated = runs.config().evaluation.split;
+    /// Returns the queries that the command names, else the split that the configuration of the run evaluates.
+    pub fn request(&self, run: &Run) -> QueryRequest {
+        let evaluated = run.config().evaluation.split;
         let evaluated = self.file.is_none().then_some(evaluated);
         QueryRequest {
             file: self.file.clone(),

@@ -3,7 +3,7 @@ use std::path::PathBuf;
 use dsokr_core::{Argument, Processes};
 use dsokr_data::Split;
 
-use crate::cli::evaluation::{QueriedRuns, Shown};
+use crate::cli::evaluation::{QueriedRun, Shown};
 use crate::cli::queries::Queries;
 use crate::error::{Error, ensure};
 use crate::run::Member;
@@ -27,18 +27,18 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> Result<(), Error> {
     let processes = &Processes::default();
     let folders = std::slice::from_ref(&arguments.run);
-    let runs = arguments.queries.open(processes, folders, None)?;
+    let run = arguments.queries.open(processes, folders, None)?;
     let value = format!("{}, an ensemble", arguments.run.display());
     let allowed = "the run of one model, or one of its members/";
-    ensure(runs.members().len() <= 1, Argument::new("run"), value, allowed)?;
+    ensure(run.members().len() <= 1, Argument::new("run"), value, allowed)?;
     let file = &arguments.predictions;
-    let request = arguments.queries.request(&runs);
+    let request = arguments.queries.request(&run);
     let predict =
         |member: &Member, split: &Split| member.read_coordinates(file, split.inputs.len());
-    let predicted = request.predict(processes, &runs, predict)?;
-    let queried = QueriedRuns {
+    let predicted = request.predict(processes, &run, predict)?;
+    let queried = QueriedRun {
         processes,
-        runs: &runs,
+        run: &run,
         folders,
         queries: &predicted,
         request: &request,

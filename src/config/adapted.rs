@@ -23,7 +23,7 @@ impl Checked {
         Ok((adapted, lowered))
     }
 
-    /// The configuration with no correction of predictions, which have the same length as before; `held_out` says whether
+    /// Returns the configuration with no correction of predictions, which have the same length as before; `held_out` says whether
     /// held-out predictions are kept.
     pub(crate) fn without_corrections(&self, held_out: bool) -> Self {
         let mut plain = self.clone();

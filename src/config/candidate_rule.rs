@@ -123,7 +123,7 @@ impl CandidateRule {
         Some(Self::Sample { others, seed: seed.trim().parse().ok()? })
     }
 
-    /// The rule with this seed, if it draws candidates.
+    /// Returns the rule with this seed, if it draws candidates.
     pub(crate) fn with_seed(&self, seed: u64) -> Self {
         match self {
             Self::Sample { others, .. } => Self::Sample { others: *others, seed },
@@ -160,7 +160,7 @@ impl CandidateRule {
         }
     }
 
-    /// The rule with its file in the folder of the data.
+    /// Returns the rule with its file in the folder of the data.
     pub(crate) fn inside(&self, root: &DataRoot) -> Self {
         match self {
             Self::Lists(file) => Self::Lists(root.file(file).to_string_lossy().into_owned()),
@@ -294,7 +294,7 @@ impl CandidateRule {
     }
 }
 
-/// `right`, and behind it so many of the other candidates below `count`, at random.
+/// Returns `right`, and behind it so many of the other candidates below `count`, at random.
 fn drawn(mut right: Vec<u32>, others: usize, count: usize, seed: u64, query: u64) -> Vec<u32> {
     let mut random = generator(seed, "sampled candidates", query);
     let mut taken: HashSet<u32> = right.iter().copied().collect();

@@ -167,7 +167,7 @@ pub struct EncoderTable {
 }
 
 impl EncoderTable {
-    /// The table of settings whose kind has this name.
+    /// Creates the table of settings whose kind has this name.
     ///
     /// # Errors
     /// Settings that cannot be written as TOML.
@@ -183,7 +183,7 @@ impl EncoderTable {
         Ok(Self { kind: kind.into(), settings, learner, keys })
     }
 
-    /// The table of settings whose kind has been registered, or is built in.
+    /// Creates the table of settings whose kind has been registered, or is built in.
     pub(crate) fn with_kind<T>(settings: T) -> Result<Self, Error>
     where
         T: EncoderSettings + Serialize + 'static,

@@ -54,7 +54,7 @@ pub struct KernelMachineConfig {
 }
 
 impl KernelMachineConfig {
-    /// Ridge regression in closed form with the linear kernel, onto all coordinates.
+    /// Describes ridge regression in closed form with the linear kernel, onto all coordinates.
     pub fn new(inputs: MachineInputsConfig, lambda: Lambda) -> Self {
         Self {
             inputs,

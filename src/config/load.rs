@@ -317,7 +317,7 @@ impl Config {
 }
 
 impl Config {
-    /// A configuration for texts and outputs in memory, one output a text: SMILES of molecules, sets of labels,
+    /// Creates a configuration for texts and outputs in memory, one output a text: SMILES of molecules, sets of labels,
     /// rankings or numbers, as `features` read them. All other settings are the defaults; the fields are there to
     /// change them. One pair in ten is for validation, and each output is a candidate.
     ///

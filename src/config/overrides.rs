@@ -26,7 +26,7 @@ impl FromStr for Override {
 }
 
 impl Override {
-    /// A key with its value, which is TOML, or a string if it is not a TOML value.
+    /// Creates a key with its value, which is TOML, or a string if it is not a TOML value.
     pub fn new(key: &str, value: impl ToString) -> Self {
         let path = key.split('.').map(|part| part.trim().to_string()).collect();
         let value = value.to_string();

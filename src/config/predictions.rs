@@ -105,7 +105,7 @@ pub enum LambdaChoice {
 }
 
 impl Lambda {
-    /// Every value.
+    /// Returns every value.
     pub fn values(&self) -> &[f64] {
         match self {
             Self::One(lambda) => std::slice::from_ref(lambda),

@@ -21,7 +21,7 @@ pub enum WordsRead {
 }
 
 impl WordsRead {
-    /// How parts that are read together read words.
+    /// Returns how parts that are read together read words.
     pub fn of_parts(parts: impl IntoIterator<Item = Self>) -> Self {
         let parts: Vec<Self> = parts.into_iter().collect();
         let Some(shortest) = parts.iter().filter_map(|part| part.shortest()).min() else {
@@ -31,7 +31,7 @@ impl WordsRead {
         if alone { Self::Alone { shortest } } else { Self::Among { shortest } }
     }
 
-    /// How blocks of n-grams read words.
+    /// Returns how blocks of n-grams read words.
     pub fn of_blocks(blocks: &[NgramConfig]) -> Self {
         Self::of_parts(blocks.iter().map(|block| match block.kind {
             NgramKind::Words => Self::Alone { shortest: block.shortest_word() },

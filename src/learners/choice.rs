@@ -89,7 +89,7 @@ impl<T> Best<T> {
 }
 
 impl Choice {
-    /// A choice from values that are not below 0.
+    /// Creates a choice from values that are not below 0.
     pub(crate) fn new(key: &str, chosen: f64, tried: &[f64]) -> Self {
         Self {
             key: key.into(),

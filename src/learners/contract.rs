@@ -82,7 +82,7 @@ pub fn check<R: Recipe>(recipe: &R, train: &Split) -> Result<(), Error> {
     Ok(())
 }
 
-/// Some of the inputs, from the shortest to the longest.
+/// Returns some of the inputs, from the shortest to the longest.
 fn spread<E: Encoder>(encoder: &E, inputs: Vec<E::Input>) -> Vec<E::Input> {
     let mut order: Vec<usize> = (0..inputs.len()).collect();
     order.sort_by_key(|&i| encoder.length(&inputs[i]));

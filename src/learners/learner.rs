@@ -88,7 +88,7 @@ pub trait Learner: Any + Debug + Send + Sync {
 /// A fit in steps keeps its state by [`RunDir::write_checkpoint`], whose documentation has a complete learner; the processes
 /// that share a fit are [`Problem::ranks`].
 pub trait Fit {
-    /// Name and text of each file of the preparation of inputs, which a run has before it is fitted; those of
+    /// Returns the name and text of each file of the preparation of inputs, which a run has before it is fitted; those of
     /// [`Predictor::preparation`] (default: none).
     ///
     /// # Errors
@@ -196,7 +196,7 @@ impl<T: Learner> EncoderSettings for T {
 }
 
 impl EncoderTable {
-    /// The table that describes a learner of a kind that is built in, or has been [`register`]ed.
+    /// Creates the table that describes a learner of a kind that is built in, or has been [`register`]ed.
     ///
     /// # Errors
     /// [`dsokr_core::Error::Value`] for a learner without a kind; settings that cannot be written as TOML.
@@ -267,7 +267,7 @@ pub trait Predictor: Any + Send + Sync {
         None
     }
 
-    /// Name and text of each file of the preparation of inputs (default: none).
+    /// Returns the name and text of each file of the preparation of inputs (default: none).
     ///
     /// # Errors
     /// A value that cannot be written.
@@ -275,7 +275,7 @@ pub trait Predictor: Any + Send + Sync {
         Ok(Vec::new())
     }
 
-    /// Name and text of each file by which other programs make the inputs of [`onnx`](Self::onnx) (default: those of
+    /// Returns the name and text of each file by which other programs make the inputs of [`onnx`](Self::onnx) (default: those of
     /// [`preparation`](Self::preparation)).
     ///
     /// # Errors
@@ -354,7 +354,7 @@ pub struct Fitted {
 }
 
 impl Fitted {
-    /// A predictor that is saved after its fit.
+    /// Creates a predictor that is saved after its fit.
     pub fn new(predictor: impl Predictor + 'static) -> Self {
         let predictor = Box::new(predictor);
         Self {

@@ -170,7 +170,7 @@ mod tests {
                 .collect();
             let score = |query: u32| {
                 let part = f64::from(query * noise % 59) / 59.0;
-                vec![("yes", scale * (part + if query % 4 == 0 { 0.5 } else { 0.0 }))]
+                vec![("yes", scale * (part + if query.is_multiple_of(4) { 0.5 } else { 0.0 }))]
             };
             run.add_areas(ScoredLabels::new(&truth, (0..60).map(score), None));
             run

@@ -87,7 +87,7 @@ struct Slots {
 }
 
 impl Slots {
-    /// Empty ones.
+    /// Creates empty ones.
     fn new(steps: &Steps) -> Self {
         let count = steps.slots();
         Self { counts: vec![0; count], highest: vec![f64::NEG_INFINITY; count] }

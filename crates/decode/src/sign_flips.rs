@@ -153,4 +153,16 @@ mod tests {
         let many = [f64::NAN; 40];
         assert_eq!(message(&many), "difference 0 = NaN: expected a finite number");
     }
+
+    #[test]
+    fn what_is_no_number_says_nothing_against_equal_models() {
+        for count in [3, 40] {
+            assert_eq!(exchange_p(count, 10, 0, |_| [f64::NAN, 1.0]).unwrap(), 1.0);
+            let of_exchanged = |exchanged: &[bool]| {
+                let is_any = exchanged.contains(&true);
+                [if is_any { f64::NAN } else { 2.0 }, 1.0]
+            };
+            assert_eq!(exchange_p(count, 10, 0, of_exchanged).unwrap(), 1.0);
+        }
+    }
 }

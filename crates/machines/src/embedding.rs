@@ -32,7 +32,7 @@ pub struct OutputEmbedding {
 }
 
 impl OutputEmbedding {
-    /// Gᵀ, q × p: a direction a column.
+    /// Returns Gᵀ, q × p: a direction a column.
     pub fn directions(&self) -> MatRef<'_, f64> {
         self.directions.as_ref()
     }
@@ -123,17 +123,17 @@ impl OutputEmbedding {
         Ok(Self { directions, ..self.clone() })
     }
 
-    /// q, the number of coordinates that are embedded.
+    /// Returns q, the number of coordinates that are embedded.
     pub fn width(&self) -> usize {
         self.directions.nrows()
     }
 
-    /// p, the number of directions.
+    /// Returns p, the number of directions.
     pub fn rank(&self) -> usize {
         self.directions.ncols()
     }
 
-    /// `G z` of coordinates z, n × p row-major: of predictions the queries, of outputs the candidates.
+    /// Returns `G z` of coordinates z, n × p row-major: of predictions the queries, of outputs the candidates.
     /// `⟨G ĥ(x), G ψ̃(y)⟩` is the score of algorithm 2, with the constant `−½ k(y, y)` of the whole
     /// output.
     ///
@@ -177,7 +177,7 @@ fn second_moment(width: usize, rows: &[f32], weights: &RowWeights) -> Mat<f64> {
     })
 }
 
-/// `A z` of each row z.
+/// Returns `A z` of each row z.
 pub(crate) fn map(matrix: MatRef<f64>, rows: &[f32]) -> Vec<f32> {
     let to = matrix.nrows();
     let from = matrix.ncols();

@@ -53,7 +53,7 @@ pub enum Coupling {
 }
 
 impl OutputMatrix {
-    /// d, the number of outputs.
+    /// Returns d, the number of outputs.
     pub fn width(&self) -> usize {
         self.width
     }
@@ -145,7 +145,7 @@ impl OutputMatrix {
         Self::new(multiply(product.as_ref(), matrix.transpose()).as_ref())
     }
 
-    /// M itself.
+    /// Returns M itself.
     pub fn dense(&self) -> Mat<f64> {
         match &self.root {
             Some(root) => multiply(root.as_ref(), root.transpose()),

@@ -156,7 +156,7 @@ impl Targets {
         }
     }
 
-    /// n, the number of rows.
+    /// Returns n, the number of rows.
     pub fn len(&self) -> usize {
         self.held.rows()
     }
@@ -171,7 +171,7 @@ impl Targets {
         self.len() == 0
     }
 
-    /// p, the numbers of a row.
+    /// Returns p, the numbers of a row.
     pub fn width(&self) -> usize {
         self.width
     }
@@ -320,7 +320,7 @@ pub(crate) struct SideSums<'t> {
 }
 
 impl<'t> SideSums<'t> {
-    /// No rows yet, of m features.
+    /// Begins without rows, of m features.
     pub(crate) fn new(targets: &'t Targets, features: usize) -> Self {
         let columns = match &targets.values {
             Values::Coordinates(_) | Values::Classes(_) => targets.width,

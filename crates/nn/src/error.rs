@@ -63,7 +63,7 @@ impl Error {
     }
 }
 
-/// `Ok` when nothing is missing or unknown.
+/// Refuses names that are missing or unknown.
 pub(crate) fn check_names(
     place: impl FnOnce() -> String,
     missing: impl Iterator<Item = (String, Vec<usize>)>,
@@ -77,7 +77,7 @@ pub(crate) fn check_names(
     Err(Error::Names { place: place(), missing, unknown })
 }
 
-/// `Ok` when a setting `holds`.
+/// Refuses a setting unless it `holds`.
 pub(crate) fn check(
     holds: bool,
     key: &'static str,

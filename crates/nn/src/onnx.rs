@@ -186,7 +186,7 @@ impl Graph {
         self.tensor(Type::Float, shape, values, |value| value.to_le_bytes())
     }
 
-    /// 64-bit floats of any shape, row-major.
+    /// Returns 64-bit floats of any shape, row-major.
     pub fn doubles(&mut self, shape: &[usize], values: &[f64]) -> Value {
         self.tensor(Type::Double, shape, values, |value| value.to_le_bytes())
     }

@@ -124,7 +124,7 @@ impl Adduct {
         (mz * self.charges - self.shift) / f64::from(self.molecules)
     }
 
-    /// Returns whether the ion is positive or negative.
+    /// Returns the polarity of the ion: positive or negative.
     pub fn polarity(&self) -> Polarity {
         self.polarity
     }

@@ -172,8 +172,8 @@ impl Spectrum {
         self.adduct.as_deref().map_or_else(|| Ok(Vec::new()), Adduct::alternatives)
     }
 
-    /// Returns whether the precursor is positive or negative, where the spectrum says it; also where the rest of its
-    /// adduct is unknown, as in `[M+?]-`.
+    /// Returns the polarity of the precursor, where the spectrum says it; also where the rest of its adduct is unknown, as
+    /// in `[M+?]-`.
     pub fn polarity(&self) -> Option<Polarity> {
         self.adduct.as_deref().and_then(Polarity::of_adduct)
     }

@@ -230,7 +230,7 @@ fn read_moments(stored: &Stored) -> Result<BTreeMap<String, Moments>, Error> {
     Ok(moments)
 }
 
-/// Shape and values of a tensor.
+/// Reads the shape and values of a tensor.
 fn values(stored: &Stored, name: &str) -> Result<(Vec<usize>, Values), Error> {
     let rank = stored.describe(name)?.1.len();
     let (shape, values) = stored.read::<f32>(name, rank)?;

@@ -159,7 +159,7 @@ pub(crate) struct Requests {
 }
 
 impl Requests {
-    /// What the observer of rank 0 has asked for.
+    /// Returns what the observer of rank 0 has asked for.
     ///
     /// # Errors
     /// A learning rate or a factor that is not a finite number above 0; all ranks return this error.

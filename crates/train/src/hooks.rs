@@ -83,7 +83,7 @@ pub(crate) struct Keeper {
 }
 
 impl Keeper {
-    /// The keeper of a training that `cancellation` cancels.
+    /// Creates the keeper of a training that `cancellation` cancels.
     pub fn new(config: &TrainingConfig, cancellation: Cancellation) -> Self {
         Self { pause: Duration::from_secs(config.checkpoint_seconds), cancellation }
     }

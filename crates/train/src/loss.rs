@@ -98,7 +98,7 @@ struct Classes {
 }
 
 impl<'a> Objective<'a> {
-    /// The objective of a task with p coordinates.
+    /// Creates the objective of a task with p coordinates.
     pub(super) fn from_task<E: Encoder, M>(task: &Task<'a, E, M>, p: usize) -> Result<Self, Error> {
         let loss = &task.config.loss;
         let objective =
@@ -109,7 +109,7 @@ impl<'a> Objective<'a> {
         Ok(objective)
     }
 
-    /// The objective of pairs with these targets `[pairs × p]`.
+    /// Creates the objective of pairs with these targets `[pairs × p]`.
     fn new(
         loss: &'a LossConfig,
         targets: &[f32],
@@ -148,7 +148,7 @@ impl<'a> Objective<'a> {
         (pairs as f64 * self.mean_weight) as f32
     }
 
-    /// `Σ_i w_i ℓ(z_i, y_i)` of some pairs, for the contrastive loss those of a whole batch. `batch` gives
+    /// Returns `Σ_i w_i ℓ(z_i, y_i)` of some pairs, for the contrastive loss those of a whole batch. `batch` gives
     /// their targets `[pairs × p]` and residuals r(y), and `scale` is ln 1/τ, by default 0.
     pub(super) fn loss(
         &self,
@@ -298,7 +298,7 @@ fn unit(rows: Tensor<2>) -> Tensor<2> {
     rows / length
 }
 
-/// `s_ij = ⟨z_i, y_j⟩/τ` of unit rows, `scale` being ln 1/τ.
+/// Returns `s_ij = ⟨z_i, y_j⟩/τ` of unit rows, `scale` being ln 1/τ.
 fn similarities(z: Tensor<2>, y: Tensor<2>, scale: Tensor<1>) -> Tensor<2> {
     let sharpness = scale.exp().reshape([1, 1]);
     z.matmul(y.transpose()) * sharpness
@@ -307,7 +307,7 @@ fn similarities(z: Tensor<2>, y: Tensor<2>, scale: Tensor<1>) -> Tensor<2> {
 /// What is added to the score of an output that is no negative: its share of a softmax is 0.
 const NO_NEGATIVE: f32 = -1e9;
 
-/// `−½ Σ_i w_i (ln softmax_j(s_ij)_i + ln softmax_j(s_ji)_i)`, in which no j ≠ i has the output of i. `outputs` says which
+/// Returns `−½ Σ_i w_i (ln softmax_j(s_ij)_i + ln softmax_j(s_ji)_i)`, in which no j ≠ i has the output of i. `outputs` says which
 /// pairs have the same one.
 fn contrastive(
     z: Tensor<2>,

@@ -83,7 +83,7 @@ struct BestParameters {
 }
 
 impl<'a, E: Encoder, M: Display + 'static> Progress<'a, E, M> {
-    /// The progress of a training that begins with `state`, of which `kept` is on disk.
+    /// Creates the progress of a training that begins with `state`, of which `kept` is on disk.
     pub fn new(
         task: &'a Task<'a, E, M>,
         batches: &Batches,

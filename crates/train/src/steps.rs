@@ -33,8 +33,8 @@ use crate::task::{Event, Observer, Outcome, Task};
 ///
 /// # Errors
 /// [`dsokr_core::Error::Value`] for a configuration that is not [valid](crate::TrainingConfig::validate), for a loss
-/// with a temperature and a model without, and for a device without autodiff; [`Error::Pairs`] for targets of another width than the encoder's predictions;
-/// [`Error::Encoder`] for an encoder whose predictions do not have the shape that it promises; [`Error::Optimizer`] for a
+/// with a temperature and a model without, and for a device without autodiff; [`Error::Pairs`] for targets of another width
+/// than the encoder's predictions; [`Error::Encoder`] for an encoder whose predictions do not have the shape that it promises; [`Error::Optimizer`] for a
 /// checkpoint of a different model; [`Error::Diverged`] for a
 /// loss, a parameter or a prediction that is not finite; [`Error::Interrupted`] when the training has
 /// been [cancelled](Cancellation), after the step at hand, once the state has been stored, or when a pass of the encoder

@@ -183,7 +183,7 @@ impl Step<'_> {
         self.gathered.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// This rank's share of a part of a batch.
+    /// Returns this rank's share of a part of a batch.
     pub(super) fn share(&self, part: &[usize]) -> Range<usize> {
         let lengths: Vec<usize> = part.iter().map(|&pair| self.sums.lengths[pair]).collect();
         share(&lengths, &self.sums.ranks)

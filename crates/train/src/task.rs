@@ -98,7 +98,7 @@ impl<'a, I> Pairs<'a, I> {
         Ok(Self { inputs, targets, residuals, weights: &[] })
     }
 
-    /// The pairs with a weight w each, or with the same one where none are given. The loss of a batch of b pairs is
+    /// Returns the pairs with a weight w each, or with the same one where none are given. The loss of a batch of b pairs is
     /// `Σ_i w_i ℓ_i / (b w̄)`, w̄ being the mean weight of all training pairs, so that a weight has its effect in batches of
     /// any size.
     ///

@@ -42,8 +42,8 @@ const DISTANCES: [&str; 2] = ["ged", "ged_bonds"];
 
 /// The contents of a report.
 pub struct Evaluated<'a> {
-    /// The evaluated runs.
-    pub runs: &'a Run,
+    /// The evaluated run.
+    pub run: &'a Run,
     /// The queries and the predictions for them.
     pub queries: &'a PredictedQueries,
     pub evaluation: &'a Evaluation,
@@ -103,7 +103,7 @@ struct Files<'a> {
 impl<'a> Files<'a> {
     fn new(folder: &'a Path, evaluated: &'a Evaluated<'a>) -> Self {
         let named = evaluated.evaluation.named.as_ref();
-        let candidates = named.unwrap_or(&evaluated.runs.members()[0].candidates);
+        let candidates = named.unwrap_or(&evaluated.run.members()[0].candidates);
         let ids = evaluated.queries.split().query_ids();
         Self { folder, evaluated, candidates, ids }
     }
@@ -114,15 +114,15 @@ impl<'a> Files<'a> {
 
     /// Writes predicted quantiles beside the right numbers, and how many of these each has below it.
     fn write_quantiles(&self) -> Result<(), Error> {
-        let Evaluated { runs, queries, evaluation, .. } = self.evaluated;
-        let quantiles = runs.quantiles(queries);
+        let Evaluated { run, queries, evaluation, .. } = self.evaluated;
+        let quantiles = run.quantiles(queries);
         if let Some(first) = quantiles.first() {
             let levels = first.iter().map(|quantile| format!("quantile {}", quantile.level));
             let names = ["query", "number"].map(String::from).into_iter().chain(levels);
             let mut table = Table::new(names, 1);
             for ((id, gold), predicted) in self.ids.iter().zip(&evaluation.golds).zip(&quantiles) {
                 let gold = self.candidates.find(gold);
-                let number = gold.map(|gold| runs.number(self.candidates, gold)).transpose()?;
+                let number = gold.map(|gold| run.number(self.candidates, gold)).transpose()?;
                 let number = number.map(|number| number.to_string()).unwrap_or_default();
                 let values = predicted.iter().map(|predicted| predicted.value.to_string());
                 table.push([id.clone(), number].into_iter().chain(values));
@@ -211,7 +211,7 @@ impl<'a> Files<'a> {
     /// Draws hits@k and the ranks of each run.
     fn draw_ranks(&self) -> Result<(), Error> {
         let most = MOST.min(self.candidates.len());
-        let seed = self.evaluated.runs.config().seed;
+        let seed = self.evaluated.run.config().seed;
         let groups = &self.evaluated.evaluation.groups;
         let mut hits = Vec::new();
         let mut histograms = Vec::new();

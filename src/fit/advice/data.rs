@@ -42,9 +42,9 @@ fn named(ids: &[&str]) -> String {
 /// What stands before the id of an output that is compared by its id, so that it is no SMILES.
 const BY_ID: char = '\u{1f}';
 
-/// Advises where pairs, inputs and outputs of the held-out splits are training ones too. Inputs and outputs are named where more of
-/// them are known than pairs, and other pairs where training pairs are in their groups. Two SMILES of one molecule are one
-/// input, and one output.
+/// Advises where pairs, inputs and outputs of the held-out splits are training ones too. Inputs and outputs are named where
+/// more of them are known than pairs, and other pairs where training pairs are in their groups. Two SMILES of one molecule
+/// are one input, and one output.
 pub(super) fn shared_between_splits(findings: &Findings) -> Result<Option<String>, Error> {
     let splits = splits(findings);
     let inputs: Vec<&Inputs> = splits.iter().map(|(_, split)| &split.inputs).collect();
@@ -229,8 +229,8 @@ pub(super) fn packed_bits(findings: &Findings) -> Result<Option<String>, Error> 
 /// A column of the inputs is in other units than another one if it is so many times as large.
 const OTHER_UNITS: f64 = 100.0;
 
-/// Advises where one column of vectors drowns the others in a network, which has no scaling of inputs as kernel machines have. The
-/// size of a column is the root mean square of its values; columns of zeros do not count.
+/// Advises where one column of vectors drowns the others in a network, which has no scaling of inputs as kernel machines
+/// have. The size of a column is the root mean square of its values; columns of zeros do not count.
 pub(super) fn columns_in_other_units(findings: &Findings) -> Result<Option<String>, Error> {
     let problem = findings.problem;
     if problem.config.encoder.kind() != "mlp" {
@@ -262,9 +262,9 @@ pub(super) fn columns_in_other_units(findings: &Findings) -> Result<Option<Strin
     )))
 }
 
-/// Advises on columns of vectors that are constant in training, and other numbers in held-out pairs. Standardising leaves their unit as it
-/// is, so that one of them can outweigh all columns that a model knows. A number that is at most 1 away, such as a bit that no
-/// training pair has, does not count, and rows that stay in a file are not read for it.
+/// Advises on columns of vectors that are constant in training, and other numbers in held-out pairs. Standardising leaves
+/// their unit as it is, so that one of them can outweigh all columns that a model knows. A number that is at most 1 away, such
+/// as a bit that no training pair has, does not count, and rows that stay in a file are not read for it.
 pub(super) fn constant_columns(findings: &Findings) -> Result<Option<String>, Error> {
     let splits = splits(findings);
     let Some(((_, train), held_out)) = splits.split_first() else { return Ok(None) };
@@ -304,8 +304,8 @@ pub(super) fn constant_columns(findings: &Findings) -> Result<Option<String>, Er
     )))
 }
 
-/// Advises where candidates differ in their labels, but are the same point. Equal numbers and equal sets of labels are, however they
-/// are written.
+/// Advises where candidates differ in their labels, but are the same point. Equal numbers and equal sets of labels are,
+/// however they are written.
 pub(super) fn duplicate_candidates(findings: &Findings) -> Result<Option<String>, Error> {
     let features = &findings.problem.config.output.features;
     if matches!(features, OutputFeatures::Numbers(_) | OutputFeatures::Labels(_)) {

@@ -77,7 +77,7 @@ pub(super) struct FittedInputs {
 }
 
 impl MachineInputs {
-    /// Weights of kernels are learned with the training outputs.
+    /// Fits the inputs. Weights of kernels are learned with the training outputs.
     pub(super) fn fit(
         settings: &KernelMachineConfig,
         train: &SplitPart,
@@ -260,7 +260,7 @@ impl MachineInputs {
         Ok(Self::Sum(summands))
     }
 
-    /// Name and text of each file that holds them.
+    /// Returns the name and text of each file that holds them.
     pub(super) fn files(&self) -> Result<Vec<(&'static str, String)>, Error> {
         let json = match self {
             Self::One(prepared, _) => return Ok(prepared.file()?.into_iter().collect()),

@@ -97,7 +97,7 @@ pub(super) fn need(settings: &KernelMachineConfig, config: &Checked, dataset: &D
     Need { multiplications, ..Need::memory("output.weights", "the weights of the kernels", bytes) }
 }
 
-/// Leave-one-out predictions for the training pairs in the coordinates of all kernels side by side.
+/// Returns leave-one-out predictions for the training pairs in the coordinates of all kernels side by side.
 fn predictions(
     settings: &KernelMachineConfig,
     rows: &MachineRows,
@@ -142,7 +142,7 @@ pub(super) fn summary(basis: &Basis, outputs: &dyn RowSource) -> String {
     format!("weights of the kernels {}", weights.join(", "))
 }
 
-/// M of the coordinates of a space: of a basis `A M Aᵀ`, where `ψ̃(y) = A y`. One that is learned is theirs.
+/// Returns M of the coordinates of a space: of a basis `A M Aᵀ`, where `ψ̃(y) = A y`. One that is learned is theirs.
 pub(super) fn in_space(
     output: Option<&Coupling>,
     space: &OutputSpace,

@@ -137,7 +137,7 @@ const COMPARED: usize = 200;
 /// Inputs have nothing in common below this share of their own values.
 const UNLIKE: f64 = 0.01;
 
-/// Advice where all λ are equally good, if it is because most of the first training inputs have nothing in common:
+/// Advises where all λ are equally good, if it is because most of the first training inputs have nothing in common:
 /// the kernel matrix is nearly diagonal, and the predictions for a new input nearly 0.
 pub(super) fn advice_on_unlike(
     settings: &KernelMachineConfig,
@@ -177,7 +177,7 @@ pub(super) fn advice_on_unlike(
     )))
 }
 
-/// Advice where all λ are equally good because the training pairs are one group, without which a fit has no pair.
+/// Advises where all λ are equally good because the training pairs are one group, without which a fit has no pair.
 pub(super) fn advice_on_one_group(
     settings: &KernelMachineConfig,
     problem: &Problem,
@@ -195,7 +195,7 @@ pub(super) fn advice_on_one_group(
     ))
 }
 
-/// Advice where the solver's iterations ended before they reached what was asked of them.
+/// Advises where the solver's iterations ended before they reached what was asked of them.
 pub(super) fn advice_on_convergence(
     settings: &KernelMachineConfig,
     summary: &Summary,

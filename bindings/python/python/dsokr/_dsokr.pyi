@@ -459,11 +459,11 @@ class Runs:
         The score of each pair of a text and a molecule, in their order; NaN for a molecule that cannot be read, where
         these are skipped.
         """
-    def search(self, /, queries: Rows | SupportsGetItem[int, str], k: SupportsIndex, coverage: SupportsFloat | SupportsIndex | None, candidates: str | None, filter: str | None) -> list[tuple[list[tuple[str, str, float]], str, tuple[str, float] | None, list[tuple[float, float]], str, list[str], int | None]]:
+    def search(self, /, queries: Rows | SupportsGetItem[int, str], k: SupportsIndex, coverage: SupportsFloat | SupportsIndex | None, candidates: str | None, filter: str | None) -> list[str]:
         """
         The best `k` candidates for each text or row, or with `coverage` the set that holds a right output with this
-        probability, and what else the configuration predicts; `candidates` is `mass:PPM`, `formula` or `all`, and `filter` a
-        condition on candidates.
+        probability, and what else the configuration predicts: an answer as JSON for each; `candidates` is `mass:PPM`, `formula`
+        or `all`, and `filter` a condition on candidates.
         """
 
 def canonical_smiles(smiles: SupportsGetItem[int, str]) -> list[str]:

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping
 from html import escape
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from . import _dsokr
 from ._errors import Error
 
@@ -25,6 +27,11 @@ def drawing(label: str) -> str | None:
         return _dsokr.drawing(label)
     except Error:
         return None
+
+
+def _single(number: float) -> float:
+    """The number of 32 bits whose digits were written, in all of its digits: scores of arrays are equal to it."""
+    return float(np.float32(number))
 
 
 class _Found(NamedTuple):
@@ -77,16 +84,30 @@ class Hits(list[Hit]):
         hits: Iterable[Hit],
         best: tuple[str, float] | None = None,
         quantiles: Iterable[tuple[float, float]] = (),
-        beyond: str = "[]",
+        beyond: Iterable[Mapping[str, Any]] = (),
         cautions: Iterable[str] = (),
         competing: int | None = None,
     ) -> None:
         super().__init__(hits)
         self.best = best
         self.quantiles = dict(quantiles)
-        self.beyond = json.loads(beyond)
+        self.beyond = [dict(own) for own in beyond]
         self.cautions = list(cautions)
         self.competing = competing
+
+    @classmethod
+    def from_json(cls, text: str) -> Hits:
+        """The answer of a trained model to a query, as ``dsokr search --json`` prints it."""
+        answer = json.loads(text)
+        exact = answer.get("exact")
+        return cls(
+            [Hit(hit["id"], hit["label"], _single(hit["score"]), hit) for hit in answer["candidates"]],
+            None if exact is None else (exact["label"], exact["score"]),
+            [(quantile["level"], _single(quantile["value"])) for quantile in answer.get("quantiles", [])],
+            answer.get("beyond", []),
+            answer.get("cautions", []),
+            answer.get("competing"),
+        )
 
     def to_pandas(self) -> Any:
         """A pandas frame with a row for each hit and a column for each of its cells."""

@@ -21,7 +21,7 @@ from ._candidates import Candidates, lists_of_ids, missing_rule
 from ._errors import ConfigError, FileError, file_error
 from ._evaluation import Evaluation
 from ._event import Event
-from ._hits import Hit, Hits
+from ._hits import Hits
 from ._module import Encoder, as_encoder
 from ._pairs import Cell, Columns, frame_columns, lines, only_column, paired, query_dictionaries, query_frame, text_column
 from ._progress import LOGGER, shown
@@ -346,10 +346,7 @@ class _Runs:
         """
         coverage = None if coverage is None else real(coverage, "coverage")
         answers = self._inner.search(_queries(query, self._fitted()), whole(k, "k", 0), coverage, candidates, filter)
-        all_hits = []
-        for hits, cells, best, quantiles, beyond, cautions, competing in answers:
-            each = [Hit(*hit, one) for hit, one in zip(hits, json.loads(cells), strict=True)]
-            all_hits.append(Hits(each, best, quantiles, beyond, cautions, competing))
+        all_hits = [Hits.from_json(answer) for answer in answers]
         return all_hits[0] if isinstance(query, str) else all_hits
 
     def score(

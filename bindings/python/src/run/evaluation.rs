@@ -35,17 +35,17 @@ pub struct Evaluation {
 }
 
 impl Evaluation {
-    /// Evaluates runs on queries, whose metrics may say less about new ones.
+    /// Evaluates a run on queries, whose metrics may say less about new ones.
     pub fn from_predictions(
-        runs: &Run,
+        run: &Run,
         queries: &PredictedQueries,
         caution: Option<String>,
     ) -> Result<Self, Error> {
-        let (inner, decoded) = runs.evaluate(queries)?;
+        let (inner, decoded) = run.evaluate(queries)?;
         inner.warn_of_few_groups();
         let split = queries.split();
         let texts = split.inputs.texts().ok();
-        let candidates = &runs.members()[0].candidates;
+        let candidates = &run.members()[0].candidates;
         let row = |(at, name): (usize, &String)| {
             let best = decoded[at].hits.first().map(|hit| {
                 let id = candidates.id(hit.candidate);
@@ -54,12 +54,11 @@ impl Evaluation {
             });
             (name.clone(), texts.map(|texts| texts[at].clone()), inner.golds[at].clone(), best)
         };
-        let members = match runs.members().len() {
+        let members = match run.members().len() {
             1 => Vec::new(),
             _ => {
-                let scores =
-                    runs.evaluate_members(queries)?.into_iter().map(|member| member.scores);
-                runs.names().iter().cloned().zip(scores).collect()
+                let scores = run.evaluate_members(queries)?.into_iter().map(|member| member.scores);
+                run.names().iter().cloned().zip(scores).collect()
             }
         };
         Ok(Self {
@@ -67,7 +66,7 @@ impl Evaluation {
             rows: split.names().iter().enumerate().map(row).collect(),
             chance: inner.chance()?,
             members,
-            seed: runs.config().seed,
+            seed: run.config().seed,
             caution,
             inner,
         })

@@ -24,19 +24,6 @@ use crate::work::{work, work_apart};
 /// Queries that are encoded at once, as the command does.
 const BATCH: usize = 256;
 
-/// Candidates with id, label and score; all that is known of each, as JSON; the best of all outputs, with its score; levels
-/// and quantiles; what a search found beyond the candidates, as JSON; what is doubtful about the query; and the number of
-/// candidates that a rule leaves to it.
-type Answer = (
-    Vec<(String, String, f32)>,
-    String,
-    Option<(String, f64)>,
-    Vec<(f64, f32)>,
-    String,
-    Vec<String>,
-    Option<usize>,
-);
-
 /// One trained model, or several that are combined.
 #[pyclass(frozen, module = "dsokr._dsokr")]
 pub struct Runs {
@@ -107,7 +94,7 @@ impl Runs {
         let root = data.clone();
         let calls_python = encoder.is_some();
         let inner = work_apart(py, || {
-            let mut runs = Run::open_shared(
+            let mut run = Run::open_shared(
                 &Processes::default(),
                 &paths,
                 None,
@@ -115,17 +102,17 @@ impl Runs {
                 &processor.open()?,
             )?;
             if let Some(rule) = rule {
-                runs.rule = rule;
+                run.rule = rule;
             }
             if fit_weights {
                 let split = Some(SplitName::Validation);
                 let split_use = SplitUse::Weights;
                 let validation = QueryRequest { split, split_use, data, ..QueryRequest::default() };
                 let queries =
-                    validation.predict(&Processes::default(), &runs, Member::coordinates)?;
-                runs.fit_weights(&queries)?;
+                    validation.predict(&Processes::default(), &run, Member::coordinates)?;
+                run.fit_weights(&queries)?;
             }
-            runs.with_beyond(beyond.as_ref())
+            run.with_beyond(beyond.as_ref())
         });
         Ok(Self { inner: inner?, data: root, calls_python })
     }
@@ -200,8 +187,8 @@ impl Runs {
     }
 
     /// The best `k` candidates for each text or row, or with `coverage` the set that holds a right output with this
-    /// probability, and what else the configuration predicts; `candidates` is `mass:PPM`, `formula` or `all`, and `filter` a
-    /// condition on candidates.
+    /// probability, and what else the configuration predicts: an answer as JSON for each; `candidates` is `mass:PPM`, `formula`
+    /// or `all`, and `filter` a condition on candidates.
     fn search(
         &self,
         py: Python,
@@ -210,15 +197,15 @@ impl Runs {
         coverage: Option<f64>,
         candidates: Option<&str>,
         filter: Option<&str>,
-    ) -> PyResult<Vec<Answer>> {
-        let runs = &self.inner;
+    ) -> PyResult<Vec<String>> {
+        let run = &self.inner;
         let filter: Option<Filter> = filter.map(str::parse).transpose().map_err(Failure::from)?;
         if let (Some(coverage), Some(_)) = (coverage, &filter) {
             let allowed = "absent, with a filter: sets of candidates are measured among all";
             let error = Error::value(Argument::new("coverage"), coverage, allowed);
             return Err(Failure::from(error).into());
         }
-        let among = runs.rule_of_search(rule(candidates)?.as_ref());
+        let among = run.rule_of_search(rule(candidates)?.as_ref());
         let among = among.map_err(Failure::from)?;
         let among = among.as_ref();
         if queries.len() == 0 {
@@ -228,28 +215,17 @@ impl Runs {
         let answers = self.work(py, || match coverage {
             None => {
                 let alone = Processes::default();
-                let wanted = filter.map(|filter| runs.wanted(&alone, &filter)).transpose()?;
-                runs.answer_queries(&alone, read, among, wanted.as_ref(), k)
+                let wanted = filter.map(|filter| run.wanted(&alone, &filter)).transpose()?;
+                run.answer_queries(&alone, read, among, wanted.as_ref(), k)
             }
             Some(coverage) => {
                 let sets = self.sets(coverage, among)?;
-                let queries = runs.predict(&Processes::default(), read, among)?;
-                let candidate_sets = runs.candidate_sets(&queries, &sets, usize::MAX)?;
+                let queries = run.predict(&Processes::default(), read, among)?;
+                let candidate_sets = run.candidate_sets(&queries, &sets, usize::MAX)?;
                 Ok(candidate_sets.into_iter().map(|set| set.answer).collect())
             }
         })?;
-        let answer = |answer: dsokr::run::Answer| {
-            let cells = json(&answer.hits)?;
-            let hits = answer.hits.into_iter().map(|hit| (hit.id, hit.label, hit.score));
-            let exact = answer.exact.map(|best| (best.label, best.score));
-            let quantiles =
-                answer.quantiles.iter().map(|quantile| (quantile.level, quantile.value));
-            let beyond = json(&answer.beyond)?;
-            let quantiles = quantiles.collect();
-            let competing = answer.competing;
-            Ok((hits.collect(), cells, exact, quantiles, beyond, answer.cautions, competing))
-        };
-        answers.into_iter().map(answer).collect()
+        answers.iter().map(json).collect()
     }
 
     /// The score of each pair of a text and a molecule, in their order; NaN for a molecule that cannot be read, where

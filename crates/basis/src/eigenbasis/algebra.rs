@@ -110,7 +110,7 @@ pub fn cholesky<T: RealField>(matrix: MatMut<T>) -> Result<(), usize> {
     factored.map(|_| ()).map_err(|LltError::NonPositivePivot { index }| index)
 }
 
-/// `a b`, a tile of columns and [`ROWS`] rows a task.
+/// Returns `a b`, a tile of columns and [`ROWS`] rows a task.
 pub(super) fn multiply_wide(a: MatRef<f64>, b: MatRef<f64>) -> Mat<f64> {
     let mut out = Mat::zeros(a.nrows(), b.ncols());
     out.par_col_chunks_mut(TILE).enumerate().for_each(|(tile, out)| {
@@ -143,7 +143,7 @@ pub(super) fn add_gram_of_rows(
     });
 }
 
-/// `A Aᵀ`, in parallel.
+/// Returns `A Aᵀ`, in parallel.
 pub(super) fn gram_of_rows(a: MatRef<f64>) -> Mat<f64> {
     let size = a.nrows();
     let mut out = Mat::zeros(size, size);
@@ -190,7 +190,7 @@ pub fn symmetric_eigen(matrix: MatRef<f64>) -> Result<Eigen, Error> {
     })
 }
 
-/// `a b`, on one thread: sums must not depend on the number of threads.
+/// Returns `a b`, on one thread: sums must not depend on the number of threads.
 pub fn multiply(a: MatRef<f64>, b: MatRef<f64>) -> Mat<f64> {
     let mut out = Mat::zeros(a.nrows(), b.ncols());
     matmul(out.as_mut(), Accum::Replace, a, b, 1.0, Par::Seq);

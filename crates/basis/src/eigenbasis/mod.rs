@@ -138,7 +138,7 @@ impl Basis {
         }
     }
 
-    /// p, the number of coordinates: eigenvalues above `σ_1 · tolerance`.
+    /// Returns p, the number of coordinates: eigenvalues above `σ_1 · tolerance`.
     pub fn dimension(&self) -> usize {
         self.spectrum.len()
     }

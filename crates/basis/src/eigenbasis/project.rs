@@ -106,7 +106,7 @@ impl Projection {
         }
     }
 
-    /// `ψ̃` of one output: p coordinates, none when there is no such output.
+    /// Returns `ψ̃` of one output: p coordinates, none when there is no such output.
     pub fn row(&self, row: usize) -> &[f32] {
         let start = row.saturating_mul(self.dimension);
         self.coordinates.get(start..start.saturating_add(self.dimension)).unwrap_or(&[])

@@ -113,7 +113,7 @@ impl Projector {
     }
 }
 
-/// `R Φ`, m × d, row-major for dense rows, else with m contiguous; Φ holds the scaled rows. Also the sum of the
+/// Returns `R Φ`, m × d, row-major for dense rows, else with m contiguous; Φ holds the scaled rows. Also the sum of the
 /// columns of R that belong to zero rows, m numbers, where these have a feature of their own and some of the
 /// numbers are not 0; else empty.
 fn sketched_features(
@@ -163,7 +163,7 @@ fn sketched_features(
         if dense && !few {
             sums = processes.divide(sums, m * d)?.into_iter().flatten().collect();
         } else if processes.size() > 1 {
-            factors = gather(processes, factors, (m, few), (d, dense))?;
+            factors = gather(processes, factors, sketch, rows)?;
         }
         // Every element is summed in the order of the blocks, whoever computed them.
         sum.par_chunks_mut(CHUNK).enumerate().for_each(|(chunk, sum)| {
@@ -253,21 +253,27 @@ fn wave(processes: &Processes, bytes: usize) -> Result<usize, Error> {
     Ok(processes.broadcast_number(blocks_of_rank as u64)? as usize * processes.size())
 }
 
-/// Returns the factors of all processes, the columns of R as one block and the rows as one of dense or sparse rows.
+/// Returns the factors of all processes of the sketch of some rows, the columns of R as one block and the rows as one of dense
+/// or sparse rows.
 fn gather(
     processes: &Processes,
     rank_blocks: Vec<(Features, Block)>,
-    (m, few): (usize, bool),
-    (d, dense): (usize, bool),
+    sketch: &Sketch,
+    rows: &dyn RowSource,
 ) -> Result<Vec<(Features, Block<'static>)>, Error> {
-    let kind = |dense: bool| if dense { RowKind::Dense } else { RowKind::Sparse };
-    let mut columns = Features::empty(kind(!few), m)?;
-    let mut rows = Features::empty(kind(dense), d)?;
+    let column_kind = if sketch.kind.has_few_entries() { RowKind::Sparse } else { RowKind::Dense };
+    let row_kind = match rows.kind() {
+        RowKind::Dense => RowKind::Dense,
+        RowKind::Bits | RowKind::Sparse => RowKind::Sparse,
+    };
+    let width = rows.width();
+    let mut columns = Features::empty(column_kind, sketch.m())?;
+    let mut rows = Features::empty(row_kind, width)?;
     for (block_columns, block) in rank_blocks {
         columns.append(&block_columns)?;
         match block {
             Block::Dense(_) => rows.append(&block)?,
-            Block::Bits(_) | Block::Sparse(_) => rows.append(&block.to_sparse(0..d)?.into())?,
+            Block::Bits(_) | Block::Sparse(_) => rows.append(&block.to_sparse(0..width)?.into())?,
         }
     }
     Ok(columns.gather(processes)?.into_iter().zip(rows.gather(processes)?).collect())

@@ -48,7 +48,7 @@ impl SummedBases {
         Arc::new(SumKernel { summands, width: self.width })
     }
 
-    /// P, the coordinates of all parts together.
+    /// Returns P, the coordinates of all parts together.
     pub(super) fn coordinates(&self) -> usize {
         self.parts.iter().map(|part| part.basis.dimension()).sum()
     }
@@ -127,7 +127,7 @@ impl OutputKernel for TemperedKernel {
         self.0.tempering().normalised
     }
 
-    /// NaN for rows that the basis does not project.
+    /// Returns NaN for rows that the basis does not project.
     fn diagonal(&self, rows: &Block) -> Vec<f64> {
         let mut coordinates = vec![0.0f64; rows.len() * self.0.dimension()];
         let norms = self.0.coordinates(rows.clone(), &mut coordinates);

@@ -117,7 +117,7 @@ fn merged(x: (&[u32], &[f32]), y: (&[u32], &[f32])) -> f64 {
     sum
 }
 
-/// `R_B Φ_B` of one block of dense rows, m × d row-major, in `f32`, for the columns of R_B, rows of m numbers.
+/// Returns `R_B Φ_B` of one block of dense rows, m × d row-major, in `f32`, for the columns of R_B, rows of m numbers.
 pub(crate) fn sketch_dense(columns: &DenseBlock, rows: &DenseBlock) -> Vec<f32> {
     let len = rows.len();
     let m = columns.width();

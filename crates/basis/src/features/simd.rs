@@ -68,7 +68,7 @@ widest! {
     }
 }
 
-/// `eˣ` for x ≤ 0, to 4e-16 of its value; 0 below −708, where the smallest normal numbers are.
+/// Returns `eˣ` for x ≤ 0, to 4e-16 of its value; 0 below −708, where the smallest normal numbers are.
 ///
 /// `x = k ln 2 + r`, `eˣ = 2ᵏ eʳ` with `|r| ≤ ln 2 / 2` and the Taylor polynomial of degree 13. Without branches and
 /// fused operations: it vectorises, and gives the same bits on every machine.

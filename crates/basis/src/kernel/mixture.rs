@@ -98,7 +98,7 @@ impl OutputKernel for ProbabilityProduct {
         if rows == RowKind::Sparse { Ok(()) } else { Err(Error::kind(rows, RowKind::Sparse)) }
     }
 
-    /// Weights are not negative.
+    /// Checks that weights are not negative.
     fn check(&self, rows: &Block) -> Result<(), Error> {
         let Block::Sparse(sparse) = rows else { return Ok(()) };
         let negative = |row: &usize| sparse.row(*row).1.iter().any(|&value| value < 0.0);

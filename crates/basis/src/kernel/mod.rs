@@ -205,7 +205,7 @@ impl OutputKernel for Kernel {
         }))
     }
 
-    /// N-gram counts are not negative, Kemeny rows hold −1, 0 and 1, Hamming rows 0 and 1, as many ones as the other
+    /// Checks that n-gram counts are not negative, Kemeny rows hold −1, 0 and 1, Hamming rows 0 and 1, as many ones as the other
     /// rows of the block; the other kernels take any finite numbers.
     fn check(&self, rows: &Block) -> Result<(), Error> {
         let (_, Some((allowed, holds))) = self.domain() else { return Ok(()) };
@@ -256,7 +256,7 @@ impl OutputKernel for Kernel {
         *self != Self::Linear
     }
 
-    /// Computed in parallel.
+    /// Computes the matrix in parallel.
     ///
     /// ```
     /// use dsokr_basis::kernel::OutputKernel;

@@ -231,7 +231,7 @@ impl Sketch {
         if self.kind.has_few_entries() { columns.sparse() } else { columns.dense() }
     }
 
-    /// m outputs with replacement, each with a probability in proportion to its score.
+    /// Returns m outputs with replacement, each with a probability in proportion to its score.
     pub(super) fn pick_by(&self, scores: &[f64]) -> Result<Picked, Error> {
         let check = |row, value: f64, holds: bool| {
             if holds && value.is_finite() {
@@ -285,7 +285,7 @@ fn sparsified(
     }
 }
 
-/// m distinct outputs of n, uniformly, increasing (Floyd's algorithm: m draws, m memory).
+/// Returns m distinct outputs of n, uniformly, increasing (Floyd's algorithm: m draws, m memory).
 fn without_replacement(m: usize, n: usize, random: &mut impl Rng) -> Vec<usize> {
     let mut chosen = HashSet::with_capacity(m);
     for last in n - m..n {

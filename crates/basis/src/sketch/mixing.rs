@@ -37,12 +37,12 @@ impl Mixing {
         Self(if few { sparse.into() } else { DenseRows::drawn(size, dense).into() })
     }
 
-    /// m, the size of the sketch.
+    /// Returns m, the size of the sketch.
     pub fn size(&self) -> usize {
         self.0.width()
     }
 
-    /// a, the number of anchors.
+    /// Returns a, the number of anchors.
     pub fn anchors(&self) -> usize {
         self.0.len()
     }

@@ -292,12 +292,12 @@ impl Sketch {
         Ok(Self { picked, ..sketch })
     }
 
-    /// m, the number of rows of R.
+    /// Returns m, the number of rows of R.
     pub(crate) fn m(&self) -> usize {
         self.m
     }
 
-    /// n, the number of columns of R.
+    /// Returns n, the number of columns of R.
     pub(crate) fn n(&self) -> usize {
         self.n
     }
@@ -325,7 +325,7 @@ impl Sketch {
         }
     }
 
-    /// W, m × a: the columns of R that are not zero, in the order of the anchors.
+    /// Returns W, m × a: the columns of R that are not zero, in the order of the anchors.
     pub fn mixing(&self) -> Mixing {
         self.mixed_anchors().1
     }
@@ -343,7 +343,7 @@ impl Sketch {
         (anchors, Mixing::joined(self.m, self.kind.has_few_entries(), &parts))
     }
 
-    /// R itself, m × n, for small sizes and comparisons.
+    /// Returns R itself, m × n, for small sizes and comparisons.
     pub fn dense(&self) -> Mat<f64> {
         let mut dense = Mat::zeros(self.m(), self.n());
         let (anchors, mixing) = self.mixed_anchors();

@@ -56,7 +56,7 @@ pub struct Neighbourhood {
 }
 
 impl Neighbourhood {
-    /// Held-out predictions and outputs of n training pairs, `[n × p]` row-major; a query has `neighbours`.
+    /// Takes the held-out predictions and outputs of n training pairs, `[n × p]` row-major; a query has `neighbours`.
     ///
     /// # Errors
     /// [`Error::OutOfRange`] unless there are 1 to n neighbours; for as many outputs as predictions;

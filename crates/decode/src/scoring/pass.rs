@@ -26,7 +26,7 @@ pub(crate) struct Scores<'s, S = f32> {
     pub multiplicities: &'s [u32],
 }
 
-/// The error for a score that is not finite, if there is one: of the queries of a tile with `rows`, which come with
+/// Returns the error for a score that is not finite, if there is one: of the queries of a tile with `rows`, which come with
 /// their constants, and whose products are `[row · lanes + lane]`.
 ///
 /// Called when a pass over the scores met one.

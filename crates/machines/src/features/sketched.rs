@@ -27,7 +27,7 @@ pub struct InputSketch {
 }
 
 impl InputSketch {
-    /// m inputs drawn without replacement.
+    /// Describes m inputs drawn without replacement.
     pub fn subsampling(size: usize) -> Self {
         Self { size, method: subsampling() }
     }

@@ -86,7 +86,7 @@ impl<'a> TrainingInputs<'a> {
         Self::Rows(rows, kernel.into_kernel())
     }
 
-    /// n, the number of inputs.
+    /// Returns n, the number of inputs.
     pub fn len(&self) -> usize {
         match self {
             Self::Rows(rows, _) => rows.len(),

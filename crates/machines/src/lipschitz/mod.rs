@@ -115,7 +115,7 @@ pub enum Offset {
 }
 
 impl Offset {
-    /// b of the given loss and targets, d numbers.
+    /// Returns b of the given loss and targets, d numbers.
     pub(crate) fn of(self, loss: &Loss, targets: &Targets) -> Result<Vec<f64>, Error> {
         let d = targets.width();
         let values = targets.values()?;

@@ -119,7 +119,7 @@ struct Evaluated {
 }
 
 impl Problem<'_> {
-    /// p and the rank of M, the sizes of C.
+    /// Returns p and the rank of M, the sizes of C.
     fn sizes(&self) -> [usize; 2] {
         [self.features.rows.nrows(), self.output.values.len()]
     }

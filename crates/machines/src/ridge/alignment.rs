@@ -286,7 +286,7 @@ impl Means {
         Self { columns: sums, all }
     }
 
-    /// A column of `H K Hᵀ`.
+    /// Computes a column of `H K Hᵀ`.
     fn centre(&self, values: ColRef<f64>, column: usize, out: ColMut<f64>) {
         let shift = self.all - self.columns[column];
         let values = values.iter().zip(&self.columns);

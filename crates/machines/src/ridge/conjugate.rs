@@ -298,14 +298,14 @@ impl<'a> System<'a> {
         Ok(out)
     }
 
-    /// B from the coordinates in which it is solved, `L⁻ᵀ A⁻ᵀ x`.
+    /// Returns B from the coordinates in which it is solved, `L⁻ᵀ A⁻ᵀ x`.
     fn unknowns(&self, mut x: Mat<f64>) -> Result<Mat<f64>, Error> {
         self.sampled.whiten_transposed(x.as_mut())?;
         self.penalty.whiten_transposed(x.as_mut())?;
         Ok(x)
     }
 
-    /// Conjugate gradients for each column of the right-hand sides, those left in one product.
+    /// Makes conjugate gradients for each column of the right-hand sides, those left in one product.
     fn solve(
         &self,
         sides: Mat<f64>,

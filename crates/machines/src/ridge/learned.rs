@@ -24,7 +24,7 @@ const GAIN: f64 = 1e-10;
 const VANISHING: f64 = 1e-6;
 
 impl Spectrum {
-    /// M of a decomposable kernel `k(x, x') M` for which the ridge regression has the least
+    /// Returns M of a decomposable kernel `k(x, x') M` for which the ridge regression has the least
     /// `Σ_i w_i ‖f(x_i) − ψ_i‖² / Σ_i w_i + λ (‖f‖² + tr M)`, of rank at most `rank`; none where λ is so large that M =
     /// 0 is best (thesis, (2.133), whose λ is nλ here; Dinuzzo and Fukumizu 2011).
     ///
@@ -146,7 +146,7 @@ impl Spectrum {
         Ok(matrix)
     }
 
-    /// `S^½ C` of the ridge regression for an M.
+    /// Returns `S^½ C` of the ridge regression for an M.
     fn ridge_step(&self, turned: MatRef<f64>, matrix: &Eigen, ridge: f64) -> Mat<f64> {
         let Eigen { values, vectors } = matrix;
         let rotated = multiply(turned, vectors.as_ref());
@@ -156,7 +156,7 @@ impl Spectrum {
         multiply(self.scaled(filtered.as_ref()).as_ref(), vectors.transpose())
     }
 
-    /// W after a step down the squared error, with its singular values shrunk.
+    /// Returns W after a step down the squared error, with its singular values shrunk.
     fn proximal_step(
         &self,
         turned: MatRef<f64>,
@@ -174,7 +174,7 @@ impl Spectrum {
         Ok(multiply(moved.as_ref(), shrunk.as_ref()))
     }
 
-    /// `S^½` times a matrix of r rows.
+    /// Returns `S^½` times a matrix of r rows.
     fn scaled(&self, matrix: MatRef<f64>) -> Mat<f64> {
         let element = |i: usize, j: usize| self.values[i].sqrt() * matrix[(i, j)];
         Mat::from_fn(matrix.nrows(), matrix.ncols(), element)

@@ -79,12 +79,12 @@ impl KernelModel {
         Self { scaling, offset, ..Self::new(self.map.clone(), weights, summary) }
     }
 
-    /// p, the numbers that it predicts for a row.
+    /// Returns p, the numbers that it predicts for a row.
     pub fn width(&self) -> usize {
         self.width
     }
 
-    /// b, p numbers, of a [Lipschitz loss](crate::fit_lipschitz); empty for 0.
+    /// Returns b, p numbers, of a [Lipschitz loss](crate::fit_lipschitz); empty for 0.
     pub fn offset(&self) -> &[f64] {
         &self.offset
     }

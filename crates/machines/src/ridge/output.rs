@@ -59,7 +59,7 @@ pub(super) enum SpaceKind {
 }
 
 impl OutputSpace {
-    /// μ, from where points count: the mean of the training outputs' points, p numbers.
+    /// Returns μ, from where points count: the mean of the training outputs' points, p numbers.
     pub fn centre(&self) -> &[f64] {
         &self.centre
     }
@@ -281,7 +281,7 @@ impl OutputSpace {
             .map(|directions| (directions.nrows(), map(directions.as_ref(), points)))
     }
 
-    /// p, the number of coordinates.
+    /// Returns p, the number of coordinates.
     pub fn dimension(&self) -> usize {
         self.centre.len()
     }

@@ -135,7 +135,7 @@ impl Scaling {
         Self { centre, ..self }
     }
 
-    /// μ, the means of the columns; none where they are not centred.
+    /// Returns μ, the means of the columns; none where they are not centred.
     pub fn means(&self) -> Option<&[f64]> {
         self.centre.as_deref()
     }

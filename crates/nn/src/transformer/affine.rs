@@ -41,7 +41,7 @@ impl Affine {
         }
     }
 
-    /// `x w`; the next operation adds the bias.
+    /// Returns `x w`; the next operation adds the bias.
     pub(super) fn product(&self, x: Tensor<2>, precision: Precision) -> Tensor<2> {
         dsokr_kernels::product(x, self.weight.val(), precision)
     }

@@ -143,7 +143,7 @@ struct Rotation {
 }
 
 impl Rotation {
-    /// The angle of a pair at position t is t times its frequency.
+    /// Creates the angles of all positions: that of a pair at position t is t times its frequency.
     fn new(base: f64, head: usize, sequences: &Arc<Sequences>, device: &Device) -> Self {
         let longest = sequences.longest();
         let half = head / 2;

@@ -52,7 +52,7 @@ impl LossConfig {
         }
     }
 
-    /// τ at the start, where it is learned.
+    /// Returns τ at the start, where it is learned.
     pub fn temperature(&self) -> Option<f64> {
         match *self {
             Self::Square(_) | Self::Huber(_) => None,

@@ -79,7 +79,7 @@ impl TrainingConfig {
         parameters.iter().any(|path| Layer::of(path).is_some())
     }
 
-    /// The settings with the weight decay written out.
+    /// Returns the settings with the weight decay written out.
     pub fn resolved(self) -> Self {
         Self { weight_decay: Some(self.weight_decay()), ..self }
     }

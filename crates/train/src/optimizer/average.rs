@@ -25,7 +25,7 @@ pub(crate) struct Average {
 }
 
 impl Average {
-    /// The average with a decay, before the first step.
+    /// Creates the average with a decay, before the first step.
     pub fn new(decay: f32) -> Self {
         Self { decay, values: HashMap::new() }
     }
@@ -115,7 +115,7 @@ impl Average {
     }
 }
 
-/// `a + rate · (w − a)`, in place on the CPU engine.
+/// Returns `a + rate · (w − a)`, in place on the CPU engine.
 fn nearer(average: Tensor<1>, weights: Tensor<1>, rate: f32) -> Tensor<1> {
     if !on_cpu_engine(&average) {
         let apart = weights - average.clone();

@@ -65,7 +65,7 @@ struct State {
 }
 
 impl Update {
-    /// The optimiser of a model as a configuration says: of each parameter that of the last group that holds it, or of
+    /// Creates the optimiser of a model as a configuration says: of each parameter that of the last group that holds it, or of
     /// the training.
     pub fn new<M: Module>(config: &TrainingConfig, model: &M) -> Self {
         let mut ids = Vec::new();
@@ -106,7 +106,7 @@ impl Update {
         model.map(&mut Freeze(self))
     }
 
-    /// The optimiser of `model` with moments and averages that [`moments`](Self::moments) and [`average`](Self::average)
+    /// Returns the optimiser of `model` with moments and averages that [`moments`](Self::moments) and [`average`](Self::average)
     /// gave.
     ///
     /// # Errors

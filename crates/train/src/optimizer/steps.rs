@@ -11,7 +11,7 @@ use super::values::host;
 /// Number of elements that one task updates.
 const CHUNK: usize = 1 << 14;
 
-/// Weights after a step of gradient descent, `w ← w − lr · g`.
+/// Returns the weights after a step of gradient descent, `w ← w − lr · g`.
 pub(super) fn descend<const D: usize>(
     weights: Tensor<D>,
     gradient: Gradient<D>,
@@ -35,7 +35,8 @@ pub(super) fn descend<const D: usize>(
     Tensor::from_primitive::<Flex>(w)
 }
 
-/// Weights after a step of descent with momentum, and the buffer: `m ← μ m + g` and `w ← w − lr · m`, as PyTorch's `SGD`.
+/// Returns the weights after a step of descent with momentum, and the buffer: `m ← μ m + g` and `w ← w − lr · m`, as
+/// PyTorch's `SGD`.
 pub(super) fn momentum<const D: usize>(
     weights: Tensor<D>,
     gradient: Tensor<D>,
@@ -55,7 +56,7 @@ pub(super) struct Signed {
     pub beta2: f32,
 }
 
-/// Weights after a step of Lion, and its mean of gradients:
+/// Returns the weights after a step of Lion, and its mean of gradients:
 /// `w ← (1 − lr·λ) w − lr · sign(β₁ m + (1 − β₁) g)`, then `m ← β₂ m + (1 − β₂) g`. A gradient that is not finite makes
 /// the weights NaN, as with other optimisers, so that the next loss ends the training.
 pub(super) fn lion<const D: usize>(
@@ -93,7 +94,7 @@ pub(super) fn muon<const D: usize>(
     (weights * keep - direction * adjusted, buffer)
 }
 
-/// `μ m + g`.
+/// Returns `μ m + g`.
 fn accumulated<const D: usize>(
     gradient: Tensor<D>,
     buffer: Option<Tensor<D>>,
@@ -109,7 +110,7 @@ fn accumulated<const D: usize>(
 const COEFFICIENTS: [f32; 3] = [3.4445, -4.775, 2.0315];
 const ITERATIONS: usize = 5;
 
-/// Nearly the orthogonal factor of a matrix, with singular values near 1, by Newton's and Schulz's iteration:
+/// Returns nearly the orthogonal factor of a matrix, with singular values near 1, by Newton's and Schulz's iteration:
 /// `X ← a X + (b A + c A²) X` with `A = X Xᵀ`, from `X` at unit norm.
 fn orthogonal<const D: usize>(matrix: Tensor<D>) -> Tensor<D> {
     let [a, b, c] = COEFFICIENTS;
