@@ -200,11 +200,16 @@ fn every_field_of_an_answer_is_in_texts_the_server_its_page_and_python() {
     for field in &served {
         assert!(page.contains(field.as_str()), "no {field} on the page");
     }
+    let command = read("src/cli/answers.rs");
+    let python = read("bindings/python/python/dsokr/_hits.py");
     for field in &answer {
         assert!(served.contains(field), "no {field} in the server's answers");
-        for file in ["src/cli/answers.rs", "bindings/python/src/run/runs.rs"] {
-            assert!(read(file).contains(&format!("answer.{field}")), "no {field} in {file}");
-        }
+        assert!(
+            command.contains(&format!("answer.{field}")),
+            "no {field} in the command's answers"
+        );
+        let key = if field == "hits" { "candidates" } else { field.as_str() };
+        assert!(python.contains(&format!("\"{key}\"")), "no {key} in Python's answers");
     }
 }
 
