@@ -132,17 +132,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_that_are_not_known_speak_for_no_difference() {
-        let unless = |unknown: fn(&[bool]) -> bool| {
-            let values =
-                |exchanged: &[bool]| [0.0, if unknown(exchanged) { f64::NAN } else { 1.0 }];
-            exchange_p(40, 50, 0, values).unwrap()
-        };
-        assert_eq!(unless(|exchanged| exchanged.contains(&true)), 1.0);
-        assert_eq!(unless(|_| true), 1.0);
-    }
-
-    #[test]
     fn differences_without_a_finite_sum_are_refused() {
         let message =
             |differences: &[f64]| sign_flip_p(differences, 10, 0).unwrap_err().to_string();
