@@ -154,12 +154,12 @@ fn output_numbers(findings: &Findings, splits: &[(&str, &Split)]) -> Vec<Vec<Opt
 pub(super) fn one_class(findings: &Findings) -> Result<Option<String>, Error> {
     let splits = splits(findings);
     let Some(((_, train), held_out)) = splits.split_first() else { return Ok(None) };
-    let known: BTreeSet<&String> = classes(train).iter().collect();
-    let Some(class) = known.first().filter(|_| known.len() == 1) else { return Ok(None) };
+    let known: BTreeSet<&str> = classes(findings, train).into_iter().collect();
+    let Some(&class) = known.first().filter(|_| known.len() == 1) else { return Ok(None) };
     let mut others = Vec::new();
     for (name, split) in held_out {
-        let of_split = classes(split).iter().filter(|other| other != class);
-        let of_split: BTreeSet<&str> = of_split.map(String::as_str).collect();
+        let of_split = classes(findings, split).into_iter().filter(|&other| other != class);
+        let of_split: BTreeSet<&str> = of_split.collect();
         if !of_split.is_empty() {
             let names: Vec<&str> = of_split.into_iter().collect();
             others.push(format!("; {name} pairs have others ({})", named(&names)));
@@ -173,19 +173,12 @@ pub(super) fn one_class(findings: &Findings) -> Result<Option<String>, Error> {
     )))
 }
 
-/// Returns the class of each pair; none where outputs are no classes.
-fn classes(split: &Split) -> &[String] {
-    match &split.truth {
-        Some(Truth::Classes(classes)) => classes,
-        Some(
-            Truth::Molecules(_)
-            | Truth::Graphs(_)
-            | Truth::Labels(_)
-            | Truth::Rankings(_)
-            | Truth::Numbers(_),
-        )
-        | None => &[],
-    }
+/// Returns the classes of the pairs of a split whose output is known; none where outputs are no classes.
+fn classes<'a>(findings: &Findings<'a>, split: &Split) -> Vec<&'a str> {
+    let Some(Truth::Classes(all)) = &findings.problem.dataset.outputs.truth else {
+        return Vec::new();
+    };
+    split.outputs.iter().flatten().map(|&output| all[output].as_str()).collect()
 }
 
 pub(super) fn empty_texts(findings: &Findings) -> Result<Option<String>, Error> {

@@ -135,7 +135,7 @@ fn bad_tables_are_refused_with_place_and_value() {
         ),
         (
             "a.csv",
-            b"i\0d\0,\0t\0\n\01\0,\0a\0\n\0",
+            b"i\0d\0,\0t\0\n\0x\0,\0a\0\n\0",
             "a.csv:1: bytes of the line are 0, as in UTF-16LE; tables must be UTF-8 text; convert it: iconv -f UTF-16LE -t UTF-8 a.csv > new-a.csv",
         ),
         (
