@@ -429,7 +429,8 @@ fn sets_that_are_all_empty_are_predicted_perfectly() {
     let found = json(&sandbox.succeed(&call));
     for metric in ["f1", "micro_f1", "macro_f1"] {
         assert_eq!(number(&found, metric), 1.0, "{found}");
-        assert_eq!(found["intervals"][metric], serde_json::json!([1.0, 1.0]), "{found}");
+        // all draws have the same value, which says nothing of other queries
+        assert_eq!(found["intervals"][metric], serde_json::Value::Null, "{found}");
     }
     assert_eq!((number(&found, "labels"), number(&found, "hamming_loss")), (0.0, 0.0), "{found}");
 }
