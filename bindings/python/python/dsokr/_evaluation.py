@@ -57,7 +57,9 @@ class Evaluation:
 
     @cached_property
     def intervals(self) -> dict[str, list[float]]:
-        """95 % intervals [low, high] of the metrics, by a bootstrap over queries, or over their ``groups``; empty of fewer than three groups."""
+        """95 % intervals [low, high] of the metrics, by a bootstrap over queries, or over their ``groups``.
+
+        A metric whose draws all have one value has none, and so has every metric of fewer than three groups."""
         return json.loads(self._inner.intervals())
 
     @cached_property
@@ -111,8 +113,7 @@ class Evaluation:
         return pandas.DataFrame({name: values for name, values in columns.items() if values is not None})
 
     def _repr_html_(self) -> str:
-        # of few groups there are no intervals, which name the metrics that the outputs call for
-        names = list(self.intervals) or [name for name, value in self.metrics.items() if isinstance(value, float)]
+        names = [name for name, value in self.metrics.items() if isinstance(value, float)]
         rows = []
         for name in names:
             ends = self.intervals.get(name)
