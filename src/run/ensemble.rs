@@ -228,6 +228,7 @@ impl Run {
 
     /// Leaves what is doubtful about queries to the answers, which have it too: the log of a server would have a line for
     /// each request.
+    #[cfg(any(feature = "command", feature = "serve"))]
     #[must_use]
     pub(crate) fn without_cautions_in_log(self) -> Self {
         Self { logs_cautions: false, ..self }
