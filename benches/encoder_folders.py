@@ -17,7 +17,7 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Dense, Normalize, Pooling, Transformer
 from tokenizers.pre_tokenizers import ByteLevel
 from transformers import (
-    AlbertConfig, AutoModel, BertConfig, BertTokenizerFast, DistilBertConfig, ElectraConfig, EsmConfig, EsmTokenizer,
+    AlbertConfig, AutoModel, BertConfig, BertTokenizerFast, DebertaV2Config, DistilBertConfig, ElectraConfig, EsmConfig, EsmTokenizer,
     ModernBertConfig, MPNetConfig, MPNetTokenizer, MT5Config, MT5EncoderModel, NomicBertConfig, RobertaTokenizer, T5Config,
     T5EncoderModel)
 
@@ -144,6 +144,9 @@ def families():
     sizes = dict(hidden_size=8, num_hidden_layers=2, num_attention_heads=2, intermediate_size=10,
                  max_position_embeddings=44, vocab_size=len(VOCABULARY))
     rotary = dict(position_embedding_type="rotary", token_dropout=True, mask_token_id=4, pad_token_id=0)
+    disentangled = dict(
+        relative_attention=True, position_biased_input=False, pos_att_type="p2c|c2p", share_att_key=True,
+        norm_rel_ebd="layer_norm")
     windows = sizes | dict(num_hidden_layers=3, local_attention=6, pad_token_id=0, bos_token_id=2, eos_token_id=3,
                            cls_token_id=2, sep_token_id=3)
     configs = {
@@ -152,6 +155,11 @@ def families():
         "mpnet": MPNetConfig(**sizes),
         "electra": ElectraConfig(embedding_size=6, **sizes),
         "albert": AlbertConfig(embedding_size=6, **(sizes | dict(num_hidden_layers=4, num_hidden_groups=2))),
+        # texts longer than the distances with vectors of their own, and than the farthest one
+        "deberta": DebertaV2Config(**sizes, **disentangled, position_buckets=8, max_relative_positions=20),
+        "deberta-absolute": DebertaV2Config(
+            **sizes, **(disentangled | dict(norm_rel_ebd="none", pos_att_type=["c2p", "p2c"])), max_relative_positions=20,
+            type_vocab_size=2),
         "esm": EsmConfig(**sizes, **rotary),
         "esm-absolute": EsmConfig(emb_layer_norm_before=True, token_dropout=False, pad_token_id=1, **sizes),
         "modernbert": ModernBertConfig(**windows),
@@ -268,7 +276,7 @@ def tokenizers():
 def defaults():
     """What a config.json means that does not say it: the activation, epsilon, and shares of dropout. What a family's
     configuration does not have is null."""
-    classes = [AlbertConfig, BertConfig, DistilBertConfig, ElectraConfig, EsmConfig, ModernBertConfig, MPNetConfig, MT5Config,
+    classes = [AlbertConfig, BertConfig, DebertaV2Config, DistilBertConfig, ElectraConfig, EsmConfig, ModernBertConfig, MPNetConfig, MT5Config,
                NomicBertConfig, T5Config]
     values = {}
     for config in (kind() for kind in classes):

@@ -160,6 +160,8 @@ fn onnxruntime_returns_the_coordinates_and_scores_of_the_run() {
     let albert = golden("family-albert");
     let [mpnet, esm, esm_absolute] =
         ["mpnet", "esm", "esm-absolute"].map(|family| golden(&format!("family-{family}")));
+    let [deberta, deberta_absolute] =
+        ["deberta", "deberta-absolute"].map(|family| golden(&format!("family-{family}")));
     let [modernbert, nomic, t5, mt5] =
         ["modernbert", "nomic", "t5", "mt5"].map(|family| golden(&format!("family-{family}")));
     // tokenizers whose files pad texts to a length, truncate them to a smaller one, and add nothing behind them
@@ -193,10 +195,12 @@ fn onnxruntime_returns_the_coordinates_and_scores_of_the_run() {
     let settings = "without-end/tokenizer_config.json";
     let as_it_is = sandbox.read(settings).replace("BertTokenizer", "PreTrainedTokenizerFast");
     sandbox.write(settings, &as_it_is);
-    let cases: [(&str, &[&str]); 22] = [
+    let cases: [(&str, &[&str]); 24] = [
         ("small.toml", &[&padded]),
         ("small.toml", &[&without_end]),
         ("small.toml", &[&mpnet]),
+        ("small.toml", &[&deberta]),
+        ("small.toml", &[&deberta_absolute, "encoder.pooling=\"first\""]),
         ("small.toml", &[&esm]),
         ("small.toml", &[&esm_absolute]),
         ("small.toml", &[&modernbert, "encoder.pooling=\"first\""]),

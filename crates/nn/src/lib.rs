@@ -10,7 +10,7 @@
 //! | [`NgramBag`] | sparse rows, such as TF-IDF n-grams; a linear path and an MLP |
 //! | [`Mlp`] | dense features |
 //! | [`PeakTransformer`] | peaks of spectra |
-//! | [`Transformer`] | tokens; trained from scratch, or [`pretrained`] (families of BERT and T5) |
+//! | [`Transformer`] | tokens; trained from scratch, or [`pretrained`] (families of BERT, DeBERTa and T5) |
 //!
 //! Any other [`Encoder`] trains the same way. [`pad`], [`dropout`] and [`init`] help to
 //! write one, and [`contract::check`] tests it. [`onnx`] writes those that can be files of ONNX.

@@ -4,7 +4,9 @@ use serde_json::{Map, Value};
 
 use super::json::JsonFile;
 use crate::error::Error;
-use crate::transformer::{Activation, Architecture, Distances, MaskedTokens, NormPlace, Positions};
+use crate::transformer::{
+    Activation, Architecture, DistanceVectors, Distances, MaskedTokens, NormPlace, Positions,
+};
 
 /// The longest text in tokens of a family without positions, which nothing but memory bounds.
 pub(super) const LONGEST_WITHOUT_TABLE: usize = 1 << 16;
@@ -68,6 +70,69 @@ pub(super) fn albert(file: &JsonFile, architecture: &mut Architecture) -> Result
     let layers = architecture.layers;
     architecture.own_layers = file.integer("num_hidden_groups", 1..=layers as u64, Some(1))?;
     Ok(())
+}
+
+pub(super) fn deberta(file: &JsonFile, architecture: &mut Architecture) -> Result<(), Error> {
+    for (key, default, supported) in [
+        ("relative_attention", false, true),
+        ("share_att_key", false, true),
+        ("position_biased_input", true, false),
+    ] {
+        if file.flag(key, default)? != supported {
+            return Err(file.refuse(key, &format!("{supported}, as DeBERTa v2 and v3 have it")));
+        }
+    }
+    let allowed = "\"c2p\" and \"p2c\", as DeBERTa v2 and v3 have it";
+    file.value("pos_att_type", None, allowed, |value| {
+        let mut kinds: Vec<String> = match value {
+            Value::Array(kinds) => {
+                kinds.iter().map(|kind| kind.as_str().map(str::to_owned)).collect::<Option<_>>()?
+            }
+            kinds => kinds.as_str()?.split('|').map(|kind| kind.trim().to_lowercase()).collect(),
+        };
+        kinds.sort();
+        (kinds == ["c2p", "p2c"]).then_some(())
+    })?;
+    let allowed = "0: a convolution behind the first layer is not supported";
+    file.only_value("conv_kernel_size", 0, allowed)?;
+    let Architecture { width, heads, positions, .. } = *architecture;
+    file.only_value("embedding_size", width, &format!("hidden_size = {width}"))?;
+    let head = width / heads;
+    file.only_value("attention_head_size", head, &format!("{head}"))?;
+    architecture.types = file.integer("type_vocab_size", 0..=u64::from(u32::MAX), Some(0))?;
+    architecture.position_kind = Positions::Disentangled(distance_vectors(file, positions)?);
+    Ok(())
+}
+
+/// Reads the vectors for distances of a DeBERTa; `positions` is the farthest distance of one that does not say it.
+fn distance_vectors(file: &JsonFile, positions: usize) -> Result<DistanceVectors, Error> {
+    // numbers below 1 stand for none
+    let number = |key| {
+        file.value(key, Some(None), "a whole number", |value| {
+            let number = value.as_i64().filter(|number| *number <= i64::from(i32::MAX))?;
+            Some(usize::try_from(number).ok().filter(|number| *number > 0))
+        })
+    };
+    let farthest = number("max_relative_positions")?.unwrap_or(positions);
+    let buckets = number("position_buckets")?;
+    if let Some(buckets) = buckets {
+        // logarithms from half of the buckets to the last distance are shared out
+        let most = 2 * farthest.saturating_sub(1);
+        if buckets < 4 || buckets >= most {
+            let allowed =
+                format!("at least 4 and less than {most}, twice max_relative_positions - 1");
+            return Err(file.refuse("position_buckets", &allowed));
+        }
+    }
+    let none = "none".to_owned();
+    let norms = file.value("norm_rel_ebd", Some(none), "\"none\" or \"layer_norm\"", |value| {
+        value.as_str().map(str::to_lowercase)
+    })?;
+    Ok(DistanceVectors {
+        span: buckets.unwrap_or(farthest),
+        farthest: buckets.map(|_| farthest),
+        has_norm: norms.split('|').any(|norm| norm.trim() == "layer_norm"),
+    })
 }
 
 pub(super) fn esm(file: &JsonFile, architecture: &mut Architecture) -> Result<(), Error> {

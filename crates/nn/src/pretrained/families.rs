@@ -122,7 +122,10 @@ pub(super) struct Names {
     pub(super) types: &'static str,
     pub(super) norm: &'static str,
     pub(super) projection: &'static str,
+    /// Numbers or vectors for distances.
     pub(super) relative: &'static str,
+    /// The normalisation of vectors for distances.
+    pub(super) relative_norm: &'static str,
     pub(super) final_norm: &'static str,
     /// What precedes the parts of a layer, whose number is in the place of `#`.
     pub(super) layer: &'static str,
@@ -148,6 +151,7 @@ const BERT_NAMES: Names = Names {
     norm: "embeddings.LayerNorm",
     projection: "embeddings_project",
     relative: "encoder.relative_attention_bias",
+    relative_norm: "encoder.LayerNorm",
     final_norm: "encoder.emb_layer_norm_after",
     layer: "encoder.layer.#.",
     qkv: &["attention.self.query", "attention.self.key", "attention.self.value"],
@@ -176,7 +180,7 @@ const BERT: Family = Family {
 };
 
 /// All families, BERT first.
-pub(super) static FAMILIES: [Family; 17] = [
+pub(super) static FAMILIES: [Family; 18] = [
     BERT,
     Family {
         name: "roberta",
@@ -297,6 +301,29 @@ pub(super) static FAMILIES: [Family; 17] = [
         vocabulary: Vocabulary::Unknown,
         tokenizer_class: Some(ALBERT_TOKENIZER),
         differences: differences::albert,
+        ..BERT
+    },
+    Family {
+        name: "deberta-v2",
+        class: "DebertaV2Model",
+        keys: &Keys {
+            types: None,
+            defaults: Defaults { epsilon: 1e-7, ..BERT_DEFAULTS },
+            ..BERT_KEYS
+        },
+        names: &Names {
+            relative: "encoder.rel_embeddings",
+            qkv: &[
+                "attention.self.query_proj",
+                "attention.self.key_proj",
+                "attention.self.value_proj",
+            ],
+            unused: &["cls.", "lm_predictions.", "mask_predictions.", "classifier.", "qa_outputs."],
+            ..BERT_NAMES
+        },
+        vocabulary: Vocabulary::Unknown,
+        tokenizer_class: None,
+        differences: differences::deberta,
         ..BERT
     },
     Family {

@@ -67,7 +67,7 @@ pub use write::is_exported;
 
 /// Other files of the tokenizer, which are kept so that transformers' own tokenizer loads from the
 /// folder that is written.
-pub const COMPANIONS: [&str; 8] = [
+pub const COMPANIONS: [&str; 9] = [
     "vocab.txt",
     "tokenizer_config.json",
     "special_tokens_map.json",
@@ -76,6 +76,7 @@ pub const COMPANIONS: [&str; 8] = [
     "merges.txt",
     "sentencepiece.bpe.model",
     "spiece.model",
+    "spm.model",
 ];
 
 /// The bytes of a weight file that are read at once.
@@ -307,7 +308,7 @@ impl Pretrained {
     }
 }
 
-/// A pretrained encoder of the families of BERT and T5 (BERT, SciBERT, MiniLM, RoBERTa, …) from a local folder,
+/// A pretrained encoder of the families of BERT, DeBERTa and T5 (BERT, SciBERT, MiniLM, RoBERTa, …) from a local folder,
 /// fine-tuned with a linear head.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -44,6 +44,12 @@ pub(super) fn layout(architecture: &Architecture, names: &Names) -> Vec<Piece> {
     if let Some(distances) = architecture.position_kind.distances() {
         pieces.table("relative", names.relative, [distances.buckets, architecture.heads]);
     }
+    if let Some(vectors) = architecture.position_kind.distance_vectors() {
+        pieces.table("relative", names.relative, [vectors.count(), d]);
+        if vectors.has_norm {
+            pieces.norm("relative_norm", names.relative_norm, d, norm_bias);
+        }
+    }
     if architecture.embedding_norm {
         pieces.norm("norm", names.norm, table_width, norm_bias);
     }

@@ -201,6 +201,8 @@ impl Architecture {
         let [width, inner, depth] = [width, self.feed_forward, layers].map(|size| size as f64);
         let units = self.inner_units() as f64;
         let attention = self.attention_width() as f64;
+        // products of queries and keys with each other, or with vectors for distances of both signs too
+        let compared = if self.position_kind.distance_vectors().is_some() { 5.0 } else { 1.0 };
         // normalisations that no fused operation computes keep what they multiply
         let normalised = if self.norm_centred { 0.0 } else { 2.0 * width };
         let own_layers = self.own_layers() as f64;
@@ -214,7 +216,11 @@ impl Architecture {
             gpu_width,
             products: 0.0,
         };
-        let rows_of_positions = if self.position_kind.has_table() { positions } else { 0 };
+        let rows_of_positions = match self.position_kind.distance_vectors() {
+            Some(vectors) => vectors.count(),
+            None if self.position_kind.has_table() => positions,
+            None => 0,
+        };
         // units that no fused operation activates have 32 bits on GPUs too
         let is_fused = !self.gated && self.activation == Activation::Gelu;
         let unit_width = if is_fused { gpu_width } else { 4.0 };
@@ -231,7 +237,7 @@ impl Architecture {
                 products: share
                     * depth
                     * length
-                    * (4.0 * width * attention + 2.0 * length * attention),
+                    * (4.0 * width * attention + (1.0 + compared) * length * attention),
             },
             PartSize {
                 keys: "layers × width × feed_forward".into(),

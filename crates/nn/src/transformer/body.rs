@@ -11,6 +11,7 @@ use super::affine::{Affine, Norm};
 use super::architecture::{Architecture, MaskedTokens, NormPlace};
 use super::layer::{Layer, Shared, site};
 use super::pooling::Readout;
+use super::positions::{Offsets, Relative};
 use crate::device::in_pool;
 use crate::init;
 use crate::pass::Pass;
@@ -27,8 +28,10 @@ pub struct Body {
     pub(super) norm: Option<Norm>,
     /// Maps embeddings to token vectors, where they have a width of their own.
     pub(super) projection: Option<Affine>,
-    /// What each head adds to the score of two tokens at a distance, `[buckets, heads]`.
+    /// What each head adds to the score of two tokens at a distance, `[buckets, heads]`, or the vectors for distances.
     pub(super) relative: Option<Param<Tensor<2>>>,
+    /// The normalisation of vectors for distances.
+    pub(super) relative_norm: Option<Norm>,
     pub(super) layers: Vec<Layer>,
     /// The normalisation behind layers that normalise before their sub-layers.
     pub(super) final_norm: Option<Norm>,
@@ -59,7 +62,9 @@ impl Body {
         let positions = has_table.then(|| table(positions, table_width));
         let types = (types > 0).then(|| table(types, table_width));
         let distances = architecture.position_kind.distances();
-        let relative = distances.map(|distances| table(distances.buckets, heads));
+        let numbers = distances.map(|distances| table(distances.buckets, heads));
+        let distance_vectors = architecture.position_kind.distance_vectors();
+        let vectors = distance_vectors.map(|vectors| table(vectors.count(), width));
         let has_norm = architecture.embedding_norm;
         let norm = has_norm.then(|| Norm::init(table_width, architecture, device));
         let projection = (architecture.embedding_width > 0)
@@ -74,7 +79,10 @@ impl Body {
             types,
             norm,
             projection,
-            relative,
+            relative: numbers.or(vectors),
+            relative_norm: distance_vectors
+                .filter(|vectors| vectors.has_norm)
+                .map(|_| Norm::init(width, architecture, device)),
             layers: (0..own_layers).map(layer).collect(),
             final_norm: architecture
                 .normalises_before()
@@ -211,16 +219,28 @@ impl Body {
     fn shared(&self, sequences: &Arc<Sequences>, pass: Pass) -> Shared {
         let position_kind = &self.architecture.position_kind;
         let head = self.architecture.head_width();
-        let tables = position_kind.distances().zip(self.relative.as_ref());
-        let added_scores =
-            tables.map(|(distances, table)| distances.scores(table.val(), sequences.longest()));
         Shared {
             architecture: self.architecture.clone(),
             sequences: sequences.clone(),
             pass,
             rotations: position_kind.rotations(head, sequences, &self.device()),
-            added_scores,
+            relative: self.relative(sequences.longest()),
         }
+    }
+
+    /// Returns what distances give all layers, on texts of at most `longest` tokens.
+    fn relative(&self, longest: usize) -> Option<Relative> {
+        let table = self.relative.as_ref()?.val();
+        let position_kind = &self.architecture.position_kind;
+        if let Some(distances) = position_kind.distances() {
+            return Some(Relative::Scores(distances.scores(table, longest)));
+        }
+        let offsets = Offsets::new(position_kind.distance_vectors()?, table, longest);
+        let offsets = match &self.relative_norm {
+            Some(norm) => offsets.map(|rows| norm.alone(rows, self.architecture.epsilon)),
+            None => offsets,
+        };
+        Some(Relative::Offsets(offsets))
     }
 
     /// Returns the layer at this depth, which may stand for several.
@@ -328,6 +348,7 @@ impl Body {
         self.positions = self.positions.map(frozen);
         self.types = self.types.map(frozen);
         self.relative = self.relative.map(frozen);
+        self.relative_norm = self.relative_norm.map(Module::no_grad);
         self.norm = self.norm.map(Module::no_grad);
         self.projection = self.projection.map(Module::no_grad);
         let all = self.layers.into_iter().enumerate();

@@ -4,7 +4,7 @@ use super::architecture::{Architecture, MaskedTokens};
 use super::body::{Body, SEEN_IN_TRAINING};
 use super::layer::Layer;
 use super::pooling::Readout;
-use super::positions::{Distances, Positions, frequencies};
+use super::positions::{DistanceVectors, Distances, Positions, frequencies};
 use crate::onnx::{Attribute, Dimension, Graph, Type, Value};
 
 /// Added to the scores of pairs of tokens that do not attend, with a minus.
@@ -18,10 +18,22 @@ struct Shared {
     outside_reach: Option<Value>,
     /// Added to the scores of all layers, `[batch, heads, length, length]`.
     relative: Option<Value>,
+    /// The vectors for distances, which queries and keys are compared with.
+    offsets: Option<Offsets>,
     /// Cosines and sines of the angles of queries and keys, `[batch, 1, length, d_h / 2]`.
     rotation: Option<[Value; 2]>,
     /// The angles of local layers.
     local_rotation: Option<[Value; 2]>,
+}
+
+/// The vectors for the distances of pairs of tokens.
+struct Offsets {
+    /// All vectors, `[2 span, d]`.
+    vectors: Value,
+    /// The row of each query and key, `[batch, heads, length, length]`.
+    rows: Value,
+    /// The row of each key and query.
+    rows_by_key: Value,
 }
 
 impl Body {
@@ -106,6 +118,7 @@ impl Body {
             outside,
             outside_reach: None,
             relative: None,
+            offsets: None,
             rotation: None,
             local_rotation: None,
         };
@@ -115,6 +128,17 @@ impl Body {
                 shared.relative = self.relative.as_ref().map(|table| {
                     let table = graph.parameter(table);
                     relative_scores(graph, &table, *distances, before)
+                });
+            }
+            Positions::Disentangled(vectors) => {
+                shared.offsets = self.relative.as_ref().map(|table| {
+                    let table = graph.parameter(table);
+                    let table = match &self.relative_norm {
+                        Some(norm) => norm.onnx(graph, &table, self.architecture.epsilon),
+                        None => table,
+                    };
+                    let Architecture { heads, .. } = self.architecture;
+                    Offsets::new(graph, *vectors, table, heads, before)
                 });
             }
             Positions::Rotary { base, local_base, reach, local } => {
@@ -192,7 +216,10 @@ impl Layer {
         let Architecture { heads, scaled_scores, ref position_kind, .. } = *architecture;
         let head = architecture.head_width();
         let is_local = match position_kind {
-            Positions::Learned | Positions::LearnedAndRelative(_) | Positions::Relative(_) => false,
+            Positions::Learned
+            | Positions::LearnedAndRelative(_)
+            | Positions::Relative(_)
+            | Positions::Disentangled(_) => false,
             Positions::Rotary { local, .. } => local.get(depth).copied().unwrap_or(false),
         };
         let qkv = self.qkv.onnx(graph, x);
@@ -208,10 +235,17 @@ impl Layer {
         if let Some(rotation) = local_rotation.or(shared.rotation.as_ref()) {
             [q, k] = [q, k].map(|x| rotated(graph, &x, rotation, head));
         }
-        let k = graph.node("Transpose", &[&k], &[("perm", Attribute::Ints(&[0, 1, 3, 2]))]);
-        let mut scores = graph.node("MatMul", &[&q, &k], &[]);
+        let by_key = graph.node("Transpose", &[&k], &[("perm", Attribute::Ints(&[0, 1, 3, 2]))]);
+        let mut scores = graph.node("MatMul", &[&q, &by_key], &[]);
+        let mut products = 1;
+        if let Some(offsets) = &shared.offsets {
+            products = 3;
+            for added in self.onnx_offsets(graph, offsets, [&q, &k], heads, head) {
+                scores = graph.node("Add", &[&scores, &added], &[]);
+            }
+        }
         if scaled_scores {
-            let scale = graph.floats(&[], &[1.0 / (head as f32).sqrt()]);
+            let scale = graph.floats(&[], &[1.0 / ((products * head) as f32).sqrt()]);
             scores = graph.node("Mul", &[&scores, &scale], &[]);
         }
         let outside_reach = shared.outside_reach.as_ref().filter(|_| is_local);
@@ -227,6 +261,64 @@ impl Layer {
         let shape = graph.ints(&[0, 0, architecture.attention_width() as i64]);
         let context = graph.node("Reshape", &[&context, &shape], &[]);
         self.output.onnx(graph, &context)
+    }
+
+    /// Returns the products of queries with the keys of distances, and of keys with the queries of distances, for each pair
+    /// of tokens `[batch, heads, length, length]`.
+    fn onnx_offsets(
+        &self,
+        graph: &mut Graph,
+        offsets: &Offsets,
+        [q, k]: [&Value; 2],
+        heads: usize,
+        head: usize,
+    ) -> [Value; 2] {
+        let made = self.qkv.onnx(graph, &offsets.vectors);
+        let shape = graph.ints(&[0, 3, heads as i64, head as i64]);
+        let made = graph.node("Reshape", &[&made, &shape], &[]);
+        // `[heads, d_h, 2 span]`
+        let [queries, keys] = [0, 1].map(|which| {
+            let index = graph.int(which);
+            let part = graph.node("Gather", &[&made, &index], &[("axis", Attribute::Int(1))]);
+            graph.node("Transpose", &[&part], &[("perm", Attribute::Ints(&[1, 2, 0]))])
+        });
+        let last = [("axis", Attribute::Int(3))];
+        let to_keys = graph.node("MatMul", &[q, &keys], &[]);
+        let to_keys = graph.node("GatherElements", &[&to_keys, &offsets.rows], &last);
+        let to_queries = graph.node("MatMul", &[k, &queries], &[]);
+        let to_queries = graph.node("GatherElements", &[&to_queries, &offsets.rows_by_key], &last);
+        let order = Attribute::Ints(&[0, 1, 3, 2]);
+        [to_keys, graph.node("Transpose", &[&to_queries], &[("perm", order)])]
+    }
+}
+
+impl Offsets {
+    /// Finds the rows of pairs of tokens in a table of vectors; `before` counts the tokens of each text from 1 on.
+    fn new(
+        graph: &mut Graph,
+        distance_vectors: DistanceVectors,
+        vectors: Value,
+        heads: usize,
+        before: &Value,
+    ) -> Self {
+        let middle = distance_vectors.longest();
+        let rows: Vec<i64> =
+            (0..=2 * middle).map(|query| distance_vectors.row(query, middle) as i64).collect();
+        let rows = graph.ints(&rows);
+        // of queries from keys
+        let distances = distances(graph, before);
+        let distances = graph.node("Neg", &[&distances], &[]);
+        let [least, most] = [-(middle as i64), middle as i64].map(|bound| graph.int(bound));
+        let distances = graph.node("Clip", &[&distances, &least, &most], &[]);
+        let places = graph.node("Add", &[&distances, &most], &[]);
+        let rows = graph.node("Gather", &[&rows, &places], &[]);
+        let axes = graph.ints(&[1]);
+        let rows = graph.node("Unsqueeze", &[&rows, &axes], &[]);
+        let shape = graph.ints(&[1, heads as i64, 1, 1]);
+        let rows = graph.node("Expand", &[&rows, &shape], &[]);
+        let order = Attribute::Ints(&[0, 1, 3, 2]);
+        let rows_by_key = graph.node("Transpose", &[&rows], &[("perm", order)]);
+        Self { vectors, rows, rows_by_key }
     }
 }
 

@@ -14,7 +14,7 @@ use super::activation::Activation;
 use super::affine::{Affine, Norm, add};
 use super::architecture::Architecture;
 use super::local::{self, Scores};
-use super::positions::Rotations;
+use super::positions::{Offsets, Relative, Rotations};
 use crate::pass::{Masks, Pass};
 
 /// Attention and a feed-forward layer, each with a residual path and normalisation, after it,
@@ -42,25 +42,48 @@ pub(super) struct Shared {
     pub(super) pass: Pass,
     /// The angles of queries and keys, of rotary positions.
     pub(super) rotations: Option<Rotations>,
-    /// What is added to the scores of attention, `[1, heads, longest, longest]`.
-    pub(super) added_scores: Option<Tensor<4>>,
+    /// What the distances between tokens change in attention.
+    pub(super) relative: Option<Relative>,
 }
 
 impl Shared {
-    /// Returns the vectors that the attention of a layer makes of queries, keys and values `[n, 3 d]`.
-    fn attend(&self, qkv: Tensor<2>, index: usize) -> Tensor<2> {
-        let Architecture { position_kind, heads, scaled_scores, .. } = &self.architecture;
+    /// Returns the vectors that the attention of a layer makes of its input `[n, d]`; `affine` makes queries, keys and values
+    /// `[n, 3 d]` of it.
+    fn attend(&self, input: Tensor<2>, affine: &Affine, index: usize) -> Tensor<2> {
+        let Architecture { position_kind, heads, scaled_scores, precision, .. } =
+            &self.architecture;
         let settings = self.attention(index, |masks| masks.squares);
+        let qkv = affine.forward(input, *precision);
         let qkv = match &self.rotations {
             Some(rotations) => rotations.apply(qkv, position_kind, index, *heads),
             None => qkv,
         };
         let reach = position_kind.reach(index, self.sequences.longest());
-        if *scaled_scores && reach.is_none() && self.added_scores.is_none() {
+        if *scaled_scores && reach.is_none() && self.relative.is_none() {
             return attention(qkv, settings);
         }
-        let added = self.added_scores.clone();
-        local::attention(qkv, Scores { are_scaled: *scaled_scores, added, reach }, &settings)
+        let mut scores = Scores { are_scaled: *scaled_scores, added: None, offsets: None, reach };
+        match &self.relative {
+            Some(Relative::Scores(added)) => scores.added = Some(added.clone()),
+            Some(Relative::Offsets(offsets)) => {
+                scores.offsets = Some(self.offsets(offsets, affine, index));
+            }
+            None => {}
+        }
+        local::attention(qkv, scores, &settings)
+    }
+
+    /// Returns the queries and keys that a layer makes of the vectors for distances, each `[2 longest − 1, d]`.
+    fn offsets(&self, offsets: &Offsets, affine: &Affine, index: usize) -> [Tensor<2>; 2] {
+        let Architecture { layers, dropout, precision, .. } = self.architecture;
+        let width = self.architecture.attention_width();
+        // the same elements for all texts of a batch
+        let dropout = self.pass.dropout(offset_site(layers, index), dropout);
+        let rows = offsets.dropped(dropout);
+        [0, 1].map(|part| {
+            let made = affine.part(rows.clone(), part * width, (part + 1) * width, precision);
+            offsets.each_distance(wide(made))
+        })
     }
 
     /// Returns the attention of a layer; `preceding` rows of probabilities precede these in the batch.
@@ -95,9 +118,9 @@ impl Layer {
         }
     }
 
-    /// Returns the layer's input, what is added to scores, and the layer's parameters. Where there are fewer than most,
-    /// the input fills the other places, which have no gradient.
-    fn inputs(&self, x: Tensor<2>, added_scores: Option<Tensor<4>>) -> [DispatchTensor; INPUTS] {
+    /// Returns the layer's input, what distances give, and the layer's parameters. Where there are fewer than most, the input
+    /// fills the other places, which have no gradient.
+    fn inputs(&self, x: Tensor<2>, relative: Option<&Relative>) -> [DispatchTensor; INPUTS] {
         struct Inputs(Vec<DispatchTensor>);
 
         impl ModuleVisitor for Inputs {
@@ -107,7 +130,7 @@ impl Layer {
         }
 
         let mut inputs = Inputs(vec![x.clone().into_dispatch()]);
-        inputs.0.extend(added_scores.map(Tensor::into_dispatch));
+        inputs.0.extend(relative.map(Relative::tensor));
         self.visit(&mut inputs);
         inputs.0.resize_with(INPUTS, || x.clone().into_dispatch());
         inputs.0.try_into().unwrap_or_else(|_| unreachable!("they were made as many"))
@@ -116,12 +139,12 @@ impl Layer {
     /// New vectors `[n, d]` of all tokens; `index` is the layer's number, which determines its dropout
     /// sites.
     pub(super) fn forward(&self, x: Tensor<2>, shared: &Shared, index: usize) -> Tensor<2> {
-        let Architecture { epsilon, precision, .. } = shared.architecture;
+        let Architecture { epsilon, .. } = shared.architecture;
         let input = match &self.attention_norm {
             Some(norm) if shared.architecture.normalises_before() => norm.alone(x.clone(), epsilon),
             _ => x.clone(),
         };
-        let context = shared.attend(self.qkv.forward(input, precision), index);
+        let context = shared.attend(input, &self.qkv, index);
         self.after_attention(x, context, shared, index, |masks| masks.lengths)
     }
 
@@ -205,11 +228,11 @@ impl Layer {
         let recomputed = || {
             let rotations = shared.rotations.as_ref();
             let rotations = rotations.map(|rotations| rotations.each(Tensor::inner));
-            let added_scores = shared.added_scores.clone().map(Tensor::inner);
-            let shared = Shared { rotations, added_scores, ..shared.clone() };
+            let relative = shared.relative.clone().map(Relative::inner);
+            let shared = Shared { rotations, relative, ..shared.clone() };
             Recomputed { layer: self.valid(), shared, index }
         };
-        let inputs = || self.inputs(x.clone(), shared.added_scores.clone());
+        let inputs = || self.inputs(x.clone(), shared.relative.as_ref());
         x.is_autodiff().then(|| run(recomputed(), inputs()))
     }
 }
@@ -226,7 +249,12 @@ pub(super) fn site(layer: usize, place: u64) -> u64 {
     1 + SITES * layer as u64 + place
 }
 
-/// A layer's input, what is added to scores, and the most parameters.
+/// Returns the dropout site of the vectors for distances in a layer, behind that of the last normalisation.
+fn offset_site(layers: usize, layer: usize) -> u64 {
+    site(layers, 1) + layer as u64
+}
+
+/// A layer's input, what distances give, and the most parameters.
 const INPUTS: usize = 14;
 
 /// [`Layer::forward`] that keeps only its input and computes the layer again in the backward pass.
@@ -266,12 +294,11 @@ where
         let dy = Tensor::<2>::from_primitive::<B>(dy);
         let rotations = self.shared.rotations.as_ref();
         let rotations = rotations.map(|rotations| rotations.each(Tensor::autodiff));
-        let added_scores = self.shared.added_scores.clone();
-        let added_scores = added_scores.map(|scores| scores.autodiff().require_grad());
-        let shared = Shared { rotations, added_scores: added_scores.clone(), ..self.shared };
+        let relative = self.shared.relative.clone().map(Relative::leaf);
+        let shared = Shared { rotations, relative: relative.clone(), ..self.shared };
         let y = layer.forward(x.clone(), &shared, self.index);
         let mut gradients = (y * dy.autodiff()).sum().backward();
-        layer.inputs(x, added_scores).map(|leaf| {
+        layer.inputs(x, relative.as_ref()).map(|leaf| {
             // a leaf may have any number of dimensions
             let leaf = Tensor::<1>::from_dispatch(leaf);
             leaf.grad_remove(&mut gradients)

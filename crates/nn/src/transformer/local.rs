@@ -1,5 +1,5 @@
-//! Attention with numbers that are added to scores, with scores that are not scaled, and to near tokens only: what the
-//! fused operation does not do. Scores of all pairs of tokens of a batch are stored, padded to the longest text.
+//! Attention with numbers or products that are added to scores, with scores that are not scaled, and to near tokens only:
+//! what the fused operation does not do. Scores of all pairs of tokens of a batch are stored, padded to the longest text.
 
 use std::sync::Arc;
 
@@ -17,16 +17,20 @@ pub(super) struct Scores {
     pub(super) are_scaled: bool,
     /// What is added, `[1, heads, longest, longest]`.
     pub(super) added: Option<Tensor<4>>,
+    /// Queries and keys of the distances from −(longest − 1) to longest − 1, each `[2 longest − 1, d]`, whose products with keys
+    /// and queries are added before scores are scaled.
+    pub(super) offsets: Option<[Tensor<2>; 2]>,
     /// How many tokens away a token attends.
     pub(super) reach: Option<usize>,
 }
 
 /// Returns `softmax(q kᵀ / √d_h + added) v` per head, as [`attention`](dsokr_kernels::attention) of `qkv` `[n, 3 d]`
-/// does for scores that are scaled, without `added` and within any reach.
+/// does for scores that are scaled, without `added` and within any reach. With offsets scores are divided by `√(3 d_h)`, as
+/// three products make them.
 ///
 /// Products have 32 bits. Dropout drops the same probabilities as in the fused operation.
 pub(super) fn attention(qkv: Tensor<2>, scores: Scores, settings: &Attention) -> Tensor<2> {
-    let Scores { are_scaled, added, reach } = scores;
+    let Scores { are_scaled, added, offsets, reach } = scores;
     let Attention { sequences, heads, dropout, .. } = settings;
     let device = qkv.device();
     let [_, triple] = qkv.dims();
@@ -44,9 +48,21 @@ pub(super) fn attention(qkv: Tensor<2>, scores: Scores, settings: &Attention) ->
         let part = padded.clone().narrow(1, part * width, width);
         part.reshape([texts, longest, *heads, head]).swap_dims(1, 2)
     });
-    let mut scores = q.matmul(k.transpose());
+    let mut products = 1;
+    let mut scores = q.clone().matmul(k.clone().transpose());
+    if let Some([queries, keys]) = offsets {
+        products = 3;
+        let by_head = |rows: Tensor<2>| {
+            let rows = rows.reshape([2 * longest - 1, *heads, head]);
+            rows.permute([1, 2, 0]).unsqueeze_dim::<4>(0)
+        };
+        // from the longest distance on: the one of a query from itself on are those to keys before it
+        let to_keys = by_distance(q.matmul(by_head(keys.flip([0]))));
+        let to_queries = by_distance(k.matmul(by_head(queries)));
+        scores = scores + to_keys + to_queries.transpose();
+    }
     if are_scaled {
-        scores = scores * (1.0 / (head as f32).sqrt());
+        scores = scores * (1.0 / ((products * head) as f32).sqrt());
     }
     scores = scores + outside_texts(sequences, &device);
     if let Some(added) = added {
@@ -64,6 +80,18 @@ pub(super) fn attention(qkv: Tensor<2>, scores: Scores, settings: &Attention) ->
     let tokens =
         tokens.flat_map(|(text, length)| (0..length).map(move |at| (text * longest + at) as u32));
     bag(context, Arc::new(SparseBatch::selection(tokens)), None)
+}
+
+/// Returns the products of tokens i and j at the distance j − i, `[texts, heads, longest, longest]`, of the products of
+/// tokens with all distances from −(longest − 1) to longest − 1, `[texts, heads, longest, 2 longest − 1]`.
+fn by_distance(products: Tensor<4>) -> Tensor<4> {
+    let [texts, heads, longest, distances] = products.dims();
+    // with one more column, the products of the next token begin one column earlier in each row
+    let column = Tensor::zeros([texts, heads, longest, 1], &products.device());
+    let flat = Tensor::cat(vec![products, column], 3);
+    let flat = flat.reshape([texts, heads, longest * (distances + 1)]);
+    let flat = flat.narrow(2, longest - 1, longest * distances);
+    flat.reshape([texts, heads, longest, distances]).narrow(3, 0, longest)
 }
 
 /// Returns `[texts, 1, 1, longest]`: 0 for the tokens of a text.

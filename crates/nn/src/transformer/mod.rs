@@ -34,7 +34,7 @@ pub use architecture::{Architecture, MaskedTokens, NormPlace};
 pub use body::Body;
 pub use peaks::{PeakList, PeakTransformer, PeakTransformerConfig};
 pub use pooling::{Pooling, Readout};
-pub use positions::{Distances, Positions};
+pub use positions::{DistanceVectors, Distances, Positions};
 pub use sentence::{Dense, SentenceLayer, SentenceLayers};
 pub use tokens::{TokenKind, TokensConfig};
 

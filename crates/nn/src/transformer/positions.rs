@@ -1,7 +1,8 @@
 use std::sync::Arc;
 
+use burn::backend::DispatchTensor;
 use burn::tensor::{DType, Device, Tensor, TensorData};
-use dsokr_kernels::{Sequences, SparseBatch, bag, places};
+use dsokr_kernels::{Dropout, Sequences, SparseBatch, bag, masked, places};
 
 /// What tells the positions of tokens apart.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -13,6 +14,8 @@ pub enum Positions {
     LearnedAndRelative(Distances),
     /// Numbers for distances alone.
     Relative(Distances),
+    /// Vectors for distances, which queries and keys are compared with.
+    Disentangled(DistanceVectors),
     /// Queries and keys are turned by angles that grow with the position (Su et al. 2021, RoFormer).
     Rotary {
         /// The base of the angles of layers in which each token attends to all.
@@ -36,6 +39,20 @@ pub struct Distances {
     pub farthest: usize,
 }
 
+/// A learned vector for each distance between two tokens. Every layer compares the query and the key of two tokens with
+/// the key and the query that it makes of the vector, and adds both products to their score (He et al. 2021, DeBERTa:
+/// Decoding-enhanced BERT with Disentangled Attention, equation 4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DistanceVectors {
+    /// Half the number of vectors.
+    pub span: usize,
+    /// The distance from which on all have one vector, if distances above half of `span` share vectors, more than that
+    /// half; none where each distance below `span` has its own.
+    pub farthest: Option<usize>,
+    /// Whether the vectors are normalised.
+    pub has_norm: bool,
+}
+
 impl Default for Distances {
     fn default() -> Self {
         Self { buckets: 32, farthest: 128 }
@@ -47,7 +64,7 @@ impl Positions {
     pub(crate) fn has_table(&self) -> bool {
         match self {
             Self::Learned | Self::LearnedAndRelative(_) => true,
-            Self::Relative(_) | Self::Rotary { .. } => false,
+            Self::Relative(_) | Self::Disentangled(_) | Self::Rotary { .. } => false,
         }
     }
 
@@ -55,14 +72,28 @@ impl Positions {
     pub(crate) fn distances(&self) -> Option<Distances> {
         match self {
             Self::LearnedAndRelative(distances) | Self::Relative(distances) => Some(*distances),
-            Self::Learned | Self::Rotary { .. } => None,
+            Self::Learned | Self::Disentangled(_) | Self::Rotary { .. } => None,
+        }
+    }
+
+    /// Returns the vectors for distances, if there are any.
+    pub(crate) fn distance_vectors(&self) -> Option<DistanceVectors> {
+        match self {
+            Self::Disentangled(vectors) => Some(*vectors),
+            Self::Learned
+            | Self::LearnedAndRelative(_)
+            | Self::Relative(_)
+            | Self::Rotary { .. } => None,
         }
     }
 
     /// Returns how far a token attends in a layer, if that is less than to all of a text of `longest` tokens.
     pub(super) fn reach(&self, layer: usize, longest: usize) -> Option<usize> {
         match self {
-            Self::Learned | Self::LearnedAndRelative(_) | Self::Relative(_) => None,
+            Self::Learned
+            | Self::LearnedAndRelative(_)
+            | Self::Relative(_)
+            | Self::Disentangled(_) => None,
             Self::Rotary { reach, local, .. } => {
                 let is_local = local.get(layer).copied().unwrap_or(false);
                 (is_local && *reach + 1 < longest).then_some(*reach)
@@ -74,7 +105,7 @@ impl Positions {
     pub(super) fn is_fused(&self, longest: usize) -> bool {
         match self {
             Self::Learned => true,
-            Self::LearnedAndRelative(_) | Self::Relative(_) => false,
+            Self::LearnedAndRelative(_) | Self::Relative(_) | Self::Disentangled(_) => false,
             Self::Rotary { reach, local, .. } => *reach + 1 >= longest || !local.contains(&true),
         }
     }
@@ -200,5 +231,123 @@ impl Distances {
         let growth = (distance as f32 / exact as f32).ln() / range;
         let shared = exact + (growth * (half - exact) as f32) as usize;
         (side + shared.min(half - 1)) as u32
+    }
+}
+
+impl DistanceVectors {
+    /// Returns the number of vectors.
+    pub(crate) fn count(self) -> usize {
+        2 * self.span
+    }
+
+    /// Returns the distance from which on all have one vector.
+    pub(super) fn longest(self) -> usize {
+        self.farthest.unwrap_or(self.span)
+    }
+
+    /// Returns the row of the vector for the distance from a key's position to a query's: the first half is for queries
+    /// before the key.
+    pub(super) fn row(self, query: usize, key: usize) -> usize {
+        let bucket = self.bucket(query.abs_diff(key));
+        let row = if query < key { self.span.saturating_sub(bucket) } else { self.span + bucket };
+        row.min(self.count() - 1)
+    }
+
+    /// Returns the number of a distance: short ones have numbers of their own, and the others share them by their logarithm.
+    fn bucket(self, distance: usize) -> usize {
+        let exact = self.span / 2;
+        let Some(farthest) = self.farthest.filter(|_| distance > exact) else { return distance };
+        let range = ((farthest - 1) as f64 / exact as f64) as f32;
+        let growth = (distance as f32 / exact as f32).ln() / range.ln();
+        exact + (growth * (exact - 1) as f32).ceil() as usize
+    }
+}
+
+/// The vectors for the distances of a batch.
+#[derive(Clone, Debug)]
+pub(super) struct Offsets {
+    /// The rows of the table that the distances need, and those between them.
+    rows: Tensor<2>,
+    /// The number of the first of these rows in the table.
+    first: usize,
+    /// The row, counted from the first, of each distance from −(longest − 1) to longest − 1.
+    by_distance: Arc<SparseBatch>,
+}
+
+impl Offsets {
+    /// Takes the rows for texts of at most `longest` tokens out of a table of vectors.
+    pub(super) fn new(vectors: DistanceVectors, table: Tensor<2>, longest: usize) -> Self {
+        let last = longest - 1;
+        let before = (0..last).map(|query| vectors.row(query, last));
+        let after = (0..longest).map(|query| vectors.row(query, 0));
+        let rows: Vec<usize> = before.chain(after).collect();
+        // rows grow with the distance
+        let first = rows[0];
+        let used = rows[rows.len() - 1] + 1 - first;
+        let by_distance = rows.into_iter().map(|row| (row - first) as u32);
+        Self {
+            rows: table.narrow(0, first, used),
+            first,
+            by_distance: Arc::new(SparseBatch::selection(by_distance)),
+        }
+    }
+
+    /// Returns these vectors as `change` makes the tensor of their rows, such as normalised or without autodiff.
+    pub(super) fn map(self, change: impl FnOnce(Tensor<2>) -> Tensor<2>) -> Self {
+        Self { rows: change(self.rows), ..self }
+    }
+
+    /// Returns the rows.
+    pub(super) fn rows(&self) -> Tensor<2> {
+        self.rows.clone()
+    }
+
+    /// Returns the rows, some of whose elements are dropped: those that are in a batch with longer texts too.
+    pub(super) fn dropped(&self, dropout: Option<Dropout>) -> Tensor<2> {
+        let width = self.rows.dims()[1];
+        let preceding = (self.first * width) as u32;
+        masked(self.rows(), dropout.map(|dropout| dropout.after(preceding)))
+    }
+
+    /// Returns what layers make of rows `[rows, d]` for each distance, `[2 longest − 1, d]`.
+    pub(super) fn each_distance(&self, rows: Tensor<2>) -> Tensor<2> {
+        bag(rows, self.by_distance.clone(), None)
+    }
+}
+
+/// What the distances between tokens give all layers of a batch.
+#[derive(Clone, Debug)]
+pub(super) enum Relative {
+    /// Numbers that are added to scores, `[1, heads, longest, longest]`.
+    Scores(Tensor<4>),
+    /// Vectors that are compared with queries and keys.
+    Offsets(Offsets),
+}
+
+impl Relative {
+    /// Returns this without autodiff.
+    pub(super) fn inner(self) -> Self {
+        match self {
+            Self::Scores(scores) => Self::Scores(scores.inner()),
+            Self::Offsets(offsets) => Self::Offsets(offsets.map(Tensor::inner)),
+        }
+    }
+
+    /// Returns this as a new leaf of autodiff.
+    pub(super) fn leaf(self) -> Self {
+        match self {
+            Self::Scores(scores) => Self::Scores(scores.autodiff().require_grad()),
+            Self::Offsets(offsets) => {
+                Self::Offsets(offsets.map(|rows| rows.autodiff().require_grad()))
+            }
+        }
+    }
+
+    /// Returns the tensor of this.
+    pub(super) fn tensor(&self) -> DispatchTensor {
+        match self {
+            Self::Scores(scores) => scores.clone().into_dispatch(),
+            Self::Offsets(offsets) => offsets.rows().into_dispatch(),
+        }
     }
 }

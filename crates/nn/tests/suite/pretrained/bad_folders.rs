@@ -24,7 +24,7 @@ fn configurations_that_cannot_be_are_refused() {
             json!(null),
             &["model_type = nothing", "older", "`\"model_type\": \"bert\"`"],
         ),
-        ("model_type", json!("deberta-v2"), &["model_type = \"deberta-v2\"", "\"modernbert\""]),
+        ("model_type", json!("deberta"), &["model_type = \"deberta\"", "\"modernbert\""]),
         ("model_type", json!("gpt2"), &["model_type = \"gpt2\"", "\"xlm-roberta\""]),
         ("model_type", json!("qwen3"), &["model_type = \"qwen3\"", "kind \"features\""]),
         ("position_embedding_type", json!("alibi"), &["\"alibi\"", "kind \"features\""]),
@@ -96,7 +96,7 @@ fn files_that_are_missing_or_broken_are_named() {
         let error = error.unwrap_err().to_string();
         assert!(error.contains(name) && error.contains(says), "{error}");
     }
-    for name in ["sentencepiece.bpe.model", "spiece.model"] {
+    for name in ["sentencepiece.bpe.model", "spiece.model", "spm.model"] {
         let mut pieces = Fixture::roberta();
         pieces.set("model_type", "xlm-roberta".into());
         pieces.files = BTreeMap::from([(name, "pieces".to_owned())]);

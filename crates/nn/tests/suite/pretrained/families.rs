@@ -9,7 +9,7 @@ use burn::tensor::{Device, Tensor, TensorData};
 use dsokr_core::random::generator;
 use dsokr_nn::parameters::{FloatParameter, Parameter, Parameters, restore, visit};
 use dsokr_nn::pretrained::{Pretrained, PretrainedConfig};
-use dsokr_nn::transformer::{Activation, Body, Positions};
+use dsokr_nn::transformer::{Activation, Body, DistanceVectors, Positions};
 use dsokr_nn::{Encoder, Error, Gradients, Pass, Pooling, Start, TokenIds};
 use safetensors::{Dtype, SafeTensors};
 use serde_json::{Map, Value, json};
@@ -18,11 +18,13 @@ use super::folder::{Values, write_safetensors};
 use super::golden::assert_close;
 use crate::host;
 
-const FAMILIES: [&str; 11] = [
+const FAMILIES: [&str; 13] = [
     "distilbert",
     "mpnet",
     "electra",
     "albert",
+    "deberta",
+    "deberta-absolute",
     "esm",
     "esm-absolute",
     "modernbert",
@@ -266,10 +268,23 @@ fn changed(
 fn missing_keys_have_the_defaults_of_the_family() {
     let golden = folder("esm").with_file_name("defaults.json");
     let defaults: Value = serde_json::from_str(&fs::read_to_string(golden).unwrap()).unwrap();
-    for family in
-        ["albert", "distilbert", "electra", "esm", "modernbert", "mpnet", "nomic", "t5", "mt5"]
-    {
-        let name = if family == "nomic" { "nomic_bert" } else { family };
+    for family in [
+        "albert",
+        "deberta",
+        "distilbert",
+        "electra",
+        "esm",
+        "modernbert",
+        "mpnet",
+        "nomic",
+        "t5",
+        "mt5",
+    ] {
+        let name = match family {
+            "nomic" => "nomic_bert",
+            "deberta" => "deberta-v2",
+            other => other,
+        };
         let model = changed(family, |config| {
             let ends = [
                 "_act",
@@ -405,6 +420,70 @@ fn texts_of_t5_may_be_longer_than_those_of_its_training() {
     assert!(model.check(1 << 16).is_ok());
     let error = model.check((1 << 16) + 1).unwrap_err().to_string();
     assert!(error.contains("max_length = 65537") && error.contains("65536"), "{error}");
+}
+
+#[test]
+fn a_deberta_that_is_different_is_refused() {
+    for (key, value, says) in [
+        ("relative_attention", json!(false), "true"),
+        ("share_att_key", json!(null), "true"),
+        ("position_biased_input", json!(true), "false"),
+        ("pos_att_type", json!("c2p"), "\"p2c\""),
+        ("pos_att_type", json!(["c2p", "c2p"]), "\"p2c\""),
+        ("pos_att_type", json!(["c2p", "p2c", 1]), "\"p2c\""),
+        ("conv_kernel_size", json!(3), "a convolution"),
+        ("embedding_size", json!(4), "hidden_size = 8"),
+        ("attention_head_size", json!(8), "4"),
+        ("position_buckets", json!(2), "at least 4"),
+        ("position_buckets", json!(38), "less than 38"),
+        ("position_buckets", json!(1u64 << 40), "a whole number"),
+        ("norm_rel_ebd", json!(["layer_norm"]), "\"none\""),
+    ] {
+        let error = changed("deberta", |config| drop(config.insert(key.into(), value.clone())));
+        let error = error.unwrap_err().to_string();
+        assert!(error.contains(&format!("{key} = {value}: ")), "{error}");
+        assert!(error.contains(says), "{error}");
+    }
+}
+
+/// Numbers below 1 stand for none, and the string is what the files of the hub have.
+#[test]
+fn distances_of_a_deberta_are_those_of_its_configuration() {
+    let vectors = |keys: &[(&str, Value)]| {
+        let model = changed("deberta", |config| {
+            config.remove("max_relative_positions");
+            config.extend(keys.iter().map(|(key, value)| ((*key).to_owned(), value.clone())));
+        });
+        match model.unwrap().architecture().position_kind {
+            Positions::Disentangled(vectors) => vectors,
+            ref other => panic!("{other:?}"),
+        }
+    };
+    let expected = DistanceVectors { span: 8, farthest: Some(44), has_norm: true };
+    assert_eq!(vectors(&[]), expected);
+    let keys = [("max_relative_positions", json!(-1)), ("pos_att_type", json!("P2C | c2p"))];
+    assert_eq!(vectors(&keys), expected);
+    let keys = [("position_buckets", json!(-1)), ("norm_rel_ebd", json!("none"))];
+    let expected = DistanceVectors { span: 44, farthest: None, has_norm: false };
+    assert_eq!(vectors(&keys), expected);
+}
+
+/// The elements of vectors for distances that are dropped are the same for the texts of a batch, whatever the longest one.
+#[test]
+fn dropped_vectors_for_distances_do_not_depend_on_other_texts() {
+    let folder = folder("deberta");
+    let config = json!({ "folder": folder, "dropout": 0.5 });
+    let config: PretrainedConfig = serde_json::from_value(config).unwrap();
+    let random = &mut generator(0, "head", 0);
+    let start = Start { offset: &[0.5], random, device: &Device::flex().autodiff() };
+    let body = config.init(&Pretrained::open(&folder).unwrap(), start).unwrap().0.body;
+    let ids = ids(&folder);
+    let [short, long] = [&ids[2][..], &ids[4]];
+    let states = |texts: &[&[u32]], key| host(body.hidden(texts, Pass::train(key)));
+    let alone = states(&[short], 3);
+    let beside = states(&[short, long], 3);
+    assert_close(&beside[..alone.len()], &alone, 1e-5, "beside a long text");
+    assert_ne!(alone, states(&[short], 4));
 }
 
 /// In every spelling that transformers reads.
