@@ -46,7 +46,7 @@ fuzz_target!(|bytes: &[u8]| {
     }
 });
 
-/// A graph that was read can be written and read again, and has as many features as it must.
+/// Checks that a graph that was read can be written and read again, and has as many features as it must.
 fn check(graph: &Graph) {
     let mut text = format!("{{\"nodes\": {:?}, \"edges\": [", graph.labels());
     for (at, (a, b, label)) in graph.edges().enumerate() {

@@ -47,7 +47,7 @@ fuzz_target!(|bytes: &[u8]| {
     }
 });
 
-/// The columns that are not 0, with their values, of each row.
+/// Returns the columns that are not 0, with their values, of each row.
 fn rows(read: &MultiLabel) -> Vec<Vec<(usize, f32)>> {
     let block = read.inputs.block(0..read.labels.len()).unwrap();
     let entry = |row: usize| match &block {

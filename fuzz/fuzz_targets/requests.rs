@@ -90,7 +90,7 @@ fn model(name: &str, config: &str) -> Model {
     opened.unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
-/// The request that a text writes; none where its head is no HTTP.
+/// Returns the request that a text writes; none where its head is no HTTP.
 fn read(text: &[u8]) -> Option<Request> {
     let end = text.windows(2).position(|two| two == b"\n\n").unwrap_or(text.len());
     let head = &text[..end];
@@ -138,7 +138,7 @@ fuzz_target!(|text: &[u8]| {
     assert!(error.is_some_and(|error| !error.is_empty()), "{status}: {refused}");
 });
 
-/// What holds of answers: JSON where they say so, with finite scores that descend.
+/// Checks answers: JSON where they say so, with finite scores that descend.
 fn answered(path: &str, kind: &str, body: &[u8]) {
     let text = std::str::from_utf8(body).unwrap();
     if kind != "application/json" {

@@ -36,7 +36,7 @@ fuzz_target!(|bytes: &[u8]| {
     }
 });
 
-/// The texts of a table of spectra, which are the same where bad rows are skipped and there are none.
+/// Checks the texts of a table of spectra, which are the same where bad rows are skipped and there are none.
 fn table(path: &Path) {
     let read = |action| Table::read_rows(path, &[SPECTRUM], action);
     let stopped = read(OnBadRow::Stop);
@@ -60,7 +60,7 @@ fn spectrum(text: &str) {
     }
 }
 
-/// A spectrum has peaks in order, and is the same again when it is written.
+/// Checks that a spectrum has peaks in order, and is the same again when it is written.
 fn check(spectrum: &Spectrum) {
     assert!(!spectrum.peaks().is_empty() && spectrum.peaks().is_sorted_by(|a, b| a.mz <= b.mz));
     let written = spectrum.to_string();

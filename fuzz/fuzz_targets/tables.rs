@@ -60,7 +60,7 @@ fn columns(table: &Table) -> Vec<(String, String)> {
     ids.into_iter().zip(texts).collect()
 }
 
-/// The rows as a stream reads them, bad ones left out; none where it cannot be read.
+/// Returns the rows as a stream reads them, bad ones left out; none where it cannot be read.
 fn stream(name: &str, bytes: &[u8]) -> Option<Vec<TextRow>> {
     let path = std::path::Path::new(name);
     let format = TextFormat::from_path(path);
@@ -76,7 +76,7 @@ fn stream(name: &str, bytes: &[u8]) -> Option<Vec<TextRow>> {
     Some(rows)
 }
 
-/// The files that hold these rows.
+/// Returns the files that hold these rows.
 fn written(rows: &[(String, String)]) -> Vec<(String, String)> {
     let mut commas = "id,text\n".to_owned();
     let mut tabs = "text\tid\n".to_owned();

@@ -12,7 +12,7 @@ static FOLDER: LazyLock<PathBuf> = LazyLock::new(|| {
     folder
 });
 
-/// The folder of this process.
+/// Returns the folder of this process.
 pub fn folder() -> &'static Path {
     &FOLDER
 }
@@ -25,14 +25,14 @@ pub fn file(name: &str, bytes: impl AsRef<[u8]>) -> PathBuf {
     path
 }
 
-/// One of several names, which the first byte chooses, and the bytes behind it.
+/// Returns one of several names, which the first byte chooses, and the bytes behind it.
 pub fn choose<'a, 'n>(bytes: &'a [u8], names: &[&'n str]) -> Option<(&'n str, &'a [u8])> {
     let (&first, rest) = bytes.split_first()?;
     Some((names[usize::from(first) % names.len()], rest))
 }
 
-/// Whether a molecule is perceived in one way, however it is written. Aromatic rings with radicals, bonds to metals, and
-/// multiple bonds to halogens are not: see `canonical_smiles`.
+/// Returns whether a molecule is perceived in one way, however it is written. Aromatic rings with radicals, bonds to
+/// metals, and multiple bonds to halogens are not: see `canonical_smiles`.
 pub fn is_plain(molecule: &Molecule) -> bool {
     const ORGANIC: [u8; 11] = [0, 1, 5, 6, 7, 8, 9, 16, 17, 35, 53];
     let mut atoms = molecule.atoms().iter();

@@ -122,7 +122,7 @@ where
 }
 
 impl<R: Recipe> BagBesideConfig<R> {
-    /// Returns the offset is that of the bag; the transformer starts around zero.
+    /// Makes both encoders, whose offset is that of the bag: the transformer starts around zero.
     fn make(
         &self,
         both: &BothInputs<R::Preparation>,

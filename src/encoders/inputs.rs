@@ -57,7 +57,7 @@ pub trait Prepare: Sized + Send + Sync {
         None
     }
 
-    /// Name and text of each file in which a run directory keeps it (default: none).
+    /// Returns the name and text of each file in which a run directory keeps it (default: none).
     ///
     /// # Errors
     /// A value that cannot be written.
@@ -65,7 +65,7 @@ pub trait Prepare: Sized + Send + Sync {
         Ok(Vec::new())
     }
 
-    /// Name and text of each file by which other programs make the inputs of an exported encoder (default:
+    /// Returns the name and text of each file by which other programs make the inputs of an exported encoder (default:
     /// [`files`](Self::files)).
     ///
     /// # Errors
@@ -176,8 +176,8 @@ pub trait Recipe:
         Ok(None)
     }
 
-    /// Exports a trained encoder as a pretrained folder (ONNX is [`Encoder::onnx`](dsokr_nn::Encoder::onnx)); `unit_length` says whether the run scales its
-    /// coordinates to unit length.
+    /// Exports a trained encoder as a pretrained folder (ONNX is [`Encoder::onnx`](dsokr_nn::Encoder::onnx)); `unit_length`
+    /// says whether the run scales its coordinates to unit length.
     ///
     /// # Errors
     /// [`Error::NotPretrained`] by default.
@@ -195,7 +195,7 @@ pub trait Recipe:
 
 /// A kind of inputs of kernel machines: what turns them into rows that one kernel compares.
 pub trait PrepareRows: Send + Sync {
-    /// Name and text of the file that holds it (default: none, where the configuration says all of it).
+    /// Returns the name and text of the file that holds it (default: none, where the configuration says all of it).
     fn file(&self) -> Result<Option<(&'static str, String)>, Error> {
         Ok(None)
     }
@@ -209,8 +209,8 @@ pub trait PrepareRows: Send + Sync {
     /// Inputs that cannot be read, or have a different width; more columns than rows can hold.
     fn rows<'s>(&self, split: &'s Split) -> Result<Cow<'s, Features>, Error>;
 
-    /// As [`rows`](Self::rows), where `texts` are the inputs of the split, of which some may have been read for other
-    /// preparations (default: they are read anew).
+    /// Returns the rows as [`rows`](Self::rows) does, where `texts` are the inputs of the split, of which some may have been
+    /// read for other preparations (default: they are read anew).
     ///
     /// # Errors
     /// As [`rows`](Self::rows).

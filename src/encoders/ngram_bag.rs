@@ -51,7 +51,7 @@ impl NgramBagConfig {
         }
     }
 
-    /// Its size over `features` n-grams with `coordinates` coordinates, on texts of `length` n-grams.
+    /// Returns its size over `features` n-grams with `coordinates` coordinates, on texts of `length` n-grams.
     pub(crate) fn bag_size(
         &self,
         features: usize,

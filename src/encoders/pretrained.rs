@@ -42,7 +42,7 @@ impl Recipe for PretrainedConfig {
         Ok(Some(with_weights(self, inputs)?.weights_sum()?.to_string()))
     }
 
-    /// Returns a run keeps all of the folder but the weights that training starts from.
+    /// Makes an encoder of what a run keeps of the folder: all but the weights that training starts from.
     fn uninitialised(&self, inputs: &PretrainedInputs, start: Start) -> Result<Transformer, Error> {
         make(self, inputs.model(), start)
     }

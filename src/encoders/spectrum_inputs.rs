@@ -31,7 +31,7 @@ pub(crate) fn spectra(split: &Split) -> Result<Vec<Spectrum>, Error> {
 pub(crate) struct Polarities(BTreeSet<Polarity>);
 
 impl Polarities {
-    /// The polarities of a split, whose texts are spectra.
+    /// Returns the polarities of a split, whose texts are spectra.
     pub(crate) fn of_split(split: &Split) -> Result<Self, Error> {
         let texts = split.inputs.texts()?.iter();
         Ok(Self(texts.filter_map(|text| Polarity::of_text(text)).collect()))

@@ -20,23 +20,6 @@ pub struct Choice {
 /// Errors are equal whose difference is at most this share of the largest error, or of the range of all errors.
 pub(crate) const EQUAL_ERRORS: f64 = 1e-3;
 
-/// Returns what the log says where several settings are the best by a metric, of which the first is chosen; none where one is
-/// better than all others. `scores` are those of all settings, in their order, larger for better ones.
-fn tie(settings: &str, metric: impl Display, scores: &[f64]) -> Option<String> {
-    let best = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    let equal = scores.iter().filter(|&&score| score == best).count();
-    if equal < 2 {
-        return None;
-    }
-    let all = scores.len();
-    let which = if equal == all {
-        format!("all {all} {settings} have the same {metric}")
-    } else {
-        format!("{equal} of {all} {settings} have the best {metric}")
-    };
-    Some(format!("{which}: the first of them is chosen"))
-}
-
 /// The best of several settings by a score, larger for better ones: the first of those that are equally good.
 #[derive(Debug)]
 pub(crate) struct Best<T> {
@@ -76,10 +59,21 @@ impl<T> Best<T> {
         self.scores.len() > 1 && self.best.as_ref().is_some_and(|(best, _)| *best == worst)
     }
 
-    /// Returns what the log says where several of the `settings` are the best by a metric; none where one is better than all
-    /// others.
+    /// Returns what the log says where several of the `settings` are the best by a metric, of which the first is chosen; none
+    /// where one is better than all others.
     pub(crate) fn tie(&self, settings: &str, metric: impl Display) -> Option<String> {
-        tie(settings, metric, &self.scores)
+        let (best, _) = self.best.as_ref()?;
+        let equal = self.scores.iter().filter(|&score| score == best).count();
+        if equal < 2 {
+            return None;
+        }
+        let all = self.scores.len();
+        let which = if equal == all {
+            format!("all {all} {settings} have the same {metric}")
+        } else {
+            format!("{equal} of {all} {settings} have the best {metric}")
+        };
+        Some(format!("{which}: the first of them is chosen"))
     }
 
     /// Returns the value of the best setting; none where none has a fit.
@@ -104,19 +98,20 @@ impl Choice {
     /// values beyond it, "smaller" or "larger". Returns none elsewhere, and where there are no better values to try: beyond a
     /// bound, or where the next value is as good already.
     pub fn edge(&self) -> Option<(&'static str, &'static str)> {
-        if self.is_level() {
-            return None;
-        }
         let tried = self.tried.iter().copied();
         let [low, high] = self.bounds;
         let least = tried.clone().fold(f64::INFINITY, f64::min);
         let most = tried.fold(f64::NEG_INFINITY, f64::max);
-        match self.chosen {
-            _ if least == most => None,
-            chosen if chosen == least && least > low => Some(("smallest", "smaller")),
-            chosen if chosen == most && most < high => Some(("largest", "larger")),
-            _ => None,
+        if least == most || self.is_level() {
+            return None;
         }
+        if self.chosen == least && least > low {
+            return Some(("smallest", "smaller"));
+        }
+        if self.chosen == most && most < high {
+            return Some(("largest", "larger"));
+        }
+        None
     }
 
     /// Returns whether the value nearest to the chosen one is as good: what it loses is a small share of the range of all errors.
@@ -137,18 +132,28 @@ impl Choice {
 
 #[cfg(test)]
 mod tests {
-    use super::{Best, Choice, tie};
+    use super::{Best, Choice};
 
     #[test]
     fn of_equal_settings_the_log_says_which_one_is_chosen() {
-        assert_eq!(tie("values of x", "mrr", &[0.5, 0.25]), None);
-        assert_eq!(tie("values of x", "mrr", &[0.5]), None);
+        let tie = |scores: &[Option<f64>]| {
+            let mut best = Best::new();
+            for score in scores {
+                match score {
+                    Some(score) => best.offer(*score, || ()),
+                    None => best.offer_failed(),
+                }
+            }
+            best.tie("values of x", "mrr")
+        };
+        assert_eq!(tie(&[Some(0.5), Some(0.25)]), None);
+        assert_eq!(tie(&[Some(0.5)]), None);
         let all = "all 2 values of x have the same mrr: the first of them is chosen";
-        assert_eq!(tie("values of x", "mrr", &[0.5, 0.5]).as_deref(), Some(all));
+        assert_eq!(tie(&[Some(0.5), Some(0.5)]).as_deref(), Some(all));
         // one that could not be fitted has no score
         let some = "2 of 4 values of x have the best mrr: the first of them is chosen";
-        let scores = [f64::NEG_INFINITY, 0.5, 0.25, 0.5];
-        assert_eq!(tie("values of x", "mrr", &scores).as_deref(), Some(some));
+        assert_eq!(tie(&[None, Some(0.5), Some(0.25), Some(0.5)]).as_deref(), Some(some));
+        assert_eq!(tie(&[None, None]), None);
     }
 
     #[test]

@@ -43,7 +43,7 @@ pub trait Learner: Any + Debug + Send + Sync {
         Ok(())
     }
 
-    /// Its inputs, needs and predictions (default: texts, a device, and points of a feature space).
+    /// Describes its inputs, needs and predictions (default: texts, a device, and points of a feature space).
     fn abilities(&self) -> Abilities<'_> {
         Abilities::default()
     }
@@ -148,8 +148,8 @@ pub trait Fit {
         observer: &mut dyn Observer,
     ) -> Result<Fitted, Error>;
 
-    /// Predictions of models that were each fitted to the targets without one of the `folds`, which hold training pairs
-    /// in rising order, for `decoding.reranker`. It is called only where [`Abilities::held_out`] says that the learner
+    /// Returns predictions of models that were each fitted to the targets without one of the `folds`, which hold training
+    /// pairs in rising order, for `decoding.reranker`. It is called only where [`Abilities::held_out`] says that the learner
     /// gives them (default: none); else the learner is prepared and fitted anew without each fold.
     ///
     /// # Errors
@@ -246,7 +246,7 @@ pub struct FoldPredictions {
 /// A closure from a [`Split`] to coordinates is a predictor too; a run can hold it, but not save
 /// it.
 pub trait Predictor: Any + Send + Sync {
-    /// Coordinates z of each input of a split, `[inputs × p]` row-major.
+    /// Returns the coordinates z of each input of a split, `[inputs × p]` row-major.
     ///
     /// # Errors
     /// Inputs that cannot be prepared.

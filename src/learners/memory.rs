@@ -58,7 +58,7 @@ struct EncoderTraining<'c> {
 }
 
 impl<'c> EncoderTraining<'c> {
-    /// `batch` is the number of inputs that an evaluation encodes at once.
+    /// Counts the steps and inputs of a training; `batch` is the number of inputs that an evaluation encodes at once.
     fn new(config: &'c TrainingConfig, [pairs, validation]: [usize; 2], batch: usize) -> Self {
         // the parameters of a part may be in any group; those of a frozen one have no moments
         let trained = config.groups.iter().filter(|group| group.learning_rate != Some(0.0));
@@ -89,12 +89,12 @@ impl<'c> EncoderTraining<'c> {
         }
     }
 
-    /// Bytes of a parameter with its gradient and moments.
+    /// Returns the bytes of a parameter with its gradient and moments.
     fn trained(&self) -> f64 {
         8.0 + self.moments
     }
 
-    /// Bytes of the best value so far of a parameter, and of the checkpoint that is written: value and moments once as
+    /// Returns the bytes of the best value so far of a parameter, and of the checkpoint that is written: value and moments once as
     /// tensors, and the value once as bytes.
     fn stored(&self) -> f64 {
         12.0 + self.moments
@@ -150,7 +150,7 @@ fn keys(part: &PartSize) -> String {
     part.clone().inside("encoder").keys.into_owned()
 }
 
-/// Settings by which a step encodes a half of a batch at a time, a quarter, and so on, where more needs more
+/// Returns the settings by which a step encodes a half of a batch at a time, a quarter, and so on, where more needs more
 /// memory than the GPU has.
 pub fn split_batches(
     config: &TrainingConfig,

@@ -262,30 +262,27 @@ impl<R: Recipe> Fit for PreparedNetwork<'_, R> {
             Some(run) => train(&task, model, start, &mut **run, observer)?,
             None => train(&task, model, start, &mut (), observer)?,
         };
-        let network = |model| {
-            let preparation = Arc::clone(&self.preparation);
-            Network { recipe: self.recipe.clone(), preparation, model, batch }
-        };
         let mut saved = run.is_some();
-        if !ranks.is_first() {
-            return Ok(Fitted { saved, ..Fitted::new(network(outcome.model)) });
+        let mut model = outcome.model;
+        if ranks.is_first() {
+            match (outcome.best, run) {
+                (Best::Last, _) | (Best::Checkpoint, None) => {}
+                (Best::Given(best), _) => model = parameters::restore(model, best)?,
+                (Best::Checkpoint, Some(run)) if run.has_best() => {
+                    model = parameters::restore(model, run.best()?)?;
+                }
+                (Best::Checkpoint, Some(run)) => {
+                    let run = run.path().display();
+                    tracing::warn!(
+                        "{run}: the file of the best parameters is gone, and those of the last checkpoint take their place"
+                    );
+                    saved = false;
+                }
+            }
         }
-        let model = match (outcome.best, run) {
-            (Best::Given(best), _) => parameters::restore(outcome.model, best)?,
-            (Best::Checkpoint, Some(run)) if run.has_best() => {
-                parameters::restore(outcome.model, run.best()?)?
-            }
-            (Best::Checkpoint, Some(run)) => {
-                let run = run.path().display();
-                tracing::warn!(
-                    "{run}: the file of the best parameters is gone, and those of the last checkpoint take their place"
-                );
-                saved = false;
-                outcome.model
-            }
-            (Best::Last, _) | (Best::Checkpoint, None) => outcome.model,
-        };
-        Ok(Fitted { saved, ..Fitted::new(network(model)) })
+        let preparation = Arc::clone(&self.preparation);
+        let network = Network { recipe: self.recipe.clone(), preparation, model, batch };
+        Ok(Fitted { saved, ..Fitted::new(network) })
     }
 }
 

@@ -6,6 +6,7 @@ use tracing::warn;
 use super::constant::constant_kernels;
 use crate::config::{Checked, Lowered};
 use crate::error::Error;
+
 /// Returns the configuration as the training pairs permit it: with sizes of at most their number, and without output
 /// kernels under which all their outputs are the same, unless all kernels are such.
 pub(super) fn adapted(config: &Checked, dataset: &Dataset) -> Result<Checked, Error> {

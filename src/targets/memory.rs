@@ -36,7 +36,7 @@ pub struct Need {
 }
 
 impl Need {
-    /// A need of memory alone.
+    /// Creates a need of memory alone.
     pub fn memory(keys: impl Into<String>, what: &'static str, bytes: f64) -> Self {
         Self { keys: keys.into(), what, bytes, gpu: None, multiplications: 0.0, traffic: 0.0 }
     }

@@ -54,7 +54,7 @@ pub enum TargetValues {
 }
 
 impl OutputTargets {
-    /// The training outputs in the sketched eigenbasis.
+    /// Returns the training outputs in the sketched eigenbasis.
     ///
     /// # Errors
     /// As [`Problem::basis`].
@@ -66,12 +66,12 @@ impl OutputTargets {
         Ok(Self { space, values })
     }
 
-    /// The training outputs in the output space of a kernel machine.
+    /// Creates targets of the training outputs in the output space of a kernel machine.
     pub(crate) fn points((space, targets): (MachineSpace, Targets)) -> Self {
         Self { space: OutputSpace::Machine(space), values: TargetValues::Points(targets) }
     }
 
-    /// The numbers of the training pairs, for quantiles of some levels.
+    /// Returns the numbers of the training pairs, for quantiles of some levels.
     ///
     /// # Errors
     /// [`dsokr_core::Error::Value`] for outputs that are not one number each.
@@ -105,7 +105,7 @@ impl OutputTargets {
         }
     }
 
-    /// The targets of some of the training pairs, in the same space.
+    /// Returns the targets of some of the training pairs, in the same space.
     ///
     /// # Errors
     /// A pair out of range.

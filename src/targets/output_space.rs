@@ -156,7 +156,7 @@ pub(crate) fn unknown_shares(
     Ok(basis.unknown_shares(&Selected::new(outputs.rows.as_ref(), &first))?)
 }
 
-/// Candidates where `place` puts their distinct rows.
+/// Returns candidates where `place` puts their distinct rows.
 fn candidates_at(
     outputs: &Outputs,
     place: impl FnOnce(&dyn RowSource) -> Result<CandidateParts, Error>,
@@ -173,7 +173,7 @@ fn candidates_at(
     })
 }
 
-/// Outputs that are one number each.
+/// Returns outputs that are one number each.
 pub(super) fn numbers(rows: &dyn RowSource) -> Result<Vec<f32>, Error> {
     match (rows.width(), rows.block(0..rows.len())?) {
         (1, Block::Dense(block)) => Ok(block.values().to_vec()),

@@ -105,17 +105,17 @@ impl Problem {
         })
     }
 
-    /// This problem for a run that is resumed.
+    /// Returns this problem for a run that is resumed.
     pub(crate) fn resuming(self, saved: Option<RunDir>) -> Self {
         Self { saved, ..self }
     }
 
-    /// This problem for this process alone.
+    /// Returns this problem for this process alone.
     pub(crate) fn alone(&self) -> Self {
         Self { ranks: Processes::default(), ..self.clone() }
     }
 
-    /// This problem with only some of the training pairs, whose outputs have the same kernel and basis.
+    /// Returns this problem with only some of the training pairs, whose outputs have the same kernel and basis.
     ///
     /// # Errors
     /// A pair out of range.
@@ -129,7 +129,7 @@ impl Problem {
         })
     }
 
-    /// The problem of a further fit to some of the training pairs, by this process alone. The configuration corrects no
+    /// Returns the problem of a further fit to some of the training pairs, by this process alone. The configuration corrects no
     /// predictions; `held_out` says whether the fit leaves held-out ones.
     ///
     /// # Errors
@@ -144,17 +144,17 @@ impl Problem {
         Ok(Self { saved: None, ..self.alone().with_pairs(pairs)?.under(config) })
     }
 
-    /// This problem with the factored system of other machines that have the same inputs.
+    /// Returns this problem with the factored system of other machines that have the same inputs.
     pub(crate) fn sharing(self, factors: LastSystem) -> Self {
         Self { factors, ..self }
     }
 
-    /// This problem under a configuration with other sketches, powers or settings of the decoding.
+    /// Returns this problem under a configuration with other sketches, powers or settings of the decoding.
     pub(crate) fn under(&self, config: Checked) -> Self {
         Self { config: Arc::new(config), ..self.clone() }
     }
 
-    /// This problem with a basis that has been fitted.
+    /// Returns this problem with a basis that has been fitted.
     pub(crate) fn in_basis(&self, basis: Basis) -> Self {
         Self { saved: None, basis: Some(basis), ..self.clone() }
     }

@@ -15,7 +15,7 @@ use dsokr::{CandidateRule, Config, Member, fit, intervals};
 
 use crate::Folder;
 
-/// Whether the set of a query holds its right output; the best candidates always are in the set.
+/// Returns whether the set of a query holds its right output; the best candidates always are in the set.
 fn hold(sets: &CandidateSets, query: &CalibratingQuery) -> bool {
     let is_best =
         query.gold.zip(query.first.first().copied()).is_some_and(|(gold, best)| gold >= best);
@@ -143,8 +143,8 @@ fn check(mut all: Vec<CalibratingQuery>, coverages: &[f64]) {
         let mut sure = 0;
         for seed in 0..200 {
             shuffle(&mut all, &mut generator(seed, "halves", 0));
-            let (own, others) = all.split_at(200);
-            let sets = calibrating(own.to_vec()).sets(coverage, seed).unwrap();
+            let (calibration, others) = all.split_at(200);
+            let sets = calibrating(calibration.to_vec()).sets(coverage, seed).unwrap();
             let is_within =
                 |query: &&CalibratingQuery| query.distance(sets.temperature) <= sets.threshold;
             within += others.iter().filter(is_within).count();
@@ -223,14 +223,14 @@ fn sets_hold_the_right_output_as_often_as_they_say() {
             Some(&rule),
         )
         .unwrap();
-    let found = run.candidate_sets(&queries, &sets, usize::MAX).unwrap();
-    assert_eq!((found.len(), sets.calibration.queries), (200, 200));
-    let mean = found.iter().map(|set| set.answer.hits.len()).sum::<usize>() as f64 / 200.0;
-    assert!(found.iter().all(|set| set.whole) && (1.0..200.0).contains(&mean), "{mean}");
+    let of_queries = run.candidate_sets(&queries, &sets, usize::MAX).unwrap();
+    assert_eq!((of_queries.len(), sets.calibration.queries), (200, 200));
+    let mean = of_queries.iter().map(|set| set.answer.hits.len()).sum::<usize>() as f64 / 200.0;
+    assert!(of_queries.iter().all(|set| set.whole) && (1.0..200.0).contains(&mean), "{mean}");
     // the best candidate alone is the answer more often than asked for, and no doubt
     let sets = run.sets(&Processes::default(), 0.5, None, Some(&rule), None).unwrap();
-    let found = run.candidate_sets(&queries, &sets, usize::MAX).unwrap();
-    let of_one = found.iter().filter(|set| set.answer.hits.len() == 1);
+    let of_queries = run.candidate_sets(&queries, &sets, usize::MAX).unwrap();
+    let of_one = of_queries.iter().filter(|set| set.answer.hits.len() == 1);
     assert!(of_one.clone().count() > 50, "{} of one", of_one.count());
     for set in of_one {
         assert_eq!(set.answer.cautions, Vec::<String>::new());
@@ -429,6 +429,11 @@ metric = "accuracy"
 split = "test"
 "#;
 
+/// Returns [`PATIENTS`] with held-out predictions alone.
+fn patients_without_reranker() -> String {
+    PATIENTS.replace("reranker = { folds = 4, held_out_folds = 1, refit = false }", "")
+}
+
 /// Writes the table of [`PATIENTS`]: 60 groups in one column, five in another, and the splits of the first ones in a third.
 fn write_patients(folder: &Folder) {
     let mut random = generator(6, "texts", 0);
@@ -437,7 +442,8 @@ fn write_patients(folder: &Folder) {
     for row in 0..240 {
         let class = word() % 4;
         let text: Vec<String> = (0..5).map(|_| format!("w{class}{}", word())).collect();
-        let (many, few) = (row / 4, row / 48);
+        let many = row / 4;
+        let few = row / 48;
         let part = ["test", "validation", "train", "train", "train"][many % 5];
         rows +=
             &format!("{row}\t{} w{}\tc{class}\tg{many}\tg{few}\t{part}\n", text.join(" "), word());
@@ -495,9 +501,7 @@ fn held_out_predictions_without_their_groups_are_refused_or_cautioned() {
     write_patients(&folder);
     let path = folder.path("pool.toml");
     std::fs::write(&path, PATIENTS).unwrap();
-    let without =
-        PATIENTS.replace("reranker = { folds = 4, held_out_folds = 1, refit = false }", "");
-    let plain = folder.file("plain.toml", without);
+    let plain = folder.file("plain.toml", patients_without_reranker());
     let calibrated = |run: &str| {
         let run = Run::open(folder.path(run)).unwrap();
         run.sets(&Processes::default(), 0.5, None, None, None)
@@ -553,13 +557,11 @@ fn forget_groups(path: &Path) {
 fn groups_of_any_member_are_those_of_the_ensemble() {
     let folder = Folder::new();
     write_patients(&folder);
-    let without =
-        PATIENTS.replace("reranker = { folds = 4, held_out_folds = 1, refit = false }", "");
     let drawn = "splits = { validation = 0, test = 0.2, group = \"many\" }";
     let splits = ["{ column = \"part\", group = \"many\" }", "{ column = \"part\" }"];
     let mut runs = Vec::new();
     for (name, splits) in ["grouped", "alone"].into_iter().zip(splits) {
-        let config = without.replace(drawn, &format!("splits = {splits}"));
+        let config = patients_without_reranker().replace(drawn, &format!("splits = {splits}"));
         let path = folder.file(&format!("{name}.toml"), config);
         fit(&load(&path, &[]), folder.path(name)).unwrap();
         runs.push(folder.path(name));
@@ -585,19 +587,18 @@ fn groups_of_any_member_are_those_of_the_ensemble() {
 fn calibrating_rows_whose_groups_are_not_known_have_a_caution() {
     let folder = Folder::new();
     write_patients(&folder);
-    let without =
-        PATIENTS.replace("reranker = { folds = 4, held_out_folds = 1, refit = false }", "");
-    let path = folder.file("plain.toml", without);
+    let path = folder.file("plain.toml", patients_without_reranker());
     let run = fit(&load(&path, &[]), folder.path("run")).unwrap().run;
     let table = std::fs::read_to_string(folder.path("pool/pool.tsv")).unwrap();
     let nameless = folder.file("nameless.tsv", table.replacen("\tmany\t", "\tother\t", 1));
     let table = folder.file("table.tsv", table);
     let processes = Processes::default();
-    let of = |file: &Path| run.sets(&processes, 0.5, Some(file), None, None).unwrap().calibration;
-    let known = of(&table);
-    assert_eq!((known.groups, known.caution), (Some(60), None));
-    let unknown = of(&nameless);
-    assert_eq!((unknown.queries, unknown.groups), (240, None));
-    let caution = unknown.caution.unwrap();
+    let calibrated_on =
+        |file: &Path| run.sets(&processes, 0.5, Some(file), None, None).unwrap().calibration;
+    let by_group = calibrated_on(&table);
+    assert_eq!((by_group.groups, by_group.caution), (Some(60), None));
+    let by_row = calibrated_on(&nameless);
+    assert_eq!((by_row.queries, by_row.groups), (240, None));
+    let caution = by_row.caution.unwrap();
     assert!(caution.contains("data.splits.group = \"many\""), "{caution}");
 }

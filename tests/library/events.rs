@@ -52,7 +52,7 @@ impl Observer for Told {
     }
 }
 
-/// Texts about things with a colour and a form, and these as label sets.
+/// Returns texts about things with a colour and a form, and these as label sets.
 fn config(encoder: EncoderTable) -> Config {
     let names = ["red", "green", "blue", "round", "flat", "long"];
     let mut texts = Vec::new();

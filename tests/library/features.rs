@@ -62,7 +62,7 @@ type Counts = fn(&str) -> HashMap<String, f64>;
 /// Weight, counts and kernel.
 type Summand = (f64, Counts, Formula);
 
-/// `⟨a, b⟩`, `⟨a, a⟩` and `⟨b, b⟩`.
+/// Returns the products `⟨a, b⟩`, `⟨a, a⟩` and `⟨b, b⟩`.
 fn products(counts: Counts, texts: [&[String]; 2]) -> (Mat<f64>, [Vec<f64>; 2]) {
     let rows = texts.map(|texts| texts.iter().map(|text| counts(text)).collect::<Vec<_>>());
     let dot = |a: &HashMap<String, f64>, b: &HashMap<String, f64>| -> f64 {
@@ -78,7 +78,7 @@ const TANIMOTO: Formula = |ab, aa, bb, _| ab / (aa + bb - ab);
 const COSINE: Formula = |ab, aa, bb, _| ab / (aa * bb).sqrt();
 const GAUSSIAN: Formula = |ab, aa, bb, median| (-(aa + bb - 2.0 * ab) / median).exp();
 
-/// A kernel's values, with the median squared distance of the training texts.
+/// Returns a kernel's values, with the median squared distance of the training texts.
 fn kernel(
     (counts, formula): (Counts, Formula),
     train: &[String],
@@ -200,7 +200,7 @@ fn features_of_texts_are_inputs_of_kernel_machines() {
     );
 }
 
-/// Whether eight runs of characters occur.
+/// Returns whether eight runs of characters occur.
 fn bits(smiles: &str) -> HashMap<String, f64> {
     let runs = ["C", "N", "O", "CC", "CN", "CO", "OC", "("];
     runs.iter().filter(|run| smiles.contains(**run)).map(|&run| (run.to_owned(), 1.0)).collect()

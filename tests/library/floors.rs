@@ -91,7 +91,7 @@ fn circles_are_found() {
     assert_eq!(paths, ["crate::a::b", "crate::a::c", "crate::E"]);
 }
 
-/// The modules on circles, and those between two of them; `None` without a circle.
+/// Returns the modules on circles, and those between two of them; `None` without a circle.
 fn circle(imports: &Imports) -> Option<Vec<String>> {
     let mut left = imports.clone();
     loop {
@@ -117,7 +117,7 @@ struct Modules {
     exported: BTreeMap<(Module, String), Module>,
 }
 
-/// What the code of each file imports from, items by the file that defines them. A module names its children by nature.
+/// Returns what the code of each file imports from, items by the file that defines them. A module names its children by nature.
 fn imports(source: &Path) -> Imports {
     let modules = Modules::read(source);
     let of = |(module, text): (&Module, &String)| {
@@ -131,7 +131,7 @@ fn imports(source: &Path) -> Imports {
 }
 
 impl Modules {
-    /// The modules of the files below a folder.
+    /// Returns the modules of the files below a folder.
     fn read(source: &Path) -> Self {
         let mut modules = Self { texts: BTreeMap::new(), exported: BTreeMap::new() };
         for file in files(source) {
@@ -155,7 +155,7 @@ impl Modules {
         modules
     }
 
-    /// Whether a path in the code of a module names an item of the root of the crate, which is none of its modules.
+    /// Returns whether a path in the code of a module names an item of the root of the crate, which is none of its modules.
     fn names_root(&self, path: &str, module: &Module) -> bool {
         let mut here = module.clone();
         let mut names = path.split("::").peekable();
@@ -172,7 +172,7 @@ impl Modules {
         here.is_empty() && name.is_some_and(|name| !is_module(name))
     }
 
-    /// The module that a path in the code of a module leads to, through what modules export of others.
+    /// Returns the module that a path in the code of a module leads to, through what modules export of others.
     fn resolve(&self, path: &str, module: &Module) -> Module {
         let mut here = module.clone();
         let mut names = path.split("::").peekable();
@@ -206,7 +206,7 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     inside.filter(|path| path.extension().is_some_and(|extension| extension == "rs")).collect()
 }
 
-/// The code of a file without comments and unit tests.
+/// Returns the code of a file without comments and unit tests.
 fn code(file: &Path) -> String {
     let text = fs::read_to_string(file).unwrap();
     let text = text.split("#[cfg(test)]\nmod ").next().unwrap();
@@ -214,13 +214,13 @@ fn code(file: &Path) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// The paths of all `use` items.
+/// Returns the paths of all `use` items.
 fn uses(text: &str) -> Vec<String> {
     let items = text.split("use ").skip(1).filter_map(|rest| rest.split_once(';'));
     items.flat_map(|(tree, _)| expand(tree)).collect()
 }
 
-/// The paths of the `use` items that other modules see.
+/// Returns the paths of the `use` items that other modules see.
 fn public_uses(text: &str) -> Vec<String> {
     let public = text.split("pub use ").skip(1);
     let within = text.split("pub(crate) use ").skip(1).chain(text.split("pub(super) use ").skip(1));
@@ -238,7 +238,7 @@ fn paths(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// The paths of a tree of imports.
+/// Returns the paths of a tree of imports.
 fn expand(tree: &str) -> Vec<String> {
     let tree = tree.split_whitespace().collect::<Vec<_>>().join(" ");
     let Some((head, body)) = tree.split_once('{') else {

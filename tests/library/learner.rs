@@ -44,7 +44,7 @@ impl Neighbours {
         self.targets.len() / self.texts.len()
     }
 
-    /// The prediction for a text by the training pairs that may be used.
+    /// Returns the prediction for a text by the training pairs that may be used.
     fn predicted(&self, text: &BTreeSet<String>, may_use: impl Fn(usize) -> bool) -> Vec<f32> {
         let p = self.width();
         let mut order: Vec<usize> = (0..self.texts.len()).filter(|&pair| may_use(pair)).collect();
@@ -57,7 +57,7 @@ impl Neighbours {
         (0..p).map(mean).collect()
     }
 
-    /// The predictions for training pairs without the pair itself and without a part of the pairs.
+    /// Returns the predictions for training pairs without the pair itself and without a part of the pairs.
     fn without(&self, pairs: &[usize], part: &[usize], itself: bool) -> Vec<f32> {
         let one = |&pair: &usize| {
             let may_use = |other: usize| !part.contains(&other) && (itself || other != pair);
@@ -155,7 +155,7 @@ impl Predictor for Neighbours {
     }
 }
 
-/// Texts about things with a colour and a form, and these as label sets.
+/// Returns texts about things with a colour and a form, and these as label sets.
 fn config(predicts_parts: bool) -> Config {
     register::<NeighboursConfig>("neighbours-with-parts").unwrap();
     let names = ["red", "green", "blue", "round", "flat", "long"];
@@ -257,71 +257,64 @@ fn a_learner_without_held_out_predictions_has_a_reranker() {
     assert_eq!(trained.run.search(text, 4).unwrap(), opened.search(text, 4).unwrap());
 }
 
-#[test]
-fn a_learner_that_breaks_its_word_is_refused() {
-    #[derive(Debug, Serialize, Deserialize)]
-    struct Promises {}
-    impl Learner for Promises {
-        fn abilities(&self) -> Abilities<'_> {
-            let held_out = HeldOutPredictions::Pairs;
-            Abilities { held_out, ..Abilities::default() }
-        }
+/// A learner whose fit leaves no held-out predictions, and which predicts 1 everywhere.
+#[derive(Debug, Serialize, Deserialize)]
+struct Broken {
+    /// Whether it says that its fit leaves them.
+    promises_held_out: bool,
+    /// How many of the coordinates that it must predict it leaves out.
+    left_out: usize,
+}
 
-        fn prepare<'a>(&'a self, _: &'a Problem) -> Result<Box<dyn Fit + 'a>, Error> {
-            Ok(Box::new(|targets: &OutputTargets| {
-                let p = targets.space.width();
-                let predict = move |split: &Split| Ok(vec![1.0; split.ids.len() * p]);
-                Ok(Fitted { saved: true, ..Fitted::new(predict) })
-            }))
-        }
-
-        fn load(
-            &self,
-            _: &RunDir,
-            _: &Checked,
-            _: usize,
-            _: &Device,
-        ) -> Result<Box<dyn Predictor>, Error> {
-            unreachable!("the fit ends before")
-        }
+impl Learner for Broken {
+    fn abilities(&self) -> Abilities<'_> {
+        let held_out = if self.promises_held_out {
+            HeldOutPredictions::Pairs
+        } else {
+            HeldOutPredictions::None
+        };
+        Abilities { held_out, ..Abilities::default() }
     }
-    register::<Promises>("promises").unwrap();
+
+    fn prepare<'a>(&'a self, _: &'a Problem) -> Result<Box<dyn Fit + 'a>, Error> {
+        Ok(Box::new(|targets: &OutputTargets| {
+            let p = targets.space.width();
+            let left_out = self.left_out;
+            let predict = move |split: &Split| Ok(vec![1.0; split.ids.len() * p - left_out]);
+            Ok(Fitted { saved: true, ..Fitted::new(predict) })
+        }))
+    }
+
+    fn load(
+        &self,
+        _: &RunDir,
+        _: &Checked,
+        _: usize,
+        _: &Device,
+    ) -> Result<Box<dyn Predictor>, Error> {
+        unreachable!("the fit ends before")
+    }
+}
+
+/// Returns the error of a fit.
+fn refused(learner: Broken) -> String {
+    register::<Broken>("broken").unwrap();
     let folder = Folder::new();
     let mut config = config(false);
-    config.encoder = EncoderTable::from_learner(Promises {}).unwrap();
-    config.decoding.held_out = true;
-    let error = fit(&config.validate().unwrap(), folder.path("run")).err().unwrap().to_string();
+    config.decoding.held_out = learner.promises_held_out;
+    config.encoder = EncoderTable::from_learner(learner).unwrap();
+    fit(&config.validate().unwrap(), folder.path("run")).err().unwrap().to_string()
+}
+
+#[test]
+fn a_learner_that_breaks_its_word_is_refused() {
+    let error = refused(Broken { promises_held_out: true, left_out: 0 });
     assert!(error.contains("Fitted::held_out") && error.contains("Abilities::held_out"), "{error}");
 }
 
 #[test]
 fn a_predictor_of_another_number_of_coordinates_is_named() {
-    #[derive(Debug, Serialize, Deserialize)]
-    struct Short {}
-    impl Learner for Short {
-        fn prepare<'a>(&'a self, _: &'a Problem) -> Result<Box<dyn Fit + 'a>, Error> {
-            Ok(Box::new(|targets: &OutputTargets| {
-                let p = targets.space.width();
-                let predict = move |split: &Split| Ok(vec![1.0; split.ids.len() * p - 1]);
-                Ok(Fitted { saved: true, ..Fitted::new(predict) })
-            }))
-        }
-
-        fn load(
-            &self,
-            _: &RunDir,
-            _: &Checked,
-            _: usize,
-            _: &Device,
-        ) -> Result<Box<dyn Predictor>, Error> {
-            unreachable!("the fit ends before")
-        }
-    }
-    register::<Short>("short").unwrap();
-    let folder = Folder::new();
-    let mut config = config(false);
-    config.encoder = EncoderTable::from_learner(Short {}).unwrap();
-    let error = fit(&config.validate().unwrap(), folder.path("run")).err().unwrap().to_string();
+    let error = refused(Broken { promises_held_out: false, left_out: 1 });
     assert!(error.contains("coordinates that the predictor gives for"), "{error}");
 }
 
@@ -384,7 +377,7 @@ fn a_model_is_kept_beside_the_files_of_a_run() {
     }
 }
 
-/// What a server at an address of this computer answers to `GET`.
+/// Returns what a server at an address of this computer answers to `GET`.
 #[cfg(feature = "serve")]
 fn get(run: &Path, path: &str) -> String {
     use std::io::{Read, Write};

@@ -33,7 +33,7 @@ impl Observer for Watch {
     }
 }
 
-/// What each process returns, and the step at which its fit starts.
+/// Trains with so many processes, and returns what each of them returns, and the step at which its fit starts.
 fn train(
     size: usize,
     out: &Path,

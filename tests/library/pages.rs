@@ -14,7 +14,7 @@ fn read(name: impl AsRef<Path>) -> String {
     std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }
 
-/// The Markdown files of a folder, in order.
+/// Returns the Markdown files of a folder, in order.
 fn pages(folder: &str) -> Vec<PathBuf> {
     let inside = root().join(folder).read_dir().expect("a folder with pages");
     let names = inside.map(|entry| entry.expect("an entry").file_name());
@@ -24,7 +24,7 @@ fn pages(folder: &str) -> Vec<PathBuf> {
     pages
 }
 
-/// The lines of a page outside its fenced blocks.
+/// Returns the lines of a page outside its fenced blocks.
 fn prose(page: &str) -> impl Iterator<Item = &str> {
     let mut inside = false;
     page.lines().filter(move |line| {
@@ -34,13 +34,13 @@ fn prose(page: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The targets of the links and pictures of a page.
+/// Returns the targets of the links and pictures of a page.
 fn links(page: &str) -> Vec<&str> {
     let parts = prose(page).flat_map(|line| line.split("](").skip(1));
     parts.filter_map(|rest| rest.split_once(')')).map(|(target, _)| target).collect()
 }
 
-/// The anchors of a page's headings, as mdBook and GitHub make them.
+/// Returns the anchors of a page's headings, as mdBook and GitHub make them.
 fn anchors(page: &str) -> BTreeSet<String> {
     let mut seen: BTreeMap<String, usize> = BTreeMap::new();
     let headings = prose(page).filter_map(|line| line.strip_prefix('#'));
@@ -138,7 +138,7 @@ fn every_page_is_in_the_summary_once() {
     assert!(!root().join("docs").exists(), "pages are in book/src, not in docs");
 }
 
-/// The fenced blocks of a page that begin with the given fence.
+/// Returns the fenced blocks of a page that begin with the given fence.
 fn blocks<'a>(page: &'a str, fence: &str) -> Vec<&'a str> {
     let opened = page.split(fence).skip(1);
     opened.map(|rest| rest.split("```").next().unwrap_or_default()).collect()
@@ -198,24 +198,25 @@ fn every_block_on_extending_is_in_the_file_that_it_names() {
         let file = before.rsplit('`').next().unwrap_or_default();
         let (block, after) = rest.split_once("```").expect("the end of a block");
         assert!(read(file).contains(block), "not in {file}:\n{block}");
-        (before, count) = (after, count + 1);
+        before = after;
+        count += 1;
     }
     assert_eq!(count, 12, "a file and a line in a list for each kind of part");
     assert_eq!(page.matches("```rust").count(), count, "a block without a file");
 }
 
-/// The texts in backticks.
+/// Returns the texts in backticks.
 fn quoted(text: &str) -> Vec<&str> {
     text.split('`').skip(1).step_by(2).collect()
 }
 
-/// Whether a text names a file or a folder of the repository.
+/// Returns whether a text names a file or a folder of the repository.
 fn is_path(text: &str) -> bool {
     let top = ["src/", "crates/", "bindings/", "book/", "fuzz/"];
     top.iter().any(|folder| text.starts_with(folder))
 }
 
-/// The texts of a file, or of all files in a folder.
+/// Returns the texts of a file, or of all files in a folder.
 fn texts_below(path: &Path) -> String {
     if path.is_file() {
         return std::fs::read_to_string(path).unwrap_or_default();
@@ -224,7 +225,7 @@ fn texts_below(path: &Path) -> String {
     entries.map(|entry| texts_below(&entry.expect("an entry").path())).collect()
 }
 
-/// The rows of the tables below a heading, without those that name the columns.
+/// Returns the rows of the tables below a heading, without those that name the columns.
 fn rows<'a>(page: &'a str, heading: &str) -> Vec<&'a str> {
     let section = page.split(heading).nth(1).expect("the heading").split("\n## ").next();
     let rows = section.unwrap_or_default().lines().filter(|line| line.starts_with("| "));
@@ -312,7 +313,7 @@ fn a_type_of_the_glossary_is_the_only_one_or_listed() {
     }
 }
 
-/// The files of the library and its crates, without tests, from the root of the repository.
+/// Returns the files of the library and its crates, without tests, from the root of the repository.
 fn sources() -> Vec<String> {
     let crates = root().join("crates").read_dir().expect("the crates");
     let folders = crates.map(|entry| entry.expect("a crate").path().join("src"));
@@ -349,7 +350,7 @@ fn every_dependency_has_a_reason() {
     assert!(missing.is_empty(), "DESIGN.md does not say what these are for: {missing:?}");
 }
 
-/// The paths that a text with alternatives in braces stands for: `src/{a,b}.rs` for two files.
+/// Returns the paths that a text with alternatives in braces stands for: `src/{a,b}.rs` for two files.
 fn alternatives(path: &str) -> Vec<String> {
     let Some((before, rest)) = path.split_once('{') else { return vec![path.to_owned()] };
     let (inside, after) = rest.split_once('}').expect("the end of a brace");

@@ -61,7 +61,7 @@ fn checked(folder: &Folder, text: &str) -> Checked {
     Config::load(folder.file("drawn.toml", text)).expect("a configuration")
 }
 
-/// What each rank of a training returns.
+/// Trains with so many ranks, and returns what each of them returns.
 fn train(size: usize, config: &Checked, out: &Path, resume: bool) -> Vec<Result<Trained, Error>> {
     let root = DataRoot::find("", None, None).unwrap();
     threads(size, |processes| {
@@ -71,7 +71,7 @@ fn train(size: usize, config: &Checked, out: &Path, resume: bool) -> Vec<Result<
     })
 }
 
-/// [`CONFIG`] with changes to the table of the training, and the run of one rank by it.
+/// Trains one rank by [`CONFIG`] with changes to the table of the training, and returns what it was trained by, and its run.
 fn trained_alone(changes: &str) -> (Folder, Checked, PathBuf) {
     let folder = Folder::new();
     let text = CONFIG.replacen("[training]", &format!("[training]\n{changes}"), 1);
@@ -81,14 +81,14 @@ fn trained_alone(changes: &str) -> (Folder, Checked, PathBuf) {
     (folder, config, one)
 }
 
-/// The answers of a run.
+/// Returns the predictions of a run for its test split.
 fn values(out: &Path) -> Vec<f32> {
     let run = Member::open(out).expect("a run");
     let split = run.read_split(SplitName::Test, None).expect("a split");
-    run.coordinates(&split).expect("answers")
+    run.coordinates(&split).expect("predictions")
 }
 
-/// The largest difference between answers of two runs.
+/// Returns the largest difference between predictions of two runs.
 pub fn apart(one: &Path, other: &Path) -> f32 {
     let pairs = values(one).into_iter().zip(values(other));
     pairs.map(|(a, b)| (a - b).abs()).fold(0.0, f32::max)
@@ -199,9 +199,10 @@ fn several_ranks_fit_the_kernel_machine_of_one() {
         let (one, error) = fitted(1, "one");
         // more ranks than training pairs too
         for size in [2, 3, 40] {
-            let (out, own) = fitted(size, &size.to_string());
+            let (out, error_of_ranks) = fitted(size, &size.to_string());
             let apart = apart(&one, &out);
-            assert!(apart < 1e-5 && (own - error).abs() < 1e-6, "{solver}, {size}: {apart}");
+            let is_same = (error_of_ranks - error).abs() < 1e-6;
+            assert!(apart < 1e-5 && is_same, "{solver}, {size}: {apart}");
             if size == 3 {
                 let (again, _) = fitted(size, "again");
                 assert!(values(&again) == values(&out), "{solver}");
@@ -341,10 +342,10 @@ fn several_ranks_hold_their_share_of_targets() {
                 // one row more for each part of the pairs that is divided
                 assert!(lengths.iter().all(|&length| length <= 119 / size + 3), "{lengths:?}");
             }
-            let own = values(&out);
-            let one = one.get_or_insert_with(|| own.clone());
+            let predictions = values(&out);
+            let one = one.get_or_insert_with(|| predictions.clone());
             let largest = one.iter().fold(0.0f32, |most, value| most.max(value.abs()));
-            let pairs = own.iter().zip(one.iter()).map(|(a, b)| (a - b).abs());
+            let pairs = predictions.iter().zip(one.iter()).map(|(a, b)| (a - b).abs());
             let apart = pairs.fold(0.0, f32::max);
             assert!(apart < 1e-5 * largest, "{at}, {size} ranks: {apart} of {largest}");
         }
@@ -385,7 +386,7 @@ fn a_training_that_one_rank_stops_is_resumed_by_another_number_of_ranks() {
     assert!(apart < 1e-5, "{apart}");
 }
 
-/// A run of the quickstart with a small sketch and few epochs.
+/// Trains the quickstart with a small sketch and few epochs, and returns its run.
 fn quickstart_run(folder: &Folder) -> PathBuf {
     let text = std::fs::read_to_string("configs/quickstart.toml").expect("a configuration");
     let text = text.replacen("[sketch]\nsize = 200", "[sketch]\nsize = 60", 1);
@@ -437,8 +438,10 @@ fn named(processes: &Processes, runs: &Run) -> Result<Named, Error> {
     let (found, decoded) = runs.evaluate(&queries)?;
     let candidates = found.named.as_ref().unwrap_or(&run.candidates);
     let by_id = |hit: &Hit| (candidates.id(hit.candidate).to_owned(), hit.score);
-    let decoded =
-        decoded.iter().map(|own| (own.gold_score, own.hits.iter().map(by_id).collect())).collect();
+    let decoded = decoded
+        .iter()
+        .map(|decoded| (decoded.gold_score, decoded.hits.iter().map(by_id).collect()))
+        .collect();
     let read = |run: &Member| run.texts(&[text]);
     let answer = runs.answer_queries(processes, read, None, None, 30)?.remove(0);
     let texts = runs.predict(processes, |run| run.texts(&[text, "An ether."]), None)?;
@@ -451,7 +454,7 @@ fn named(processes: &Processes, runs: &Run) -> Result<Named, Error> {
     };
     let distinct = runs.distinct(&texts, 0..40, Some(&wanted))?;
     let ids: Vec<String> =
-        distinct.iter().flat_map(|own| &own.hits).map(|hit| hit.id.clone()).collect();
+        distinct.iter().flat_map(|answer| &answer.hits).map(|hit| hit.id.clone()).collect();
     let ids = [vec![ids[3].clone()], ids];
     let mut chosen = runs.rank_candidates(&texts, &ids)?;
     chosen.iter_mut().flatten().for_each(|decoded| decoded.hits.clear());

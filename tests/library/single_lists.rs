@@ -15,7 +15,7 @@ fn read(name: &str) -> String {
     std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// The pages of the book but for the reference, which is made of the types.
+/// Returns the pages of the book but for the reference, which is made of the types.
 fn book() -> String {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("book/src");
     let mut texts = read("README.md");
@@ -29,7 +29,7 @@ fn book() -> String {
     texts
 }
 
-/// The names that a table of a configuration may have: `name = "…"` or `kind = "…"` of each variant, from the reference
+/// Returns the names that a table of a configuration may have: `name = "…"` or `kind = "…"` of each variant, from the reference
 /// that the types make. It is compared with them where it is tested; a program may have further kinds.
 pub fn choices(table: &str) -> Vec<String> {
     let reference = read("book/src/configuration.md");
@@ -45,12 +45,12 @@ pub fn choices(table: &str) -> Vec<String> {
     names
 }
 
-/// Whether a text has a name in backticks or quotation marks.
+/// Returns whether a text has a name in backticks or quotation marks.
 fn names(text: &str, name: &str) -> bool {
     text.contains(&format!("`{name}`")) || text.contains(&format!("\"{name}\""))
 }
 
-/// Each entry is in the reference of this program, and a page says when to choose it.
+/// Checks that each entry is in the reference of this program, and that a page says when to choose it.
 fn assert_in_book(table: &str) {
     let reference = dsokr::config::reference();
     let book = book();
@@ -161,7 +161,7 @@ fn every_format_of_tables_is_in_messages_documentation_and_the_book() {
     }
 }
 
-/// The variants of an enum, by its source.
+/// Returns the variants of an enum, by its source.
 fn variants(source: &str, declaration: &str) -> Vec<String> {
     let body = source.split(declaration).nth(1).expect("the enum").split("\n}\n").next();
     let lines = body.unwrap_or_default().lines().filter_map(|line| line.strip_prefix("    "));
@@ -170,7 +170,7 @@ fn variants(source: &str, declaration: &str) -> Vec<String> {
     starts.filter_map(name).collect()
 }
 
-/// The fields of a struct that JSON has, by its source.
+/// Returns the fields of a struct that JSON has, by its source.
 fn fields(source: &str, declaration: &str) -> Vec<String> {
     let body = source.split(declaration).nth(1).expect("the struct").split("\n}\n").next();
     let mut names = Vec::new();
@@ -225,7 +225,7 @@ fn every_kind_of_outputs_has_words_on_the_page() {
     }
 }
 
-/// The names of the events of trainings.
+/// Returns the names of the events of trainings.
 pub fn events() -> Vec<String> {
     let events = variants(&read("crates/train/src/task.rs"), "pub enum Event");
     assert!(events.len() > 5, "{events:?}");

@@ -48,7 +48,7 @@ fn dataset(config: &Checked) -> Dataset {
     config.source().load(&DataRoot::find("", None, None).unwrap()).expect("a data set")
 }
 
-/// All numbers of dense rows.
+/// Returns all numbers of dense rows.
 fn numbers(rows: &dyn RowSource) -> Vec<f32> {
     match rows.block(0..rows.len()).unwrap() {
         Block::Dense(rows) => rows.values().to_vec(),
@@ -120,7 +120,7 @@ fn inputs_have_the_covariance_and_outputs_the_rank_that_are_asked_for() {
     assert!((power / trace - 1.0).abs() < 0.05, "{power} against {trace}");
 }
 
-/// `‖ŷ − y‖²` in the outputs' own space, mean over the test pairs.
+/// Returns the mean of `‖ŷ − y‖²` over the test pairs, in the outputs' own space.
 fn by_hand(config: &Checked, run: &std::path::Path) -> f64 {
     let data = dataset(config);
     let opened = Member::open(run).unwrap();
@@ -215,7 +215,7 @@ fn an_embedding_is_chosen_by_the_validation_error() {
     assert!((scores.squared_error.unwrap() / least - 1.0).abs() < 1e-4);
 }
 
-/// `(X X'ᵀ)`-ridge predictions with λ: `x'ᵀ (XᵀX + nλI)⁻¹ Xᵀ Y`, rows of `new`.
+/// Returns `(X X'ᵀ)`-ridge predictions with λ: `x'ᵀ (XᵀX + nλI)⁻¹ Xᵀ Y`, rows of `new`.
 fn ridge(x: &Mat<f64>, y: &Mat<f64>, lambda: f64, new: &Mat<f64>) -> Mat<f64> {
     let n = x.nrows() as f64;
     let d = x.ncols();

@@ -78,7 +78,7 @@ impl Processor {
         Ok(device)
     }
 
-    /// `local_rank` counts the processes before this one on its machine.
+    /// Returns the device of an engine; `local_rank` counts the processes before this one on its machine.
     #[cfg_attr(
         not(feature = "cuda"),
         expect(unused_variables, reason = "only GPUs that are counted are divided")

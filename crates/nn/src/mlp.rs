@@ -86,7 +86,7 @@ impl Mlp {
         x
     }
 
-    /// [`apply`](Self::apply) in evaluation, as operators of ONNX.
+    /// Computes [`apply`](Self::apply) in evaluation, as operators of ONNX.
     pub(crate) fn add_to(&self, graph: &mut Graph, mut x: Value) -> Value {
         for (i, layer) in self.layers.iter().enumerate() {
             if i > 0 {
@@ -113,10 +113,10 @@ impl Encoder for Mlp {
         let weight = &self.layers[0].weight;
         let width = weight.dims()[0];
         for (row, input) in batch.iter().enumerate() {
-            let found = input.len();
+            let numbers = input.len();
             assert!(
-                found == width,
-                "row {row} of a batch has {found} numbers, the MLP reads {width}"
+                numbers == width,
+                "row {row} of a batch has {numbers} numbers, the MLP reads {width}"
             );
         }
         let shape = [batch.len(), width];

@@ -22,7 +22,7 @@ const MOST_BYTES: usize = i32::MAX as usize;
 pub struct Message(Vec<u8>);
 
 impl Message {
-    /// An integer, seven bits a byte, the lowest first.
+    /// Writes an integer, seven bits a byte, the lowest first.
     fn varint(&mut self, mut value: u64) {
         while value >= 1 << 7 {
             self.0.push(value as u8 | 1 << 7);
@@ -243,6 +243,11 @@ impl Graph {
         let name = self.name();
         self.operator(kind, inputs, attributes, &name.0);
         name
+    }
+
+    /// Returns numbers or truth values as numbers of a type.
+    pub fn cast(&mut self, x: &Value, element_type: Type) -> Value {
+        self.node("Cast", &[x], &[("to", Attribute::Int(element_type as i64))])
     }
 
     /// Computes `x w + b` along the last dimension.

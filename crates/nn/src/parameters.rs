@@ -292,8 +292,8 @@ pub fn names<M: Module>(module: &M) -> Vec<String> {
 /// Returns whether some parameter is on a device with autodiff, without which no parameter has a gradient; true of a module
 /// without parameters.
 pub fn have_autodiff<M: Module>(module: &M) -> bool {
-    let of_each = each(module, |_, parameter| parameter.has_autodiff());
-    of_each.is_empty() || of_each.contains(&true)
+    let parameters = each(module, |_, parameter| parameter.has_autodiff());
+    parameters.is_empty() || parameters.contains(&true)
 }
 
 /// Returns the number of parameters that a gradient must reach.

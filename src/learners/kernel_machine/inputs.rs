@@ -69,6 +69,13 @@ struct StoredSum {
     kernels: Vec<Kernel>,
 }
 
+/// A kernel of a sum with the preparation that was fitted for it, and the training inputs' rows that this process holds.
+struct FittedPart {
+    prepared: Box<dyn PrepareRows>,
+    kernel: Kernel,
+    rows: Features,
+}
+
 /// Inputs that were fitted to training inputs.
 pub(super) struct FittedInputs {
     pub inputs: MachineInputs,
@@ -87,17 +94,30 @@ impl MachineInputs {
             let inputs = Self::precomputed(settings, *combination, train.split, problem)?;
             return Ok(FittedInputs { inputs, parts: Vec::new() });
         }
-        let texts = train.part().inputs.texts().unwrap_or_default();
         if settings.kernels.is_empty() {
-            let mut texts = ReadTexts::once(texts);
-            let (prepared, rows) = fitted("encoder.inputs", &settings.inputs, train, &mut texts)?;
-            let kernel = prepared.kernel(&settings.kernel);
-            let inputs = Self::One(prepared, kernel);
-            return Ok(FittedInputs { inputs, parts: rows.into_iter().collect() });
+            Self::fit_one(settings, train)
+        } else {
+            Self::fit_sum(settings, train, problem)
         }
-        let mut texts = ReadTexts::new(texts);
-        let mut parts = Vec::new();
-        let mut rows_of_parts = Vec::new();
+    }
+
+    /// Fits the inputs of one kernel.
+    fn fit_one(settings: &KernelMachineConfig, train: &SplitPart) -> Result<FittedInputs, Error> {
+        let mut texts = ReadTexts::once(train.part().inputs.texts().unwrap_or_default());
+        let (prepared, rows) = fitted("encoder.inputs", &settings.inputs, train, &mut texts)?;
+        let kernel = prepared.kernel(&settings.kernel);
+        let inputs = Self::One(prepared, kernel);
+        Ok(FittedInputs { inputs, parts: rows.into_iter().collect() })
+    }
+
+    /// Fits the inputs of a weighted sum of kernels, and their weights.
+    fn fit_sum(
+        settings: &KernelMachineConfig,
+        train: &SplitPart,
+        problem: &Problem,
+    ) -> Result<FittedInputs, Error> {
+        let mut texts = ReadTexts::new(train.part().inputs.texts().unwrap_or_default());
+        let mut fitted_parts = Vec::new();
         let weighted = settings.kernels.iter().enumerate().filter(|(_, part)| part.weight > 0.0);
         let count = settings.summands().count();
         for ((at, part), number) in weighted.zip(1..) {
@@ -112,42 +132,22 @@ impl MachineInputs {
             let key = format!("encoder.kernels[{at}].kernel");
             let seed = problem.config.seed;
             let kernel = part.kernel.fit(&key, &train.rows(prepared.as_ref(), &rows)?, seed)?;
-            parts.push((prepared, kernel));
-            rows_of_parts.push(rows);
+            fitted_parts.push(FittedPart { prepared, kernel, rows });
         }
         drop(texts);
-        let weights = match settings.weights {
-            Some(rule @ (KernelWeighting::Alignf | KernelWeighting::HeldOut)) => {
-                let name = |at| format!("encoder.kernels[{at}]");
-                let names: Vec<_> = (0..parts.len()).map(name).collect();
-                weights(settings, rule, problem, &names, true, |at, pairs| {
-                    let (prepared, kernel) = &parts[at];
-                    let kernel = prepared.kernel(kernel);
-                    kernel.validate(rows_of_parts[at].kind())?;
-                    let rows = train.rows(prepared.as_ref(), &rows_of_parts[at])?.select(pairs)?;
-                    kernel.check(&rows)?;
-                    Ok(Cow::Owned(kernel.block(&rows, &rows)?))
-                })?
-            }
-            // the weights of the configuration, which are all 1 where they are uniform
-            Some(KernelWeighting::Uniform) | None => {
-                let total: f64 = settings.summands().map(|part| part.weight).sum();
-                settings.summands().map(|part| part.weight / total).collect()
-            }
-        };
+        let weights = weights_of_sum(settings, train, problem, &fitted_parts)?;
         let mut summands = Vec::new();
-        let mut needed_rows = Vec::new();
-        for (((prepared, kernel), rows), weight) in
-            parts.into_iter().zip(rows_of_parts).zip(weights)
+        let mut parts = Vec::new();
+        for (FittedPart { prepared, kernel, rows }, weight) in fitted_parts.into_iter().zip(weights)
         {
             let is_needed = weight > 0.0;
             summands.push(Summand { weight, kernel, prepared: is_needed.then_some(prepared) });
-            needed_rows.extend(is_needed.then_some(rows));
+            parts.extend(is_needed.then_some(rows));
         }
-        Ok(FittedInputs { inputs: Self::Sum(summands), parts: needed_rows })
+        Ok(FittedInputs { inputs: Self::Sum(summands), parts })
     }
 
-    /// Kernels that were computed elsewhere, with their weights by a rule.
+    /// Returns kernels that were computed elsewhere, with their weights by a rule.
     fn precomputed(
         settings: &KernelMachineConfig,
         rule: KernelWeighting,
@@ -177,7 +177,7 @@ impl MachineInputs {
         Ok(Self::Kernels(kernels))
     }
 
-    /// Inputs of one kind under one kernel.
+    /// Reads inputs of one kind under one kernel.
     fn one(settings: &KernelMachineConfig, source: Source) -> Result<Self, Error> {
         let prepared = source.prepared(&settings.inputs)?;
         let kernel = prepared.kernel(&settings.kernel);
@@ -227,7 +227,7 @@ impl MachineInputs {
         Ok(())
     }
 
-    /// Reads them from a run directory.
+    /// Reads inputs from a run directory.
     pub(super) fn load(settings: &KernelMachineConfig, folder: &Path) -> Result<Self, Error> {
         if let MachineInputsConfig::Kernels { .. } = &settings.inputs {
             return Ok(Self::Kernels(read_needed(&folder.join(KERNELS))?));
@@ -297,17 +297,17 @@ impl MachineInputs {
             Self::One(prepared, _) => prepared.knows(split),
             Self::Kernels(_) => Ok(Vec::new()),
             Self::Sum(summands) => {
-                let mut known = vec![false; split.ids.len()];
+                let mut known_to_some = vec![false; split.ids.len()];
                 for prepared in summands.iter().flat_map(|summand| &summand.prepared) {
                     let knows = prepared.knows(split)?;
                     if knows.is_empty() {
                         return Ok(knows);
                     }
-                    for (known, knows) in known.iter_mut().zip(knows) {
-                        *known |= knows;
+                    for (is_known, knows) in known_to_some.iter_mut().zip(knows) {
+                        *is_known |= knows;
                     }
                 }
-                Ok(known)
+                Ok(known_to_some)
             }
         }
     }
@@ -376,10 +376,8 @@ impl MachineInputs {
             }
             Self::Kernels(CombinedKernels { weights, training }) => {
                 let values = split.inputs.kernels()?;
-                let found = values.training();
-                let expected = *training;
-                if found != expected {
-                    return Err(dsokr_core::Error::width(found, expected).into());
+                if values.training() != *training {
+                    return Err(dsokr_core::Error::width(values.training(), *training).into());
                 }
                 let sum = |all: &[Mat<f64>]| {
                     combine(&all.iter().map(Mat::as_ref).collect::<Vec<_>>(), weights)
@@ -412,6 +410,34 @@ impl MachineInputs {
         } else {
             KernelModel::read_with(file, kernel)?
         })
+    }
+}
+
+/// Returns the weights of the kernels of a sum, by the rule of the configuration.
+fn weights_of_sum(
+    settings: &KernelMachineConfig,
+    train: &SplitPart,
+    problem: &Problem,
+    parts: &[FittedPart],
+) -> Result<Vec<f64>, Error> {
+    match settings.weights {
+        Some(rule @ (KernelWeighting::Alignf | KernelWeighting::HeldOut)) => {
+            let name = |at| format!("encoder.kernels[{at}]");
+            let names: Vec<_> = (0..parts.len()).map(name).collect();
+            weights(settings, rule, problem, &names, true, |at, pairs| {
+                let FittedPart { prepared, kernel, rows } = &parts[at];
+                let kernel = prepared.kernel(kernel);
+                kernel.validate(rows.kind())?;
+                let rows = train.rows(prepared.as_ref(), rows)?.select(pairs)?;
+                kernel.check(&rows)?;
+                Ok(Cow::Owned(kernel.block(&rows, &rows)?))
+            })
+        }
+        // the weights of the configuration, which are all 1 where they are uniform
+        Some(KernelWeighting::Uniform) | None => {
+            let total: f64 = settings.summands().map(|part| part.weight).sum();
+            Ok(settings.summands().map(|part| part.weight / total).collect())
+        }
     }
 }
 

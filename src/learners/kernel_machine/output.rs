@@ -116,7 +116,7 @@ fn predictions(
     Ok(settings.fit_once(inputs, &targets, seed, systems, None, &problem.ranks)?.1)
 }
 
-/// Candidates of one kernel, corrected for hubs of the predictions.
+/// Returns the candidates of one kernel, corrected for hubs of the predictions.
 fn corrected(hubs: &HubConfig, candidates: Candidates, z: &[f32]) -> Result<Candidates, Error> {
     let Some(&weight) = hubs.weights.first() else {
         return Ok(candidates);

@@ -27,7 +27,7 @@ pub(super) enum MachineRows<'s> {
 }
 
 impl MachineRows<'_> {
-    /// Rows, and the kernel that compares them.
+    /// Returns the rows, and the kernel that compares them.
     pub(super) fn features(&self) -> Result<(&dyn RowSource, &Arc<dyn OutputKernel>), Error> {
         match self {
             Self::Features(rows, kernel) => Ok((rows.as_ref(), kernel)),

@@ -176,7 +176,7 @@ impl PreparedMachine<'_> {
             tracing::warn!("{summary}: {advice}");
         }
         if let Some(basis) = targets.space.basis()
-            && let Some(_) = config.output.weights
+            && config.output.weights.is_some()
         {
             summary += &format!(", {}", output::summary(basis, dataset.outputs.rows.as_ref()));
         }

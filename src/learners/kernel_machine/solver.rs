@@ -389,7 +389,7 @@ impl LambdaSearch<'_> {
         Ok(BestModel { model, held_out: None, prefix: None, lambda, comparison })
     }
 
-    /// Returns the λ whose model is the best on the validation split, and that model.
+    /// Returns the λ whose model is the best on the validation split, that model, and how all λ compare.
     fn by_validation(&self, lambdas: &[f64]) -> Result<(f64, KernelModel, Comparison), Error> {
         let metric = self.evaluator.config().evaluation.metric;
         let mut best = Best::new();
@@ -439,7 +439,7 @@ impl LambdaSearch<'_> {
     }
 }
 
-/// Returns the λ with the least leave-one-out error.
+/// Returns the λ with the least leave-one-out error, and how all of them compare.
 fn by_leave_one_out(lambdas: &[f64], errors: Vec<f64>) -> Result<(f64, Comparison), Error> {
     let tried = lambdas.iter().copied().zip(errors.iter().copied());
     for (lambda, error) in tried.clone() {
@@ -465,7 +465,7 @@ fn no_lambda() -> Error {
     Error::value("encoder.lambda", "[]", "at least one number above 0")
 }
 
-/// Rows in their places, of those that are in `order`.
+/// Returns rows in their places, of those that are in `order`.
 pub(super) fn in_places(rows: &[f32], order: &[usize]) -> Vec<f32> {
     let mut placed = vec![0.0; rows.len()];
     let width = rows.len() / order.len().max(1);

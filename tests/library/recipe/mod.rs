@@ -104,7 +104,7 @@ warmup = 10
 split = "test"
 "#;
 
-/// Thirty words of two syllables, described by their syllables; some in two ways, to be tested on.
+/// Writes thirty words of two syllables, described by their syllables; some in two ways, to be tested on.
 fn words(folder: &Folder) -> PathBuf {
     let syllables = ["ba", "ce", "di", "fo", "gu", "ha"];
     let mut outputs = String::from("id\tword\n");

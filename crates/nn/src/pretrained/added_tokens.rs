@@ -74,7 +74,8 @@ impl TokenFiles {
         let mut special: Vec<String> =
             self.further()?.into_iter().map(|token| token.content).collect();
         for part in PARTS {
-            special.extend(self.special(&format!("{part}_token"), None)?.map(|own| own.content));
+            special
+                .extend(self.special(&format!("{part}_token"), None)?.map(|token| token.content));
         }
         let mut added = BTreeMap::new();
         for (content, id) in &file.json {

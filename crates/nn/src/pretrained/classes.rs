@@ -23,21 +23,93 @@ use crate::tokenizer::{Tokenizer, normalizers};
 
 /// The key that names a class, in tokenizer_config.json or config.json.
 const CLASS: &str = "tokenizer_class";
-/// The classes of BERT's relatives, without the ending `Fast`.
-pub(super) const WORD_PIECES: [&str; 6] = [
-    BERT_TOKENIZER,
-    "DistilBertTokenizer",
-    "ElectraTokenizer",
-    MPNET_TOKENIZER,
-    "DPRQuestionEncoderTokenizer",
-    "DPRContextEncoderTokenizer",
-];
-
 /// The classes that take a tokenizer.json as it is, in versions 4 and 5 of transformers, without the ending `Fast`.
 const AS_IT_IS: [&str; 2] = ["PreTrainedTokenizer", "TokenizersBackend"];
-/// The classes of SentencePiece, without the ending `Fast`.
-const PIECES: [&str; 4] =
-    [ALBERT_TOKENIZER, XLM_ROBERTA_TOKENIZER, CAMEMBERT_TOKENIZER, T5_TOKENIZER];
+
+/// A class of tokenizers that builds parts of them by itself.
+struct Class {
+    /// The name, without the ending `Fast`.
+    name: &'static str,
+    model: Model,
+    /// The token that it puts before texts, if it does: its key, and what the token is where no file says it.
+    first: Option<End<&'static str>>,
+    /// The token that it puts behind texts.
+    last: End<&'static str>,
+}
+
+/// What makes tokens of a text.
+#[derive(Clone, Copy, PartialEq)]
+enum Model {
+    /// Pieces of words, as BERT's.
+    WordPieces,
+    /// Pairs of bytes, as RoBERTa's.
+    BytePairs,
+    /// Unigrams of SentencePiece, with the id of the token of what the vocabulary lacks, if the class sets it.
+    Unigrams { unknown: Option<u32> },
+}
+
+/// A token at an end of texts, behind its key.
+type End<T> = (&'static str, T);
+
+const CLS: End<&str> = ("cls_token", "[CLS]");
+const SEP: End<&str> = ("sep_token", "[SEP]");
+const EOS: End<&str> = ("eos_token", "</s>");
+
+/// The class of BERT's tokenizers, from which those of its relatives differ.
+const BERT: Class =
+    Class { name: BERT_TOKENIZER, model: Model::WordPieces, first: Some(CLS), last: SEP };
+
+/// The classes whose tokenizers are read.
+static CLASSES: [Class; 11] = [
+    BERT,
+    Class { name: "DistilBertTokenizer", ..BERT },
+    Class { name: "ElectraTokenizer", ..BERT },
+    Class {
+        name: MPNET_TOKENIZER,
+        first: Some(("cls_token", "<s>")),
+        last: ("sep_token", "</s>"),
+        ..BERT
+    },
+    Class { name: "DPRQuestionEncoderTokenizer", ..BERT },
+    Class { name: "DPRContextEncoderTokenizer", ..BERT },
+    Class {
+        name: ROBERTA_TOKENIZER,
+        model: Model::BytePairs,
+        first: Some(("cls_token", "<s>")),
+        last: ("sep_token", "</s>"),
+    },
+    Class { name: ALBERT_TOKENIZER, model: Model::Unigrams { unknown: Some(1) }, ..BERT },
+    Class {
+        name: XLM_ROBERTA_TOKENIZER,
+        model: Model::Unigrams { unknown: Some(3) },
+        first: Some(("bos_token", "<s>")),
+        last: EOS,
+    },
+    Class {
+        name: CAMEMBERT_TOKENIZER,
+        model: Model::Unigrams { unknown: None },
+        first: Some(("bos_token", "<s>")),
+        last: EOS,
+    },
+    Class {
+        name: T5_TOKENIZER,
+        model: Model::Unigrams { unknown: Some(2) },
+        first: None,
+        last: EOS,
+    },
+];
+
+impl Class {
+    fn has_unigrams(&self) -> bool {
+        matches!(self.model, Model::Unigrams { .. })
+    }
+}
+
+/// Returns the names of the classes of pieces of words, BERT's first.
+pub(super) fn word_piece_classes() -> Vec<&'static str> {
+    let classes = CLASSES.iter().filter(|class| class.model == Model::WordPieces);
+    classes.map(|class| class.name).collect()
+}
 
 /// Returns the file that names the class of the tokenizer: tokenizer_config.json, unless only config.json names it.
 pub(super) fn naming<'f>(settings: &'f JsonFile, config: &'f JsonFile) -> &'f JsonFile {
@@ -87,31 +159,27 @@ pub(super) fn read(
     lower_case: bool,
 ) -> Result<Tokenizer, Error> {
     let naming = naming(settings, &config.file);
-    let Some(class) = named(naming)?.or(config.family.tokenizer_class) else {
+    let Some(name) = named(naming)?.or(config.family.tokenizer_class) else {
         return Tokenizer::read(path);
     };
-    let is_byte_pairs = class == ROBERTA_TOKENIZER;
-    let is_pieces = PIECES.contains(&class);
     let is_as_it_is = config.family.ignores_class;
-    if !is_byte_pairs && !is_pieces && !WORD_PIECES.contains(&class) {
-        if !is_as_it_is && !AS_IT_IS.contains(&class) {
+    let Some(class) = CLASSES.iter().find(|class| class.name == name) else {
+        if !is_as_it_is && !AS_IT_IS.contains(&name) {
             let file = path.display();
-            tracing::warn!(%file, class, "the file is taken as it is; transformers may build other tokens by the class");
+            tracing::warn!(%file, class = name, "the file is taken as it is; transformers may build other tokens by the class");
         }
         return Tokenizer::read(path);
-    }
+    };
     let file = File { path, class };
     let tokenizer = Tokenizer::read_changed(path, |inner, json| {
-        let is_changed = if is_byte_pairs {
-            file.set_prefix_space(settings, json)?
-        } else if is_pieces {
-            false
-        } else {
-            file.set_cleaning(&Cleaning::read(settings)?, lower_case, json)?
+        let is_changed = match class.model {
+            Model::WordPieces => file.set_cleaning(&Cleaning::read(settings)?, lower_case, json)?,
+            Model::BytePairs => file.set_prefix_space(settings, json)?,
+            Model::Unigrams { .. } => false,
         };
         if !is_as_it_is {
             file.check_settings(json)?;
-            if is_pieces {
+            if class.has_unigrams() {
                 file.check_pieces(settings, lower_case, json)?;
             }
         }
@@ -122,11 +190,12 @@ pub(super) fn read(
         }
         // the one that `ByteLevelBPETokenizer.save` writes adds no token either
         let processor = &json["post_processor"];
-        let is_without = !is_pieces && (processor.is_null() || processor["type"] == "ByteLevel");
-        if is_without {
+        let adds_none = processor.is_null() || processor["type"] == "ByteLevel";
+        let lacks_ends = adds_none && !class.has_unigrams();
+        if lacks_ends {
             file.add_special_tokens(inner, json)?;
         }
-        Ok(is_changed || is_without)
+        Ok(is_changed || lacks_ends)
     })?;
     if !is_as_it_is {
         file.check_ends(&tokenizer)?;
@@ -134,13 +203,10 @@ pub(super) fn read(
     Ok(tokenizer)
 }
 
-/// A token at an end of texts, with its key.
-type End = (&'static str, String);
-
 /// A tokenizer.json, and the class that reads it.
 struct File<'f> {
     path: &'f Path,
-    class: &'f str,
+    class: &'static Class,
 }
 
 impl File<'_> {
@@ -149,7 +215,7 @@ impl File<'_> {
         let message = format!(
             "{key} = {value}: {allowed} of the class {}, or \"tokenizer_class\": \"PreTrainedTokenizerFast\" in \
              tokenizer_config.json, which takes the file as it is; versions of transformers choose differently",
-            self.class
+            self.class.name
         );
         Error::file(self.path, message)
     }
@@ -166,27 +232,25 @@ impl File<'_> {
 
     /// Refuses settings of the parts that the class does not have.
     fn check_settings(&self, json: &Value) -> Result<(), Error> {
-        let of_class = match self.class {
-            ALBERT_TOKENIZER => vec![("model", "unk_id", json!(1))],
-            XLM_ROBERTA_TOKENIZER => vec![("model", "unk_id", json!(3))],
-            T5_TOKENIZER => vec![("model", "unk_id", json!(2))],
-            CAMEMBERT_TOKENIZER => Vec::new(),
-            ROBERTA_TOKENIZER => vec![
+        let of_class = match self.class.model {
+            Model::WordPieces => vec![
+                ("model", "continuing_subword_prefix", json!("##")),
+                ("model", "max_input_chars_per_word", json!(100)),
+            ],
+            Model::BytePairs => vec![
                 ("model", "continuing_subword_prefix", json!("")),
                 ("model", "end_of_word_suffix", json!("")),
                 ("model", "ignore_merges", json!(false)),
                 ("pre_tokenizer", "use_regex", json!(true)),
             ],
-            _ => vec![
-                ("model", "continuing_subword_prefix", json!("##")),
-                ("model", "max_input_chars_per_word", json!(100)),
-            ],
+            Model::Unigrams { unknown: Some(id) } => vec![("model", "unk_id", json!(id))],
+            Model::Unigrams { unknown: None } => Vec::new(),
         };
         for (part, key, expected) in of_class {
-            let found = &json[part][key];
-            if !found.is_null() && *found != expected {
+            let of_file = &json[part][key];
+            if !of_file.is_null() && *of_file != expected {
                 let key = format!("{part}.{key}");
-                return Err(self.refuse(&key, found, &expected.to_string()));
+                return Err(self.refuse(&key, of_file, &expected.to_string()));
             }
         }
         Ok(())
@@ -200,12 +264,12 @@ impl File<'_> {
         lower_case: bool,
         json: &Value,
     ) -> Result<(), Error> {
-        // version 5 does not read others
+        // version 5 does not read other models
         if json["model"]["type"] != "Unigram" {
             return Ok(());
         }
         let mut expected = Vec::new();
-        if self.class == ALBERT_TOKENIZER {
+        if self.class.name == ALBERT_TOKENIZER {
             for quotes in ["``", "''"] {
                 let pattern = json!({ "String": quotes });
                 expected.push(json!({ "type": "Replace", "pattern": pattern, "content": "\"" }));
@@ -229,8 +293,8 @@ impl File<'_> {
         let mut parts = normalizers(&json["normalizer"]);
         parts.retain(|part| !is_same(part));
         let is_lowered = |part: &Value| lower_case && part["type"] == "Lowercase";
-        let found = parts.iter().copied().filter(|part| !is_lowered(part));
-        if !found.eq(expected.iter().filter(|part| !is_lowered(part))) {
+        let of_file = parts.iter().copied().filter(|part| !is_lowered(part));
+        if !of_file.eq(expected.iter().filter(|part| !is_lowered(part))) {
             let kinds: Value = parts.iter().map(|part| part["type"].clone()).collect();
             let of_class: Value = expected.iter().map(|part| part["type"].clone()).collect();
             let allowed = format!("{of_class}, beside Precompiled,");
@@ -240,7 +304,8 @@ impl File<'_> {
         let parts = whole["pretokenizers"].as_array().map_or(slice::from_ref(whole), Vec::as_slice);
         if let Some(space) = parts.iter().find(|part| part["type"] == "Metaspace") {
             // version 5 does not read the key for T5
-            let is_added = self.class == T5_TOKENIZER || settings.flag("add_prefix_space", true)?;
+            let is_added =
+                self.class.name == T5_TOKENIZER || settings.flag("add_prefix_space", true)?;
             // older files have a flag
             let (key, of_file) = match &space["prepend_scheme"] {
                 Value::Null => ("add_prefix_space", space["add_prefix_space"] != false),
@@ -255,40 +320,29 @@ impl File<'_> {
     }
 
     /// Returns the first token, if any, and the last one that the class adds to texts, with their keys.
-    fn ends(&self) -> Result<(Option<End>, End), Error> {
+    fn ends(&self) -> Result<(Option<End<String>>, End<String>), Error> {
         let files = TokenFiles::read(self.path.parent().unwrap_or(Path::new("")))?;
-        let ends = match self.class {
-            XLM_ROBERTA_TOKENIZER | CAMEMBERT_TOKENIZER => {
-                (Some(("bos_token", "<s>")), ("eos_token", "</s>"))
-            }
-            T5_TOKENIZER => (None, ("eos_token", "</s>")),
-            MPNET_TOKENIZER | ROBERTA_TOKENIZER => {
-                (Some(("cls_token", "<s>")), ("sep_token", "</s>"))
-            }
-            _ => (Some(("cls_token", "[CLS]")), ("sep_token", "[SEP]")),
-        };
-        let token = |(key, default): (&'static str, &str)| {
+        let token = |(key, default): End<&str>| {
             let token = files.special(key, Some(default))?;
             Ok::<_, Error>((key, token.map_or_else(|| default.to_owned(), |token| token.content)))
         };
-        let (first, last) = ends;
-        Ok((first.map(token).transpose()?, token(last)?))
+        Ok((self.class.first.map(token).transpose()?, token(self.class.last)?))
     }
 
     /// Refuses other tokens at the ends of texts than those of the class.
     fn check_ends(&self, tokenizer: &Tokenizer) -> Result<(), Error> {
         // the class of ALBERT leaves these tokens to the file
-        if self.class == ALBERT_TOKENIZER {
+        if self.class.name == ALBERT_TOKENIZER {
             return Ok(());
         }
         let (first, last) = self.ends()?;
         let (keys, tokens): (Vec<_>, Vec<_>) = first.into_iter().chain([last]).unzip();
-        let found = tokenizer.ends()?;
-        if found == tokens {
+        let of_file = tokenizer.ends()?;
+        if of_file == tokens {
             return Ok(());
         }
         let allowed = format!("{}, {},", json!(tokens), keys.join(" and "));
-        Err(self.refuse("tokens of post_processor", &json!(found), &allowed))
+        Err(self.refuse("tokens of post_processor", &json!(of_file), &allowed))
     }
 
     /// Sets what cleans texts, and returns whether it was different.
@@ -312,7 +366,7 @@ impl File<'_> {
         }
         let Cleaning { lowercase, accents, chinese } = *cleaning;
         let of_file = &part["handle_chinese_chars"];
-        if self.class == MPNET_TOKENIZER && *of_file != chinese {
+        if self.class.name == MPNET_TOKENIZER && *of_file != chinese {
             let allowed = format!("{chinese}, tokenize_chinese_chars of tokenizer_config.json,");
             return Err(self.refuse("normalizer.handle_chinese_chars", of_file, &allowed));
         }
@@ -352,7 +406,7 @@ impl File<'_> {
         json: &mut Value,
     ) -> Result<(), Error> {
         let (first, last) = self.ends()?;
-        let token = |(key, token): End| {
+        let token = |(key, token): End<String>| {
             let id = inner.token_to_id(&token).ok_or_else(|| {
                 let message = format!(
                     "its post_processor adds no token, and the vocabulary has no {key} `{token}`"

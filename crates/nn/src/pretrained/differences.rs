@@ -22,25 +22,28 @@ pub(super) fn ernie(file: &JsonFile, _: &mut Architecture) -> Result<(), Error> 
 }
 
 /// Returns the id of the padding token, which may be left out.
-fn padding_of(file: &JsonFile) -> Result<usize, Error> {
-    const KEY: &str = "pad_token_id";
-    if file.json.get(KEY).is_some_and(Value::is_null) {
-        let allowed = "a whole number; that of RoBERTa, its relatives and ESM is 1";
-        return Err(file.refuse(KEY, allowed));
-    }
-    file.integer(KEY, 0..=u64::from(u32::MAX), Some(1))
+fn padding_of(file: &JsonFile) -> Result<u32, Error> {
+    let allowed = "a whole number; that of RoBERTa, its relatives and ESM is 1";
+    file.value("pad_token_id", Some(1), allowed, |id| u32::try_from(id.as_u64()?).ok())
 }
 
-/// Positions follow the id of the padding token, as in fairseq.
 pub(super) fn after_padding(file: &JsonFile, architecture: &mut Architecture) -> Result<(), Error> {
-    let padding = padding_of(file)?;
-    let first = padding + 1;
+    start_behind(padding_of(file)?, file, architecture)
+}
+
+/// Sets positions that follow the id of the padding token, as in fairseq.
+fn start_behind(
+    padding: u32,
+    file: &JsonFile,
+    architecture: &mut Architecture,
+) -> Result<(), Error> {
+    let first = padding as usize + 1;
     if architecture.positions <= first {
-        let allowed = format!("at least {}, pad_token_id + 2", first + 1);
+        let allowed = format!("at least {}: the first position is row {first}", first + 1);
         return Err(file.refuse("max_position_embeddings", &allowed));
     }
     architecture.first_position = first;
-    architecture.padding = Some(padding as u32);
+    architecture.padding = Some(padding);
     Ok(())
 }
 
@@ -48,12 +51,7 @@ pub(super) fn mpnet(file: &JsonFile, architecture: &mut Architecture) -> Result<
     // transformers uses 32 whatever the file says, and its padding is always token 1
     file.only("relative_attention_num_buckets", |value| value == 32, "32")?;
     architecture.position_kind = Positions::LearnedAndRelative(Distances::default());
-    architecture.first_position = 2;
-    architecture.padding = Some(1);
-    if architecture.positions <= architecture.first_position {
-        return Err(file.refuse("max_position_embeddings", "at least 3"));
-    }
-    Ok(())
+    start_behind(1, file, architecture)
 }
 
 pub(super) fn electra(file: &JsonFile, architecture: &mut Architecture) -> Result<(), Error> {
@@ -136,7 +134,7 @@ fn distance_vectors(file: &JsonFile, positions: usize) -> Result<DistanceVectors
 }
 
 pub(super) fn esm(file: &JsonFile, architecture: &mut Architecture) -> Result<(), Error> {
-    let pad = padding_of(file)?;
+    let padding = padding_of(file)?;
     file.only_value("is_folding_model", false, "false")?;
     let allowed = "\"rotary\" or \"absolute\"";
     let rotary =
@@ -157,8 +155,7 @@ pub(super) fn esm(file: &JsonFile, architecture: &mut Architecture) -> Result<()
         };
         even_heads(file, architecture)?;
     } else {
-        architecture.first_position = pad + 1;
-        architecture.padding = Some(pad as u32);
+        start_behind(padding, file, architecture)?;
     }
     architecture.norm_place = NormPlace::Before;
     architecture.embedding_norm = file.flag("emb_layer_norm_before", false)?;
@@ -261,31 +258,35 @@ fn nomic_layers(file: &JsonFile, architecture: &mut Architecture, base: f64) -> 
 }
 
 pub(super) fn t5(file: &JsonFile, architecture: &mut Architecture) -> Result<(), Error> {
-    layers_of_t5(file, architecture, (false, Activation::Relu))
+    layers_of_t5(file, architecture, "relu")
 }
 
 pub(super) fn mt5(file: &JsonFile, architecture: &mut Architecture) -> Result<(), Error> {
-    layers_of_t5(file, architecture, (true, Activation::GeluTanh))
+    layers_of_t5(file, architecture, "gated-gelu")
 }
 
-/// Reads the layers of T5; `units` are whether the units of feed-forward layers are gated, and their function, where the
-/// file does not say it.
+/// Returns whether inner units are gated, and their function, by the name that T5 has for both.
+fn inner_units(name: &str) -> Option<(bool, Activation)> {
+    let Some(gated) = name.strip_prefix("gated-") else {
+        return Some((false, Activation::named(name)?));
+    };
+    // the function of T5 1.1, whose name transformers shortens
+    let function = if gated == "gelu" { "gelu_new" } else { gated };
+    Some((true, Activation::named(function)?))
+}
+
+/// Reads the layers of T5; `units` is the name of inner units where the file does not say it.
 fn layers_of_t5(
     file: &JsonFile,
     architecture: &mut Architecture,
-    units: (bool, Activation),
+    units: &str,
 ) -> Result<(), Error> {
     let allowed = format!("{}, or \"gated-\" and one of them", Activation::names());
-    let (gated, activation) = file.value("feed_forward_proj", Some(units), &allowed, |value| {
-        let name = value.as_str()?;
-        let Some(gated) = name.strip_prefix("gated-") else {
-            return Some((false, Activation::named(name)?));
-        };
-        // the function of T5 1.1, whose name transformers shortens
-        let gated = if gated == "gelu" { "gelu_new" } else { gated };
-        Some((true, Activation::named(gated)?))
-    })?;
-    // transformers writes both, and what it reads replaces the key above
+    let (gated, activation) =
+        file.value("feed_forward_proj", inner_units(units), &allowed, |name| {
+            inner_units(name.as_str()?)
+        })?;
+    // transformers writes two more keys, and where it reads them, they replace the one above
     architecture.gated = file.flag("is_gated_act", gated)?;
     if !file.json.contains_key("dense_act_fn") {
         architecture.activation = activation;
@@ -330,8 +331,8 @@ fn rope_base(parameters: &Value, default: f64) -> Option<f64> {
 /// Refuses positions that older files scale in a key of its own.
 fn only_default_scaling(file: &JsonFile) -> Result<(), Error> {
     let is_default = |value: &Value| {
-        let only_kind = |own: &Map<String, Value>| {
-            own.values().all(|kind| kind == "default") && !own.is_empty()
+        let only_kind = |parameters: &Map<String, Value>| {
+            parameters.values().all(|kind| kind == "default") && !parameters.is_empty()
         };
         value.is_null() || value.as_object().is_some_and(only_kind)
     };
@@ -348,19 +349,21 @@ fn base(file: &JsonFile, key: &str, default: f64) -> Result<f64, Error> {
 
 /// Returns the bases of ModernBERT's global and local layers, which older files have in keys of their own.
 fn rope_bases(file: &JsonFile) -> Result<(f64, f64), Error> {
-    let old =
-        (base(file, "global_rope_theta", 160_000.0)?, base(file, "local_rope_theta", 10_000.0)?);
+    let global = base(file, "global_rope_theta", 160_000.0)?;
+    let local = base(file, "local_rope_theta", 10_000.0)?;
     let allowed = "an object with {\"rope_type\": \"default\", \"rope_theta\": …} for \"full_attention\" and \
                    \"sliding_attention\"";
-    file.value_or_null("rope_parameters", old, allowed, |value| {
+    file.value_or_null("rope_parameters", (global, local), allowed, |value| {
         let kinds = ["full_attention", "sliding_attention"];
-        let value =
-            value.as_object().filter(|own| own.keys().all(|key| kinds.contains(&&**key)))?;
-        let of_kind = |kind: &str, default: f64| match value.get(kind) {
+        let by_kind = value.as_object()?;
+        if !by_kind.keys().all(|kind| kinds.contains(&kind.as_str())) {
+            return None;
+        }
+        let of_kind = |kind: &str, default: f64| match by_kind.get(kind) {
             Some(parameters) => rope_base(parameters, default),
             None => Some(default),
         };
-        Some((of_kind("full_attention", old.0)?, of_kind("sliding_attention", old.1)?))
+        Some((of_kind("full_attention", global)?, of_kind("sliding_attention", local)?))
     })
 }
 

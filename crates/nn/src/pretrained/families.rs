@@ -135,7 +135,7 @@ pub(super) struct Names {
     pub(super) attention_norm: &'static str,
     /// The first linear layer of the feed-forward layer.
     pub(super) up: &'static [&'static str],
-    /// The one of gated units, in one tensor, or in one of units and one of their factors.
+    /// That layer where units are gated: in one tensor, or in one of units and one of their factors.
     pub(super) gated_up: &'static [&'static str],
     pub(super) down: &'static str,
     pub(super) feed_forward_norm: &'static str,
@@ -409,27 +409,20 @@ pub(super) static FAMILIES: [Family; 18] = [
         differences: differences::nomic_of_hub,
         ..BERT
     },
-    Family {
-        name: "t5",
-        class: "T5EncoderModel",
-        keys: &T5_KEYS,
-        names: &T5_NAMES,
-        vocabulary: Vocabulary::Unknown,
-        tokenizer_class: Some(T5_TOKENIZER),
-        differences: differences::t5,
-        ..BERT
-    },
-    Family {
-        name: "mt5",
-        class: "MT5EncoderModel",
-        keys: &T5_KEYS,
-        names: &T5_NAMES,
-        vocabulary: Vocabulary::Unknown,
-        tokenizer_class: Some(T5_TOKENIZER),
-        differences: differences::mt5,
-        ..BERT
-    },
+    T5,
+    Family { name: "mt5", class: "MT5EncoderModel", differences: differences::mt5, ..T5 },
 ];
+
+const T5: Family = Family {
+    name: "t5",
+    class: "T5EncoderModel",
+    keys: &T5_KEYS,
+    names: &T5_NAMES,
+    vocabulary: Vocabulary::Unknown,
+    tokenizer_class: Some(T5_TOKENIZER),
+    differences: differences::t5,
+    ..BERT
+};
 
 const T5_KEYS: Keys = Keys {
     width: "d_model",

@@ -104,9 +104,10 @@ impl JsonFile {
 
     /// Returns a share of units that are dropped.
     pub(super) fn rate(&self, key: &str, default: f32) -> Result<f32, Error> {
-        let read = |value: &Value| Some(value.as_f64()? as f32);
-        let read = |value: &Value| read(value).filter(|rate| (0.0..1.0).contains(rate));
-        self.value(key, Some(default), "a number in [0, 1)", read)
+        self.value(key, Some(default), "a number in [0, 1)", |value| {
+            let rate = value.as_f64()? as f32;
+            (0.0..1.0).contains(&rate).then_some(rate)
+        })
     }
 
     /// Returns a whole number in a range.
@@ -117,8 +118,10 @@ impl JsonFile {
         default: Option<usize>,
     ) -> Result<usize, Error> {
         let allowed = format!("a whole number from {} to {}", range.start(), range.end());
-        let read = |value: &Value| value.as_u64().filter(|value| range.contains(value));
-        self.value(key, default, &allowed, |value| usize::try_from(read(value)?).ok())
+        self.value(key, default, &allowed, |value| {
+            let number = value.as_u64().filter(|number| range.contains(number))?;
+            usize::try_from(number).ok()
+        })
     }
 
     /// Allows a missing key, or a value that is supported.

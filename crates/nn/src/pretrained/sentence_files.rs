@@ -236,7 +236,7 @@ pub(super) fn read_prompts(folder: &Path) -> Result<BTreeMap<String, String>, Er
     let names = prompts.keys().map(|name| format!("{name:?}")).collect::<Vec<_>>().join(", ");
     let allowed = format!("null or one of the prompts: {names}");
     let is_known = |name: &str| prompts.contains_key(name) || [QUERY, DOCUMENT].contains(&name);
-    let known = |value: &Value| value.is_null() || value.as_str().is_some_and(is_known);
-    file.only("default_prompt_name", known, &allowed)?;
+    let fits = |value: &Value| value.is_null() || value.as_str().is_some_and(is_known);
+    file.only("default_prompt_name", fits, &allowed)?;
     Ok(prompts)
 }

@@ -241,15 +241,15 @@ impl Sentences {
         self.prompts.get(QUERY).map_or("", String::as_str)
     }
 
-    /// Returns the names of prompts of which none is put before texts: of all, without the one for what is searched, where
-    /// there is no prompt of queries.
+    /// Returns the names of the prompts where none of them is put before texts, since there is no prompt of queries. The
+    /// prompt for what is searched is not one of them.
     pub fn unused_prompts(&self) -> Vec<&str> {
         if !self.prompt().is_empty() {
             return Vec::new();
         }
-        let of_texts =
+        let others =
             self.prompts.iter().filter(|(name, text)| *name != DOCUMENT && !text.is_empty());
-        of_texts.map(|(name, _)| name.as_str()).collect()
+        others.map(|(name, _)| name.as_str()).collect()
     }
 
     /// Returns the weight file of each dense layer of a folder.
@@ -283,10 +283,7 @@ impl Sentences {
             )?;
             for (name, expected) in shapes {
                 let tensor = &tensors.by_name[name];
-                if tensor.shape != expected {
-                    let found = tensor.shape.clone();
-                    return Err(Error::Shape { tensor: tensor.place(), found, expected });
-                }
+                tensor.check_shape(&expected)?;
                 let values = tensor.read_finite()?;
                 let (leaf, shape, values) = match expected[..] {
                     [_] => ("bias", vec![outputs], values),

@@ -28,17 +28,19 @@ const OF_OTHERS: [(&str, &str); 2] =
 /// Files of ONNX, which hold weights under names of their own.
 const ONNX: [&str; 2] = ["model.onnx", "onnx/model.onnx"];
 
-/// Returns the name of the weight file that a name is of, with a variant in it such as `model.fp16.safetensors`.
+/// Returns the weight file whose name this is but for a variant in it, such as `model.fp16.safetensors`. A shard of such a
+/// file is none.
 fn without_variant(name: &str) -> Option<&'static str> {
     let parts: Vec<&str> = name.split('.').collect();
     match parts[..] {
+        [_, variant, _] if variant.contains("-of-") => None,
         ["model", _, "safetensors"] => Some("model.safetensors"),
         ["pytorch_model", _, "bin"] => Some("pytorch_model.bin"),
         _ => None,
     }
 }
 
-/// Returns the weight file that a folder has under the name of a variant: the name without it, and with it.
+/// Returns the weight file that a folder has under the name of a variant: its name without the variant, and with it.
 fn variant(folder: &Path) -> Option<(&'static str, String)> {
     let entries = fs::read_dir(folder).ok()?;
     let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
@@ -186,6 +188,15 @@ impl Tensor {
     /// Returns the file and name, for messages.
     pub(super) fn place(&self) -> String {
         format!("{}: `{}`", self.path.display(), self.name)
+    }
+
+    /// Refuses a tensor of another shape.
+    pub(super) fn check_shape(&self, expected: &[usize]) -> Result<(), Error> {
+        if self.shape == expected {
+            return Ok(());
+        }
+        let found = self.shape.clone();
+        Err(Error::Shape { tensor: self.place(), found, expected: expected.to_vec() })
     }
 
     /// Returns the values, row-major.

@@ -16,7 +16,7 @@ use tokenizers::processors::template::TemplateProcessing;
 use tokenizers::{AddedToken, PostProcessorWrapper};
 
 use super::added_tokens::TokenFiles;
-use super::classes::{Cleaning, WORD_PIECES, named, naming};
+use super::classes::{Cleaning, named, naming, word_piece_classes};
 use super::config::{Config, VECTORS};
 use super::families::{ROBERTA_TOKENIZER, Vocabulary};
 use super::json::JsonFile;
@@ -234,7 +234,7 @@ fn word_pieces(
     naming: &JsonFile,
     tokens: Option<[&str; 4]>,
 ) -> Result<Tokenizer, Error> {
-    check_class(naming, &WORD_PIECES, tokens.is_some())?;
+    check_class(naming, &word_piece_classes(), tokens.is_some())?;
     let [first, last, mask, pad] = tokens.unwrap_or(["[CLS]", "[SEP]", "[MASK]", "[PAD]"]);
     let text = read_text(path).map_err(|e| Error::file(path, e))?;
     let library = |e: tokenizers::Error| Error::file(path, e);

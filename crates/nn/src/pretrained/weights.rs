@@ -161,63 +161,7 @@ pub(super) fn body(
     names: &Names,
 ) -> Result<(Parameters, Vec<String>), Error> {
     let pieces = layout(architecture, names);
-    let shapes: BTreeMap<&str, Vec<usize>> = pieces
-        .iter()
-        .flat_map(|piece| piece.names.iter().map(|name| (name.as_str(), piece.file_shape())))
-        .collect();
-    let prefix = prefix(tensors, names)?;
-    // transformers leaves it out too: many files of ESM-2 have one beside rotary positions
-    let needless_table =
-        (!architecture.position_kind.has_table()).then(|| format!("{}.weight", names.positions));
-    let again = TableAgain::find(tensors, prefix, names)?;
-    let mut used: BTreeMap<String, &Tensor> = BTreeMap::new();
-    let mut unused = Vec::new();
-    let mut unknown = Vec::new();
-    for (full, tensor) in &tensors.by_name {
-        // heads of any task lie beside a body that has a prefix
-        let Some(name) = full.strip_prefix(prefix).map(present) else {
-            unused.push(full.clone());
-            continue;
-        };
-        let name = match &again {
-            Some(again) if again.name == name => {
-                if again.is_beside {
-                    unused.push(full.clone());
-                    continue;
-                }
-                format!("{}.weight", names.tokens)
-            }
-            _ => name,
-        };
-        if shapes.contains_key(name.as_str()) {
-            if used.insert(name, tensor).is_some() {
-                let message = format!("`{full}` occurs under its old and its new name");
-                return Err(Error::file(&tensors.path, message));
-            }
-            continue;
-        }
-        let is_head = |head: &&str| name.starts_with(head);
-        let is_buffer = BUFFERS.contains(&name.as_str())
-            || name.ends_with(".inv_freq")
-            || needless_table.as_ref() == Some(&name);
-        if is_buffer || name.starts_with(POOLER) || names.unused.iter().any(is_head) {
-            unused.push(full.clone());
-        } else {
-            unknown.push((full.clone(), tensor.shape.clone()));
-        }
-    }
-    let missing = shapes.iter().filter(|(name, _)| !used.contains_key(**name));
-    let missing = missing.map(|(name, shape)| (format!("{prefix}{name}"), shape.clone()));
-    let place = || format!("{}: not the weights of this architecture", tensors.path.display());
-    check_names(place, missing, unknown.into_iter())?;
-    for (name, tensor) in &used {
-        let expected = &shapes[name.as_str()];
-        if tensor.shape != *expected {
-            let actual = tensor.shape.clone();
-            let expected = expected.clone();
-            return Err(Error::Shape { tensor: tensor.place(), found: actual, expected });
-        }
-    }
+    let (used, unused) = assigned(tensors, &pieces, architecture, names)?;
     let read = |piece: &Piece| -> Result<Parameter, Error> {
         let values: Result<_, _> =
             piece.names.iter().map(|name| used[name].read_finite()).collect();
@@ -228,6 +172,68 @@ pub(super) fn body(
     let read: Vec<_> = pieces.par_iter().map(read).collect();
     let named = pieces.iter().zip(read).map(|(piece, read)| Ok((piece.path.clone(), read?)));
     Ok((named.collect::<Result<_, Error>>()?, unused))
+}
+
+/// Returns the tensors of the parameters of a body, by their names in it, and the sorted names of the others. Every tensor
+/// is there and has its shape.
+fn assigned<'t>(
+    tensors: &'t Tensors,
+    pieces: &[Piece],
+    architecture: &Architecture,
+    names: &Names,
+) -> Result<(BTreeMap<String, &'t Tensor>, Vec<String>), Error> {
+    let shapes: BTreeMap<&str, Vec<usize>> = pieces
+        .iter()
+        .flat_map(|piece| piece.names.iter().map(|name| (name.as_str(), piece.file_shape())))
+        .collect();
+    let prefix = prefix(tensors, names)?;
+    let table_again = TableAgain::find(tensors, prefix, names)?;
+    let mut used: BTreeMap<String, &Tensor> = BTreeMap::new();
+    let mut unused = Vec::new();
+    let mut unknown = Vec::new();
+    for (full, tensor) in &tensors.by_name {
+        // heads of any task lie beside a body that has a prefix
+        let Some(name) = full.strip_prefix(prefix).map(present) else {
+            unused.push(full.clone());
+            continue;
+        };
+        let again = table_again.as_ref().filter(|again| again.name == name);
+        if again.is_some_and(|again| again.is_beside) {
+            unused.push(full.clone());
+            continue;
+        }
+        let name = if again.is_some() { format!("{}.weight", names.tokens) } else { name };
+        if shapes.contains_key(name.as_str()) {
+            if used.insert(name, tensor).is_some() {
+                let message = format!("`{full}` occurs under its old and its new name");
+                return Err(Error::file(&tensors.path, message));
+            }
+        } else if is_needless(&name, architecture, names) {
+            unused.push(full.clone());
+        } else {
+            unknown.push((full.clone(), tensor.shape.clone()));
+        }
+    }
+    let missing = shapes.iter().filter(|(name, _)| !used.contains_key(**name));
+    let missing = missing.map(|(name, shape)| (format!("{prefix}{name}"), shape.clone()));
+    let place = || format!("{}: not the weights of this architecture", tensors.path.display());
+    check_names(place, missing, unknown.into_iter())?;
+    for (name, tensor) in &used {
+        tensor.check_shape(&shapes[name.as_str()])?;
+    }
+    Ok((used, unused))
+}
+
+/// Returns whether a body is known not to use a tensor of this name: a buffer, the pooler, or a head.
+fn is_needless(name: &str, architecture: &Architecture, names: &Names) -> bool {
+    // transformers leaves it out too: many files of ESM-2 have one beside rotary positions
+    let has_needless_table = !architecture.position_kind.has_table();
+    let is_table = name.strip_suffix(".weight") == Some(names.positions);
+    BUFFERS.contains(&name)
+        || name.ends_with(".inv_freq")
+        || (has_needless_table && is_table)
+        || name.starts_with(POOLER)
+        || names.unused.iter().any(|head| name.starts_with(head))
 }
 
 /// The table of tokens under its other name.

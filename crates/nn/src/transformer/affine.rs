@@ -18,7 +18,7 @@ pub(super) struct Affine {
 }
 
 impl Affine {
-    /// PyTorch's default: weight and bias uniform on ±1/√inputs.
+    /// Draws weight and bias uniformly on ±1/√inputs, PyTorch's default.
     pub(super) fn init(
         inputs: usize,
         outputs: usize,
@@ -54,7 +54,7 @@ impl Affine {
         }
     }
 
-    /// [`forward`](Self::forward) for only the outputs `from..to`.
+    /// Computes only the outputs `from..to` of [`forward`](Self::forward).
     pub(super) fn part(
         &self,
         x: Tensor<2>,

@@ -185,13 +185,19 @@ impl Architecture {
         }
     }
 
-    /// Returns whether attention compares all tokens of a text by nothing but their vectors, and layers normalise after
-    /// their sub-layers: of those the last may be computed for first tokens alone.
+    /// Returns whether attention compares all tokens of a text by nothing but their vectors, layers normalise after their
+    /// sub-layers, and nothing is dropped behind them: of those the last may be computed for first tokens alone.
     pub(crate) fn is_plain(&self) -> bool {
         self.position_kind == Positions::Learned
             && self.scaled_scores
             && !self.normalises_before()
             && self.masked_tokens.is_none()
+            && !self.drops_everywhere
+    }
+
+    /// Returns whether the fused attention serves texts of `longest` tokens in all layers.
+    fn has_fused_attention(&self, longest: usize) -> bool {
+        self.scaled_scores && self.position_kind.is_fused(longest)
     }
 
     /// Returns the size of a transformer on texts of `length` tokens, with linear layers of these widths behind it: from
@@ -248,7 +254,7 @@ impl Architecture {
             },
             layers_size("width", widths),
         ];
-        if !self.position_kind.is_fused(length as usize) {
+        if !self.has_fused_attention(length as usize) {
             // the scores of all pairs of tokens
             parts.push(PartSize {
                 keys: "layers × heads × max_length".into(),

@@ -37,7 +37,7 @@ struct Offsets {
 }
 
 impl Body {
-    /// [`pooled`](Self::pooled) in evaluation, as operators of ONNX.
+    /// Computes [`pooled`](Self::pooled) in evaluation, as operators of ONNX.
     pub(super) fn onnx(&self, graph: &mut Graph, readout: &Readout) -> Value {
         let shape = ["batch", "length"].map(Dimension::Any);
         let doc = "ids of tokens, padded at the end with any";
@@ -59,7 +59,7 @@ impl Body {
         let shape = ["batch", "length"].map(Dimension::Any);
         let doc = "1 for a token and 0 for padding";
         let mask = graph.input("attention_mask", Type::Int, &shape, doc);
-        let float_mask = floats(graph, &mask);
+        let float_mask = graph.cast(&mask, Type::Float);
 
         // tokens before this one and itself; padding repeats the last position
         let axis = graph.int(1);
@@ -144,7 +144,7 @@ impl Body {
             Positions::Rotary { base, local_base, reach, local } => {
                 let one = graph.int(1);
                 let places = graph.node("Sub", &[before, &one], &[]);
-                let places = floats(graph, &places);
+                let places = graph.cast(&places, Type::Float);
                 let head = self.architecture.head_width();
                 shared.rotation = Some(rotation(graph, &places, *base, head));
                 if local.contains(&true) {
@@ -153,7 +153,7 @@ impl Body {
                     let distances = graph.node("Abs", &[&distances], &[]);
                     let reach = graph.floats(&[], &[*reach as f32]);
                     let near = graph.node("LessOrEqual", &[&distances, &reach], &[]);
-                    let near = floats(graph, &near);
+                    let near = graph.cast(&near, Type::Float);
                     let far = self::outside(graph, &near);
                     let axes = graph.ints(&[1]);
                     shared.outside_reach = Some(graph.node("Unsqueeze", &[&far, &axes], &[]));
@@ -165,7 +165,7 @@ impl Body {
 }
 
 impl Layer {
-    /// [`forward`](Self::forward) in evaluation, as operators of ONNX, on vectors `[batch, length, d]`.
+    /// Computes [`forward`](Self::forward) in evaluation, as operators of ONNX, on vectors `[batch, length, d]`.
     fn onnx(
         &self,
         graph: &mut Graph,
@@ -215,13 +215,7 @@ impl Layer {
     ) -> Value {
         let Architecture { heads, scaled_scores, ref position_kind, .. } = *architecture;
         let head = architecture.head_width();
-        let is_local = match position_kind {
-            Positions::Learned
-            | Positions::LearnedAndRelative(_)
-            | Positions::Relative(_)
-            | Positions::Disentangled(_) => false,
-            Positions::Rotary { local, .. } => local.get(depth).copied().unwrap_or(false),
-        };
+        let is_local = position_kind.is_local(depth);
         let qkv = self.qkv.onnx(graph, x);
         let shape = graph.ints(&[0, 0, 3, heads as i64, head as i64]);
         let qkv = graph.node("Reshape", &[&qkv, &shape], &[]);
@@ -322,17 +316,11 @@ impl Offsets {
     }
 }
 
-/// Returns numbers or truth values as floats.
-fn floats(graph: &mut Graph, x: &Value) -> Value {
-    graph.node("Cast", &[x], &[("to", Attribute::Int(Type::Float as i64))])
-}
-
 /// Returns how many tokens are before each one and itself, without those that stand for padding, which have 0.
 fn counted(graph: &mut Graph, ids: &Value, padding: u32, mask: &Value) -> Value {
     let padding = graph.int(padding.into());
     let is_padding = graph.node("Equal", &[ids, &padding], &[]);
-    let is_padding =
-        graph.node("Cast", &[&is_padding], &[("to", Attribute::Int(Type::Int as i64))]);
+    let is_padding = graph.cast(&is_padding, Type::Int);
     let one = graph.int(1);
     let is_other = graph.node("Sub", &[&one, &is_padding], &[]);
     let others = graph.node("Mul", &[mask, &is_other], &[]);
@@ -410,7 +398,7 @@ fn relative_scores(
 fn masked_scale(graph: &mut Graph, ids: &Value, mask: u32, tokens: &Value) -> Value {
     let mask = graph.int(mask.into());
     let is_mask = graph.node("Equal", &[ids, &mask], &[]);
-    let is_mask = floats(graph, &is_mask);
+    let is_mask = graph.cast(&is_mask, Type::Float);
     let one = graph.floats(&[], &[1.0]);
     let seen = graph.node("Sub", &[&one, &is_mask], &[]);
     let seen_tokens = graph.node("Mul", &[&seen, tokens], &[]);

@@ -136,7 +136,7 @@ impl Layer {
         inputs.0.try_into().unwrap_or_else(|_| unreachable!("they were made as many"))
     }
 
-    /// New vectors `[n, d]` of all tokens; `index` is the layer's number, which determines its dropout
+    /// Returns the new vectors `[n, d]` of all tokens; `index` is the layer's number, which determines its dropout
     /// sites.
     pub(super) fn forward(&self, x: Tensor<2>, shared: &Shared, index: usize) -> Tensor<2> {
         let Architecture { epsilon, .. } = shared.architecture;
@@ -148,7 +148,7 @@ impl Layer {
         self.after_attention(x, context, shared, index, |masks| masks.lengths)
     }
 
-    /// New vectors `[texts, d]` of each text's first token: exactly those rows of
+    /// Returns the new vectors `[texts, d]` of each text's first token: exactly those rows of
     /// [`forward`](Self::forward), except that training drops different units. If only first tokens are
     /// pooled, the last layer needs no more.
     pub(super) fn forward_first(&self, x: Tensor<2>, shared: &Shared, index: usize) -> Tensor<2> {
@@ -216,7 +216,7 @@ impl Layer {
         masked(activation.apply(wide(self.up.forward(x, precision))), dropout)
     }
 
-    /// [`forward`](Self::forward) that keeps only its input and computes the layer again in the backward pass
+    /// Computes [`forward`](Self::forward), keeps only its input, and computes the layer again in the backward pass
     /// (activation checkpointing; Chen et al. 2016). Dropout repeats itself, since its masks are functions of
     /// the pass's key. `None` outside training.
     pub(super) fn recomputed(

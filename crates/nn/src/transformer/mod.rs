@@ -1,5 +1,5 @@
-//! Transformer encoders: a [`Body`] with learned positions and post-norm layers as in BERT, pooling,
-//! and a linear head make a [`Transformer`]. One that is trained from scratch learns its own
+//! Transformer encoders: a [`Body`] with learned positions and post-norm layers as in BERT, or as its [`Architecture`]
+//! says, pooling, and a linear head make a [`Transformer`]. One that is trained from scratch learns its own
 //! [`Tokenizer`](crate::pretrained::Tokenizer).
 
 mod activation;

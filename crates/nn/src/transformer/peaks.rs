@@ -169,8 +169,7 @@ impl Encoder for PeakTransformer {
         let turns = graph.node("Div", &[&masses, &each], &[]);
         let whole = graph.node("Floor", &[&turns], &[]);
         let turns = graph.node("Sub", &[&turns, &whole], &[]);
-        let to_floats = [("to", Attribute::Int(Type::Float as i64))];
-        let turns = graph.node("Cast", &[&turns], &to_floats);
+        let turns = graph.cast(&turns, Type::Float);
         let tau = graph.floats(&[], &[TAU as f32]);
         let angles = graph.node("Mul", &[&turns, &tau], &[]);
         let waves = ["Sin", "Cos"].map(|kind| {

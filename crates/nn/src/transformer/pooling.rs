@@ -113,7 +113,7 @@ impl Readout {
         }
     }
 
-    /// [`read`](Self::read) as operators of ONNX, from token vectors `[batch, length, d]`; `mask`, floats
+    /// Computes [`read`](Self::read) as operators of ONNX, from token vectors `[batch, length, d]`; `mask`, floats
     /// `[batch, length]`, is 1 for tokens, which stand before padding.
     pub(super) fn onnx(&self, graph: &mut Graph, x: &Value, mask: &Value) -> Value {
         let along_text = graph.int(1);
@@ -144,8 +144,7 @@ impl Readout {
         let skipped = graph.floats(&[], &[self.skipped as f32]);
         let skipped = graph.node("Min", &[&skipped, &all_but_last], &[]);
         let behind = graph.node("Greater", &[places, &skipped], &[]);
-        let to_floats = [("to", Attribute::Int(Type::Float as i64))];
-        let behind = graph.node("Cast", &[&behind], &to_floats);
+        let behind = graph.cast(&behind, Type::Float);
         graph.node("Mul", &[mask, &behind], &[])
     }
 }
@@ -200,8 +199,7 @@ fn onnx_pool(
                 graph.node("Add", &[&before, &one], &[])
             };
             let here = graph.node("Equal", &[places, &place], &[]);
-            let to_floats = [("to", Attribute::Int(Type::Float as i64))];
-            let here = graph.node("Cast", &[&here], &to_floats);
+            let here = graph.cast(&here, Type::Float);
             graph.node("Mul", &[&here, mask], &[])
         }
     };

@@ -94,14 +94,24 @@ impl Positions {
             | Self::LearnedAndRelative(_)
             | Self::Relative(_)
             | Self::Disentangled(_) => None,
-            Self::Rotary { reach, local, .. } => {
-                let is_local = local.get(layer).copied().unwrap_or(false);
-                (is_local && *reach + 1 < longest).then_some(*reach)
+            Self::Rotary { reach, .. } => {
+                (self.is_local(layer) && *reach + 1 < longest).then_some(*reach)
             }
         }
     }
 
-    /// Returns whether the fused attention, which knows nothing of positions, serves texts of `longest` tokens.
+    /// Returns whether a token attends to those near it alone in a layer.
+    pub(super) fn is_local(&self, layer: usize) -> bool {
+        match self {
+            Self::Learned
+            | Self::LearnedAndRelative(_)
+            | Self::Relative(_)
+            | Self::Disentangled(_) => false,
+            Self::Rotary { local, .. } => local.get(layer).copied().unwrap_or(false),
+        }
+    }
+
+    /// Returns whether the fused attention, which knows nothing of positions, serves texts of `longest` tokens in all layers.
     pub(super) fn is_fused(&self, longest: usize) -> bool {
         match self {
             Self::Learned => true,
@@ -152,9 +162,8 @@ impl Rotations {
         layer: usize,
         heads: usize,
     ) -> Tensor<2> {
-        let Positions::Rotary { local, .. } = positions else { return qkv };
-        let is_local = local.get(layer).copied().unwrap_or(false);
-        let rotation = self.local.as_ref().filter(|_| is_local).unwrap_or(&self.global);
+        let local = self.local.as_ref().filter(|_| positions.is_local(layer));
+        let rotation = local.unwrap_or(&self.global);
         rotation.apply(qkv, heads)
     }
 }

@@ -101,7 +101,7 @@ impl SentenceLayers {
         })
     }
 
-    /// [`forward`](Self::forward) as operators of ONNX.
+    /// Computes [`forward`](Self::forward) as operators of ONNX.
     pub(super) fn onnx(&self, graph: &mut Graph, x: Value) -> Value {
         let mut dense = self.dense.iter();
         self.layers.iter().fold(x, |x, layer| match layer {

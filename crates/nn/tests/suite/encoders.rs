@@ -123,7 +123,7 @@ fn keeps_the_contract<E: Encoder>((encoder, inputs): (E, Vec<E::Input>)) {
     }
 }
 
-/// The rows of a batch that is encoded in two parts equal those of the whole batch, dropout included.
+/// Compares the rows of a batch that is encoded in two parts with those of the whole batch, dropout included.
 fn parts_have_the_masks_of_the_batch<E: Encoder>((encoder, inputs): (E, Vec<E::Input>)) {
     let model = Model::new(stepped(encoder, &inputs));
     let all: Vec<&E::Input> = inputs.iter().collect();

@@ -80,6 +80,18 @@ fn a_token_for_padding_has_a_position_of_its_own() {
     assert_ne!(only(&padded), only(&plain));
 }
 
+#[test]
+fn first_tokens_are_dropped_behind_the_last_layer_too() {
+    let body = with(&body(&Device::flex()), |sizes| {
+        sizes.dropout = 0.5;
+        sizes.drops_everywhere = true;
+    });
+    let vectors = host(body.pooled(&TEXTS, Pooling::First, Pass::train(3)));
+    let zeros = vectors.iter().filter(|value| **value == 0.0).count();
+    // of 48 numbers
+    assert!((12..=36).contains(&zeros), "{zeros}");
+}
+
 /// Returns the value and all gradients of a sum of squares in training.
 fn outcome(body: &Body, pooling: Pooling) -> (Vec<f32>, Vec<(String, Vec<f32>)>) {
     let y = body.pooled(&TEXTS, pooling, Pass::train(8));
@@ -120,7 +132,8 @@ fn narrow_products_are_near() {
         let (expected, gradients) = outcome(&plain, pooling);
         for recompute in [false, true] {
             let narrow = with(&plain, |sizes| {
-                (sizes.precision, sizes.recompute) = (precision, recompute);
+                sizes.precision = precision;
+                sizes.recompute = recompute;
             });
             let (value, narrow_gradients) = outcome(&narrow, pooling);
             let difference = apart(&expected, &value);

@@ -96,6 +96,11 @@ fn files_that_are_missing_or_broken_are_named() {
         let error = error.unwrap_err().to_string();
         assert!(error.contains(name) && error.contains(says), "{error}");
     }
+    let shard = Fixture::bert();
+    std::fs::write(shard.file("model.fp16-00001-of-00002.safetensors"), "").unwrap();
+    let error = dsokr_nn::pretrained::Pretrained::open(shard.write_description()).unwrap_err();
+    let error = error.to_string();
+    assert!(error.contains("none of model.safetensors") && !error.contains("rename"), "{error}");
     for name in ["sentencepiece.bpe.model", "spiece.model", "spm.model"] {
         let mut pieces = Fixture::roberta();
         pieces.set("model_type", "xlm-roberta".into());

@@ -14,7 +14,7 @@ use dsokr_nn::{Encoder, Error, Gradients, Pass, Pooling, Start, TokenIds};
 use safetensors::{Dtype, SafeTensors};
 use serde_json::{Map, Value, json};
 
-use super::folder::{Values, write_safetensors};
+use super::folder::{Values, write_files, write_safetensors};
 use super::golden::assert_close;
 use crate::host;
 
@@ -197,9 +197,7 @@ fn changed_weights(
     let mut shaped: BTreeMap<String, Values> = shaped.collect();
     change(&mut shaped);
     let target = tempfile::tempdir().unwrap();
-    for (name, text) in model.files() {
-        fs::write(target.path().join(name), text).unwrap();
-    }
+    write_files(&model, target.path());
     write_safetensors(&target.path().join("model.safetensors"), Dtype::F32, &shaped);
     let (parameters, unused) = Pretrained::open(target.path())?.parameters()?;
     Ok((unused, parameters == model.parameters().unwrap().0))
@@ -253,9 +251,7 @@ fn changed(
     change: impl FnOnce(&mut Map<String, Value>),
 ) -> Result<Pretrained, Error> {
     let target = tempfile::tempdir().unwrap();
-    for (name, text) in Pretrained::open(&folder(family)).unwrap().files() {
-        fs::write(target.path().join(name), text).unwrap();
-    }
+    write_files(&Pretrained::open(&folder(family)).unwrap(), target.path());
     let config = target.path().join("config.json");
     let mut json = serde_json::from_str(&fs::read_to_string(&config).unwrap()).unwrap();
     change(&mut json);
@@ -563,9 +559,7 @@ fn memory_counts_scores_and_gated_units_in_32_bits() {
 fn keys_of_the_hub_give_the_same_architecture() {
     let model = Pretrained::open(&folder("nomic")).unwrap();
     let target = tempfile::tempdir().unwrap();
-    for (name, text) in model.files() {
-        fs::write(target.path().join(name), text).unwrap();
-    }
+    write_files(&model, target.path());
     let config = json!({
         "model_type": "nomic_bert", "vocab_size": 24, "n_embd": 8, "n_layer": 2, "n_head": 2,
         "n_inner": 10, "n_positions": 44, "type_vocab_size": 2, "activation_function": "swiglu",

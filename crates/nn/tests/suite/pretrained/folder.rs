@@ -164,6 +164,13 @@ fn tensors(prefix: &str, positions: usize, types: usize) -> BTreeMap<String, Val
     shapes.into_iter().map(filled).collect()
 }
 
+/// Writes the small files of a model into a folder, as a run keeps them.
+pub fn write_files(model: &Pretrained, folder: &Path) {
+    for (name, text) in model.files() {
+        std::fs::write(folder.join(name), text).unwrap();
+    }
+}
+
 pub fn write_safetensors(path: &Path, dtype: Dtype, tensors: &BTreeMap<String, Values>) {
     let encode = |v: &f32| match dtype {
         Dtype::F16 => f16::from_f32(*v).to_le_bytes().to_vec(),

@@ -8,7 +8,9 @@ use dsokr_core::random::generator;
 use dsokr_nn::pretrained::{Pretrained, PretrainedConfig};
 use dsokr_nn::{Encoder, Pass, Pooling, Start, TokenIds, Transformer};
 use serde_json::{Value, json};
+use tempfile::TempDir;
 
+use super::folder::write_files;
 use super::golden::{assert_close, strings};
 use crate::host;
 
@@ -45,6 +47,42 @@ fn ids(config: &PretrainedConfig, model: &Pretrained, texts: &[String]) -> Vec<T
 fn embedded(encoder: &Transformer, ids: &[TokenIds]) -> Tensor<2> {
     let texts: Vec<&[u32]> = ids.iter().map(|ids| &**ids).collect();
     encoder.embed(&texts, Pass::Evaluate)
+}
+
+/// Copies a folder and its subfolders.
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let path = entry.unwrap().path();
+        let target = to.join(path.file_name().unwrap());
+        if path.is_dir() {
+            copy(&path, &target);
+        } else {
+            fs::copy(&path, &target).unwrap();
+        }
+    }
+}
+
+/// Returns a copy of a folder, to be changed.
+fn copied(name: &str) -> TempDir {
+    let target = tempfile::tempdir().unwrap();
+    copy(&folder(name), target.path());
+    target
+}
+
+/// Replaces a text, which must be there, in a file of a folder.
+fn replace(folder: &Path, file: &str, from: &str, to: &str) {
+    let path = folder.join(file);
+    let text = fs::read_to_string(&path).unwrap();
+    assert!(text.contains(from), "{file}: {text}");
+    fs::write(path, text.replacen(from, to, 1)).unwrap();
+}
+
+/// Returns the vectors of texts by the model of a folder.
+fn vectors(folder: &Path, texts: &[String]) -> Vec<f32> {
+    let model = Pretrained::open(folder).unwrap();
+    let config = config(folder, None);
+    host(embedded(&encoder(&config, &model), &ids(&config, &model, texts)))
 }
 
 fn expected(folder: &Path) -> Value {
@@ -88,9 +126,7 @@ fn a_run_reads_texts_and_vectors_as_the_folder_did() {
         let config = config(&folder, None);
         let original = encoder(&config, &model);
         let run = tempfile::tempdir().unwrap();
-        for (name, text) in model.files() {
-            fs::write(run.path().join(name), text).unwrap();
-        }
+        write_files(&model, run.path());
         let kept = Pretrained::open_kept(run.path()).unwrap();
         assert_eq!(config.reader(&kept).prompt(), config.reader(&model).prompt());
         let tokens = ids(&config, &kept, &texts);
@@ -136,20 +172,6 @@ fn a_pooling_that_is_named_reads_the_transformer_alone() {
     let (body, _) = model.body(&Device::flex()).unwrap();
     let pooled = host(body.pooled(&slices, Pooling::Mean, Pass::Evaluate));
     assert_eq!(host(embedded(&encoder(&config, &model), &tokens)), pooled);
-}
-
-/// Copies a folder and its subfolders.
-fn copy(from: &Path, to: &Path) {
-    fs::create_dir_all(to).unwrap();
-    for entry in fs::read_dir(from).unwrap() {
-        let path = entry.unwrap().path();
-        let target = to.join(path.file_name().unwrap());
-        if path.is_dir() {
-            copy(&path, &target);
-        } else {
-            fs::copy(&path, &target).unwrap();
-        }
-    }
 }
 
 #[test]
@@ -268,12 +290,8 @@ fn what_is_not_supported_is_refused_by_file_and_key() {
         ),
     ];
     for (file, from, to, says) in cases {
-        let target = tempfile::tempdir().unwrap();
-        copy(&folder("sentences-dense"), target.path());
-        let path = target.path().join(file);
-        let text = fs::read_to_string(&path).unwrap();
-        assert!(text.contains(from), "{file}: {text}");
-        fs::write(&path, text.replacen(from, to, 1)).unwrap();
+        let target = copied("sentences-dense");
+        replace(target.path(), file, from, to);
         let error = Pretrained::open(target.path()).unwrap_err().to_string();
         for part in says {
             assert!(error.contains(part), "{part}: {error}");
@@ -284,8 +302,7 @@ fn what_is_not_supported_is_refused_by_file_and_key() {
 /// Settings that say nothing, as the library writes them.
 #[test]
 fn empty_settings_are_read() {
-    let target = tempfile::tempdir().unwrap();
-    copy(&folder("sentences-dense"), target.path());
+    let target = copied("sentences-dense");
     let settings = json!({
         "max_seq_length": 9, "processing_kwargs": {}, "query_length": null, "model_args": {},
         "tokenizer_args": {"trust_remote_code": true}, "unpad_inputs": false,
@@ -301,27 +318,20 @@ fn empty_settings_are_read() {
 #[test]
 fn a_layer_of_dropout_changes_no_vector() {
     let original = folder("sentences-dense");
-    let target = tempfile::tempdir().unwrap();
-    copy(&original, target.path());
+    let target = copied("sentences-dense");
     let path = target.path().join("modules.json");
     let mut modules: Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
     let class = "sentence_transformers.models.Dropout";
     let dropout = json!({"idx": 9, "name": "9", "path": "9_Dropout", "type": class});
     modules.as_array_mut().unwrap().insert(2, dropout);
     fs::write(&path, modules.to_string()).unwrap();
-    let vectors = |folder: &Path| {
-        let texts = strings(&expected(&original)["texts"]);
-        let model = Pretrained::open(folder).unwrap();
-        let config = config(folder, None);
-        host(embedded(&encoder(&config, &model), &ids(&config, &model, &texts)))
-    };
-    assert_eq!(vectors(target.path()), vectors(&original));
+    let texts = strings(&expected(&original)["texts"]);
+    assert_eq!(vectors(target.path(), &texts), vectors(&original, &texts));
 }
 
 #[test]
 fn prompts_that_are_not_read_are_known() {
-    let target = tempfile::tempdir().unwrap();
-    copy(&folder("sentences-dense"), target.path());
+    let target = copied("sentences-dense");
     let unused = |prompts: Value| {
         let settings = json!({ "prompts": prompts }).to_string();
         fs::write(target.path().join("config_sentence_transformers.json"), settings).unwrap();
@@ -337,12 +347,9 @@ fn prompts_that_are_not_read_are_known() {
 /// A table of such a size would need 200 GB; the file has a smaller one.
 #[test]
 fn sizes_of_dense_layers_are_those_of_their_weights() {
-    let target = tempfile::tempdir().unwrap();
-    copy(&folder("sentences-dense"), target.path());
-    let path = target.path().join("2_Dense/config.json");
-    let text = fs::read_to_string(&path).unwrap();
-    fs::write(&path, text.replacen("\"out_features\": 5", "\"out_features\": 2147483647", 1))
-        .unwrap();
+    let target = copied("sentences-dense");
+    let file = "2_Dense/config.json";
+    replace(target.path(), file, "\"out_features\": 5", "\"out_features\": 2147483647");
     let model = Pretrained::open(target.path()).unwrap();
     let random = &mut generator(0, "head", 0);
     let start = Start { offset: &[0.5], random, device: &Device::flex() };
@@ -356,15 +363,11 @@ fn kept_sizes_that_cannot_be_are_refused() {
     let kept = |change: &dyn Fn(&mut Value)| {
         let model = Pretrained::open(&folder("sentences-dense")).unwrap();
         let run = tempfile::tempdir().unwrap();
-        for (name, text) in model.files() {
-            let mut json: Value = serde_json::from_str(&text).unwrap_or_default();
-            if name == "sentence-transformers.json" {
-                change(&mut json);
-                fs::write(run.path().join(name), json.to_string()).unwrap();
-            } else {
-                fs::write(run.path().join(name), text).unwrap();
-            }
-        }
+        write_files(&model, run.path());
+        let kept = run.path().join("sentence-transformers.json");
+        let mut json: Value = serde_json::from_str(&fs::read_to_string(&kept).unwrap()).unwrap();
+        change(&mut json);
+        fs::write(kept, json.to_string()).unwrap();
         Pretrained::open_without_weights(run.path())
     };
     assert!(kept(&|_| {}).is_ok());
@@ -384,14 +387,8 @@ fn kept_sizes_that_cannot_be_are_refused() {
 /// Where the pooling does not say the width of vectors, the model does.
 #[test]
 fn layers_that_do_not_fit_to_the_model_are_refused() {
-    let target = tempfile::tempdir().unwrap();
-    copy(&folder("sentences-dense"), target.path());
-    let change = |file: &str, from: &str, to: &str| {
-        let path = target.path().join(file);
-        let text = fs::read_to_string(&path).unwrap();
-        assert!(text.contains(from), "{text}");
-        fs::write(path, text.replacen(from, to, 1)).unwrap();
-    };
+    let target = copied("sentences-dense");
+    let change = |file: &str, from: &str, to: &str| replace(target.path(), file, from, to);
     change("1_Pooling/config.json", "\"word_embedding_dimension\"", "\"of_version_1\"");
     assert!(Pretrained::open(target.path()).is_ok());
     change("2_Dense/config.json", "24", "16");
@@ -407,8 +404,7 @@ fn layers_that_do_not_fit_to_the_model_are_refused() {
 #[test]
 fn a_transformer_in_a_folder_of_its_own_gives_the_same_vectors() {
     let original = folder("sentences-first");
-    let target = tempfile::tempdir().unwrap();
-    copy(&original, target.path());
+    let target = copied("sentences-first");
     let below = target.path().join("0_Transformer");
     fs::create_dir(&below).unwrap();
     for name in [
@@ -421,17 +417,14 @@ fn a_transformer_in_a_folder_of_its_own_gives_the_same_vectors() {
     ] {
         fs::rename(target.path().join(name), below.join(name)).unwrap();
     }
-    let modules = fs::read_to_string(target.path().join("modules.json")).unwrap();
-    let modules = modules.replacen("\"path\": \"\"", "\"path\": \"0_Transformer\"", 1);
-    fs::write(target.path().join("modules.json"), modules).unwrap();
-    let vectors = |folder: &Path| {
-        let texts = strings(&expected(&original)["texts"]);
+    replace(target.path(), "modules.json", "\"path\": \"\"", "\"path\": \"0_Transformer\"");
+    let texts = strings(&expected(&original)["texts"]);
+    assert_eq!(vectors(target.path(), &texts), vectors(&original, &texts));
+
+    for folder in [target.path(), &original] {
         let model = Pretrained::open(folder).unwrap();
-        let config = config(folder, None);
-        assert_eq!(config.max_length(&model), 7);
-        host(embedded(&encoder(&config, &model), &ids(&config, &model, &texts)))
-    };
-    assert_eq!(vectors(target.path()), vectors(&original));
+        assert_eq!(config(folder, None).max_length(&model), 7);
+    }
 
     // neither part is overwritten
     let model = Pretrained::open(target.path()).unwrap();

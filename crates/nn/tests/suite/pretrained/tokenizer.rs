@@ -7,7 +7,7 @@ use std::path::Path;
 use dsokr_nn::pretrained::{Pretrained, Tokenizer};
 use serde_json::{Value, json};
 
-use super::folder::{Fixture, VOCABULARY};
+use super::folder::{Fixture, VOCABULARY, write_files};
 use super::golden::golden;
 
 fn ids(tokenizer: &Tokenizer, text: &str) -> Vec<u32> {
@@ -111,9 +111,7 @@ fn a_run_folder_gives_back_the_tokenizer() {
     for fixture in [Fixture::bert(), cased, Fixture::roberta()] {
         let model = fixture.open().unwrap();
         let run = tempfile::tempdir().unwrap();
-        for (name, text) in model.files() {
-            std::fs::write(run.path().join(name), text).unwrap();
-        }
+        write_files(&model, run.path());
         // from tokenizer.json alone, which is taken as it is
         for name in ["vocab.txt", "tokenizer_config.json"] {
             let _ = std::fs::remove_file(run.path().join(name));

@@ -7,7 +7,7 @@ use dsokr_nn::pretrained::Pretrained;
 use safetensors::SafeTensors;
 use serde_json::{Value, json};
 
-use super::folder::{Fixture, value};
+use super::folder::{Fixture, value, write_files};
 
 #[test]
 fn a_body_comes_back_in_the_same_layout() {
@@ -66,9 +66,7 @@ fn a_run_folder_without_the_weights_can_write_a_body() {
     let fixture = Fixture::roberta();
     let model = fixture.open().unwrap();
     let run = tempfile::tempdir().unwrap();
-    for (name, text) in model.files() {
-        std::fs::write(run.path().join(name), text).unwrap();
-    }
+    write_files(&model, run.path());
     let (body, _) = model.parameters().unwrap();
     let described = Pretrained::open_without_weights(run.path()).unwrap();
     // weights may join the description
