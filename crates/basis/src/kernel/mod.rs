@@ -294,7 +294,7 @@ impl OutputKernel for Kernel {
     }
 }
 
-/// Returns a function of each product and of the squared norm of its row, in the place of the product.
+/// Replaces each product by a function of it and of the squared norm of its row.
 fn each(products: &mut [f64], aa: &[f64], value: impl Fn(f64, f64) -> f64) {
     products.iter_mut().zip(aa).for_each(|(product, &aa)| *product = value(*product, aa));
 }
