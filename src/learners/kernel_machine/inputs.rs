@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use dsokr_basis::features::{JoinedRows, ranges};
-use dsokr_basis::kernel::{OutputKernel, SumKernel};
+use dsokr_basis::kernel::{OutputKernel, SumKernel, gram};
 use dsokr_basis::{Features, Kernel, RowKind, RowSource};
 use dsokr_core::Cancellation;
 use dsokr_core::store::Stored;
@@ -126,7 +126,7 @@ impl MachineInputs {
                     kernel.validate(rows_of_parts[at].kind())?;
                     let rows = train.rows(prepared.as_ref(), &rows_of_parts[at])?.select(pairs)?;
                     kernel.check(&rows)?;
-                    Ok(Cow::Owned(kernel.block(&rows, &rows)?))
+                    Ok(Cow::Owned(gram(kernel.as_ref(), &rows, &rows)?))
                 })?
             }
             // the weights of the configuration, which are all 1 where they are uniform

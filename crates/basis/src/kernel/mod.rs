@@ -289,8 +289,8 @@ impl OutputKernel for Kernel {
         })
     }
 
-    fn diagonal(&self, rows: &Block) -> Vec<f64> {
-        rows.squared_norms().into_iter().map(|yy| self.evaluate(yy, yy, yy)).collect()
+    fn diagonal(&self, rows: &Block) -> Result<Vec<f64>, Error> {
+        Ok(rows.squared_norms().into_iter().map(|yy| self.evaluate(yy, yy, yy)).collect())
     }
 }
 
