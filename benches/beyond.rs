@@ -48,7 +48,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Processor time of this process so far, in ticks of 10 ms.
+/// Returns the processor time of this process so far, read in ticks of 10 ms.
 fn processor_seconds() -> Result<f64, Box<dyn Error>> {
     let stat = std::fs::read_to_string("/proc/self/stat")?;
     let fields = stat.rsplit(") ").next().unwrap_or_default().split_whitespace();

@@ -48,7 +48,7 @@ fn main() -> Result<(), Failure> {
     Ok(())
 }
 
-/// Median seconds of seven runs after one that is not counted.
+/// Returns the median seconds of seven runs after one that is not counted.
 fn median(mut run: impl FnMut() -> Result<(), Failure>) -> Result<f64, Failure> {
     run()?;
     let mut seconds = Vec::new();
@@ -94,7 +94,7 @@ fn decode() -> Result<serde_json::Value, Failure> {
     ranking(&normals(q * p, "queries"), &normals(c * p, "candidates"), &gold, p)
 }
 
-/// ChEBI-20's candidates in a basis of the training outputs, and every tenth of them with noise of four fifths of
+/// Times the decoding of ChEBI-20's candidates in a basis of the training outputs, and every tenth of them with noise of four fifths of
 /// its length.
 fn decode_chebi() -> Result<serde_json::Value, Failure> {
     let root =
@@ -271,7 +271,7 @@ fn stream_decode() -> Result<serde_json::Value, Failure> {
     Ok(json!({"queries": q, "p": p, "streams": lines}))
 }
 
-/// Peak resident memory of this process in MiB, where the system tells it (Linux).
+/// Returns the peak resident memory of this process in MiB, where the system tells it (Linux).
 fn peak_mib() -> Option<f64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;

@@ -110,7 +110,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Median of seven runs after two.
+/// Returns the median time of seven runs after two.
 fn timed(mut run: impl FnMut(u64)) -> f64 {
     let times = (0..9).map(|i| {
         let begun = Instant::now();
@@ -170,7 +170,7 @@ fn embed(sizes: &Sizes) -> f64 {
     })
 }
 
-/// Seconds of the full step's matrix products: of each linear layer forward, and backward for its
+/// Returns the seconds of the full step's matrix products: of each linear layer forward, and backward for its
 /// input and its weights; of each head the two products forward and the five backward.
 fn products(sizes: &Sizes) -> f64 {
     let Sizes { layers, d, heads, feed_forward, batch, length, .. } = *sizes;
@@ -198,7 +198,7 @@ fn products(sizes: &Sizes) -> f64 {
     layers as f64 * (total + head * (batch * heads) as f64 / threads)
 }
 
-/// Forward and backward of one attention, one linear layer with GELU, one residual normalisation.
+/// Times forward and backward of one attention, one linear layer with GELU, one residual normalisation.
 fn operations(sizes: &Sizes) -> [f64; 3] {
     let device = Device::flex().autodiff();
     let Sizes { d, heads, feed_forward, dropout, precision, .. } = *sizes;

@@ -1,6 +1,6 @@
 //! What the benches share: their arguments, their memory, and medians.
 
-/// The arguments, without the flag that cargo adds.
+/// Returns the arguments, without the flag that cargo adds.
 pub fn arguments() -> Vec<String> {
     std::env::args().skip(1).filter(|a| a != "--bench").collect()
 }
@@ -10,7 +10,7 @@ pub fn median(mut times: Vec<f64>) -> f64 {
     times[times.len() / 2]
 }
 
-/// Peak resident memory so far; 0 where the system does not tell.
+/// Returns the peak resident memory so far; 0 where the system does not tell.
 pub fn peak_mib() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use dsokr_basis::kernel::OutputKernel;
+use dsokr_basis::kernel::{OutputKernel, gram};
 use dsokr_basis::{Kernel, SketchKind, SketchOptions, Tempering, features, leverage};
 use dsokr_core::{Cancellation, Processes};
 use pyo3::prelude::*;
@@ -155,7 +155,7 @@ pub fn kernel_matrix<'py>(
             cancellation.check()?;
             let part = features::read(a, range)?;
             kernel.check(&part)?;
-            let gram = kernel.block(&part, &b)?;
+            let gram = gram(&kernel, &part, &b)?;
             for i in 0..gram.nrows() {
                 values.extend((0..gram.ncols()).map(|j| gram[(i, j)]));
             }

@@ -119,8 +119,10 @@ impl Cancellation {
         self.requested.load(Relaxed)
     }
 
+    /// Checks that the end has not been requested.
+    ///
     /// # Errors
-    /// [`Error::Cancelled`] if the end has been requested.
+    /// [`Error::Cancelled`] if it has been.
     pub fn check(&self) -> Result<(), Error> {
         if self.is_cancelled() { Err(Error::Cancelled) } else { Ok(()) }
     }

@@ -52,7 +52,7 @@ pub fn bootstrap(
     Ok((mean, percentile_interval(means.into_iter().flatten().collect())))
 }
 
-/// Means of several values a query over each resample.
+/// Returns the means of several values a query over each resample.
 fn resampled_means<const N: usize>(
     values: &[[f64; N]],
     resamples: usize,

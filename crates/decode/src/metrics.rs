@@ -62,7 +62,7 @@ pub struct PoolSizes {
 }
 
 impl PoolSizes {
-    /// Computes the metrics of ranks; none where every query has all `candidates`.
+    /// Returns the numbers of candidates that ranks have; none where every query has all `candidates`.
     fn from_ranks(ranks: &[Option<Rank>], candidates: usize) -> Option<Self> {
         let mut sizes: Vec<u64> = ranks.iter().flatten().map(Rank::pool).collect();
         if sizes.iter().all(|&size| size == candidates as u64) {

@@ -41,7 +41,7 @@ impl TryFrom<(u64, u64, u64)> for Rank {
 }
 
 impl Rank {
-    /// `above` candidates score higher, `tied` the same (itself included), of `pool`.
+    /// Creates the rank of a candidate of `pool`, `above` of which score higher and `tied` the same (itself included).
     ///
     /// # Errors
     /// [`Error::Inconsistent`] unless `1 <= tied` and `above + tied <= pool`.

@@ -155,7 +155,7 @@ fn gelu(input: &mut [f32], bias: &[f32], dropout: Option<Dropout>) -> Box<[f32]>
     unsafe { y.assume_init() }
 }
 
-/// [`gelu`] without a derivative.
+/// Computes [`gelu`] in place, without a derivative.
 fn gelu_in_place(input: &mut [f32], bias: &[f32], dropout: Option<Dropout>) {
     let width = bias.len();
     input.par_chunks_mut(ROWS * width).enumerate().for_each(|(task, values)| {
@@ -173,7 +173,7 @@ fn gelu_in_place(input: &mut [f32], bias: &[f32], dropout: Option<Dropout>) {
     });
 }
 
-/// Sums over rows of `[n, width]`.
+/// Returns the sums over rows of `[n, width]`.
 fn column_sums(x: &[f32], width: usize) -> Vec<f32> {
     let partial: Vec<Vec<f32>> = x
         .par_chunks(ROWS * width)
@@ -192,7 +192,7 @@ fn column_sums(x: &[f32], width: usize) -> Vec<f32> {
     add_up(partial.iter().map(Vec::as_slice), width)
 }
 
-/// `dy ← dy ∘ slope`; returns the sums over rows of the result.
+/// Computes `dy ← dy ∘ slope`, and returns the sums over rows of the result.
 fn scale_by_slope(dy: &mut [f32], slope: &[f32], width: usize) -> Vec<f32> {
     let partial: Vec<Vec<f32>> = dy
         .par_chunks_mut(ROWS * width)

@@ -251,6 +251,8 @@ unsafe impl<T: Send> Send for Shared<T> {}
 unsafe impl<T: Send> Sync for Shared<T> {}
 
 impl<T: Copy> Shared<T> {
+    /// Returns the pointer behind so many elements.
+    ///
     /// # Safety
     /// The offset lies in the same allocation.
     pub unsafe fn at(self, offset: usize) -> *mut T {

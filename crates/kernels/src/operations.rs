@@ -25,7 +25,7 @@ pub fn linear(x: Tensor<2>, w: Tensor<2>, b: Tensor<1>, precision: Precision) ->
     run(Linear(precision), [x.into_dispatch(), w.into_dispatch(), b.into_dispatch()])
 }
 
-/// `x w` for x `[n, k]`, w `[k, m]`. On a GPU the result has the type of `precision`.
+/// Returns `x w` for x `[n, k]`, w `[k, m]`. On a GPU the result has the type of `precision`.
 ///
 /// # Panics
 /// If the shapes do not fit.
@@ -94,7 +94,7 @@ pub fn attention(qkv: Tensor<2>, settings: Attention) -> Tensor<2> {
     run(settings, [qkv.into_dispatch()])
 }
 
-/// [`attention`] of only the first token of each text: `q` `[texts, d]`, and keys and values side by side
+/// Computes [`attention`] of only the first token of each text: `q` `[texts, d]`, and keys and values side by side
 /// in `kv` `[n, 2d]`; returns `[texts, d]`. Probabilities are numbered text by text, head by head.
 ///
 /// # Panics
@@ -153,7 +153,7 @@ pub fn means(x: Tensor<2>, sequences: &Arc<Sequences>, texts: usize) -> Tensor<2
     run(Rows { sequences: sequences.clone(), kind: Kind::Means(texts) }, [x.into_dispatch()])
 }
 
-/// `x` with dropout, if there is any; elements are counted in row-major order.
+/// Returns `x` with dropout, if there is any; elements are counted in row-major order.
 pub fn masked<const D: usize>(x: Tensor<D>, dropout: Option<Dropout>) -> Tensor<D> {
     match dropout {
         Some(mask) => run(Masked(mask), [x.into_dispatch()]),

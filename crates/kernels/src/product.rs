@@ -53,6 +53,8 @@ impl Product<'_> {
         unsafe { product.write_full(target, width) }
     }
 
+    /// Writes the product in full precision.
+    ///
     /// # Safety
     /// The conditions of [`write`](Self::write), with checked sizes.
     unsafe fn write_full(&self, target: *mut f32, width: usize) {

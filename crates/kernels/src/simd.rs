@@ -57,7 +57,7 @@ pub fn prefetch(values: &[f32]) {
     let _ = values;
 }
 
-/// `eˣ` with a relative error of 2·10⁻⁷, after Cephes' `expf`; arguments are clamped to [−87, 88].
+/// Returns `eˣ` with a relative error of 2·10⁻⁷, after Cephes' `expf`; arguments are clamped to [−87, 88].
 #[inline(always)]
 pub fn exp(x: f32) -> f32 {
     // adding it rounds to an integer, which is then in the lowest bits

@@ -29,7 +29,7 @@ impl Precision {
     }
 }
 
-/// Returns bytes of memory of a GPU, infinite where its driver does not say; `None` for the CPU.
+/// Returns the number of bytes of memory of a GPU, infinite where its driver does not say; `None` for the CPU.
 pub fn device_memory(device: &Device) -> Option<f64> {
     if is_cpu_engine(device) {
         return None;

@@ -17,6 +17,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use dsokr_basis::features::{MappedRows, distinct};
+use dsokr_basis::kernel::candidate_constant;
 use dsokr_basis::{Basis, Features, Kernel, RowSource, SketchKind, SketchOptions, Tempering};
 use dsokr_data::featurizers::{NgramConfig, NgramKind, TfIdf};
 use dsokr_decode::{
@@ -130,8 +131,9 @@ fn main() -> Result<(), Failure> {
     let groups = distinct(&outputs.select(&pool)?)?;
     let distinct: Vec<usize> = groups.representative.iter().map(|&at| pool[at]).collect();
     let points = basis.project(&outputs.select(&distinct)?)?;
-    let shift = if basis.is_normalised() { 0.5 } else { 0.0 };
-    let constants = points.squared_norms().iter().map(|k| (shift - 0.5 * k) as f32).collect();
+    let is_normalised = basis.is_normalised();
+    let constant = |&squared_norm: &f64| candidate_constant(squared_norm, is_normalised) as f32;
+    let constants = points.squared_norms().iter().map(constant).collect();
     let ids = pool.iter().map(|&at| molecules[at][0].clone()).collect();
     let labels = pool.iter().map(|&at| molecules[at][1].clone()).collect();
     let mut candidates = Candidates::new(CandidateParts {

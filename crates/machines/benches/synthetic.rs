@@ -279,7 +279,7 @@ fn solver() -> Result<(), Failure> {
     Ok(())
 }
 
-/// CPU time of this process, all threads together.
+/// Returns the CPU time of this process, all threads together.
 fn cpu_seconds() -> f64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the pointer is to a timespec that lives until the call returns.

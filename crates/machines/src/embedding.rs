@@ -73,7 +73,7 @@ impl OutputEmbedding {
         Self::learn_weighted(width, predictions, &RowWeights::equal(), outputs, supervised, rank)
     }
 
-    /// As [`learn`](Self::learn), with the weights of the training inputs: one of weight 2 counts as two equal inputs.
+    /// Learns as [`learn`](Self::learn), with the weights of the training inputs: one of weight 2 counts as two equal inputs.
     ///
     /// # Errors
     /// The errors of [`learn`](Self::learn); [`Error::Shape`] unless there is one weight for each prediction, or none.

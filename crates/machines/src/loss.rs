@@ -119,7 +119,7 @@ impl Loss {
 
     /// Returns the gradient at f of the loss smoothed about the slope `centre`,
     /// `ℓ_μ(f) = max_α ⟨α, f⟩ − ℓ*(α) − (μ/2) ‖α − centre‖²`, and the conjugate
-    /// `ℓ*(α) = ⟨α, f⟩ − ℓ(f)` of the maximiser α. A loss without kinks is not smoothed.
+    /// `ℓ*(α) = ⟨α, f⟩ − ℓ(f)` of the maximiser α. A loss without kinks is not smoothed. `mu` is μ.
     ///
     /// With `w = f + μ centre` and `u = prox_{μℓ}(w)`, `α = (w − u)/μ`, which is a slope of ℓ at u.
     /// `scratch` holds d numbers.

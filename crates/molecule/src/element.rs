@@ -30,17 +30,17 @@ impl Element {
     /// Iodine.
     pub const I: Self = Self(53);
 
-    /// Atomic number, 0 for the wildcard.
+    /// Returns the atomic number, 0 for the wildcard.
     pub fn atomic_number(self) -> u8 {
         self.0
     }
 
-    /// Symbol as in the periodic table (`Cl`), `*` for the wildcard.
+    /// Returns the symbol as in the periodic table (`Cl`), `*` for the wildcard.
     pub fn symbol(self) -> &'static str {
         chematic_core::Element::from_atomic_number(self.0).map_or("*", |e| e.symbol())
     }
 
-    /// Fluorine, chlorine, bromine or iodine.
+    /// Returns whether the element is fluorine, chlorine, bromine or iodine.
     pub fn is_halogen(self) -> bool {
         matches!(self, Self::F | Self::CL | Self::BR | Self::I)
     }

@@ -174,6 +174,8 @@ impl Form {
 impl FromStr for Fact {
     type Err = Error;
 
+    /// Reads the forms of a text.
+    ///
     /// # Errors
     /// [`dsokr_core::Error::Value`] for a text that has none of the forms. It names the text and the forms.
     fn from_str(text: &str) -> Result<Self, Error> {

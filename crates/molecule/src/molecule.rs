@@ -43,7 +43,7 @@ pub enum BondOrder {
 }
 
 impl BondOrder {
-    /// 1 to 4; a dative bond counts 1.
+    /// Returns the number of electron pairs, 1 to 4; a dative bond counts 1.
     pub fn multiplicity(self) -> u8 {
         match self {
             Self::Single | Self::Dative => 1,

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use dsokr_molecule::{AtomSet, Fragmenter, Molecule};
 use proptest::prelude::*;
 
-/// The parts of a molecule with the bonds that are broken, each of which must come once.
+/// Returns the parts of a molecule with the bonds that are broken, each of which must come once.
 fn parts(molecule: &Molecule) -> BTreeMap<AtomSet, Vec<usize>> {
     let mut parts = BTreeMap::new();
     Fragmenter::new(molecule).unwrap().each(&mut |part| {

@@ -84,7 +84,7 @@ fn shuffled(graph: &Graph, seed: u64) -> Graph {
     Graph::new(labels, &edges).unwrap()
 }
 
-/// Cost of a mapping from the definition: every pair of nodes is looked at.
+/// Returns the cost of a mapping from the definition: every pair of nodes is looked at.
 fn cost(a: &Graph, b: &Graph, mapping: &[Option<usize>]) -> usize {
     let edges = |graph: &Graph| -> HashMap<_, _> {
         graph.edges().flat_map(|(i, j, label)| [((i, j), label), ((j, i), label)]).collect()

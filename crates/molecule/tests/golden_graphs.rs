@@ -91,7 +91,7 @@ fn every_row_of_qm9_parses() {
     assert_eq!(rows, 117_396);
 }
 
-/// The row parses, and its rings number bonds − atoms + components.
+/// Checks that the row parses, and that its rings number bonds − atoms + components.
 fn check(smiles: &str, row: usize) {
     let molecule = Molecule::parse(smiles).unwrap_or_else(|e| panic!("row {row}, {smiles}: {e}"));
     let components = molecule.components().len();

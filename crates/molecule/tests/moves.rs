@@ -103,8 +103,7 @@ fn moves_have_inverses() {
     check_inverses(&all, &palette, 5);
 }
 
-/// Moves that make a molecule smaller until one carbon is left, each counted once; fails where there is none, or none
-/// back.
+/// Checks that moves make a molecule smaller until one carbon is left, each counted once, and that each has one back.
 fn check_reduced(molecules: &[Molecule], palette: &Palette) {
     let seen = Mutex::new(HashSet::new());
     let reduce = |molecule: &Molecule| {
@@ -227,7 +226,7 @@ fn environments_that_no_known_molecule_has_are_left_out() {
     assert!(keys(&ethanol.neighbours(&any)).contains("CCOO"));
 }
 
-/// Neighbours that were made without a text are those that reading the text gives.
+/// Checks that neighbours that were made without a text are those that reading the text gives.
 fn check_read(molecules: &[Molecule]) {
     let palette = Molecule::palette(molecules);
     let seen = Mutex::new(HashSet::new());

@@ -26,7 +26,7 @@ impl Polarity {
         }
     }
 
-    /// 1 of positive ions, -1 of negative ones.
+    /// Returns 1 for positive ions, -1 for negative ones.
     pub(crate) fn sign(self) -> f64 {
         match self {
             Self::Positive => 1.0,

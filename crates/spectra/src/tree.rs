@@ -102,7 +102,7 @@ impl FragmentationTree {
 impl FromStr for FragmentationTree {
     type Err = Error;
 
-    /// [`Error::Value`] says what is wrong, and what is allowed.
+    /// Reads a text; its [`Error::Value`] says what is wrong, and what is allowed.
     fn from_str(text: &str) -> Result<Self, Error> {
         Self::read(text).map_err(|reason| {
             let found = format_args!("{:?} ({reason})", shorten(text));

@@ -22,7 +22,7 @@ pub(super) struct Batches {
 }
 
 impl Batches {
-    /// Batches of so many inputs of these lengths, at most.
+    /// Creates batches of at most `size` inputs, which have these lengths.
     pub(super) fn new(seed: u64, lengths: Vec<usize>, size: usize) -> Self {
         Self { seed, lengths, size, epoch: None, batches: Vec::new() }
     }
@@ -56,7 +56,7 @@ fn leaves_one(pairs: usize, size: usize) -> bool {
     size > 1 && pairs > size && pairs % size == 1
 }
 
-/// Batches of epoch `epoch`: a function of only (seed, epoch, lengths, size), so that a resumed run
+/// Makes the batches of epoch `epoch`: a function of only (seed, epoch, lengths, size), so that a resumed run
 /// makes the same ones.
 ///
 /// The pairs are shuffled, cut into groups of 50 batches, and sorted by length inside a group, so
@@ -100,7 +100,7 @@ pub(super) fn share(lengths: &[usize], ranks: &Processes) -> Range<usize> {
     bound(ranks.rank())..bound(ranks.rank() + 1)
 }
 
-/// Coordinates `z` `[n × p]` of a batch, whose shape is checked: a tensor of any other would be read at wrong places.
+/// Returns the coordinates `z` `[n × p]` of a batch, whose shape is checked: a tensor of any other would be read at wrong places.
 ///
 /// # Errors
 /// [`Error::Encoder`].
@@ -115,7 +115,7 @@ pub(super) fn encoded<E: Encoder>(
     if found == expected { Ok(z) } else { Err(Error::Encoder { found, expected }) }
 }
 
-/// Coordinates `z` of all inputs, `[n × p]` row-major, in evaluation mode, `batch` at a time.
+/// Returns the coordinates `z` of all inputs, `[n × p]` row-major, in evaluation mode, `batch` at a time.
 ///
 /// # Errors
 /// [`Error::Encoder`] for an encoder whose predictions do not have the shape that it promises;

@@ -19,7 +19,7 @@ pub(crate) trait Hook<E: Encoder, M> {
         false
     }
 
-    /// Is told that a step has been done.
+    /// Does what the hook does after a step.
     ///
     /// # Errors
     /// An error ends the training.

@@ -247,7 +247,7 @@ pub fn mean_loss<E: Encoder>(
     Ok(sum / residuals.len() as f64)
 }
 
-/// Rows times their weights; as they are without weights.
+/// Returns rows times their weights; as they are without weights.
 fn weighted(rows: Tensor<2>, weights: Option<&[f32]>) -> Tensor<2> {
     let Some(weights) = weights else { return rows };
     let column = TensorData::new(weights.to_vec(), [weights.len(), 1]);
@@ -292,7 +292,7 @@ fn distance(
     weighted(root * column(slopes), weights).sum() + constant
 }
 
-/// Rows at unit length.
+/// Returns rows at unit length.
 fn unit(rows: Tensor<2>) -> Tensor<2> {
     let length = rows.clone().square().sum_dim(1).clamp_min(SMALLEST).sqrt();
     rows / length

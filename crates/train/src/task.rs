@@ -68,7 +68,7 @@ impl<I> Clone for Pairs<'_, I> {
 impl<I> Copy for Pairs<'_, I> {}
 
 impl<'a, I> Pairs<'a, I> {
-    /// Pairs of n inputs, their targets ψ̃(y), `[n × p]` row-major, and their residuals r(y), the part of ψ(y) outside
+    /// Creates pairs of n inputs, their targets ψ̃(y), `[n × p]` row-major, and their residuals r(y), the part of ψ(y) outside
     /// the basis. All have the same weight.
     ///
     /// # Errors
@@ -281,7 +281,7 @@ pub enum Event<'a> {
         /// Steps done.
         step: u64,
     },
-    /// A file has been written for `--resume`.
+    /// A checkpoint has been written, from which the training can be resumed.
     Checkpoint {
         /// Its step.
         step: u64,
@@ -339,7 +339,7 @@ impl fmt::Display for Event<'_> {
 /// Observes a training, and [asks](Control) it to stop, to change its learning rate or to evaluate its model. A
 /// [`Cancellation`](dsokr_core::Cancellation) interrupts it.
 pub trait Observer: Send {
-    /// Is called on every event.
+    /// Handles an event; called for each.
     fn event(&mut self, event: &Event);
 }
 

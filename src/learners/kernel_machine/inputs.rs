@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use dsokr_basis::features::{JoinedRows, ranges};
-use dsokr_basis::kernel::{OutputKernel, SumKernel};
+use dsokr_basis::kernel::{OutputKernel, SumKernel, gram};
 use dsokr_basis::{Features, Kernel, RowKind, RowSource};
 use dsokr_core::Cancellation;
 use dsokr_core::store::Stored;
@@ -430,7 +430,7 @@ fn weights_of_sum(
                 kernel.validate(rows.kind())?;
                 let rows = train.rows(prepared.as_ref(), rows)?.select(pairs)?;
                 kernel.check(&rows)?;
-                Ok(Cow::Owned(kernel.block(&rows, &rows)?))
+                Ok(Cow::Owned(gram(kernel.as_ref(), &rows, &rows)?))
             })
         }
         // the weights of the configuration, which are all 1 where they are uniform

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use dsokr_basis::features::{HeldRows, Selected};
+use dsokr_basis::kernel::gram;
 use dsokr_basis::{Kernel, RowSource};
 use dsokr_core::Processes;
 use dsokr_machines::{
@@ -147,7 +148,7 @@ pub(super) fn advice_on_unlike(
     let values = match inputs {
         TrainingInputs::Rows(rows, kernel) => {
             let first = rows.block(0..n)?;
-            kernel.block(&first, &first)?
+            gram(kernel.as_ref(), &first, &first)?
         }
         TrainingInputs::Gram(gram) => gram.values().submatrix(0, 0, n, n).to_owned(),
     };

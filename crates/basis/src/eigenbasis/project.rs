@@ -194,8 +194,7 @@ impl Basis {
         let dimension = self.dimension();
         let mut coordinates = vec![0.0f32; range.len() * dimension];
         let parts =
-            self.each_block(rows, range, &mut coordinates, |start, coordinates, mut norms| {
-                norms.resize(coordinates.len() / dimension, f64::NAN);
+            self.each_block(rows, range, &mut coordinates, |start, coordinates, norms| {
                 let mut residuals = vec![0.0; norms.len()];
                 for (at, coordinates) in coordinates.chunks_exact(dimension).enumerate() {
                     let projected = simd::squared_norm(coordinates);

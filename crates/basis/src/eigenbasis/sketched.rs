@@ -246,7 +246,7 @@ fn bytes_of_block(m: usize, d: usize, dense: bool, few: bool) -> usize {
     size_of::<f32>() * (columns + rows)
 }
 
-/// Blocks of all ranks that are computed between two sums; a block takes so many bytes.
+/// Returns the number of blocks of all ranks that are computed between two sums; a block takes so many bytes.
 fn wave(processes: &Processes, bytes: usize) -> Result<usize, Error> {
     let blocks_of_rank = rayon::current_num_threads().max(WAVE_BYTES / bytes);
     // ranks may have different numbers of threads

@@ -83,7 +83,7 @@ fn orthonormal(columns: Mat<f64>) -> Option<Mat<f64>> {
     }
 }
 
-/// [`orthonormal`] by CholeskyQR2; the result may not be orthonormal.
+/// Returns what [`orthonormal`] does, by CholeskyQR2; the result may not be orthonormal.
 fn cholesky_twice(mut columns: Mat<f64>) -> Option<Mat<f64>> {
     for _ in 0..2 {
         let mut gram = multiply_wide(columns.transpose(), columns.as_ref());
@@ -97,7 +97,7 @@ fn cholesky_twice(mut columns: Mat<f64>) -> Option<Mat<f64>> {
     Some(columns)
 }
 
-/// [`orthonormal`] by Householder reflections, on one thread.
+/// Returns what [`orthonormal`] does, by Householder reflections, on one thread.
 fn reflected(mut columns: Mat<f64>) -> Option<Mat<f64>> {
     let rows = columns.nrows();
     let width = columns.ncols();

@@ -127,11 +127,9 @@ impl OutputKernel for TemperedKernel {
         self.0.tempering().normalised
     }
 
-    /// Returns NaN for rows that the basis does not project.
-    fn diagonal(&self, rows: &Block) -> Vec<f64> {
+    fn diagonal(&self, rows: &Block) -> Result<Vec<f64>, Error> {
         let mut coordinates = vec![0.0f64; rows.len() * self.0.dimension()];
-        let norms = self.0.coordinates(rows.clone(), &mut coordinates);
-        norms.unwrap_or_else(|_| vec![f64::NAN; rows.len()])
+        self.0.coordinates(rows.clone(), &mut coordinates)
     }
 }
 

@@ -31,9 +31,9 @@ pub fn gram(kernel: &dyn OutputKernel, a: &Block, b: &Block) -> Result<Mat<f64>,
 /// Returns [`OutputKernel::diagonal`] of a block of rows, checked to have a value for each.
 ///
 /// # Errors
-/// [`Error::Contract`] for another number of values.
+/// The errors of the kernel; [`Error::Contract`] for another number of values.
 pub fn diagonal(kernel: &dyn OutputKernel, rows: &Block) -> Result<Vec<f64>, Error> {
-    let values = kernel.diagonal(rows);
+    let values = kernel.diagonal(rows)?;
     if values.len() == rows.len() {
         return Ok(values);
     }

@@ -6,7 +6,7 @@ use std::fmt::Display;
 use dsokr_core::Error;
 use faer::{Mat, Side};
 
-use super::OutputKernel;
+use super::{OutputKernel, diagonal, gram};
 use crate::features::{Block, RowSource, inner};
 
 /// The tolerance for rounding, as a share of the largest value.
@@ -33,29 +33,27 @@ pub fn check(kernel: &dyn OutputKernel, rows: &dyn RowSource) -> Result<(), Erro
     kernel.validate(rows.kind())?;
     let all = rows.block(0..n)?;
     kernel.check(&all)?;
-    let gram = on_threads(1, || kernel.block(&all, &all))?;
-    if (gram.nrows(), gram.ncols()) != (n, n) {
-        return breach(format_args!("{n} rows give a {} × {} matrix", gram.nrows(), gram.ncols()));
-    }
+    let whole = on_threads(1, || gram(kernel, &all, &all))?;
     let mut largest = 0.0f64;
     for (i, j) in pairs(n) {
-        if !gram[(i, j)].is_finite() {
-            return breach(format_args!("k({i}, {j}) is {}", gram[(i, j)]));
+        let value = whole[(i, j)];
+        if !value.is_finite() {
+            return breach(format_args!("k({i}, {j}) is {value}"));
         }
-        largest = largest.max(gram[(i, j)].abs());
+        largest = largest.max(value.abs());
     }
     let close = |a: f64, b: f64| (a - b).abs() <= TOLERANCE * largest;
-    if on_threads(3, || kernel.block(&all, &all))? != gram {
+    if on_threads(3, || gram(kernel, &all, &all))? != whole {
         return breach("a different number of threads gives different values");
     }
     for start in 0..n {
         // blocks of several sizes: one row, and the rows behind it
         for end in [start + 1, n] {
             let part = rows.block(start..end)?;
-            let part_gram = kernel.block(&part, &all)?;
+            let part_gram = gram(kernel, &part, &all)?;
             let mut part_pairs = pairs(n).filter(|(i, _)| (start..end).contains(i));
             if let Some((i, j)) =
-                part_pairs.find(|&(i, j)| !close(part_gram[(i - start, j)], gram[(i, j)]))
+                part_pairs.find(|&(i, j)| !close(part_gram[(i - start, j)], whole[(i, j)]))
             {
                 return breach(format_args!(
                     "k({i}, {j}) has a different value in a block of rows {start}..{end}"
@@ -63,16 +61,16 @@ pub fn check(kernel: &dyn OutputKernel, rows: &dyn RowSource) -> Result<(), Erro
             }
         }
     }
-    if let Some((i, j)) = pairs(n).find(|&(i, j)| !close(gram[(i, j)], gram[(j, i)])) {
+    if let Some((i, j)) = pairs(n).find(|&(i, j)| !close(whole[(i, j)], whole[(j, i)])) {
         return breach(format_args!(
             "k({i}, {j}) = {}, k({j}, {i}) = {}",
-            gram[(i, j)],
-            gram[(j, i)]
+            whole[(i, j)],
+            whole[(j, i)]
         ));
     }
-    diagonal(kernel, &all, &gram, close)?;
-    scale(kernel, &all, &gram, close)?;
-    let values = gram
+    check_diagonal(kernel, &all, &whole, close)?;
+    check_scale(kernel, &all, &whole, close)?;
+    let values = whole
         .self_adjoint_eigenvalues(Side::Lower)
         .map_err(|e| Error::Numeric(format!("the eigenvalues of the Gram matrix: {e:?}")))?;
     let (least, most) = values.iter().fold((0.0f64, 0.0f64), |(a, b), &v| (a.min(v), b.max(v)));
@@ -84,20 +82,13 @@ pub fn check(kernel: &dyn OutputKernel, rows: &dyn RowSource) -> Result<(), Erro
     Ok(())
 }
 
-fn diagonal(
+fn check_diagonal(
     kernel: &dyn OutputKernel,
     all: &Block,
     gram: &Mat<f64>,
     close: impl Fn(f64, f64) -> bool,
 ) -> Result<(), Error> {
-    let values = kernel.diagonal(all);
-    if values.len() != all.len() {
-        return breach(format_args!(
-            "the diagonal of {} rows has {} values",
-            all.len(),
-            values.len()
-        ));
-    }
+    let values = diagonal(kernel, all)?;
     for (i, &value) in values.iter().enumerate() {
         let expected = gram[(i, i)];
         if !close(value, expected) {
@@ -112,7 +103,7 @@ fn diagonal(
     Ok(())
 }
 
-fn scale(
+fn check_scale(
     kernel: &dyn OutputKernel,
     all: &Block,
     gram: &Mat<f64>,

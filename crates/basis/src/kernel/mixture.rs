@@ -138,8 +138,8 @@ impl OutputKernel for ProbabilityProduct {
         Ok(out)
     }
 
-    fn diagonal(&self, rows: &Block) -> Vec<f64> {
-        vec![1.0; rows.len()]
+    fn diagonal(&self, rows: &Block) -> Result<Vec<f64>, Error> {
+        Ok(vec![1.0; rows.len()])
     }
 
     fn is_normalised(&self) -> bool {

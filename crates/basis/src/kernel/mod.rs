@@ -289,12 +289,12 @@ impl OutputKernel for Kernel {
         })
     }
 
-    fn diagonal(&self, rows: &Block) -> Vec<f64> {
-        rows.squared_norms().into_iter().map(|yy| self.evaluate(yy, yy, yy)).collect()
+    fn diagonal(&self, rows: &Block) -> Result<Vec<f64>, Error> {
+        Ok(rows.squared_norms().into_iter().map(|yy| self.evaluate(yy, yy, yy)).collect())
     }
 }
 
-/// Returns a function of each product and of the squared norm of its row, in the place of the product.
+/// Replaces each product by a function of it and of the squared norm of its row.
 fn each(products: &mut [f64], aa: &[f64], value: impl Fn(f64, f64) -> f64) {
     products.iter_mut().zip(aa).for_each(|(product, &aa)| *product = value(*product, aa));
 }

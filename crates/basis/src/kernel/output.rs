@@ -44,8 +44,8 @@ use crate::features::{Block, RowKind};
 ///         Ok(Mat::from_fn(a.len(), b.len(), |i, j| common(a[i], b[j])))
 ///     }
 ///
-///     fn diagonal(&self, block: &Block) -> Vec<f64> {
-///         rows(block).into_iter().map(|row| common(row, row)).collect()
+///     fn diagonal(&self, block: &Block) -> Result<Vec<f64>, Error> {
+///         Ok(rows(block).into_iter().map(|row| common(row, row)).collect())
 ///     }
 /// }
 ///
@@ -98,7 +98,10 @@ pub trait OutputKernel: Debug + Send + Sync {
     fn block(&self, a: &Block, b: &Block) -> Result<Mat<f64>, Error>;
 
     /// Computes `k(y, y)` of each row.
-    fn diagonal(&self, rows: &Block) -> Vec<f64>;
+    ///
+    /// # Errors
+    /// The errors of [`block`](Self::block).
+    fn diagonal(&self, rows: &Block) -> Result<Vec<f64>, Error>;
 
     /// Returns whether `k(y, y) = 1` for every row, the zero row too (default: false). Decoding then needs no
     /// constants.

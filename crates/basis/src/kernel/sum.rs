@@ -6,7 +6,7 @@ use std::sync::Arc;
 use dsokr_core::Error;
 use faer::Mat;
 
-use super::{IntoKernel, OutputKernel, gram, named, zero_rows};
+use super::{IntoKernel, OutputKernel, diagonal, gram, named, zero_rows};
 use crate::features::{Block, Features, RowKind, RowSource, SparseRows};
 
 /// The difference from 1 of a sum of weights that is rounding.
@@ -165,15 +165,16 @@ impl OutputKernel for SumKernel {
         (sum - 1.0).abs() < ROUNDING && self.summands.iter().all(|part| part.kernel.is_normalised())
     }
 
-    fn diagonal(&self, rows: &Block) -> Vec<f64> {
-        let mut sum = vec![0.0; rows.len()];
+    fn diagonal(&self, rows: &Block) -> Result<Vec<f64>, Error> {
+        self.check_width(rows)?;
+        let mut sums = vec![0.0; rows.len()];
         for Summand { weight, kernel, kind, columns } in &self.summands {
-            // rows that a block was made of have these columns
-            let Ok(part) = rows.columns(columns.clone(), *kind) else { continue };
-            sum.iter_mut()
-                .zip(kernel.diagonal(&part))
-                .for_each(|(sum, part_value)| *sum += weight * part_value);
+            let part = rows.columns(columns.clone(), *kind)?;
+            let values = diagonal(kernel.as_ref(), &part)?;
+            for (sum, value) in sums.iter_mut().zip(values) {
+                *sum += weight * value;
+            }
         }
-        sum
+        Ok(sums)
     }
 }

@@ -35,7 +35,7 @@ impl Columns {
     }
 }
 
-/// ±`weight`, with probability ½ each.
+/// Draws `weight` or its negative, with probability ½ each.
 fn signed<T: std::ops::Neg<Output = T>>(random: &mut impl Rng, weight: T) -> T {
     if random.next_u32() >> 31 == 1 { weight } else { -weight }
 }

@@ -1,7 +1,7 @@
 //! Kernels that are not built in: they are fitted, projected, saved and loaded as the others, and the
 //! contract notices those that are none.
 
-use dsokr_basis::kernel::{OutputKernel, contract};
+use dsokr_basis::kernel::{OutputKernel, SumKernel, contract, diagonal};
 use dsokr_basis::{
     Basis, Block, Features, Kernel, Mat, RowSource, SketchKind, SketchOptions, leverage,
 };
@@ -35,8 +35,8 @@ impl OutputKernel for Own {
         Ok(Mat::from_fn(a.len(), b.len(), |i, j| (self.value)(&a[i], &b[j])))
     }
 
-    fn diagonal(&self, rows: &Block) -> Vec<f64> {
-        expand(rows).iter().map(|row| (self.value)(row, row)).collect()
+    fn diagonal(&self, rows: &Block) -> Result<Vec<f64>, Error> {
+        Ok(expand(rows).iter().map(|row| (self.value)(row, row)).collect())
     }
 
     fn is_normalised(&self) -> bool {
@@ -185,8 +185,8 @@ impl OutputKernel for Relative {
         Ok(Mat::from_fn(products.nrows(), products.ncols(), |i, j| products[(i, j)] / largest))
     }
 
-    fn diagonal(&self, rows: &Block) -> Vec<f64> {
-        rows.squared_norms()
+    fn diagonal(&self, rows: &Block) -> Result<Vec<f64>, Error> {
+        Ok(rows.squared_norms())
     }
 }
 
@@ -204,8 +204,8 @@ impl OutputKernel for Squared {
         Ok(Mat::from_fn(a.len(), b.len(), |i, j| products[(i, j)].powi(2)))
     }
 
-    fn diagonal(&self, rows: &Block) -> Vec<f64> {
-        rows.squared_norms().into_iter().map(|v| v * v).collect()
+    fn diagonal(&self, rows: &Block) -> Result<Vec<f64>, Error> {
+        Ok(rows.squared_norms().into_iter().map(|v| v * v).collect())
     }
 
     fn feature_scale(&self, _: f64) -> Option<f64> {
@@ -243,14 +243,14 @@ impl OutputKernel for Wrong {
         })
     }
 
-    fn diagonal(&self, rows: &Block) -> Vec<f64> {
-        let mut values = intersection().diagonal(rows);
+    fn diagonal(&self, rows: &Block) -> Result<Vec<f64>, Error> {
+        let mut values = intersection().diagonal(rows)?;
         match self {
             Self::ShortDiagonal => values.truncate(1),
             Self::DiagonalNotFinite => values[1] = f64::INFINITY,
             Self::Transposed | Self::NotFinite => {}
         }
-        values
+        Ok(values)
     }
 }
 
@@ -284,4 +284,10 @@ fn a_kernel_that_errs_is_named() {
         let error = project(kernel).unwrap_err().to_string();
         assert!(error.starts_with(expected), "{error}");
     }
+    let transposed = "wrong (Transposed) gives a 20 × 1 matrix for 1 and 20 rows";
+    assert!(refused(contract::check(&Wrong::Transposed, &rows), transposed));
+    let short = "the diagonal of wrong (ShortDiagonal) has 1 values for 20 rows";
+    assert!(refused(contract::check(&Wrong::ShortDiagonal, &rows), short));
+    let sum = SumKernel::default().with(1.0, Wrong::ShortDiagonal, rows.kind(), rows.width());
+    assert!(refused(diagonal(&sum, &rows), short));
 }

@@ -53,7 +53,7 @@ pub trait Exchange {
         None
     }
 
-    /// On rank 0: ends the [`wait`](Self::wait) of all others. Does nothing by default.
+    /// Ends the [`wait`](Self::wait) of all other ranks; called on rank 0. Does nothing by default.
     ///
     /// # Errors
     /// [`Error::Process`] for a rank that cannot be reached.
@@ -61,8 +61,8 @@ pub trait Exchange {
         Ok(())
     }
 
-    /// On other ranks: waits for [`wake`](Self::wake), however long, without keeping a processor busy. Does nothing by
-    /// default: the exchange that follows waits.
+    /// Waits until rank 0 calls [`wake`](Self::wake), however long, without keeping a processor busy; called on the other
+    /// ranks. Does nothing by default: the exchange that follows waits.
     ///
     /// # Errors
     /// [`Error::Process`] for a rank that cannot be reached.
@@ -140,7 +140,7 @@ impl Processes {
         n.min(start * block)..n.min(end * block)
     }
 
-    /// On rank 0: ends the [`wait`](Self::wait) of the other ranks.
+    /// Ends the [`wait`](Self::wait) of the other ranks; called on rank 0.
     ///
     /// # Errors
     /// The errors of [`Exchange::wake`].
@@ -148,7 +148,7 @@ impl Processes {
         self.0.as_ref().map_or(Ok(()), |exchange| exchange.wake())
     }
 
-    /// On other ranks: waits until rank 0 [wakes](Self::wake) it, however long.
+    /// Waits until rank 0 [wakes](Self::wake) this rank, however long; called on the other ranks.
     ///
     /// # Errors
     /// The errors of [`Exchange::wait`].

@@ -104,7 +104,7 @@ pub struct Background {
 }
 
 impl Processes {
-    /// Sums in the background; `None` for a single process, and where only one thread may exchange. All ranks
+    /// Returns sums in the background; `None` for a single process, and where only one thread may exchange. All ranks
     /// start the same sums in the same order, and give one another nothing else from the start of a sum until they have
     /// it.
     pub fn background(&self) -> Option<Background> {

@@ -104,7 +104,7 @@ fn drawn(shards: &Shards) -> Drawn {
     Drawn { rows: shards.distinct(), dim: shards.dim(), rounded: true }
 }
 
-/// Ranks of the gold rows and the best candidates among those in shards.
+/// Returns the ranks of the gold rows and the best candidates among those in shards.
 fn decode(
     shards: &Shards,
     queries: Queries,

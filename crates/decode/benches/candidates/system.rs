@@ -23,7 +23,7 @@ pub fn bytes_read() -> Result<u64, Failure> {
     kernel("io", "read_bytes:")
 }
 
-/// MB of memory: the most that was resident at once, and what is now, of files that are mapped and other.
+/// Returns MB of memory: the most that was resident at once, and what is now, of files that are mapped and other.
 pub fn memory() -> Result<Value, Failure> {
     let mb = |key| Ok::<_, Failure>(kernel("status", key)? * 1024 / 1_000_000);
     Ok(json!({"peak_mb": mb("VmHWM:")?, "files_mb": mb("RssFile:")?, "other_mb": mb("RssAnon:")?}))

@@ -101,7 +101,7 @@ pub(crate) struct Doubt {
     pub counted: u16,
 }
 
-/// Returns bytes of a row of p coordinates.
+/// Returns the number of bytes of a row of p coordinates.
 fn width(dim: usize) -> usize {
     dim.next_multiple_of(GROUP)
 }
@@ -130,7 +130,7 @@ impl Coded {
         Self { codes, numbers }
     }
 
-    /// `codes` U8 `[k, width]`, the bytes of signed numbers, and `code_numbers` F32 `[k, 4]` of k rows, to be filled.
+    /// Returns `codes` U8 `[k, width]`, the bytes of signed numbers, and `code_numbers` F32 `[k, 4]` of k rows, to be filled.
     pub(crate) fn tensors(rows: usize, dim: usize) -> [Tensor<'static>; 2] {
         [
             Tensor::to_fill::<u8>(CODES, &[rows, width(dim)]),
@@ -301,7 +301,7 @@ fn slack(dim: usize) -> f32 {
     (1.05 * dim as f32 + 16.0 * rounds as f32 + 64.0) * UNIT
 }
 
-/// An orthogonal map, by rounds of `(a + b) / √2` and `(a − b) / √2` for pairs at distances 1, 2, 4 and so on.
+/// Applies an orthogonal map, by rounds of `(a + b) / √2` and `(a − b) / √2` for pairs at distances 1, 2, 4 and so on.
 fn rotate(row: &mut [f32]) {
     const HALF: f32 = std::f32::consts::FRAC_1_SQRT_2;
     let mut distance = 1;

@@ -69,7 +69,7 @@ impl Rivals {
         Ok(Self { queries, incomplete })
     }
 
-    /// Ranks of the gold candidates; too low for queries that are not complete.
+    /// Returns the ranks of the gold candidates; too low for queries that are not complete.
     pub(super) fn ranks(&self, combiner: &Combiner) -> Result<Vec<Option<Rank>>, Error> {
         let one = |combined: &mut Vec<f64>, field: &Option<QueryRivals>| {
             field.as_ref().map(|field| field.rank(combiner, combined)).transpose()

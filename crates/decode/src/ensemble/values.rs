@@ -24,7 +24,7 @@ impl Valuation {
         &self.values
     }
 
-    /// Deviations are from the first score, so that a common part of all scores costs no precision
+    /// Standardises scores. Deviations are from the first score, so that a common part of all scores costs no precision
     /// and the variance of equal scores is exactly 0.
     fn standardise(&mut self, scores: &[f32], counts: &[u32]) {
         let Some(&first) = scores.first() else {

@@ -202,7 +202,7 @@ impl Sweep<'_> {
     }
 }
 
-/// Scores of some queries with all rows of a member, into `scores[query · rows + row]`. The rows of a single query are
+/// Computes the scores of some queries with all rows of a member, into `scores[query · rows + row]`. The rows of a single query are
 /// divided among the threads of the current rayon pool.
 fn scored(
     queries: &Queries,
@@ -233,7 +233,7 @@ fn scored(
     all_finite(scores, |at| scoring::place(queries, tile.queries.start + at / rows, at % rows))
 }
 
-/// Scores of the queries of a tile with consecutive rows, into a line a query.
+/// Computes the scores of the queries of a tile with consecutive rows, into a line a query.
 fn score_span(
     tile: &QueryTile,
     candidates: &Candidates,
@@ -255,7 +255,7 @@ fn score_span(
     })
 }
 
-/// Ranks and the best k candidates of all queries.
+/// Returns the ranks and the best k candidates of all queries.
 pub(super) fn decode(sweep: &Sweep, k: usize) -> Result<Vec<Decoded>, Error> {
     let Sweep { pool, combiner, gold, .. } = *sweep;
     sweep.combined(|query, scores| {

@@ -139,7 +139,7 @@ pub(crate) struct Counts<S> {
 impl<S: Score> Reduce<S> for Counter<'_, S> {
     type Group = Counts<S>;
 
-    /// The gold row ties by identity, not because two computations agree.
+    /// Puts the bar in the place of the gold row's score, which ties by identity, not because two computations agree.
     fn place(&self, rows: Range<usize>, table: &mut [S]) {
         let GoldTile { bars, places } = self.gold;
         let first = places.partition_point(|&(row, ..)| (row as usize) < rows.start);
@@ -173,7 +173,7 @@ impl<S: Score> Reduce<S> for Counter<'_, S> {
         self.tied.as_chunks_mut().0[group] = tied;
     }
 
-    /// Scores are counted for one bar a lane.
+    /// Adds the bar of the gold score of each lane: scores are counted for one bar a lane.
     fn bars(&self, bars: &mut Bars) -> bool {
         if bars.counted.is_some() {
             return false;

@@ -266,7 +266,7 @@ impl Listed {
         self.rows.binary_search(&row).ok()
     }
 
-    /// Scores of the distinct rows of the list.
+    /// Computes the scores of the distinct rows of the list.
     pub(crate) fn score(
         &mut self,
         queries: &Queries,

@@ -155,7 +155,7 @@ pub(crate) fn first_by<T>(
     all
 }
 
-/// Returns descending order of finite scores; 0 and −0 are equal, as they are for ranks.
+/// Compares finite scores for a descending order; 0 and −0 are equal, as they are for ranks.
 pub(crate) fn descending(a: f64, b: f64) -> Ordering {
     b.partial_cmp(&a).unwrap_or(Ordering::Equal)
 }

@@ -65,7 +65,7 @@ impl QueryTile {
         Self { queries, lanes, transposed, codes: None, doubtful: AtomicBool::new(false) }
     }
 
-    /// Creates all queries in tiles, with codes or without.
+    /// Returns all queries in tiles, with codes or without.
     pub(crate) fn all(queries: &Queries, coded: bool) -> Vec<Self> {
         let dim = queries.dim();
         let rows = queries.rows().par_chunks(QUERIES * dim).enumerate();
@@ -77,7 +77,7 @@ impl QueryTile {
         .collect()
     }
 
-    /// Creates all queries in tiles, with [codes](crate::codes) where these make comparisons with bars faster: where
+    /// Returns all queries in tiles, with [codes](crate::codes) where these make comparisons with bars faster: where
     /// candidates have codes too, or codes of candidates are worth their making.
     pub(crate) fn all_to_compare(
         queries: &Queries,

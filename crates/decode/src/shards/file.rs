@@ -157,8 +157,7 @@ pub(super) struct Shard {
 }
 
 impl Shard {
-    /// Opens a shard of `count` in a folder, which must have these candidates. The tuple has the number of the shard, and
-    /// which of how many equal shares of it this rank scores.
+    /// Opens a shard of `count` in a folder, which must have these candidates.
     pub fn open(
         folder: &Path,
         count: usize,

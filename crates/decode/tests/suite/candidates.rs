@@ -162,7 +162,7 @@ fn flipped_bits_and_truncations_are_noticed() {
     assert!(matches!(Candidates::load(&path), Err(Error::Missing { .. })));
 }
 
-/// A well-formed file with one tensor exchanged, or one more.
+/// Writes a well-formed file with one tensor exchanged, or one more.
 fn forge(path: &Path, exchange: Tensor) {
     let weights = [0.0, 1.0, 0.0, 2.0];
     let tensors = [

@@ -43,7 +43,7 @@ fn number() -> impl Strategy<Value = f32> {
 /// Dimension, rows, queries, constants and golds.
 type Drawn = (usize, Vec<f32>, Vec<f32>, Vec<f32>, Vec<Option<u32>>);
 
-/// Sets of ordinary or very small or large numbers, where some rows are equal to others but for a coordinate or the
+/// Draws sets of ordinary or very small or large numbers, where some rows are equal to others but for a coordinate or the
 /// last digit of the constant, and some are much smaller.
 fn sets() -> impl Strategy<Value = Drawn> {
     (1usize..70, 2usize..40, 1usize..40).prop_flat_map(|(dim, rows, queries)| {
@@ -141,7 +141,7 @@ fn drawn(dim: usize, rows: usize, queries: usize) -> (Candidates, Vec<f32>, Vec<
 
 type Answers = (Vec<Option<Rank>>, Vec<Vec<RowHit>>);
 
-/// Ranks and hits of all queries, at most so many at once.
+/// Returns ranks and hits of all queries, at most so many at once.
 fn answers(
     z: &[f32],
     gold: &[Option<u32>],

@@ -13,7 +13,7 @@ use dsokr_decode::{CandidateParts, Candidates};
 
 use crate::common::message;
 
-/// A number for each place, positive or negative.
+/// Returns a number for each place, positive or negative.
 fn value(at: usize) -> f32 {
     ((at * 7919) % 1013) as f32 / 500.0 - 1.0
 }

@@ -75,7 +75,7 @@ fn check(actual: &DecodedOutput, scores: &[f64], encoding: &Encoding, constants:
 /// Computes `−½ k(y, y)`, and 0 under normalised kernels.
 fn constants(kernel: &Kernel, all: &Features) -> Vec<f64> {
     let scale = if kernel.is_normalised() { 0.0 } else { -0.5 };
-    kernel.diagonal(all).into_iter().map(|k| scale * k).collect()
+    kernel.diagonal(all).unwrap().into_iter().map(|k| scale * k).collect()
 }
 
 #[test]
@@ -110,7 +110,7 @@ fn no_row_of_numbers_has_a_higher_score_than_the_answer_itself() {
         let row = Features::Dense(DenseRows::new(3, row.to_vec()).unwrap());
         let gram = Kernel::Linear.block(&row, &outputs).unwrap();
         let terms = alpha.iter().enumerate().map(|(j, &a)| f64::from(a) * gram[(0, j)]);
-        terms.sum::<f64>() - 0.5 * Kernel::Linear.diagonal(&row)[0]
+        terms.sum::<f64>() - 0.5 * Kernel::Linear.diagonal(&row).unwrap()[0]
     };
     assert!((score(&actual.numbers) - actual.score).abs() < 1e-6, "{actual:?}");
     for step in reals(60, 3).chunks(3) {

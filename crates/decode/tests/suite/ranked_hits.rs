@@ -46,7 +46,7 @@ fn expected(
     RankedHits { hits, gap }
 }
 
-/// Filters that keep all, every third, one, the last duplicates, and none.
+/// Returns filters that keep all, every third, one, the last duplicates, and none.
 fn filters(count: usize) -> Vec<Vec<bool>> {
     let filter = |keep: &dyn Fn(usize) -> bool| (0..count).map(keep).collect();
     vec![

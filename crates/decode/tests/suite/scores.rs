@@ -6,7 +6,7 @@ use dsokr_decode::{CandidateParts, Candidates, Hubs, Queries, top_rows};
 
 use crate::common::real_queries;
 
-/// Scores of all queries with all rows, in groups of the given sizes.
+/// Returns the scores of all queries with all rows, in groups of the given sizes.
 fn in_groups(dim: usize, queries: &[f32], rows: &[f32], per: (usize, usize)) -> Vec<u32> {
     let mut all = HashMap::new();
     for (b, rows) in rows.chunks(per.1 * dim).enumerate() {

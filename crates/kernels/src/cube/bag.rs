@@ -74,7 +74,7 @@ fn selected<N: Size>(
 /// than 2³² of them.
 const MOST_VECTORS: usize = 1 << 24;
 
-/// Sums for each row of a table that has entries; `values` are theirs, or all are 1. The units of a row's first entry
+/// Sums the gradients for each row of a table that has entries; `values` are theirs, or all are 1. The units of a row's first entry
 /// add up. A launch has the units of the entries from `begin` to `end`.
 #[cube(launch_unchecked)]
 fn table_sums<N: Size>(

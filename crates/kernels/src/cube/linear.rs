@@ -110,7 +110,7 @@ fn gelu<F: Float, N: Size>(
     }
 }
 
-/// The gradient of `h + b`, and its sums over blocks of rows. A unit has some columns of a block.
+/// Computes the gradient of `h + b`, and its sums over blocks of rows. A unit has some columns of a block.
 #[cube(launch_unchecked)]
 fn gelu_backward<F: Float, N: Size>(
     h: &[Vector<F, N>],

@@ -23,7 +23,7 @@ fn lane_sum(value: f32, scratch: &mut Shared<[f32]>, #[comptime] planes: bool) -
     if comptime!(planes) { plane_sum(value) } else { sum_of_units(value, scratch, LANES) }
 }
 
-/// `width` counts vectors of N elements.
+/// Computes the normalised sum of x and the residual r; `width` counts vectors of N elements.
 #[cube(launch_unchecked)]
 fn residual_norm<F: Float, N: Size>(
     x: &[Vector<f32, N>],

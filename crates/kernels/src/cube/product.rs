@@ -55,7 +55,7 @@ pub fn narrow(precision: Precision) -> DType {
     }
 }
 
-/// `a b` in numbers of a type, for a `[m, k]` and b `[k, n]`, which are [`operands`]. Sums have 32 bits.
+/// Returns `a b` in numbers of a type, for a `[m, k]` and b `[k, n]`, which are [`operands`]. Sums have 32 bits.
 ///
 /// # Panics
 /// If the device refuses the simplest kernel.

@@ -13,7 +13,7 @@ const ROWS: usize = 64;
 /// Units that share the blocks of a column.
 const SHARED: u32 = UNITS / LANES;
 
-/// `width` counts vectors of N elements.
+/// Sums the rows of each block; `width` counts vectors of N elements.
 #[cube(launch_unchecked)]
 fn block_sums<F: Float, N: Size>(
     x: &[Vector<F, N>],
@@ -36,7 +36,7 @@ fn block_sums<F: Float, N: Size>(
     }
 }
 
-/// Sums over blocks of the vectors y, which lie one behind the other in a block.
+/// Adds up the sums of blocks for the vectors y, which lie one behind the other in a block.
 #[cube(launch_unchecked)]
 fn total_sums(sums: &[f32], y: &mut Sequence<Box<[f32]>>, blocks: u32, width: u32) {
     let columns = comptime!(y.len() as u32) * width;
@@ -69,7 +69,7 @@ fn total_sums(sums: &[f32], y: &mut Sequence<Box<[f32]>>, blocks: u32, width: u3
     }
 }
 
-/// Sums over blocks of so many rows, `[blocks, width]`.
+/// Returns the sums over blocks of so many rows, `[blocks, width]`.
 fn sums_of_blocks(x: &CubeTensor, block: usize) -> CubeTensor {
     let (rows, width) = sides(x);
     let blocks = rows.div_ceil(block).max(1);

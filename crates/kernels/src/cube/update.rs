@@ -288,7 +288,7 @@ impl Queue {
     }
 }
 
-/// The steps of parameters with the same constants.
+/// Makes the steps of parameters with the same constants.
 fn launch(group: &[Pending], factor: &CubeTensor) {
     let Adam { beta1, beta2, rate, scale, epsilon, keep } = group[0].0;
     let mut cubes = 0;

@@ -87,7 +87,7 @@ impl Slice<'_> {
         self.depth.div_ceil(2)
     }
 
-    /// `rows` rows of an operand, from row `i` on.
+    /// Returns `rows` rows of an operand, from row `i` on.
     fn strip(&self, View { values, row, column }: View, i: usize, rows: usize) -> Strip {
         let start = values.as_ptr().wrapping_add(i * row + self.from * column);
         Strip { start, row, column, rows, depth: self.depth }

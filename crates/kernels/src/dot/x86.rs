@@ -80,7 +80,7 @@ fn mask(n: usize) -> __mmask16 {
     if n >= LANES { !0 } else { (1 << n) - 1 }
 }
 
-/// 32 values rounded to bfloat16.
+/// Returns 32 values rounded to bfloat16.
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512bf16")]
 fn rounded(first: __m512, second: __m512) -> __m512i {
     // SAFETY: both are 512 bits without invalid values

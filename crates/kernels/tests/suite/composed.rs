@@ -3,7 +3,7 @@
 use burn::tensor::{Tensor, TensorData, activation, module};
 use dsokr_kernels::{Dropout, Sequences, SparseBatch};
 
-/// `x` times the factors of dropout of the elements from number `first` on.
+/// Returns `x` times the factors of dropout of the elements from number `first` on.
 fn masked(x: Tensor<2>, dropout: Option<Dropout>, first: u32) -> Tensor<2> {
     let Some(mask) = dropout else { return x };
     let factors: Vec<f32> =

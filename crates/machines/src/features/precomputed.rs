@@ -56,8 +56,8 @@ impl OutputKernel for GramKernel {
         Ok(Mat::from_fn(rows.len(), columns.len(), |i, j| self.0[(rows[i], columns[j])]))
     }
 
-    fn diagonal(&self, rows: &Block) -> Vec<f64> {
-        numbers(rows).into_iter().map(|row| self.0[(row, row)]).collect()
+    fn diagonal(&self, rows: &Block) -> Result<Vec<f64>, Error> {
+        Ok(numbers(rows).into_iter().map(|row| self.0[(row, row)]).collect())
     }
 }
 

@@ -161,7 +161,7 @@ pub(crate) fn not_positive(row: usize, size: usize, ridge: f64, precision: Arith
 }
 
 impl<T: Scalar> Factor<T> {
-    /// Creates factors a matrix in its own memory, `n³/3` multiplications and additions.
+    /// Factors a matrix in its own memory, `n³/3` multiplications and additions.
     ///
     /// Left-looking: a column of blocks takes one long product for each block below the diagonal,
     /// then its diagonal block is factored and the others are solved with it. A matrix has no factor where it

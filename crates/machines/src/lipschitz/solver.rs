@@ -303,7 +303,7 @@ impl Smoothing {
         Ok(Self { mu, heaviest, curvature: heaviest / mu, gap: f64::INFINITY })
     }
 
-    /// The slopes have moved; a smaller μ where that closed too little of the gap.
+    /// Notes that the slopes have moved, and takes a smaller μ where that closed too little of the gap.
     fn moved(&mut self, gap: f64) {
         if gap > 0.5 * self.gap {
             self.mu /= 2.0;

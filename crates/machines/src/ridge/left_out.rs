@@ -54,8 +54,8 @@ pub(super) fn replace_by_group(
     Ok(())
 }
 
-/// Replaces B by `A⁻¹ B` for a positive definite matrix A. Returns false where A is none, or has a squared pivot below
-/// `least`.
+/// Replaces B by `A⁻¹ B` for a positive definite matrix A. Returns false where A is not positive definite, or
+/// has a squared pivot below `least`.
 #[must_use]
 pub(super) fn solve_positive(mut matrix: Mat<f64>, mut sides: MatMut<f64>, least: f64) -> bool {
     if cholesky(matrix.as_mut()).is_err() {

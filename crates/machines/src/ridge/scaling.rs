@@ -70,7 +70,7 @@ impl RowSource for ScaledRows<'_> {
 }
 
 impl Scaling {
-    /// Means and deviations of the given rows, in one pass in `f64`.
+    /// Computes means and deviations of the given rows, in one pass in `f64`.
     ///
     /// # Errors
     /// [`Error::Value`] when there are no rows; errors from reading them.

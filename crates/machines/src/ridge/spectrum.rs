@@ -315,8 +315,8 @@ impl Spectrum {
         (self.targets.as_ref(), self.turned.as_ref())
     }
 
-    /// Returns the difference of targets `W^½ Ψ` from the predictions without the row, times √w; `Uᵀ W^½ Ψ` is given
-    /// too. None where a row is predicted by itself alone.
+    /// Returns the difference of targets from the predictions without the row, times √w. None where a row is predicted by
+    /// itself alone.
     fn residuals(
         &self,
         lambda: f64,

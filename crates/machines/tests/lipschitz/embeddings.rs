@@ -13,7 +13,7 @@ use dsokr_machines::{
 
 use crate::support::{EVERY, fit_on, normal, solve, solved};
 
-/// `ĥ` by kernel ridge regression on coordinates, at the given rows.
+/// Returns `ĥ` by kernel ridge regression on coordinates, at the given rows.
 fn ridge(
     kernel: Kernel,
     x: &Features,

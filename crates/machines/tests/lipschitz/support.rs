@@ -18,7 +18,7 @@ pub fn normal(random: &mut Generator) -> f64 {
     StandardNormal.sample(random)
 }
 
-/// n points of [0, 1]², and `sin(6 x₁) + x₂` with noise of which one in twenty is large.
+/// Draws n points of [0, 1]², and `sin(6 x₁) + x₂` with noise of which one in twenty is large.
 pub fn regression(n: usize, seed: u64) -> (Features, Vec<f64>) {
     let mut random = generator(seed, "test/regression", 0);
     let mut x = Vec::new();
@@ -88,7 +88,7 @@ pub fn objective(
     loss + problem.loss.penalty() * problem.lambda * norm
 }
 
-/// Gauss and Jordan with pivots.
+/// Inverts a matrix by Gauss and Jordan, with pivots.
 pub fn invert(matrix: &Mat<f64>) -> Mat<f64> {
     solve(matrix, &Mat::identity(matrix.nrows(), matrix.nrows()))
 }

@@ -29,7 +29,7 @@ fn matrix(rows: &Rows) -> Mat<f64> {
     Mat::from_fn(rows.len(), rows[0].len(), |i, j| rows[i][j])
 }
 
-/// `H K H` by products.
+/// Returns `H K H` by products.
 fn centred_gram(k: &Rows) -> Rows {
     let n = k.len();
     let h: Rows = (0..n)

@@ -257,7 +257,7 @@ impl OutputKernel for Pole {
         Ok(values)
     }
 
-    fn diagonal(&self, rows: &Block) -> Vec<f64> {
-        vec![1.0; rows.len()]
+    fn diagonal(&self, rows: &Block) -> Result<Vec<f64>, dsokr_core::Error> {
+        Ok(vec![1.0; rows.len()])
     }
 }

@@ -154,9 +154,9 @@ impl OutputKernel for Own {
             1.0 + row(a, i).iter().zip(row(b, j)).map(|(a, b)| f64::from(a.min(b))).sum::<f64>()
         }))
     }
-    fn diagonal(&self, rows: &Block) -> Vec<f64> {
-        let gram = self.block(rows, rows);
-        gram.map_or(Vec::new(), |gram| (0..gram.nrows()).map(|i| gram[(i, i)]).collect())
+    fn diagonal(&self, rows: &Block) -> Result<Vec<f64>, BasisError> {
+        let gram = self.block(rows, rows)?;
+        Ok((0..gram.nrows()).map(|i| gram[(i, i)]).collect())
     }
 }
 

@@ -85,7 +85,7 @@ impl Metabolites {
         (TRAIN..TRAIN + TEST).map(list).collect()
     }
 
-    /// Ranks of the test molecules by IOKR on a sum of kernels, λ by leave-one-out.
+    /// Returns the ranks of the test molecules by IOKR on a sum of kernels, λ by leave-one-out.
     fn ranks(&self, weights: &[f64]) -> Vec<Option<Rank>> {
         let sum = |rows: std::ops::Range<usize>| {
             let parts: Vec<Mat<f64>> =

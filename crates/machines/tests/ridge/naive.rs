@@ -150,7 +150,7 @@ pub fn jacobi(matrix: &Rows) -> (Vec<f64>, Rows) {
     (order.iter().map(|&i| a[i][i]).collect(), order.iter().map(|&i| v[i].clone()).collect())
 }
 
-/// IOKR's scores of queries against candidates: `k^x (K + nλI)⁻¹ K_Y`.
+/// Returns IOKR's scores of queries against candidates: `k^x (K + nλI)⁻¹ K_Y`.
 pub fn iokr(problem: &Problem, lambda: f64, queries: &Rows, candidates: &Rows) -> Rows {
     let n = problem.x.len();
     let k = gaussian(GAMMA_X, &problem.x, &problem.x);
@@ -159,7 +159,7 @@ pub fn iokr(problem: &Problem, lambda: f64, queries: &Rows, candidates: &Rows) -
     product(&transpose(&alpha), &gaussian(GAMMA_Y, &problem.y, candidates))
 }
 
-/// Scores of predictions and points as `dsokr-decode` computes them.
+/// Returns the scores of predictions and points as `dsokr-decode` computes them.
 pub fn scores(rank: usize, z: &[f32], points: &dsokr_machines::Points) -> Rows {
     assert_eq!(rank, points.dimension);
     let wide = |row: &[f32]| row.iter().map(|&value| f64::from(value)).collect::<Vec<f64>>();

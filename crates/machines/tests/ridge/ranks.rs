@@ -17,7 +17,8 @@ use crate::naive::*;
 
 const PICKED: SketchKind = SketchKind::Subsampling { replacement: false };
 
-/// The numbers of several ranks differ from those of one process by rounding alone. One rank has the same bits.
+/// Checks that the numbers of several ranks differ from those of one process by rounding alone, and that one rank has the
+/// same bits.
 fn assert_shared(what: &str, work: impl Fn(&Processes) -> Result<Vec<f32>, Error> + Sync) {
     let one = work(&Processes::default()).unwrap();
     assert!(same_on_threads(1, |processes| work(processes).unwrap()) == one, "{what}");

@@ -19,7 +19,7 @@ fn same_on_threads<T: PartialEq + Send>(what: &str, work: impl Fn() -> T + Sync)
     alone
 }
 
-/// More rows than one task takes, of outputs that repeat.
+/// Makes more rows than one task takes, of outputs that repeat.
 fn outputs() -> Features {
     let rows: Rows = (0..2100)
         .map(|row| (0..40).map(|at| f64::from(row * 31 % 701 * (at + 3) % 17) / 17.0).collect())

@@ -257,7 +257,7 @@ impl<'a> Choice<'a> {
         if self.tree.place[a] < self.tree.place[b] { (a, b) } else { (b, a) }
     }
 
-    /// The marks of a group. The first bond of those that depend on one another is `/`.
+    /// Collects the marks of a group. The first bond of those that depend on one another is `/`.
     fn collect(&self, group: &[usize], marks: &mut Marks) {
         let chosen = group.iter().filter_map(|&end| Some((self.ends[end].atom, self.chosen[end]?)));
         let mut bonds: Vec<Bond> = chosen.map(|(a, b)| self.written(a, b)).collect();

@@ -227,8 +227,8 @@ impl Structure {
         self.atoms.len()
     }
 
-    /// Atoms that hang on the same neighbour and are alike can be exchanged without any change, so
-    /// they are numbered as they come: the search need not try their orders.
+    /// Numbers atoms that hang on the same neighbour and are alike as they come. They can be exchanged without any change:
+    /// the search need not try their orders.
     fn number_twins(&mut self) {
         // configurations at an atom tell what hangs on it apart
         for node in 0..self.len() {
@@ -277,7 +277,7 @@ impl Structure {
 /// Label of a double bond whose geometry is known.
 const GEOMETRY: u64 = 8;
 
-/// 1 to 4 for the orders, 5 for aromatic bonds, 6 and 7 for the two ends of a dative one.
+/// Returns 1 to 4 for the orders, 5 for aromatic bonds, 6 and 7 for the two ends of a dative one.
 fn label(bond: &Bond, from: usize) -> u64 {
     match bond.order {
         _ if bond.aromatic => 5,

@@ -97,9 +97,9 @@ impl Molecule {
         small.any(|ring| self.ring_bonds(ring).any(|other| other == bond))
     }
 
-    /// Four ligands, or three and a lone pair that keeps its place: at phosphorus and arsenic, at sulfur and selenium
-    /// of a sulfoxide or sulfonium, and at nitrogen in a ring of three atoms or at a bridgehead, where it cannot turn
-    /// inside out.
+    /// Returns whether there are four ligands, or three and a lone pair that keeps its place: at phosphorus and arsenic,
+    /// at sulfur and selenium of a sulfoxide or sulfonium, and at nitrogen in a ring of three atoms or at a bridgehead,
+    /// where it cannot turn inside out.
     fn can_be_center(&self, center: &Center) -> bool {
         const ARSENIC: Element = Element(33);
         const SELENIUM: Element = Element(34);

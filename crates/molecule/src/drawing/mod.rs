@@ -152,7 +152,7 @@ fn wrapped(text: &str, most: usize) -> Vec<String> {
     lines
 }
 
-/// SVG documents one below the other, as one document.
+/// Returns SVG documents one below the other, as one document.
 pub fn svg_column(documents: &[String]) -> String {
     let width = documents.iter().map(|svg| length(svg, "width")).fold(0.0, f64::max);
     let height: f64 = documents.iter().map(|svg| length(svg, "height")).sum();
@@ -232,7 +232,7 @@ fn opened(points: &[Point], padding: f64, labels: &[Point]) -> String {
     )
 }
 
-/// A white rectangle around a point, for a label.
+/// Draws a white rectangle around a point, for a label.
 fn blank(svg: &mut String, [x, y]: Point, [half_width, half_height]: [f64; 2]) {
     let left = x - half_width;
     let top = y - half_height;
@@ -245,7 +245,7 @@ fn blank(svg: &mut String, [x, y]: Point, [half_width, half_height]: [f64; 2]) {
     );
 }
 
-/// A black line between two points, with further `attributes`.
+/// Draws a black line between two points, with further `attributes`.
 fn line(svg: &mut String, [[x1, y1], [x2, y2]]: [Point; 2], width: f64, attributes: &str) {
     let _ = writeln!(
         svg,
@@ -254,7 +254,7 @@ fn line(svg: &mut String, [[x1, y1], [x2, y2]]: [Point; 2], width: f64, attribut
     );
 }
 
-/// A text whose baseline has its middle at a point, with further `attributes`.
+/// Draws a text whose baseline has its middle at a point, with further `attributes`.
 fn text(svg: &mut String, [x, y]: Point, size: f64, attributes: &str, text: &str) {
     let _ = writeln!(
         svg,

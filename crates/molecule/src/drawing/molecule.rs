@@ -217,7 +217,7 @@ impl Drawing<'_> {
         }
     }
 
-    /// A bond that leaves the plane: a triangle, or strokes that become wider.
+    /// Draws a bond that leaves the plane: a triangle, or strokes that become wider.
     fn wedge(&mut self, bond: &Bond, Wedge { from, towards }: Wedge) {
         let [a, b] = bond.atoms;
         let to = a + b - from;
@@ -243,7 +243,7 @@ impl Drawing<'_> {
         }
     }
 
-    /// A line of a bond, `offset` to the right of the way from the first atom to the second.
+    /// Draws a line of a bond, `offset` to the right of the way from the first atom to the second.
     fn line(&mut self, atoms: [usize; 2], offset: f64, width: f64) {
         let ends = self.ends(atoms, offset);
         line(&mut self.svg, ends, width, "");

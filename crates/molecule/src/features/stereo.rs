@@ -102,7 +102,7 @@ pub(crate) fn code(name: Option<bool>) -> u32 {
     name.map_or(3, |first| if first { 1 } else { 2 })
 }
 
-/// Ranks of atoms, larger for higher priority; equal for atoms that the rules do not distinguish.
+/// Returns the ranks of atoms, larger for higher priority; equal for atoms that the rules do not distinguish.
 fn ranks(molecule: &Molecule) -> Vec<usize> {
     let mut elements: Vec<Element> = molecule.atoms().iter().map(|atom| atom.element).collect();
     elements.sort_unstable();
@@ -157,7 +157,7 @@ impl Nodes<'_> {
         around
     }
 
-    /// Ranks of the nodes by a key, and where keys are equal by the ranks around them, and so on.
+    /// Returns the ranks of the nodes by a key, and where keys are equal by the ranks around them, and so on.
     fn refined<K: Ord>(&self, keys: &[K]) -> Vec<usize> {
         let atoms = self.molecule.atoms().len();
         let around: Vec<Vec<usize>> = (0..atoms).map(|atom| self.around(atom)).collect();

@@ -38,7 +38,7 @@ impl Open {
         &self.by_class[node * self.classes..][..self.classes]
     }
 
-    /// The edge of a class and a weight at a node is no longer open (`change` −1), or open again (+1).
+    /// Notes that the edge of a class and a weight at a node is no longer open (`change` −1), or open again (+1).
     fn change(&mut self, node: usize, (class, weight): (usize, i32), change: i32) {
         let count = &mut self.by_class[node * self.classes + class];
         *count = count.wrapping_add_signed(change);
@@ -118,7 +118,7 @@ impl<'a> Costs<'a> {
         costs
     }
 
-    /// Costs of a row, by column.
+    /// Returns the costs of a row, by column.
     pub(super) fn row(&self, row: usize) -> &[i32] {
         let n = self.instance.len();
         &self.all[row.min(self.settled.len()) * n..][..n]

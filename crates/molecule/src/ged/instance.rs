@@ -146,7 +146,7 @@ impl Instance {
         }
     }
 
-    /// Cost of an edge becoming a different one; their codes say whether either is absent; `kept` is whether
+    /// Returns the cost of an edge becoming a different one; their codes say whether either is absent; `kept` is whether
     /// their ends may become one another.
     pub(super) fn edge(&self, kept: bool, ours: usize, theirs: usize) -> i32 {
         let [weight, other_weight] = [ours, theirs].map(|code| self.weights[code]);

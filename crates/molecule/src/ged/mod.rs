@@ -109,7 +109,7 @@ pub fn edit_distances(
     pairs.map(|(a, b)| cancellation.check().map(|()| edit_distance(a, b, limit))).collect()
 }
 
-/// Cost of the edit path that a mapping of nodes describes, no two of them to the same node.
+/// Returns the cost of the edit path that a mapping of nodes describes, no two of them to the same node.
 fn mapping_cost(a: &Graph, b: &Graph, mapping: &[Option<usize>]) -> usize {
     let theirs: BTreeMap<_, _> = b.edges().map(|(i, j, label)| ((i, j), label)).collect();
     // two edits less for what is kept, a deletion and an insertion; one less for what is relabelled

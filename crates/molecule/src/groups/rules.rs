@@ -78,7 +78,7 @@ impl Molecule {
         }
     }
 
-    /// N⁺ between two nitrogens, one of them at the end: in a protonated triazole, none is.
+    /// Returns whether an atom is N⁺ between two nitrogens, one of them at the end: in a protonated triazole, none is.
     fn is_azide_middle(&self, atom: usize) -> bool {
         let neighbors = self.neighbors(atom);
         let ends = |n: &Neighbor| self.degree(n.atom) == 1 && self.atom(n.atom).hydrogens == 0;
@@ -88,7 +88,7 @@ impl Molecule {
             && neighbors.iter().any(ends)
     }
 
-    /// N=N between two carbons.
+    /// Returns whether nitrogens are N=N between two carbons.
     fn is_azo(&self, nitrogens: [usize; 2]) -> bool {
         nitrogens.iter().all(|&nitrogen| {
             self.degree(nitrogen) == 2 && self.neighbors_of(nitrogen, Element::C) == 1

@@ -95,7 +95,7 @@ pub(super) fn edge_word(label: u64, edge_labels: bool) -> u64 {
     if edge_labels { mix(EDGE, label) } else { EDGE }
 }
 
-/// The vertex histogram kernel (Sugiyama and Borgwardt 2015): `k(G, G') = Σ_l c_l(G) c_l(G')`, with
+/// Counts the features of the vertex histogram kernel (Sugiyama and Borgwardt 2015): `k(G, G') = Σ_l c_l(G) c_l(G')`, with
 /// c_l the number of nodes labelled l.
 ///
 /// Counts the labels of the nodes; with edge labels also the edges, as (label of one end, label of
@@ -114,7 +114,7 @@ pub(super) fn vertex_histogram(graph: &Graph, edge_labels: bool, prefix: u64, co
     }
 }
 
-/// The shortest-path kernel (Borgwardt and Kriegel 2005), with Dirac kernels on labels and lengths:
+/// Counts the features of the shortest-path kernel (Borgwardt and Kriegel 2005), with Dirac kernels on labels and lengths:
 /// the number of pairs of equal (label of start, length, label of end), over all ordered pairs of
 /// different nodes that a path joins.
 ///
@@ -150,7 +150,7 @@ pub(super) fn shortest_path(graph: &Graph, edge_labels: bool, prefix: u64, count
     }
 }
 
-/// The Weisfeiler–Lehman framework (Shervashidze et al. 2011): `k(G, G') = Σ_{i=0..h} k_base(G_i, G'_i)`,
+/// Counts the features of the Weisfeiler–Lehman framework (Shervashidze et al. 2011): `k(G, G') = Σ_{i=0..h} k_base(G_i, G'_i)`,
 /// where the nodes of G_i are labelled with the trees of depth i below them.
 ///
 /// Counts the base kernel's features of G_0 to G_h, each level for itself.
@@ -179,7 +179,7 @@ pub(super) fn weisfeiler_lehman(
     }
 }
 
-/// The core framework (Nikolentzos et al. 2018): `k(G, G') = Σ_i k_base(C_i, C'_i)` for i from 0 to
+/// Counts the features of the core framework (Nikolentzos et al. 2018): `k(G, G') = Σ_i k_base(C_i, C'_i)` for i from 0 to
 /// the smaller of the two degeneracies, C_i the i-core of G.
 ///
 /// The i-core is the largest subgraph in which every node has at least i neighbours; the degeneracy
@@ -229,7 +229,7 @@ fn core_numbers(graph: &Graph) -> Vec<usize> {
     degrees
 }
 
-/// The sum of normalised kernels, `k(G, G') = Σ_i k_i(G, G') / √(k_i(G, G) k_i(G', G'))`: what one kernel
+/// Counts the features of the sum of normalised kernels, `k(G, G') = Σ_i k_i(G, G') / √(k_i(G, G) k_i(G', G'))`: what one kernel
 /// does not see, a different one does.
 ///
 /// Adds the features of each kernel, scaled to norm 1.

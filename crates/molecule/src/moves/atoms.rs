@@ -11,7 +11,7 @@ use crate::molecule::BondOrder;
 const ORDERS: [BondOrder; 3] = [BondOrder::Single, BondOrder::Double, BondOrder::Triple];
 
 impl Edits<'_> {
-    /// Other elements, elements swapped, atoms added, removed and taken out from between two others.
+    /// Adds molecules with other elements, elements swapped, atoms added, removed and taken out from between two others.
     pub(super) fn change_atoms(&mut self, builder: &Builder) {
         for atom in 0..builder.len() {
             let element = builder.atoms[atom].element;
@@ -86,7 +86,7 @@ impl Edits<'_> {
         }
     }
 
-    /// Other orders of bonds, double bonds shifted, atoms inserted, rings opened, and bonds of rings moved.
+    /// Adds molecules with other orders of bonds, double bonds shifted, atoms inserted, rings opened, and bonds of rings moved.
     pub(super) fn change_bonds(&mut self, builder: &Builder) {
         let in_ring = builder.ring_bonds();
         for (bond, &in_ring) in in_ring.iter().enumerate() {
@@ -152,7 +152,7 @@ impl Edits<'_> {
         }
     }
 
-    /// Single bonds that close rings.
+    /// Adds molecules with single bonds that close rings.
     pub(super) fn close_rings(&mut self, builder: &Builder) {
         let graph = builder.graph();
         let mut search = Distances::new(&graph);
@@ -165,7 +165,7 @@ impl Edits<'_> {
         }
     }
 
-    /// Substituents at other atoms, with the bonds that they had.
+    /// Adds molecules with substituents at other atoms, with the bonds that they had.
     pub(super) fn move_substituents(&mut self, builder: &Builder) {
         for bond in 0..builder.bonds.len() {
             let [a, b] = builder.bonds[bond].atoms;

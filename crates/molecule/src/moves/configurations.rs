@@ -54,7 +54,7 @@ impl Builder {
         }
     }
 
-    /// The geometries at `end` without a ligand there, by the other one.
+    /// Describes the geometries at `end` without a ligand there, by the other one.
     pub(super) fn forget_reference(&mut self, end: usize, ligand: usize) {
         let others: Vec<usize> = self.around(end).map(|(other, _)| other).collect();
         self.geometries.retain_mut(|geometry| {

@@ -6,7 +6,7 @@ use crate::element::Element;
 use crate::molecule::BondOrder;
 
 impl Edits<'_> {
-    /// Groups of the palette in the place of hydrogens and of substituents.
+    /// Adds molecules with groups of the palette in the place of hydrogens and of substituents.
     pub(super) fn change_groups(&mut self, builder: &Builder) {
         let palette = self.palette;
         let room = self.room(builder);
@@ -36,7 +36,7 @@ impl Edits<'_> {
         }
     }
 
-    /// Rings of five or six atoms on bonds whose ends have hydrogens: three or four carbons, or four with two double
+    /// Adds molecules with rings of five or six atoms on bonds whose ends have hydrogens: three or four carbons, or four with two double
     /// bonds, which are aromatic on a double bond.
     pub(super) fn fuse_rings(&mut self, builder: &Builder) {
         use BondOrder::{Double, Single};

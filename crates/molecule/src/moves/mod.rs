@@ -75,6 +75,8 @@ impl Moves for Molecule {
         self.canonical_smiles()
     }
 
+    /// Returns the molecules that one move leads to, by their keys.
+    ///
     /// | move | in detail |
     /// |---|---|
     /// | change an element | of a neutral atom whose bonds the new valence allows |

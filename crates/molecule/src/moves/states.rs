@@ -5,7 +5,7 @@ use super::builder::{Builder, valences};
 use crate::molecule::{Atom, BondOrder};
 
 impl Edits<'_> {
-    /// A proton more or less at an atom, where the palette has both charges.
+    /// Adds molecules with a proton more or less at an atom, where the palette has both charges.
     pub(super) fn change_charges(&mut self, builder: &Builder) {
         for atom in (0..builder.len()).filter(|&atom| builder.is_plain(atom)) {
             let Atom { element, charge, hydrogens, .. } = builder.atoms[atom];

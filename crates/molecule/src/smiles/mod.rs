@@ -137,7 +137,7 @@ fn dative_remedy(parsed: &Parsed) -> &'static str {
     }
 }
 
-/// RDKit's canonical Kekulé structure where one of the two ports of its rules reaches it.
+/// Returns RDKit's canonical Kekulé structure where one of the two ports of its rules reaches it.
 fn kekule_structure(view: &Parsed, parsed: &Parsed) -> Result<KekuleResult, String> {
     let valid =
         kekulize_with(view, |atom| has_double_bond(view, atom)).map_err(|error| error.detail)?;
@@ -207,7 +207,7 @@ fn from_mol_block(view: &Parsed, parsed: &Parsed, valid: &KekuleResult) -> Optio
     (complete && doubles(&orders) == doubles(valid)).then_some(orders)
 }
 
-/// Our own graph from chematic's, with written hydrogens folded into their neighbours, its rings and configurations.
+/// Makes our own graph from chematic's, with written hydrogens folded into their neighbours, its rings and configurations.
 /// `view` is the parsed text with its aromatic bonds.
 fn convert(
     view: &Parsed,

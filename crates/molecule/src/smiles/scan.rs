@@ -227,8 +227,8 @@ pub(super) fn ring_label(text: &[u8]) -> Option<(u32, usize)> {
     }
 }
 
-/// Lower-case atoms and `:` bonds only make sense in rings; otherwise the kekulisation would give
-/// them double bonds or extra hydrogens.
+/// Refuses lower-case atoms and `:` bonds outside of rings, to which the kekulisation would give double bonds or extra
+/// hydrogens.
 pub(super) fn check_aromatic_atoms(parsed: &Parsed, places: &Positions) -> Result<(), Error> {
     if !has_aromatic(parsed) {
         return Ok(());

@@ -171,7 +171,7 @@ fn neighborhood(graph: &Graph, root: usize, radius: usize, edges: bool) -> Strin
     format!("{nodes:?} {edges:?}")
 }
 
-/// Σ over (r, d) of the pairs of neighbourhoods, over ordered pairs of nodes as in the definition.
+/// Returns Σ over (r, d) of the pairs of neighbourhoods, over ordered pairs of nodes as in the definition.
 fn neighborhood_pairs(
     graph: &Graph,
     (radius, distance): (usize, usize),
@@ -197,7 +197,7 @@ fn neighborhood_pairs(
     all
 }
 
-/// The kernel agrees with its definition on the pair and on both graphs with themselves.
+/// Checks that the kernel agrees with its definition on the pair and on both graphs with themselves.
 fn agrees(
     text: &str,
     a: &Graph,

@@ -7,8 +7,8 @@ use dsokr_molecule::{Atom, Molecule};
 
 use crate::support::{chebi, parse, quickstart};
 
-/// The canonical SMILES must read back as a molecule with the same one, and so must texts with the
-/// atoms in other orders.
+/// Checks that the canonical SMILES reads back as a molecule with the same one, as do texts with the atoms in other
+/// orders.
 fn check(smiles: &str, orders: u64) {
     let molecule = parse(smiles);
     let canonical = molecule.canonical_smiles();

@@ -81,7 +81,7 @@ fn charged_atoms_have_the_hydrogens_of_their_neighbours_in_the_table() {
     }
 }
 
-/// The V2000 and the V3000 block of atoms by their symbols, and of bonds, each two atoms and a type.
+/// Returns the V2000 and the V3000 block of atoms by their symbols, and of bonds, each two atoms and a type.
 fn both(symbols: &[&str], bonds: &[[usize; 3]]) -> [String; 2] {
     let atoms: Vec<String> = symbols.iter().map(|symbol| format!("{symbol:3} 0  0")).collect();
     let lines: Vec<String> =

@@ -45,7 +45,7 @@ const KNOWN: [Known; 7] = [
     ("OCC1OC(O)C(O)C(O)C1O", "203.0526 adduct=[M+Na]+", &[(185.0420, "C6H10NaO5")]),
 ];
 
-/// A spectrum whose peaks have the intensity 1.
+/// Makes a spectrum whose peaks have the intensity 1.
 fn spectrum(head: &str, mzs: impl IntoIterator<Item = f64>) -> Spectrum {
     let peaks = mzs.into_iter().map(|mz| format!(" {mz}:1")).collect::<String>();
     format!("{head}{peaks}").parse().unwrap()
@@ -165,7 +165,7 @@ fn fragments_have_the_isotopes_of_their_molecule() {
     }
 }
 
-/// The score by going through all fragments, hydrogens and peaks, with formulas in place of tables of masses.
+/// Returns the score by going through all fragments, hydrogens and peaks, with formulas in place of tables of masses.
 fn slow_score(spectrum: &Spectrum, molecule: &Molecule, ppm: f64) -> f64 {
     let mut least = vec![f64::INFINITY; spectrum.peaks().len()];
     let cost = |&bond: &usize| {

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::Folder;
 
-/// `tests/golden/trees.py` made the values.
+/// Returns the values that `tests/golden/trees.py` made.
 fn golden() -> Value {
     serde_json::from_str(include_str!("../golden/trees.json")).unwrap()
 }

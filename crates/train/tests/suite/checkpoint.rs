@@ -24,7 +24,7 @@ impl CheckpointSink<f64> for Files<'_> {
     }
 }
 
-/// The parameters after a training of 6 epochs of 3 steps, whose checkpoints lie in a folder.
+/// Returns the parameters after a training of 6 epochs of 3 steps, whose checkpoints lie in a folder.
 fn trained(
     config: &TrainingConfig,
     model: Model<NgramBag>,

@@ -67,7 +67,7 @@ impl<I: Send + Sync> Problem<I> {
         train(&task, model, None, steps, &mut ())
     }
 
-    /// Loss and gradients of all pairs as one batch: those of a step of descent at rate 1.
+    /// Returns loss and gradients of all pairs as one batch: those of a step of descent at rate 1.
     pub fn gradients<E: Encoder<Input = I>>(
         mut self,
         model: Model<E>,
@@ -86,7 +86,7 @@ impl<I: Send + Sync> Problem<I> {
     }
 }
 
-/// One step of descent at rate 1 on one batch.
+/// Returns the configuration of one step of descent at rate 1 on one batch.
 pub fn one_step(config: TrainingConfig) -> TrainingConfig {
     TrainingConfig {
         epochs: 1,
@@ -99,7 +99,7 @@ pub fn one_step(config: TrainingConfig) -> TrainingConfig {
     }
 }
 
-/// A module with parameters of this type. One of 64 bits is trained on the CPU engine as modules are on other devices.
+/// Creates a module with parameters of this type. One of 64 bits is trained on the CPU engine as modules are on other devices.
 pub fn cast<M: Module>(module: M, dtype: DType) -> M {
     struct Cast(DType);
 
@@ -112,13 +112,13 @@ pub fn cast<M: Module>(module: M, dtype: DType) -> M {
     module.map(&mut Cast(dtype))
 }
 
-/// The values of all parameters.
+/// Returns the values of all parameters.
 pub fn values<M: Module>(module: &M) -> BTreeMap<String, Vec<f32>> {
     let parameters = collect(module).into_iter();
     parameters.map(|(name, parameter)| (name, parameter.values.to_vec())).collect()
 }
 
-/// The largest difference of two models' parameters.
+/// Returns the largest difference of two models' parameters.
 pub fn apart(a: &BTreeMap<String, Vec<f32>>, b: &BTreeMap<String, Vec<f32>>) -> f32 {
     assert!(a.keys().eq(b.keys()));
     let pairs = a.values().flatten().zip(b.values().flatten());
@@ -181,24 +181,24 @@ fn start<'a>(offset: &'a [f32], random: &'a mut Generator, device: &'a Device) -
     Start { offset, random, device }
 }
 
-/// An MLP with two coordinates.
+/// Creates an MLP with two coordinates.
 pub fn mlp(inputs: usize, hidden: &[usize], dropout: f32) -> Mlp {
     let config = MlpConfig { hidden: hidden.to_vec(), dropout };
     config.init(inputs, start(&[0.1; 2], &mut generator(1, "parameters", 0), &device()))
 }
 
-/// `n` inputs of five features.
+/// Draws `n` inputs of five features.
 pub fn dense(n: usize) -> Vec<Vec<f32>> {
     (0..n).map(|i| (0..5).map(|j| ((i * 5 + j) as f32).sin()).collect()).collect()
 }
 
-/// A bag of n-grams with two coordinates.
+/// Creates a bag of n-grams with two coordinates.
 pub fn bag(linear: bool, features: usize) -> NgramBag {
     let config = BagConfig { linear, embedding: 4, ..BagConfig::default() };
     config.init(features, start(&[0.5, 0.0], &mut generator(1, "parameters", 0), &device()))
 }
 
-/// `n` inputs of a bag of at least 40.
+/// Draws `n` inputs of a bag of at least 40.
 pub fn rows(n: u32) -> Vec<SparseRow> {
     let row = |i| vec![(i, 0.5), (3 * i + 2, -1.0), (39, 0.1)];
     (0..n).map(row).collect()

@@ -13,7 +13,7 @@ use dsokr_train::{
 
 use crate::common::{Table, device, values};
 
-/// Steps of one batch each, which are the epochs, at the rate 0.1.
+/// Returns the configuration of steps of one batch each, which are the epochs, at the rate 0.1.
 fn config(epochs: usize) -> TrainingConfig {
     TrainingConfig {
         epochs,
@@ -96,7 +96,7 @@ fn trained(
     Ok(Trained { values: values(&done.model), best: done.best, steps: done.steps })
 }
 
-/// The row after steps of these rates: (w − t) shrinks by 1 − 2 lr.
+/// Returns the row after steps of these rates: (w − t) shrinks by 1 − 2 lr.
 fn row(rates: &[f64]) -> f64 {
     1.0 - rates.iter().map(|rate| 1.0 - 2.0 * rate).product::<f64>()
 }

@@ -46,7 +46,7 @@ impl Weights {
         }
     }
 
-    /// A loss with these gradients.
+    /// Returns a loss with these gradients.
     fn loss(&self, gradients: &Named) -> Tensor<1> {
         let factors = Self::new(gradients);
         let products = |weights: &Param<Tensor<2>>, factors: Param<Tensor<2>>| {
@@ -58,7 +58,7 @@ impl Weights {
     }
 }
 
-/// The weights after each of the golden steps, or their average.
+/// Returns the weights after each of the golden steps, or their average.
 fn stepped(config: &TrainingConfig) -> Vec<Named> {
     let golden = golden();
     let mut model = Weights::new(&named(&golden["start"]));
@@ -72,7 +72,7 @@ fn stepped(config: &TrainingConfig) -> Vec<Named> {
     steps.collect()
 }
 
-/// The largest difference from golden weights after any step.
+/// Returns the largest difference from golden weights after any step.
 fn apart(found: &[Named], expected: &Value) -> f32 {
     let steps = found.iter().zip(expected.as_array().unwrap());
     steps.map(|(found, expected)| crate::common::apart(found, &named(expected))).fold(0.0, f32::max)
@@ -107,7 +107,7 @@ fn the_moving_average_is_that_of_pytorch() {
     assert!(apart < 1e-6, "{apart}");
 }
 
-/// The learning rates of 20 steps with an evaluation behind each, which has the golden score.
+/// Returns the learning rates of 20 steps with an evaluation behind each, which has the golden score.
 fn rates(config: TrainingConfig) -> Vec<f64> {
     let config = &TrainingConfig {
         learning_rate: 2.0,

@@ -74,7 +74,7 @@ fn clipped_descent_by_rows_is_clipped_descent() {
     }
 }
 
-/// The model after one step of several ranks, whose gradients each rank takes when its backward passes have ended, and
+/// Returns the model after one step of several ranks, whose gradients each rank takes when its backward passes have ended, and
 /// adds up one parameter after the other.
 fn after_the_passes<E: Encoder>(problem: &Problem<E::Input>, model: Model<E>) -> Model<E> {
     let ranks = &problem.ranks;

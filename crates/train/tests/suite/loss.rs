@@ -15,7 +15,7 @@ const Z: [f32; 12] = [0.3, -0.2, 1.1, 2.0, 0.4, -1.5, 0.1, 0.2, 0.3, -0.7, 0.6, 
 const Y: [f32; 12] = [0.2, -0.4, 1.0, -1.0, 0.5, 0.5, 0.1, 0.2, 0.3, 0.2, -0.4, 1.0];
 const R: [f64; 4] = [0.05, 0.3, 0.0, 0.7];
 
-/// The sum of the losses of all pairs, its gradient in z and, with a temperature, in the scale ln 1/τ.
+/// Returns the sum of the losses of all pairs, its gradient in z and, with a temperature, in the scale ln 1/τ.
 fn found(loss: &LossConfig, z: &[f32], scale: Option<f64>) -> (f64, Vec<f32>, f32) {
     let config = TrainingConfig { loss: *loss, clip: 0.0, ..TrainingConfig::default() };
     let problem = Problem { residuals: R.to_vec(), ..Problem::new(config, vec![0, 1, 2, 3], &Y) };
@@ -29,7 +29,7 @@ fn found(loss: &LossConfig, z: &[f32], scale: Option<f64>) -> (f64, Vec<f32>, f3
     (4.0 * mean, gradient, gradients.get("scale").map_or(0.0, |scale| 4.0 * scale[0]))
 }
 
-/// The value is the expected one, and gradients are its differences where every pair but `skip` is smooth.
+/// Checks that the value is the expected one, and that gradients are its differences where every pair but `skip` is smooth.
 fn check(config: &LossConfig, scale: Option<f64>, expected: f64, skip: usize) {
     let (value, gradient, slope) = found(config, &Z, scale);
     assert!((value / expected - 1.0).abs() < 1e-5, "{config:?}: {value} {expected}");
@@ -225,7 +225,7 @@ fn inputs() -> Vec<Vec<f32>> {
     [[1.0f32, 0.0], [0.0, 1.0], [1.0, 1.0], [-1.0, 0.5]].map(Vec::from).to_vec()
 }
 
-/// The model after 20 steps towards targets, from a model whose encoder hardly learns.
+/// Returns the model after 20 steps towards targets, from a model whose encoder hardly learns.
 fn trained(model: Model<Mlp>, targets: &[f32], optimizer: OptimizerName) -> Model<Mlp> {
     let parameters = "encoder".into();
     let name = OptimizerName::Sgd;

@@ -16,7 +16,7 @@ fn numbers(n: usize, seed: usize) -> Vec<f32> {
     (0..n).map(|i| (((i + seed) * 7919 % 1009) as f32 - 504.0) / 300.0).collect()
 }
 
-/// The table after five steps with changing gradients, in 32 or 64 bits.
+/// Returns the table after five steps with changing gradients, in 32 or 64 bits.
 fn stepped(mut step: impl FnMut(Table, GradientsParams) -> Table, dtype: DType) -> Table {
     let size = 8_000 * 5;
     let mut table = cast(Table::new(&numbers(size, 0), 5), dtype);
@@ -29,7 +29,7 @@ fn stepped(mut step: impl FnMut(Table, GradientsParams) -> Table, dtype: DType) 
     table
 }
 
-/// The table after five steps of our optimiser.
+/// Returns the table after five steps of our optimiser.
 fn steps_of(config: &TrainingConfig, dtype: DType) -> Table {
     let mut own = None;
     let step = |table, gradients| {
@@ -116,7 +116,7 @@ fn groups_are_patterns_of_paths() {
     }
 }
 
-/// How far each parameter of a model moves in a step of AdamW without a gradient: by its rate times its decay of each value.
+/// Returns how far each parameter of a model moves in a step of AdamW without a gradient: by its rate times its decay of each value.
 /// `sum` is a number that depends on all of them.
 fn shares<M: Module>(
     config: &TrainingConfig,

@@ -41,7 +41,7 @@ impl Encoder for Recorder {
     }
 }
 
-/// The inputs of each pass of a training on inputs of these lengths.
+/// Returns the inputs of each pass of a training on inputs of these lengths.
 fn passes(
     ranks: &Processes,
     config: TrainingConfig,

@@ -304,7 +304,7 @@ fn it_keeps_the_contract_of_kernels() {
     }
 }
 
-/// The contract of the kernel of a basis. The sum of one basis has the same kernel.
+/// Checks the contract of the kernel of a basis. The sum of one basis has the same kernel.
 fn check_kernel(basis: Basis, rows: &Features) {
     let joined = JoinedRows::new(vec![Box::new(rows.clone())]).unwrap();
     let sum = Basis::sum(vec![(1.0, basis)], rows.len(), &joined).unwrap();

@@ -53,7 +53,7 @@ pub struct Set {
 }
 
 impl Set {
-    /// `count` candidates over `distinct` rows; small integers, so that scores are exact and tie.
+    /// Draws `count` candidates over `distinct` rows; small integers, so that scores are exact and tie.
     pub fn integers(seed: u64, count: usize, distinct: usize, dim: usize) -> Self {
         Self::draw(seed, count, distinct, dim, |random| below(random, 3) as f32 - 1.0)
     }
@@ -139,13 +139,13 @@ impl Set {
     }
 }
 
-/// `count` queries of small integers.
+/// Draws `count` queries of small integers.
 pub fn integer_queries(seed: u64, count: usize, dim: usize) -> Vec<f32> {
     let mut random = generator(seed, "test queries", 0);
     (0..count * dim).map(|_| below(&mut random, 5) as f32 - 2.0).collect()
 }
 
-/// `count` queries of real numbers.
+/// Draws `count` queries of real numbers.
 pub fn real_queries(seed: u64, count: usize, dim: usize) -> Vec<f32> {
     let mut random = generator(seed, "test queries", 0);
     (0..count * dim).map(|_| unit(&mut random) as f32 - 0.5).collect()

@@ -10,7 +10,7 @@ const CANDIDATES: usize = 60;
 const QUERIES: usize = 50;
 const P: usize = 5;
 
-/// Three models, query q near candidate q, each with its own noise.
+/// Makes three models, query q near candidate q, each with its own noise.
 fn models() -> Vec<(Vec<f32>, Candidates)> {
     let model = |(at, noise)| {
         let mut random = generator(4, "models", at);

@@ -70,7 +70,7 @@ impl Models {
         Ensemble::new(self.members()).unwrap()
     }
 
-    /// Scores of a query under a member, one a candidate of `pool`.
+    /// Returns the scores of a query under a member, one a candidate of `pool`.
     pub fn scores(&self, member: usize, query: usize, pool: &[usize]) -> Vec<f64> {
         let Model { set, rows, .. } = &self.models[member];
         let query = &rows[query * set.dim..][..set.dim];
@@ -177,7 +177,7 @@ fn standardised(scores: &[f64]) -> Vec<f64> {
     scores.iter().copied().map(one).collect()
 }
 
-/// Ranks from 1, ties averaged, by counting.
+/// Returns the ranks from 1, ties averaged, by counting.
 fn ranks(scores: &[f64]) -> Vec<f64> {
     let rank = |score_of_gold: &f64| {
         let above = scores.iter().filter(|score| *score > score_of_gold).count();

@@ -89,7 +89,7 @@ fn attention<F: Float, N: Size>(
     }
 }
 
-/// The gradient of queries, and `δ_i = ⟨dy_i, y_i⟩` of each.
+/// Computes the gradient of queries, and `δ_i = ⟨dy_i, y_i⟩` of each.
 #[cube(launch_unchecked)]
 fn attention_backward_queries<F: Float, N: Size>(
     q: &[Vector<F, N>],
@@ -148,7 +148,7 @@ fn attention_backward_queries<F: Float, N: Size>(
     }
 }
 
-/// The gradients of keys and values.
+/// Computes the gradients of keys and values.
 #[cube(launch_unchecked)]
 fn attention_backward_keys<F: Float, N: Size>(
     q: &[Vector<F, N>],

@@ -150,7 +150,7 @@ fn values_that_are_not_numbers_stay() {
     assert_eq!(one(3.4e38, 1.0), f32::INFINITY, "beyond the largest bfloat16 number");
 }
 
-/// `[rows, 1]`
+/// Returns values as a column, `[rows, 1]`.
 fn column(values: Vec<f32>) -> Tensor<2> {
     let rows = values.len();
     Tensor::from_data(TensorData::new(values, [rows, 1]), &Device::flex())
