@@ -127,16 +127,6 @@ impl Run {
             let pairs = train.select(&unseen.pairs)?;
             unseen.queries.lists = rule.lists(&pairs, &member.candidates, &self.masses, assumed)?;
         }
-        let is_reranked =
-            self.reranker_of.is_some() || self.members().iter().any(Member::has_reranker);
-        if let Some(member) = unseen.ungrouped.filter(|_| is_reranked) {
-            let calibration = Argument::new("calibration");
-            return Err(reason.refuses(&format!(
-                "absent, or a file of queries with their right outputs ({calibration}): {} is of an earlier version, in which \
-                 predictions beside a reranker have seen other pairs of their group: train again",
-                member.name
-            )));
-        }
         let queries = unseen.models().calibrating(&unseen.queries)?;
         let groups = unseen.queries.groups();
         let has_groups = IndependentQueries::new(queries.len(), &groups)?.count() < queries.len();
@@ -147,13 +137,6 @@ impl Run {
         let chosen = |member: &Member| member.config.encoder.abilities().chosen_on_held_out;
         if let Some(chosen) = self.members().iter().find_map(chosen) {
             reasons.push(format!("{chosen} chosen on all of them"));
-        }
-        if let Some(member) = unseen.ungrouped {
-            reasons.push(format!(
-                "pairs of one group count each by itself, since {} is of an earlier version, which does not keep them: train \
-                 again",
-                member.name
-            ));
         }
         Ok(CalibratingQueries {
             queries,

@@ -32,9 +32,6 @@ pub(super) struct UnseenQueries<'a> {
     pub pairs: Vec<usize>,
     /// Their queries and held-out predictions, with empty texts where nothing keeps them.
     pub queries: PredictedQueries,
-    /// The first member of an early development version, whose file does not say which pairs belong together, although the
-    /// configuration does.
-    pub ungrouped: Option<&'a Member>,
     /// The candidates and the reranker of each member, neither of which has seen the pairs.
     decoders: Vec<(Cow<'a, Candidates>, Option<Reranker>)>,
 }
@@ -83,14 +80,10 @@ impl Run {
         let mut held_out = Vec::new();
         let mut unseen = Vec::new();
         let mut decoders = Vec::new();
-        let mut ungrouped = None;
         for member in &self.members {
             let file = member.file(HELD_OUT, reason)?;
             let dim = member.candidates.dim();
             let mut predicted = held_out::load(&file, dim)?;
-            if member.config.data.names_groups() && predicted.groups.is_empty() {
-                ungrouped = ungrouped.or(Some(member));
-            }
             decoders.push(if member.has_reranker() {
                 let (candidates, reranker) = member.unseen_decoder(reason)?;
                 let mut fold = held_out::load_unseen(&file, dim)?;
@@ -118,7 +111,7 @@ impl Run {
         let pairs: Vec<usize> = choose(common.len()).into_iter().map(|at| common[at]).collect();
         let texts = unseen.iter().find_map(|unseen| unseen.texts_of(&pairs));
         let queries = self.as_queries(&held_out, &pairs, texts, reason)?;
-        Ok(UnseenQueries { run: self, pairs, queries, ungrouped, decoders })
+        Ok(UnseenQueries { run: self, pairs, queries, decoders })
     }
 
     /// Returns the member whose reranker the others share, and its reranker that has not seen a fold of the pairs.

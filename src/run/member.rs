@@ -125,7 +125,7 @@ impl Member {
         let space_fingerprint = stored.metadata("basis")?;
         let run = RunDir::at(path).in_space(space_fingerprint);
         // a member that was saved from its parts is of no data, and has no training that could go on
-        if stored.all_metadata().get("data").is_some_and(|data| !data.is_empty()) {
+        if !stored.metadata("data")?.is_empty() {
             run.check_end(&config.decoding, &candidates)?;
         }
         let width = candidates.dim();
@@ -137,7 +137,7 @@ impl Member {
             reranker = Some(read_reranker(&stored)?.among(&candidates)?);
         }
         let scaling = load_scaling(path)?;
-        let constants = load_constants(path, scaling.as_ref())?;
+        let constants = load_constants(path)?;
         let name = path.display().to_string();
         let folder = Some(path.into());
         let member = Self::from_parts(config, space, candidates, predictor);

@@ -15,8 +15,8 @@ use super::place::create_whole;
 use super::preparation::{PreparationFile, check_name, check_names, save_files};
 use super::tensorboard::Events;
 use super::{
-    CANDIDATES, CARD, CHANGES, CHECKPOINTS, CONFIG, CardExample, INPUT_COLUMNS, LOG, MEMBERS,
-    METRICS, MeasuredOn, RERANKER, Record, Report, RunLock, candidates, changed_tables,
+    CANDIDATES, CARD, CHANGES, CHECKPOINTS, CONFIG, CardExample, INPUT_COLUMNS, LOG, LearnedFrom,
+    MEMBERS, METRICS, MeasuredOn, RERANKER, Record, Report, RunLock, candidates, changed_tables,
     check_fingerprints, fingerprint_of, initial_weights, load_data_folder, named, read_json,
     read_optional, replace, replace_json, report, save_candidates, save_fingerprints, seal,
     started_tables, write_text,
@@ -180,20 +180,28 @@ impl RunDir {
             return Err(Error::NotFound { path: path.clone(), hint: " (a run directory)".into() });
         }
         let file = path.join(CONFIG);
-        let text = read_text(&file);
-        let missing = text.as_ref().is_err_and(|e| e.kind() == std::io::ErrorKind::NotFound);
-        ensure_run(!missing, path, "not a run directory: it has no config.toml")?;
-        // first, because a different version may have different keys
-        let table: Option<toml::Table> = text.ok().and_then(|text| text.parse().ok());
-        let format = table.as_ref().and_then(|t| t.get("format")).and_then(toml::Value::as_integer);
-        let found = format.unwrap_or(FORMAT.into());
-        let message = format_args!("a run of format {found}; this program reads format {FORMAT}");
-        ensure_run(found == i64::from(FORMAT), path, message)?;
+        ensure_run(file.exists(), path, "not a run directory: it has no config.toml")?;
+        self.check_format()?;
         check_fingerprints(path)?;
         let mut config = Config::load(&file)?;
         config.trained_on = load_data_folder(path)?;
         config.input_columns = read_json(&path.join(INPUT_COLUMNS))?;
         Ok(config)
+    }
+
+    /// Refuses a run of another format, before anything else is read of it: the format stands for the layout of all files of a
+    /// run.
+    pub(super) fn check_format(&self) -> Result<(), Error> {
+        // what is wrong with the file itself is told where it is read as a configuration
+        let text = read_text(&self.path.join(CONFIG)).unwrap_or_default();
+        let table: toml::Table = text.parse().unwrap_or_default();
+        let format = table.get("format").and_then(toml::Value::as_integer);
+        let found = format.unwrap_or(FORMAT.into());
+        let message = format_args!(
+            "a run of format {found}; this program reads format {FORMAT}: train it again, or read it with the version of dsokr \
+             that wrote it"
+        );
+        ensure_run(found == i64::from(FORMAT), &self.path, message)
     }
 
     /// Returns the text of a file that [`write_text`](Self::write_text) has written.
@@ -262,17 +270,19 @@ impl RunDir {
 
     /// Returns the final report; none where the run is not complete.
     pub(crate) fn report(&self) -> Result<Option<Report>, Error> {
+        Ok(self.record()?.map(|record| record.report))
+    }
+
+    /// Returns the final report with the training that it is of; none where the run is not complete.
+    pub(super) fn record(&self) -> Result<Option<Record>, Error> {
+        self.check_format()?;
         read_json(&self.path.join(METRICS))
     }
 
-    /// Refuses data that differ from those that the run was started with, which may have the `earlier` fingerprint.
-    pub(crate) fn check_data(&self, earlier: Option<&str>) -> Result<(), Error> {
+    /// Refuses data that differ from those that the run was started with.
+    pub(crate) fn check_data(&self) -> Result<(), Error> {
         let candidates = candidates::open(&self.path)?;
-        let found = candidates.metadata("data")?;
-        if found == self.data || Some(found) == earlier {
-            return Ok(());
-        }
-        Err(self.data_changed()?)
+        if candidates.metadata("data")? == self.data { Ok(()) } else { Err(self.data_changed()?) }
     }
 
     /// Returns the error of data that differ from those that the run was started with, with the tables that do.
@@ -369,17 +379,19 @@ impl RunDir {
         }
     }
 
-    /// Writes the final report, with the fingerprints of what it is measured on, and before it the card, because a run with a
-    /// report is complete.
+    /// Writes the final report, with the fingerprints of what it is measured on and what the training has learned from, and
+    /// before it the card, because a run with a report is complete.
     pub(crate) fn finish(
         &self,
         config: &Checked,
         report: &Report,
         measured_on: MeasuredOn,
+        learned_from: LearnedFrom,
     ) -> Result<(), Error> {
         write_card(&self.path, config, Some(report))?;
         seal(&self.path, config)?;
-        replace_json(&self.path, METRICS, &Record::now(config, report, measured_on)?)?;
+        let record = Record::now(config, report, measured_on, learned_from)?;
+        replace_json(&self.path, METRICS, &record)?;
         self.forget_fits()
     }
 

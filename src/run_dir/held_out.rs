@@ -34,8 +34,7 @@ pub struct HeldOut {
     pub ids: Vec<String>,
     /// The coordinates of each prediction, `[pairs × p]` row-major.
     pub predictions: Vec<f32>,
-    /// The number of the group of each pair, where the configuration names groups, or queries with several pairs; else empty.
-    /// Also empty in files of early development versions.
+    /// The number of the group of each pair; empty where none has another pair in its group.
     pub groups: Vec<u64>,
 }
 

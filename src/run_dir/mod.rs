@@ -90,10 +90,8 @@ pub use place::{OutputFolder, check_not_read, check_output};
 pub(crate) use place::{RunLock, check_link, create_whole, inner, name, place_of, reserve, run_of};
 pub use preparation::PreparationFile;
 pub(crate) use preparation::save_files;
-pub(crate) use report::{
-    CardAnswer, CardAnswers, CardExample, CardQuery, changed_tables, learned_tables,
-};
-pub use report::{MeasuredOn, Record, Report, counts_line};
+pub(crate) use report::{CardAnswer, CardAnswers, CardExample, CardQuery, changed_tables};
+pub use report::{LearnedFrom, MeasuredOn, Record, Report, counts_line};
 
 /// A file of [`CHECKPOINTS`].
 pub(crate) const CHECKPOINT: &str = "checkpoint/last.safetensors";
@@ -199,15 +197,13 @@ pub(crate) fn save_candidates(
     Ok(candidates.save(path, &named([("basis", space), ("data", data)]))?)
 }
 
-/// Writes the columns of the training inputs into the run at `run`, where files of queries need them, unless they are there
-/// already.
+/// Writes the columns of the training inputs into the run at `run`, where files of queries need them.
 ///
 /// # Errors
 /// The file system's errors.
 pub(crate) fn save_input_columns(columns: Option<&InputColumns>, run: &Path) -> Result<(), Error> {
-    let file = run.join(INPUT_COLUMNS);
-    let Some(columns) = columns.filter(|_| !file.exists()) else { return Ok(()) };
-    write_text(&file, &(serde_json::to_string(columns)? + "\n"))
+    let Some(columns) = columns else { return Ok(()) };
+    write_text(&run.join(INPUT_COLUMNS), &(serde_json::to_string(columns)? + "\n"))
 }
 
 /// The folder of the data that a run was trained on, so that the run can be evaluated from any
@@ -217,9 +213,8 @@ pub(crate) fn save_input_columns(columns: Option<&InputColumns>, run: &Path) -> 
 struct DataFolder {
     /// Absolute, without symbolic links.
     folder: PathBuf,
-    /// The fingerprint of `folder`; runs of older versions have none.
-    #[serde(default)]
-    checksum: Option<String>,
+    /// The fingerprint of `folder`.
+    checksum: String,
 }
 
 /// Writes the folder of `root` into the run at `run`, unless it is there already; drawn data have none.
@@ -234,7 +229,7 @@ pub(crate) fn save_data_folder(run: &Path, root: &DataRoot) -> Result<(), Error>
         tracing::warn!("the name of {name} is not UTF-8, so the run does not keep it");
         return Ok(());
     }
-    let checksum = Some(fingerprint(folder.as_os_str().as_encoded_bytes()));
+    let checksum = fingerprint(folder.as_os_str().as_encoded_bytes());
     let text = serde_json::to_string_pretty(&DataFolder { folder, checksum })? + "\n";
     let file = run.join(DATA);
     // one that is damaged is replaced
@@ -256,12 +251,10 @@ pub(crate) fn load_data_folder(run: &Path) -> Result<Option<PathBuf>, Error> {
     let problem = match serde_json::from_str(&text) {
         Ok(DataFolder { folder, checksum }) => {
             let found = fingerprint(folder.as_os_str().as_encoded_bytes());
-            match checksum {
-                Some(expected) if expected != found => {
-                    format!("the fingerprint of the folder is {found}, the file says {expected}")
-                }
-                Some(_) | None => return Ok(Some(folder)),
+            if found == checksum {
+                return Ok(Some(folder));
             }
+            format!("the fingerprint of the folder is {found}, the file says {checksum}")
         }
         Err(error) => error.to_string(),
     };

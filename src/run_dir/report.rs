@@ -13,8 +13,8 @@ use dsokr_decode::PoolSizes;
 use serde::{Deserialize, Serialize};
 use tracing::warn;
 
+use super::RunDir;
 use super::metrics_table::metrics_table;
-use super::{METRICS, read_json};
 use crate::config::Checked;
 use crate::error::Error;
 use crate::metrics::evaluation::SharedCandidates;
@@ -94,18 +94,20 @@ pub struct Record {
     /// The fingerprints of what the metrics are measured on.
     #[serde(flatten)]
     pub measured_on: MeasuredOn,
+    /// What the training has learned from.
+    #[serde(flatten)]
+    pub learned_from: LearnedFrom,
     /// The report.
     #[serde(flatten)]
     pub report: Report,
 }
 
-/// The fingerprints of what metrics are measured on, and its size. Runs of earlier versions lack some or all of them, which are then not
-/// compared.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// The fingerprints of what metrics are measured on, and its size.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MeasuredOn {
     /// The queries with the ids of their right outputs, and their lists of candidates.
-    #[serde(rename = "measured_on", default, skip_serializing_if = "Option::is_none")]
-    pub queries: Option<String>,
+    #[serde(rename = "measured_on")]
+    pub queries: String,
     /// The right outputs as what they are: molecules, graphs, labels, classes, rankings or numbers. None where they are not
     /// known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -114,31 +116,19 @@ pub struct MeasuredOn {
     #[serde(rename = "ranked_among", default, skip_serializing_if = "Option::is_none")]
     pub candidates: Option<SharedCandidates>,
     /// Number of pairs of the queries: as many as a query has right outputs.
-    #[serde(rename = "measured_pairs", default, skip_serializing_if = "Option::is_none")]
-    pub pairs: Option<usize>,
-    /// Number of training pairs of the run.
-    #[serde(rename = "trained_pairs", default, skip_serializing_if = "Option::is_none")]
-    pub trained: Option<usize>,
-    /// The tables that the training has learned from, by their names: CRC-32 of the files.
+    #[serde(rename = "measured_pairs")]
+    pub pairs: usize,
+}
+
+/// What a training has learned from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LearnedFrom {
+    /// Number of training pairs; of an ensemble that of the member with the fewest.
+    #[serde(rename = "trained_pairs")]
+    pub pairs: usize,
+    /// The tables, by their names: CRC-32 of the files.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub tables: BTreeMap<String, String>,
-}
-
-/// The part of `metrics.json` about the tables, so that it is read whatever the other parts are in runs of earlier versions.
-#[derive(Deserialize)]
-struct LearnedTables {
-    #[serde(default)]
-    tables: BTreeMap<String, String>,
-}
-
-/// Returns the checksums of the tables that the run in a folder has learned from, as [`MeasuredOn::tables`]; none of a run
-/// that is not complete, and of runs of earlier versions.
-///
-/// # Errors
-/// A file that cannot be read or holds something else.
-pub(crate) fn learned_tables(folder: &Path) -> Result<BTreeMap<String, String>, Error> {
-    let learned: Option<LearnedTables> = read_json(&folder.join(METRICS))?;
-    Ok(learned.map(|LearnedTables { tables }| tables).unwrap_or_default())
 }
 
 /// Returns the tables that have another checksum `now` than those that a run has learned from. A table that is gone or cannot be
@@ -156,9 +146,9 @@ impl Record {
     /// Returns the record of the run directory, of a model or an ensemble; none where it has not been evaluated.
     ///
     /// # Errors
-    /// A file that cannot be read or holds something else.
+    /// A run of another format; a file that cannot be read or holds something else.
     pub fn read(folder: &Path) -> Result<Option<Self>, Error> {
-        read_json(&folder.join(METRICS))
+        RunDir::at(folder).record()
     }
 
     /// The record of a report that is made now.
@@ -166,6 +156,7 @@ impl Record {
         config: &Checked,
         report: &Report,
         measured_on: MeasuredOn,
+        learned_from: LearnedFrom,
     ) -> Result<Self, Error> {
         Ok(Self {
             seed: config.seed,
@@ -173,6 +164,7 @@ impl Record {
             date: date(SystemTime::now()),
             fingerprint: config.fingerprint()?,
             measured_on,
+            learned_from,
             report: report.clone(),
         })
     }

@@ -143,7 +143,7 @@ impl Pretrained {
         }
         let lower_case = sentences.as_ref().is_some_and(|sentences| sentences.lower_case);
         let json = folder.join("tokenizer.json");
-        let (path, tokenizer) = if is_kept && json.exists() {
+        let (path, tokenizer) = if is_kept {
             let tokenizer = Tokenizer::read(&json)?;
             (json, tokenizer)
         } else {
@@ -163,8 +163,7 @@ impl Pretrained {
             }
         };
         let tokenizer = if lower_case { tokenizer.lower_cased(&path)? } else { tokenizer };
-        // what was trained with the first type for all tokens goes on with it
-        if !is_kept && config.architecture.types > 0 && tokenizer.has_other_types()? {
+        if config.architecture.types > 0 && tokenizer.has_other_types()? {
             let message = "its post_processor gives tokens of a text another type than 0: \"type_id\": 0, the model \
                            reads the vector of that type alone";
             return Err(Error::file(&path, message));
