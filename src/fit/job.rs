@@ -21,8 +21,8 @@ use crate::decoding::evaluator::SplitLists;
 use crate::error::{Error, ensure};
 use crate::learners::learner::Fit;
 use crate::run_dir::{
-    CANDIDATES, FEATURES, POLARITIES, Report, RunDir, RunLock, named, place_of, save_constants,
-    save_data_folder, save_input_columns, write_text,
+    CANDIDATES, FEATURES, Report, RunDir, RunLock, named, place_of, save_constants,
+    save_data_folder, save_input_columns, save_polarities,
 };
 use crate::targets::memory::{Budget, Need};
 use crate::targets::{OutputTargets, Problem, save_scaling};
@@ -269,8 +269,7 @@ fn save_problem(folder: &Path, problem: &Problem, targets: &OutputTargets) -> Re
     save_data_folder(folder, &problem.root)?;
     save_input_columns(problem.dataset.input_columns.as_ref(), folder)?;
     if problem.config.encoder.abilities().spectra {
-        let polarities = problem.polarities()?;
-        write_text(&folder.join(POLARITIES), &(serde_json::to_string(&polarities)? + "\n"))?;
+        save_polarities(&problem.polarities()?, folder)?;
     }
     Ok(())
 }

@@ -27,6 +27,7 @@ use crate::metrics::evaluation::Evaluation;
 use crate::run_dir::{
     BASIS, CANDIDATES, FEATURES, POLARITIES, RERANKER, RunDir, candidates, load_constants,
     load_data_folder, read_json, save_candidates, save_constants, save_input_columns,
+    save_polarities,
 };
 use crate::targets::{OutputSpace, Problem, load_scaling, save_scaling, standardise};
 
@@ -145,7 +146,7 @@ impl Member {
         Ok(Self { name, reranker, scaling, constants, labels, folder, polarities, ..member })
     }
 
-    /// A member with a predictor that was not made by [`fit`](crate::fit()), and candidates in the
+    /// Creates a member with a predictor that was not made by [`fit`](crate::fit()), and candidates in the
     /// coordinates of a basis.
     pub fn new(
         config: Checked,
@@ -157,7 +158,7 @@ impl Member {
         Self::from_parts(config, space, candidates, Box::new(predictor))
     }
 
-    /// The member of a fit, whose files lie in its run.
+    /// Creates the member of a fit, whose files lie in its run.
     ///
     /// # Errors
     /// A run whose folder of data cannot be read.
@@ -232,6 +233,13 @@ impl Member {
             save_scaling(self.scaling.as_ref(), here)?;
             save_constants(self.constants.as_ref(), here)?;
             save_input_columns(self.config.input_columns.as_ref(), here)?;
+            if self.config.encoder.abilities().spectra {
+                save_polarities(&self.polarities, here)?;
+            }
+            if let Some(reranker) = self.reranker.as_ref().filter(|_| self.has_reranker()) {
+                let saved = RunDir::at(here).in_space(run.space());
+                saved.save_reranker(RERANKER, reranker)?;
+            }
             let features = self.folder.as_ref().map(|folder| folder.join(FEATURES));
             if let Some(features) = features.filter(|features| features.exists()) {
                 FittedFeatures::load(&features)?.save(&here.join(FEATURES))?;

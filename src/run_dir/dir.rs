@@ -17,11 +17,11 @@ use super::tensorboard::Events;
 use super::{
     CANDIDATES, CARD, CHANGES, CHECKPOINTS, CONFIG, CardExample, INPUT_COLUMNS, LOG, LearnedFrom,
     MEMBERS, METRICS, MeasuredOn, RERANKER, Record, Report, RunLock, candidates, changed_tables,
-    check_fingerprints, fingerprint_of, initial_weights, load_data_folder, named, read_json,
-    read_optional, replace, replace_json, report, save_candidates, save_fingerprints, seal,
-    started_tables, write_text,
+    check_fingerprints, check_format, fingerprint_of, initial_weights, load_data_folder, named,
+    read_json, read_optional, replace, replace_json, report, save_candidates, save_fingerprints,
+    seal, started_tables, write_text,
 };
-use crate::config::{Checked, Config, DecodingConfig, FORMAT};
+use crate::config::{Checked, Config, DecodingConfig};
 use crate::error::{Error, ensure_run};
 
 /// A run directory, which may be read and written, or be about to be made.
@@ -47,7 +47,7 @@ pub struct RunDir {
 }
 
 impl RunDir {
-    /// The run directory at a path, which need not exist.
+    /// Creates the handle of the run directory at a path, which need not exist.
     pub fn at(path: impl Into<PathBuf>) -> Self {
         let path = path.into();
         Self {
@@ -63,32 +63,32 @@ impl RunDir {
         }
     }
 
-    /// The run directory, with the right to make it, where that has been taken.
+    /// Adds the right to make the run directory, where that has been taken.
     pub(crate) fn reserved(self, lock: Option<Arc<RunLock>>) -> Self {
         Self { lock, ..self }
     }
 
-    /// The run directory, whose candidates and predictions are points of the space with this fingerprint.
+    /// Sets the fingerprint of the space that candidates and predictions are points of.
     pub(crate) fn in_space(self, fingerprint: &str) -> Self {
         Self { space: fingerprint.into(), ..self }
     }
 
-    /// The run directory of a training on the data with this fingerprint.
+    /// Sets the fingerprint of the data.
     pub(crate) fn of_data(self, fingerprint: &str) -> Self {
         Self { data: fingerprint.into(), ..self }
     }
 
-    /// The run directory of a training that learns from tables with these checksums.
+    /// Sets the checksums of the tables that the training learns from.
     pub(crate) fn learning_from(self, tables: BTreeMap<String, String>) -> Self {
         Self { tables, ..self }
     }
 
-    /// The run directory of a training that starts from weights with this checksum.
+    /// Sets the checksum of the weights that the training starts from.
     pub(crate) fn starting_from(self, initial_weights: Option<String>) -> Self {
         Self { initial_weights, ..self }
     }
 
-    /// The run directory, whose inputs are prepared as these files say.
+    /// Sets the fingerprint of the preparation of inputs, which these files hold.
     ///
     /// # Errors
     /// Files whose names are not plain, occur twice, or are those of other files of a run.
@@ -100,7 +100,7 @@ impl RunDir {
         Ok(Self { preparation, ..self })
     }
 
-    /// The run directory, with scalars for TensorBoard and as many checkpoints as the configuration asks for.
+    /// Adds scalars for TensorBoard and as many checkpoints as the configuration asks for.
     pub(crate) fn writing(self, config: &Config) -> Self {
         let events = config.logging.tensorboard.then(|| Events::new(&self.path));
         Self { events, checkpoints: config.training.checkpoints, ..self }
@@ -181,27 +181,12 @@ impl RunDir {
         }
         let file = path.join(CONFIG);
         ensure_run(file.exists(), path, "not a run directory: it has no config.toml")?;
-        self.check_format()?;
+        check_format(path)?;
         check_fingerprints(path)?;
         let mut config = Config::load(&file)?;
         config.trained_on = load_data_folder(path)?;
         config.input_columns = read_json(&path.join(INPUT_COLUMNS))?;
         Ok(config)
-    }
-
-    /// Refuses a run of another format, before anything else is read of it: the format stands for the layout of all files of a
-    /// run.
-    pub(super) fn check_format(&self) -> Result<(), Error> {
-        // what is wrong with the file itself is told where it is read as a configuration
-        let text = read_text(&self.path.join(CONFIG)).unwrap_or_default();
-        let table: toml::Table = text.parse().unwrap_or_default();
-        let format = table.get("format").and_then(toml::Value::as_integer);
-        let found = format.unwrap_or(FORMAT.into());
-        let message = format_args!(
-            "a run of format {found}; this program reads format {FORMAT}: train it again, or read it with the version of dsokr \
-             that wrote it"
-        );
-        ensure_run(found == i64::from(FORMAT), &self.path, message)
     }
 
     /// Returns the text of a file that [`write_text`](Self::write_text) has written.
@@ -270,13 +255,7 @@ impl RunDir {
 
     /// Returns the final report; none where the run is not complete.
     pub(crate) fn report(&self) -> Result<Option<Report>, Error> {
-        Ok(self.record()?.map(|record| record.report))
-    }
-
-    /// Returns the final report with the training that it is of; none where the run is not complete.
-    pub(super) fn record(&self) -> Result<Option<Record>, Error> {
-        self.check_format()?;
-        read_json(&self.path.join(METRICS))
+        Ok(Record::read(&self.path)?.map(|record| record.report))
     }
 
     /// Refuses data that differ from those that the run was started with.
@@ -304,7 +283,7 @@ impl RunDir {
         ensure_run(found == expected, &self.path, message)
     }
 
-    /// Candidates with the coordinates of the run's file, which is theirs or has candidates that were added behind them.
+    /// Returns candidates with the coordinates of the run's file, which is theirs or has candidates that were added behind them.
     pub(crate) fn stored(&self, placed: Candidates) -> Result<Candidates, Error> {
         Ok(placed.stored_in(&Arc::new(candidates::open(&self.path)?))?)
     }

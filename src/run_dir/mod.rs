@@ -70,7 +70,9 @@ use dsokr_decode::Candidates;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::error::Error;
+use crate::config::FORMAT;
+use crate::encoders::spectrum_inputs::Polarities;
+use crate::error::{Error, ensure_run};
 
 pub(crate) use constants::{load_constants, save_constants};
 pub use dir::RunDir;
@@ -174,6 +176,20 @@ pub(crate) fn write_text(file: &Path, text: &str) -> Result<(), Error> {
     Ok(write_atomically(file, |out| out.write_all(text.as_bytes()))?)
 }
 
+/// Refuses a run of another format, before anything else is read of it: the format stands for the layout of all files of a run.
+fn check_format(run: &Path) -> Result<(), Error> {
+    // what is wrong with the file itself is told where it is read as a configuration
+    let text = read_text(&run.join(CONFIG)).unwrap_or_default();
+    let table: toml::Table = text.parse().unwrap_or_default();
+    let format = table.get("format").and_then(toml::Value::as_integer);
+    let found = format.unwrap_or(FORMAT.into());
+    let message = format_args!(
+        "a run of format {found}; this program reads format {FORMAT}: train it again, or read it with the version of dsokr \
+         that wrote it"
+    );
+    ensure_run(found == i64::from(FORMAT), run, message)
+}
+
 /// The version that fingerprints are made with.
 const FINGERPRINT_VERSION: u32 = 1;
 
@@ -182,7 +198,7 @@ pub(crate) fn fingerprint_of(kind: &str, values: &[Tensor]) -> String {
     Contents::new(kind, FINGERPRINT_VERSION, &BTreeMap::new(), values).checksum()
 }
 
-/// Fingerprints that a file names.
+/// Returns fingerprints as the metadata of a file that names them.
 pub(crate) fn named<const N: usize>(values: [(&str, &str); N]) -> BTreeMap<String, String> {
     BTreeMap::from(values.map(|(key, value)| (key.to_owned(), value.to_owned())))
 }
@@ -204,6 +220,14 @@ pub(crate) fn save_candidates(
 pub(crate) fn save_input_columns(columns: Option<&InputColumns>, run: &Path) -> Result<(), Error> {
     let Some(columns) = columns else { return Ok(()) };
     write_text(&run.join(INPUT_COLUMNS), &(serde_json::to_string(columns)? + "\n"))
+}
+
+/// Writes the polarities of the training spectra into the run at `run`.
+///
+/// # Errors
+/// The file system's errors.
+pub(crate) fn save_polarities(polarities: &Polarities, run: &Path) -> Result<(), Error> {
+    write_text(&run.join(POLARITIES), &(serde_json::to_string(polarities)? + "\n"))
 }
 
 /// The folder of the data that a run was trained on, so that the run can be evaluated from any

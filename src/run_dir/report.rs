@@ -13,8 +13,8 @@ use dsokr_decode::PoolSizes;
 use serde::{Deserialize, Serialize};
 use tracing::warn;
 
-use super::RunDir;
 use super::metrics_table::metrics_table;
+use super::{METRICS, check_format, read_json};
 use crate::config::Checked;
 use crate::error::Error;
 use crate::metrics::evaluation::SharedCandidates;
@@ -148,10 +148,11 @@ impl Record {
     /// # Errors
     /// A run of another format; a file that cannot be read or holds something else.
     pub fn read(folder: &Path) -> Result<Option<Self>, Error> {
-        RunDir::at(folder).record()
+        check_format(folder)?;
+        read_json(&folder.join(METRICS))
     }
 
-    /// The record of a report that is made now.
+    /// Creates the record of a report that is made now.
     pub(crate) fn now(
         config: &Checked,
         report: &Report,
@@ -264,8 +265,8 @@ pub(crate) struct CardAnswer {
     pub label: String,
 }
 
-/// Markdown with YAML front matter, made from a configuration, the report on it and an example, if there are any. Runs
-/// of equal configurations and reports have equal cards, wherever they lie.
+/// Returns the card as Markdown with YAML front matter, made from a configuration, the report on it and an example, if there
+/// are any. Runs of equal configurations and reports have equal cards, wherever they lie.
 ///
 /// # Errors
 /// As [`Checked::to_toml`].

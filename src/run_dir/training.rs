@@ -8,7 +8,7 @@ use dsokr_nn::parameters::Parameters;
 use dsokr_train::{Checkpoint, CheckpointSink, LogLine, StepNumbers, check_basis, read_parameters};
 
 use super::log::{LoggedLine, SolvedLine, validation_scalars};
-use super::{ENCODER, LOG, RunDir, read_optional, write_text};
+use super::{ENCODER, LOG, RunDir, check_format, read_optional, write_text};
 use crate::error::Error;
 use crate::metrics::scores::Scores;
 
@@ -28,7 +28,7 @@ impl RunDir {
 
     /// Returns all lines of `log.jsonl`, without an unfinished last one; none where there is no log.
     pub(super) fn lines(&self) -> Result<Option<Vec<LoggedLine>>, Error> {
-        self.check_format()?;
+        check_format(self.path())?;
         let file = self.path().join(LOG);
         let Some(text) = read_optional(&file)? else { return Ok(None) };
         let whole = text.split_inclusive('\n').filter(|line| line.ends_with('\n'));
