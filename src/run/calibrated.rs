@@ -18,7 +18,7 @@ use crate::error::{Error, ensure};
 use crate::run_dir::{HELD_OUT, UNSEEN_RERANKER};
 
 impl Run {
-    /// Sets of candidates with this coverage, calibrated on [`calibrating_queries`](Self::calibrating_queries), which are
+    /// Returns sets of candidates with this coverage, calibrated on [`calibrating_queries`](Self::calibrating_queries), which are
     /// kept for the next calls.
     ///
     /// # Errors
@@ -44,7 +44,7 @@ impl Run {
         queries.sets(coverage, self.config().seed)
     }
 
-    /// Queries to calibrate candidate sets on, among all candidates or those that a rule gives each: those of a `file`, a
+    /// Returns queries to calibrate candidate sets on, among all candidates or those that a rule gives each: those of a `file`, a
     /// table with the right outputs; else the validation split of the run's data; else, where there is none, the held-out
     /// predictions for training inputs that the run keeps (`decoding.held_out`). A file of lists has theirs too. Right
     /// outputs that are not candidates count as missed.
@@ -173,7 +173,7 @@ impl Run {
         ensure(self.shards.is_none(), key, value, "absent, or candidates in one file")
     }
 
-    /// Queries whose right outputs are known, as candidate sets are calibrated on them.
+    /// Returns queries whose right outputs are known, as candidate sets are calibrated on them.
     ///
     /// # Errors
     /// As [`evaluate`](Self::evaluate).
@@ -220,7 +220,7 @@ impl Run {
 }
 
 impl Models<'_> {
-    /// Queries to calibrate on, with these predictions of each model.
+    /// Returns queries to calibrate on, with these predictions of each model.
     fn calibrating(&self, queries: &PredictedQueries) -> Result<Vec<CalibratingQuery>, Error> {
         let split = queries.split();
         let pool = queries.pool();

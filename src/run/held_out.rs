@@ -64,7 +64,7 @@ impl Reason<'_> {
 }
 
 impl Run {
-    /// Training pairs as queries: `choose` gets the number of pairs that every member has held-out predictions for, and
+    /// Returns training pairs as queries: `choose` gets the number of pairs that every member has held-out predictions for, and
     /// chooses from them by position. Where a member is decoded with a reranker, its own or a shared one, only pairs that
     /// this reranker has not seen count.
     ///
@@ -122,7 +122,7 @@ impl Run {
         Ok(Some((owner, owner.unseen_reranker(reason)?)))
     }
 
-    /// Some training pairs as queries with the held-out predictions of each member.
+    /// Returns some training pairs as queries with the held-out predictions of each member.
     fn as_queries(
         &self,
         held_out: &[HeldOut],
@@ -242,7 +242,7 @@ impl Member {
         Ok(reranker.among(&self.candidates)?)
     }
 
-    /// Its reranker that has not seen a fold of the training pairs.
+    /// Returns its reranker that has not seen a fold of the training pairs.
     fn unseen_reranker(&self, reason: Reason) -> Result<Reranker, Error> {
         let file = self.file(UNSEEN_RERANKER, reason)?;
         let held_out = self.file(HELD_OUT, reason)?;

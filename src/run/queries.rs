@@ -78,7 +78,7 @@ impl PredictedQueries {
         measured_on(self.split(), self.pool(), &run.members[0].candidates, shared)
     }
 
-    /// Queries that all members read as the same split, among all candidates, for this process alone.
+    /// Creates queries that all members read as the same split, among all candidates, for this process alone.
     pub(super) fn of_split(split: Split, predictions: Vec<Vec<f32>>) -> Self {
         Self {
             splits: vec![split],
@@ -189,7 +189,7 @@ impl QueryRequest {
         }
     }
 
-    /// The request with the candidates that the configuration of a run gives each query, where it names none itself, so
+    /// Returns the request with the candidates that the configuration of a run gives each query, where it names none itself, so
     /// that other runs rank the same ones.
     ///
     /// # Errors
@@ -204,7 +204,7 @@ impl QueryRequest {
 }
 
 impl PredictedQueries {
-    /// The queries that have at least so many candidates in their lists.
+    /// Returns the queries that have at least so many candidates in their lists.
     fn with_candidates(self, least: usize) -> Result<Self, Error> {
         let key = || Argument::new("least-candidates");
         let allowed = "absent: queries share their candidates";
@@ -401,7 +401,7 @@ impl Run {
         Ok(())
     }
 
-    /// Queries with the coordinates `z`, `[queries × p]` row-major, that a different program has predicted.
+    /// Returns queries with the coordinates `z`, `[queries × p]` row-major, that a different program has predicted.
     ///
     /// # Errors
     /// [`dsokr_core::Error::Value`] for several members, each of which has its own coordinates.

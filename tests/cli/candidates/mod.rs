@@ -404,7 +404,7 @@ fn what_cannot_be_added_is_refused_and_changes_nothing() {
         lock.lock().unwrap();
         refused(&add("right.tsv", &[]), &["is writing this run"]);
     }
-    // as a run that was saved from its parts
+    // as of a model that was made from its parts
     sandbox.forget_checksum("part", "features.safetensors");
     fs::remove_file(sandbox.path("part/features.safetensors")).unwrap();
     refused(&add("right.tsv", &[]), &["features.safetensors", "train it again"]);
