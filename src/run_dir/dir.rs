@@ -11,15 +11,15 @@ use dsokr_core::store::{Stored, Tensor, read_text, sync_folder};
 use dsokr_decode::{Candidates, Reranker};
 use tracing::warn;
 
-use super::place::create_whole;
+use super::new_run::create_whole;
 use super::preparation::{PreparationFile, check_name, check_names, save_files};
 use super::tensorboard::Events;
 use super::{
     CANDIDATES, CARD, CHANGES, CHECKPOINTS, CONFIG, CardExample, INPUT_COLUMNS, LOG, LearnedFrom,
-    MEMBERS, METRICS, MeasuredOn, RERANKER, Record, Report, RunLock, candidates, changed_tables,
-    check_fingerprints, check_format, fingerprint_of, initial_weights, load_data_folder, named,
-    read_json, read_optional, replace, replace_json, report, save_candidates, save_fingerprints,
-    seal, started_tables, write_text,
+    MEMBERS, METRICS, MeasuredOn, RERANKER, Record, Report, RunLock, candidates, card,
+    changed_tables, check_fingerprints, check_format, fingerprint_of, initial_weights,
+    load_data_folder, named, read_json, read_optional, replace, replace_json, save_candidates,
+    save_fingerprints, seal, started_tables, write_text,
 };
 use crate::config::{Checked, Config, DecodingConfig};
 use crate::error::{Error, ensure_run};
@@ -379,7 +379,7 @@ impl RunDir {
     pub(crate) fn lacks_example(&self, config: &Checked, report: &Report) -> Result<bool, Error> {
         let card = read_optional(&self.path.join(CARD))?;
         Ok(card.is_some_and(|card| {
-            report::card(config, Some(report), None).is_ok_and(|plain| plain == card)
+            card::card(config, Some(report), None).is_ok_and(|plain| plain == card)
         }))
     }
 
@@ -390,7 +390,7 @@ impl RunDir {
         report: &Report,
         example: &CardExample,
     ) -> Result<(), Error> {
-        let card = report::card(config, Some(report), Some(example))?;
+        let card = card::card(config, Some(report), Some(example))?;
         write_text(&self.path.join(CARD), &card)
     }
 }
@@ -401,5 +401,5 @@ fn write_head(folder: &Path, config: &Checked) -> Result<(), Error> {
 }
 
 fn write_card(folder: &Path, config: &Checked, report: Option<&Report>) -> Result<(), Error> {
-    write_text(&folder.join(CARD), &report::card(config, report, None)?)
+    write_text(&folder.join(CARD), &card::card(config, report, None)?)
 }

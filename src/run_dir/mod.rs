@@ -44,6 +44,7 @@
 //! different machine.
 
 pub(crate) mod candidates;
+mod card;
 mod checkpoints;
 mod constants;
 mod dir;
@@ -51,8 +52,11 @@ mod fingerprints;
 pub(crate) mod held_out;
 mod learner_files;
 mod learning_curve;
+mod lock;
 mod log;
 mod metrics_table;
+mod new_run;
+mod output_folder;
 mod place;
 mod preparation;
 mod report;
@@ -74,6 +78,7 @@ use crate::config::FORMAT;
 use crate::encoders::spectrum_inputs::Polarities;
 use crate::error::{Error, ensure_run};
 
+pub(crate) use card::{CardAnswer, CardAnswers, CardExample, CardQuery};
 pub(crate) use constants::{load_constants, save_constants};
 pub use dir::RunDir;
 use fingerprints::fingerprint;
@@ -84,15 +89,17 @@ pub(crate) use fingerprints::{
 pub use held_out::HeldOut;
 pub(crate) use held_out::{KNOWS_ALL, UnseenPairs, drawn_pairs};
 pub use learning_curve::{LearningCurve, LearningPoint};
+pub(crate) use lock::RunLock;
 pub use log::SolvedLine;
 pub use metrics_table::metrics_table;
+pub(crate) use new_run::{create_whole, place_of, reserve};
+pub use output_folder::{OutputFolder, check_not_read, check_output};
 #[cfg(feature = "command")]
 pub(crate) use place::parent;
-pub use place::{OutputFolder, check_not_read, check_output};
-pub(crate) use place::{RunLock, check_link, create_whole, inner, name, place_of, reserve, run_of};
+pub(crate) use place::{check_link, inner, name, run_of};
 pub use preparation::PreparationFile;
 pub(crate) use preparation::save_files;
-pub(crate) use report::{CardAnswer, CardAnswers, CardExample, CardQuery, changed_tables};
+pub(crate) use report::changed_tables;
 pub use report::{LearnedFrom, MeasuredOn, Record, Report, counts_line};
 
 /// A file of [`CHECKPOINTS`].

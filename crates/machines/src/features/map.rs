@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use dsokr_basis::eigenbasis::multiply;
-use dsokr_basis::features::{SparseRows, ranges, read};
+use dsokr_basis::features::{ranges, read};
 use dsokr_basis::kernel::gram;
 use dsokr_basis::sketch::Mixing;
 use dsokr_basis::{Basis, Block, Features, OutputKernel, RowKind, RowSource};
