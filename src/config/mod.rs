@@ -61,13 +61,13 @@ use crate::error::{Error, ensure};
 use crate::metrics::metric::{Metric, Needs};
 
 /// Version of the configuration and of run directories that this program reads and writes.
-pub const FORMAT: u32 = 2;
+pub const FORMAT: u32 = 3;
 
 /// One training: data, output kernel and sketch, encoder, optimisation, evaluation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
-    /// Version of this format; 2 is the only one.
+    /// Version of this format; 3 is the only one.
     #[serde(default = "format")]
     pub format: u32,
     /// Name of the run, and of its folder under `runs/`; the file's own name if empty.
@@ -159,7 +159,7 @@ impl Config {
     /// # Errors
     /// [`dsokr_core::Error::Value`] with the first key that is out of range, its value and what is allowed.
     pub fn validate(self) -> Result<Checked, Error> {
-        ensure(self.format == FORMAT, "format", self.format, "2")?;
+        ensure(self.format == FORMAT, "format", self.format, FORMAT)?;
         let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
         let name = &self.name;
         let named = !name.is_empty() && !name.starts_with('.') && name.chars().all(plain);

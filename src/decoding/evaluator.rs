@@ -1,7 +1,5 @@
 //! Evaluations of a training: of coordinates on the splits of its data set.
 
-use std::collections::BTreeMap;
-
 use dsokr_basis::features::Selected;
 use dsokr_core::Processes;
 use dsokr_data::config::OutputFeatures;
@@ -128,9 +126,7 @@ impl<'a> Evaluator<'a> {
         let pool = self.pool(config.evaluation.split);
         let candidates = self.decoder.candidates;
         let shared = shared_candidates(candidates, config.output.label.as_deref());
-        let tables = BTreeMap::clone(&self.problem.tables);
-        let measured_on = measured_on(self.reported(), pool, candidates, Some(shared))?;
-        Ok(MeasuredOn { tables, trained: Some(self.problem.len()), ..measured_on })
+        measured_on(self.reported(), pool, candidates, Some(shared))
     }
 
     /// This evaluator for several processes, which rank the candidates together: all of them evaluate the same.

@@ -1,5 +1,6 @@
 //! Training the members of an ensemble.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -18,7 +19,7 @@ use crate::fit::advice::{AdvisedMember, of_ensemble};
 use crate::run::{Member, PredictedQueries, QueryRequest, Run, SplitUse};
 use crate::run_dir::candidates::settle;
 use crate::run_dir::{
-    MEMBERS, MeasuredOn, RULE, Record, Report, RunDir, RunLock, inner, place_of, replace_json,
+    LearnedFrom, MEMBERS, RULE, Record, Report, RunDir, RunLock, inner, place_of, replace_json,
 };
 use dsokr_data::SplitName;
 use dsokr_train::{Event, Observer};
@@ -56,10 +57,11 @@ pub(super) fn run(
 
     // 4. evaluate
     let report = evaluate(&ensemble, request.config, &queries, &trained)?;
-    let measured_on = measured_on(&ensemble, &job, &queries)?;
+    let measured_on = queries.measured_on(&ensemble)?;
+    let learned_from = learned_from(&job)?;
 
     // 5. report: the files of the run, an example for its card, and advice
-    job.run.finish(request.config, &report, measured_on)?;
+    job.run.finish(request.config, &report, measured_on, learned_from)?;
     if let Some(shown) = card_example(&ensemble, example.as_deref(), None) {
         job.run.show_example(request.config, &report, &shown)?;
     }
@@ -266,17 +268,16 @@ fn evaluate(
     Ok(Report { caution, skipped_rows: skipped.collect(), ..report })
 }
 
-/// Returns the fingerprints of what an ensemble is measured on, with those of the tables of its members as they were when each
-/// learned from them.
-fn measured_on(
-    ensemble: &Run,
-    job: &EnsembleJob,
-    queries: &PredictedQueries,
-) -> Result<MeasuredOn, Error> {
-    let mut measured_on = queries.measured_on(ensemble)?;
+/// Returns what the members of an ensemble have learned from: the fewest pairs, and the tables as they were when each learned
+/// from them.
+fn learned_from(job: &EnsembleJob) -> Result<LearnedFrom, Error> {
+    let mut fewest = usize::MAX;
+    let mut tables = BTreeMap::new();
     for member in inner(job.run.path(), job.request.config)? {
-        let Some(record) = Record::read(&member)? else { continue };
-        measured_on.tables.extend(record.measured_on.tables);
+        let record = Record::read(&member)?;
+        let learned = record.ok_or_else(|| Error::run(&member, "the member is not complete"))?;
+        fewest = fewest.min(learned.learned_from.pairs);
+        tables.extend(learned.learned_from.tables);
     }
-    Ok(measured_on)
+    Ok(LearnedFrom { pairs: fewest, tables })
 }

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use dsokr_core::{Cancellation, Processes};
-use dsokr_data::FittedFeatures;
 use dsokr_decode::Candidates;
 use dsokr_machines::{LastSystem, Solver};
 use serde::Serialize;
@@ -22,8 +21,8 @@ use crate::decoding::evaluator::SplitLists;
 use crate::error::{Error, ensure};
 use crate::learners::learner::Fit;
 use crate::run_dir::{
-    CANDIDATES, FEATURES, POLARITIES, Report, RunDir, RunLock, named, place_of, save_constants,
-    save_data_folder, save_input_columns, write_text,
+    CANDIDATES, FEATURES, Report, RunDir, RunLock, named, place_of, save_constants,
+    save_data_folder, save_input_columns, save_polarities,
 };
 use crate::targets::memory::{Budget, Need};
 use crate::targets::{OutputTargets, Problem, save_scaling};
@@ -202,14 +201,13 @@ impl Job {
         let lexicon = corrections.lexicon();
         let lists = lists.fingerprint_of_validation(candidates);
         let data =
-            targets.fingerprints(&problem.dataset, candidates, lexicon, lists, &self.ranks)?;
-        self.ranks.check_same("fingerprint of the data and the targets", &data.now)?;
-        let run = self.run.clone().of_data(&data.now).in_space(&targets.space.fingerprint());
+            targets.fingerprint(&problem.dataset, candidates, lexicon, lists, &self.ranks)?;
+        self.ranks.check_same("fingerprint of the data and the targets", &data)?;
+        let run = self.run.clone().of_data(&data).in_space(&targets.space.fingerprint());
         let run = run.prepared(&files)?.starting_from(learner.initial_weights());
         if self.resumes {
-            let earlier = data.earlier.as_deref();
             let report: Option<Report> =
-                self.ranks.of_first(|| self.resume(problem, &run, candidates, earlier))?;
+                self.ranks.of_first(|| self.resume(problem, &run, candidates))?;
             if report.is_some() {
                 info!(path = %run.path().display(), "the run is complete");
                 return Ok(Begun::Complete);
@@ -220,7 +218,7 @@ impl Job {
         let created = candidates.written(&self.ranks, |writer| {
             run.create(&problem.config, &files, |here| {
                 save_problem(here, problem, targets)?;
-                let fingerprints = named([("basis", run.space()), ("data", &data.now)]);
+                let fingerprints = named([("basis", run.space()), ("data", &data)]);
                 Ok(writer.save(&here.join(CANDIDATES), &fingerprints)?)
             })
         })?;
@@ -238,22 +236,19 @@ impl Job {
         self.ranks.agree(run.stored(candidates))
     }
 
-    /// Writes what is changed into a resumed run, which may be of the data with the `earlier` fingerprint, and returns its
-    /// report, if it is complete.
+    /// Writes what is changed into a resumed run, and returns its report, if it is complete.
     fn resume(
         &self,
         problem: &Problem,
         run: &RunDir,
         candidates: &Candidates,
-        earlier: Option<&str>,
     ) -> Result<Option<Report>, Error> {
-        run.check_data(earlier)?;
+        run.check_data()?;
         run.check_initial_weights(run.initial_weights())?;
         if let Some(resumed) = &self.resumed {
             resumed.record(run, &problem.config)?;
         }
         save_data_folder(run.path(), &problem.root)?;
-        add_input_columns(run.path(), problem)?;
         let report = run.report()?;
         if report.is_none() {
             run.describe_candidates(candidates)?;
@@ -274,20 +269,9 @@ fn save_problem(folder: &Path, problem: &Problem, targets: &OutputTargets) -> Re
     save_data_folder(folder, &problem.root)?;
     save_input_columns(problem.dataset.input_columns.as_ref(), folder)?;
     if problem.config.encoder.abilities().spectra {
-        let polarities = problem.polarities()?;
-        write_text(&folder.join(POLARITIES), &(serde_json::to_string(&polarities)? + "\n"))?;
+        save_polarities(&problem.polarities()?, folder)?;
     }
     Ok(())
-}
-
-/// Writes the columns of the training inputs into a resumed run of an earlier version. One that has learned other names of
-/// labels than are read now goes on without them, by which it is known.
-fn add_input_columns(folder: &Path, problem: &Problem) -> Result<(), Error> {
-    let file = folder.join(FEATURES);
-    if !file.exists() || FittedFeatures::load(&file)? != problem.dataset.outputs.features {
-        return Ok(());
-    }
-    save_input_columns(problem.dataset.input_columns.as_ref(), folder)
 }
 
 /// Refuses what several processes cannot share, and ranks whose configuration or version differ.

@@ -256,7 +256,8 @@ fn fit_one(
         report::tell_validation(&fitted, &predictions, &evaluator, took, &mut run, observer)?;
         let held_out = predicted.pairs.as_ref();
         let reported = report::report(&evaluator, &fitted, predictions, held_out, &run)?;
-        run.finish(&problem.config, &reported.report, evaluator.measured_on()?)?;
+        let measured_on = evaluator.measured_on()?;
+        run.finish(&problem.config, &reported.report, measured_on, problem.learned_from())?;
         let advice = reported.advice(&evaluator, &fitted, &decoding, &run)?;
         Ok(((reported.report, advice), decoding))
     })?;

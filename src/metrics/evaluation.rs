@@ -62,7 +62,6 @@ pub struct EvaluatedPool {
     /// A number that rules have in common which give each query the same candidates; none where each has all.
     pub fingerprint: Option<u64>,
     /// The candidates of all queries, where each has all of them; none where they are not known, as in shards.
-    #[serde(default)]
     pub shared: Option<SharedCandidates>,
 }
 

@@ -330,7 +330,7 @@ mod tests {
         ]
     }
 
-    /// To the last bit, so that intervals of earlier versions stay what they are.
+    /// To the last bit.
     #[test]
     fn metrics_of_all_targets_are_those_of_each() {
         let number = |query: usize, target: usize| ((query * 37 + target * 11) % 17) as f64 / 7.0;

@@ -18,7 +18,7 @@ use crate::error::{Error, ensure};
 use crate::run_dir::{HELD_OUT, UNSEEN_RERANKER};
 
 impl Run {
-    /// Sets of candidates with this coverage, calibrated on [`calibrating_queries`](Self::calibrating_queries), which are
+    /// Returns sets of candidates with this coverage, calibrated on [`calibrating_queries`](Self::calibrating_queries), which are
     /// kept for the next calls.
     ///
     /// # Errors
@@ -44,7 +44,7 @@ impl Run {
         queries.sets(coverage, self.config().seed)
     }
 
-    /// Queries to calibrate candidate sets on, among all candidates or those that a rule gives each: those of a `file`, a
+    /// Returns queries to calibrate candidate sets on, among all candidates or those that a rule gives each: those of a `file`, a
     /// table with the right outputs; else the validation split of the run's data; else, where there is none, the held-out
     /// predictions for training inputs that the run keeps (`decoding.held_out`). A file of lists has theirs too. Right
     /// outputs that are not candidates count as missed.
@@ -127,16 +127,6 @@ impl Run {
             let pairs = train.select(&unseen.pairs)?;
             unseen.queries.lists = rule.lists(&pairs, &member.candidates, &self.masses, assumed)?;
         }
-        let is_reranked =
-            self.reranker_of.is_some() || self.members().iter().any(Member::has_reranker);
-        if let Some(member) = unseen.ungrouped.filter(|_| is_reranked) {
-            let calibration = Argument::new("calibration");
-            return Err(reason.refuses(&format!(
-                "absent, or a file of queries with their right outputs ({calibration}): {} is of an earlier version, in which \
-                 predictions beside a reranker have seen other pairs of their group: train again",
-                member.name
-            )));
-        }
         let queries = unseen.models().calibrating(&unseen.queries)?;
         let groups = unseen.queries.groups();
         let has_groups = IndependentQueries::new(queries.len(), &groups)?.count() < queries.len();
@@ -147,13 +137,6 @@ impl Run {
         let chosen = |member: &Member| member.config.encoder.abilities().chosen_on_held_out;
         if let Some(chosen) = self.members().iter().find_map(chosen) {
             reasons.push(format!("{chosen} chosen on all of them"));
-        }
-        if let Some(member) = unseen.ungrouped {
-            reasons.push(format!(
-                "pairs of one group count each by itself, since {} is of an earlier version, which does not keep them: train \
-                 again",
-                member.name
-            ));
         }
         Ok(CalibratingQueries {
             queries,
@@ -190,7 +173,7 @@ impl Run {
         ensure(self.shards.is_none(), key, value, "absent, or candidates in one file")
     }
 
-    /// Queries whose right outputs are known, as candidate sets are calibrated on them.
+    /// Returns queries whose right outputs are known, as candidate sets are calibrated on them.
     ///
     /// # Errors
     /// As [`evaluate`](Self::evaluate).
@@ -237,7 +220,7 @@ impl Run {
 }
 
 impl Models<'_> {
-    /// Queries to calibrate on, with these predictions of each model.
+    /// Returns queries to calibrate on, with these predictions of each model.
     fn calibrating(&self, queries: &PredictedQueries) -> Result<Vec<CalibratingQuery>, Error> {
         let split = queries.split();
         let pool = queries.pool();

@@ -73,8 +73,8 @@ struct Grown {
 /// the old candidates or the new ones, also when the process is killed. With `dry` nothing is added.
 ///
 /// # Errors
-/// A run that is not complete, is being written, or was trained by a version that kept no features; a table
-/// that cannot be read; an id that is a candidate; outputs that the run's features cannot express; errors of `before`.
+/// A run that is not complete, is being written, or whose model was made from its parts, without features; a table that cannot be
+/// read; an id that is a candidate; outputs that the run's features cannot express; errors of `before`.
 pub fn add_candidates<T>(
     run: &Path,
     new: NewCandidates,
@@ -206,7 +206,7 @@ fn grow(run: &Path, new: NewCandidates) -> Result<Grown, Error> {
     let before = Candidates::read(&stored)?;
     let features = run.join(FEATURES);
     let message = format_args!(
-        "no {FEATURES}: a run of an earlier version, or one without data; train it again"
+        "no {FEATURES}: a model that was made from its parts has none; train it again"
     );
     ensure_run(features.exists(), run, message)?;
     let fitted = FittedFeatures::load(&features)?;

@@ -1,14 +1,15 @@
 //! Which candidates a search ranks where nobody says it, and what is doubtful about queries.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
-use dsokr_data::Split;
+use dsokr_data::{Split, SplitName, input_numbers};
 use dsokr_decode::{PerQuery, Reranker};
 use dsokr_spectra::Spectrum;
 
-use super::Run;
+use super::{PredictedQueries, Run};
 use crate::config::candidate_rule::CandidateRule;
 use crate::error::{Error, ensure};
+use crate::metrics::queries::queries_text;
 
 /// Millionths of the precursor's m/z in which a search looks for molecules by default.
 const PPM: f64 = 10.0;
@@ -148,6 +149,53 @@ impl Run {
         if self.logs_cautions {
             log(cautions, names);
         }
+    }
+
+    /// Returns a caution about metrics of a split of the data on which a member has chosen something; none where nothing was
+    /// chosen.
+    pub fn caution_about(&self, split: SplitName) -> Option<String> {
+        self.members.iter().find_map(|member| member.config.caution_about(split))
+    }
+
+    /// Returns a caution where some queries have the input of a training pair of the first member: an equal text or vector,
+    /// or another SMILES of the molecule. None where the training pairs cannot be read, since their files have gone.
+    ///
+    /// # Errors
+    /// Errors from reading vectors.
+    pub fn caution_of_learned(&self, queries: &PredictedQueries) -> Result<Option<String>, Error> {
+        let data = queries.data.as_deref();
+        let Ok(train) = self.members[0].read_split(SplitName::Train, data) else {
+            return Ok(None);
+        };
+        let numbers = input_numbers(&[&train.inputs, &queries.split().inputs])?;
+        let [training_inputs, query_inputs] = &numbers[..] else { return Ok(None) };
+        let learned: HashSet<u64> = training_inputs.iter().copied().flatten().collect();
+        let is_learned = |number: &&Option<u64>| number.is_some_and(|n| learned.contains(&n));
+        let count = query_inputs.iter().filter(is_learned).count();
+        if count == 0 {
+            return Ok(None);
+        }
+        let all = queries_text(query_inputs.len());
+        let have = if count == 1 {
+            "has the input of a training pair"
+        } else {
+            "have inputs of training pairs"
+        };
+        Ok(Some(format!("{count} of {all} {have}: the metrics say less about new ones")))
+    }
+
+    /// Returns a caution where a member keeps the rows of a group together, and the table of the queries does not say their groups.
+    pub(crate) fn caution_of_groups(&self, queries: &PredictedQueries) -> Option<String> {
+        let is_known = |split: &Split| !split.lacks_groups && !split.groups.is_empty();
+        if queries.splits.iter().any(is_known) {
+            return None;
+        }
+        let mut members = self.members.iter().zip(&queries.splits);
+        let (member, _) = members.find(|(_, split)| split.lacks_groups)?;
+        let rule = member.config.data.facts().splits?.group.as_deref()?;
+        Some(format!(
+            "the table lacks what data.splits.group = {rule:?} is about, so that each of its rows counts by itself"
+        ))
     }
 
     /// Returns the caution about a spectrum of a polarity that no training spectrum has.

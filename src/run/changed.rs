@@ -1,5 +1,6 @@
 //! Whether the data of a run are those that it was trained on.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::PoisonError;
 
@@ -9,9 +10,9 @@ use dsokr_decode::Pool;
 use tracing::warn;
 
 use super::Member;
-use crate::decoding::evaluation::measured_on;
+use crate::decoding::evaluation::{outputs_fingerprint, queries_fingerprint};
 use crate::error::Error;
-use crate::run_dir::{Record, changed_tables, learned_tables};
+use crate::run_dir::{Record, changed_tables};
 
 /// What a split is read for, which tells what helps where it may not be read: where the table that it is drawn from has changed
 /// since the training.
@@ -151,8 +152,7 @@ impl Member {
         split_use: SplitUse,
     ) -> Result<(), Error> {
         let Some(folder) = &self.folder else { return Ok(()) };
-        // a record of an earlier version that is not read says nothing of it
-        let record = Record::read(folder).ok().flatten();
+        let record = Record::read(folder)?;
         let Some(record) = record.filter(|_| self.config.evaluation.candidates.is_none()) else {
             return Ok(());
         };
@@ -212,21 +212,18 @@ impl Member {
             return Ok(true);
         }
         let files = self.config.data.files_of_split(record.report.split);
-        let learned = &record.measured_on.tables;
+        let learned = &record.learned_from.tables;
         let are_known = !files.is_empty() && files.iter().all(|&file| learned.contains_key(file));
-        Ok(!are_known || !self.changed_tables(root)?.is_empty())
+        Ok(!are_known || !self.changed_among(learned, root).is_empty())
     }
 
     /// Returns what the recorded split has now that it had not when the run was measured on it; none where it is the same.
     fn different_from(&self, record: &Record, split: &Split) -> Result<Option<Different>, Error> {
-        let now = measured_on(split, Pool::Shared, &self.candidates, None)?;
         let then = &record.measured_on;
-        let differ = |now: &Option<String>, then: &Option<String>| {
-            now.is_some() && then.is_some() && now != then
-        };
         // rows of files of their own are the queries, however they are named
-        let is_drawn = self.config.data.draws_split(record.report.split);
-        if is_drawn && differ(&now.queries, &then.queries) {
+        if self.config.data.draws_split(record.report.split)
+            && queries_fingerprint(split, Pool::Shared, &self.candidates)? != then.queries
+        {
             return Ok(Some(Different::Queries));
         }
         let outputs = match &split.truth {
@@ -237,7 +234,8 @@ impl Member {
                 return Ok(None);
             }
         };
-        let are_other = differ(&now.right_outputs, &then.right_outputs);
+        let are_other =
+            then.right_outputs.is_some() && then.right_outputs != outputs_fingerprint(split);
         Ok(are_other.then_some(Different::Outputs(outputs)))
     }
 
@@ -267,15 +265,22 @@ impl Member {
         Err(Error::run(file, message))
     }
 
-    /// Returns the [changed tables](changed_tables) of the run, by their names in the folder of the data.
+    /// Returns the [changed tables](changed_tables) of the run, by their names in the folder of the data; none of a run that is
+    /// not complete.
     fn changed_tables(&self, root: &DataRoot) -> Result<Vec<String>, Error> {
         let Some(run) = &self.folder else { return Ok(Vec::new()) };
-        let learned = learned_tables(run)?;
+        let record = Record::read(run)?;
+        let learned = record.map(|record| record.learned_from.tables).unwrap_or_default();
+        Ok(self.changed_among(&learned, root))
+    }
+
+    /// Returns the tables that have another checksum now than that with which the run has `learned` from them.
+    fn changed_among(&self, learned: &BTreeMap<String, String>, root: &DataRoot) -> Vec<String> {
         if learned.is_empty() {
-            return Ok(Vec::new());
+            return Vec::new();
         }
         let now = self.config.source().table_sums(root);
-        Ok(changed_tables(&learned, &now).map(str::to_owned).collect())
+        changed_tables(learned, &now).map(str::to_owned).collect()
     }
 
     /// Returns whether the folder of the data is the one of the training.

@@ -265,7 +265,7 @@ impl Member {
         Ok(all)
     }
 
-    /// Coordinates of the outputs in the rows `wanted` of a table, which are not candidates.
+    /// Returns coordinates of the outputs in the rows `wanted` of a table, which are not candidates.
     fn read_outputs(
         &self,
         table: &Table,

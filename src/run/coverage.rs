@@ -29,7 +29,7 @@ pub struct CalibratingQuery {
 }
 
 impl CalibratingQuery {
-    /// `τ log Σ_c exp(s(c) / τ)` over its first candidates.
+    /// Returns `τ log Σ_c exp(s(c) / τ)` over the first candidates of a query.
     fn level(first: &[f32], temperature: f64) -> f64 {
         let best = f64::from(first.first().copied().unwrap_or(f32::NEG_INFINITY));
         let sum: f64 =

@@ -135,7 +135,7 @@ impl Run {
         Self { shards, ..runs }.with_beyond(decoding.beyond.as_ref())
     }
 
-    /// The trained members of an ensemble's directory, which may have no rule yet; `root` has their data.
+    /// Opens the trained members of an ensemble's directory, which may have no rule yet; `root` has their data.
     pub(crate) fn open_members(
         path: &Path,
         config: &Checked,
@@ -215,7 +215,7 @@ impl Run {
         Ok(self)
     }
 
-    /// The run of one model, which is searched beyond its candidates as its configuration says.
+    /// Creates the run of one model, which is searched beyond its candidates as its configuration says.
     ///
     /// # Errors
     /// As [`with_beyond`](Self::with_beyond).

@@ -32,9 +32,6 @@ pub(super) struct UnseenQueries<'a> {
     pub pairs: Vec<usize>,
     /// Their queries and held-out predictions, with empty texts where nothing keeps them.
     pub queries: PredictedQueries,
-    /// The first member of an early development version, whose file does not say which pairs belong together, although the
-    /// configuration does.
-    pub ungrouped: Option<&'a Member>,
     /// The candidates and the reranker of each member, neither of which has seen the pairs.
     decoders: Vec<(Cow<'a, Candidates>, Option<Reranker>)>,
 }
@@ -67,7 +64,7 @@ impl Reason<'_> {
 }
 
 impl Run {
-    /// Training pairs as queries: `choose` gets the number of pairs that every member has held-out predictions for, and
+    /// Returns training pairs as queries: `choose` gets the number of pairs that every member has held-out predictions for, and
     /// chooses from them by position. Where a member is decoded with a reranker, its own or a shared one, only pairs that
     /// this reranker has not seen count.
     ///
@@ -83,14 +80,10 @@ impl Run {
         let mut held_out = Vec::new();
         let mut unseen = Vec::new();
         let mut decoders = Vec::new();
-        let mut ungrouped = None;
         for member in &self.members {
             let file = member.file(HELD_OUT, reason)?;
             let dim = member.candidates.dim();
             let mut predicted = held_out::load(&file, dim)?;
-            if member.config.data.names_groups() && predicted.groups.is_empty() {
-                ungrouped = ungrouped.or(Some(member));
-            }
             decoders.push(if member.has_reranker() {
                 let (candidates, reranker) = member.unseen_decoder(reason)?;
                 let mut fold = held_out::load_unseen(&file, dim)?;
@@ -118,7 +111,7 @@ impl Run {
         let pairs: Vec<usize> = choose(common.len()).into_iter().map(|at| common[at]).collect();
         let texts = unseen.iter().find_map(|unseen| unseen.texts_of(&pairs));
         let queries = self.as_queries(&held_out, &pairs, texts, reason)?;
-        Ok(UnseenQueries { run: self, pairs, queries, ungrouped, decoders })
+        Ok(UnseenQueries { run: self, pairs, queries, decoders })
     }
 
     /// Returns the member whose reranker the others share, and its reranker that has not seen a fold of the pairs.
@@ -129,7 +122,7 @@ impl Run {
         Ok(Some((owner, owner.unseen_reranker(reason)?)))
     }
 
-    /// Some training pairs as queries with the held-out predictions of each member.
+    /// Returns some training pairs as queries with the held-out predictions of each member.
     fn as_queries(
         &self,
         held_out: &[HeldOut],
@@ -249,7 +242,7 @@ impl Member {
         Ok(reranker.among(&self.candidates)?)
     }
 
-    /// Its reranker that has not seen a fold of the training pairs.
+    /// Returns its reranker that has not seen a fold of the training pairs.
     fn unseen_reranker(&self, reason: Reason) -> Result<Reranker, Error> {
         let file = self.file(UNSEEN_RERANKER, reason)?;
         let held_out = self.file(HELD_OUT, reason)?;

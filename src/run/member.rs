@@ -27,6 +27,7 @@ use crate::metrics::evaluation::Evaluation;
 use crate::run_dir::{
     BASIS, CANDIDATES, FEATURES, POLARITIES, RERANKER, RunDir, candidates, load_constants,
     load_data_folder, read_json, save_candidates, save_constants, save_input_columns,
+    save_polarities,
 };
 use crate::targets::{OutputSpace, Problem, load_scaling, save_scaling, standardise};
 
@@ -125,7 +126,7 @@ impl Member {
         let space_fingerprint = stored.metadata("basis")?;
         let run = RunDir::at(path).in_space(space_fingerprint);
         // a member that was saved from its parts is of no data, and has no training that could go on
-        if stored.all_metadata().get("data").is_some_and(|data| !data.is_empty()) {
+        if !stored.metadata("data")?.is_empty() {
             run.check_end(&config.decoding, &candidates)?;
         }
         let width = candidates.dim();
@@ -137,7 +138,7 @@ impl Member {
             reranker = Some(read_reranker(&stored)?.among(&candidates)?);
         }
         let scaling = load_scaling(path)?;
-        let constants = load_constants(path, scaling.as_ref())?;
+        let constants = load_constants(path)?;
         let name = path.display().to_string();
         let folder = Some(path.into());
         let member = Self::from_parts(config, space, candidates, predictor);
@@ -145,7 +146,7 @@ impl Member {
         Ok(Self { name, reranker, scaling, constants, labels, folder, polarities, ..member })
     }
 
-    /// A member with a predictor that was not made by [`fit`](crate::fit()), and candidates in the
+    /// Creates a member with a predictor that was not made by [`fit`](crate::fit()), and candidates in the
     /// coordinates of a basis.
     pub fn new(
         config: Checked,
@@ -157,7 +158,7 @@ impl Member {
         Self::from_parts(config, space, candidates, Box::new(predictor))
     }
 
-    /// The member of a fit, whose files lie in its run.
+    /// Creates the member of a fit, whose files lie in its run.
     ///
     /// # Errors
     /// A run whose folder of data cannot be read.
@@ -232,6 +233,13 @@ impl Member {
             save_scaling(self.scaling.as_ref(), here)?;
             save_constants(self.constants.as_ref(), here)?;
             save_input_columns(self.config.input_columns.as_ref(), here)?;
+            if self.config.encoder.abilities().spectra {
+                save_polarities(&self.polarities, here)?;
+            }
+            if let Some(reranker) = self.reranker.as_ref().filter(|_| self.has_reranker()) {
+                let saved = RunDir::at(here).in_space(run.space());
+                saved.save_reranker(RERANKER, reranker)?;
+            }
             let features = self.folder.as_ref().map(|folder| folder.join(FEATURES));
             if let Some(features) = features.filter(|features| features.exists()) {
                 FittedFeatures::load(&features)?.save(&here.join(FEATURES))?;

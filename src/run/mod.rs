@@ -22,8 +22,8 @@ mod wanted;
 
 pub use crate::decoding::answer::{Answer, Cell, Hit, Quantile};
 pub use crate::run_dir::{
-    EmbeddingCurve, EmbeddingPoint, LearningCurve, LearningPoint, MeasuredOn, OutputFolder, Record,
-    Report, check_not_read, check_output, counts_line, metrics_table,
+    EmbeddingCurve, EmbeddingPoint, LearnedFrom, LearningCurve, LearningPoint, MeasuredOn,
+    OutputFolder, Record, Report, check_not_read, check_output, counts_line, metrics_table,
 };
 pub(crate) use candidates::ensemble_of;
 pub use candidates::{

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use dsokr_core::store::Tensor;
 use dsokr_core::{Argument, Processes};
-use dsokr_data::{Split, SplitName, input_numbers};
+use dsokr_data::{Split, SplitName};
 use dsokr_decode::{CandidateBlocks, Decoded, MissingGold, PerQuery, Pool, Reranker};
 
 use super::{Member, Run, SplitUse, Wanted};
@@ -14,7 +14,6 @@ use crate::decoding::beyond::{BeyondSearch, Restrictions};
 use crate::decoding::evaluation::{lists_fingerprint, measured_on};
 use crate::error::{Error, ensure};
 use crate::metrics::evaluation::{EvaluatedPool, Evaluation, connected_groups};
-use crate::metrics::queries::queries_text;
 use crate::run_dir::{MeasuredOn, fingerprint_of};
 
 /// Queries as each member reads them, with the members' predictions.
@@ -38,7 +37,7 @@ pub struct PredictedQueries {
     /// Whether MCES at 1 is measured.
     mces: bool,
     /// The data root.
-    data: Option<PathBuf>,
+    pub(super) data: Option<PathBuf>,
     /// The processes that rank the candidates together.
     pub(super) processes: Processes,
 }
@@ -78,7 +77,7 @@ impl PredictedQueries {
         measured_on(self.split(), self.pool(), &run.members[0].candidates, shared)
     }
 
-    /// Queries that all members read as the same split, among all candidates, for this process alone.
+    /// Creates queries that all members read as the same split, among all candidates, for this process alone.
     pub(super) fn of_split(split: Split, predictions: Vec<Vec<f32>>) -> Self {
         Self {
             splits: vec![split],
@@ -189,7 +188,7 @@ impl QueryRequest {
         }
     }
 
-    /// The request with the candidates that the configuration of a run gives each query, where it names none itself, so
+    /// Returns the request with the candidates that the configuration of a run gives each query, where it names none itself, so
     /// that other runs rank the same ones.
     ///
     /// # Errors
@@ -204,7 +203,7 @@ impl QueryRequest {
 }
 
 impl PredictedQueries {
-    /// The queries that have at least so many candidates in their lists.
+    /// Returns the queries that have at least so many candidates in their lists.
     fn with_candidates(self, least: usize) -> Result<Self, Error> {
         let key = || Argument::new("least-candidates");
         let allowed = "absent: queries share their candidates";
@@ -306,53 +305,6 @@ impl Run {
         Ok(queries)
     }
 
-    /// Returns a caution about metrics of a split of the data on which a member has chosen something; none where nothing was
-    /// chosen.
-    pub fn caution_about(&self, split: SplitName) -> Option<String> {
-        self.members.iter().find_map(|member| member.config.caution_about(split))
-    }
-
-    /// Returns a caution where some queries have the input of a training pair of the first member: an equal text or vector,
-    /// or another SMILES of the molecule. None where the training pairs cannot be read, since their files have gone.
-    ///
-    /// # Errors
-    /// Errors from reading vectors.
-    pub fn caution_of_learned(&self, queries: &PredictedQueries) -> Result<Option<String>, Error> {
-        let data = queries.data.as_deref();
-        let Ok(train) = self.members[0].read_split(SplitName::Train, data) else {
-            return Ok(None);
-        };
-        let numbers = input_numbers(&[&train.inputs, &queries.split().inputs])?;
-        let [training_inputs, query_inputs] = &numbers[..] else { return Ok(None) };
-        let learned: HashSet<u64> = training_inputs.iter().copied().flatten().collect();
-        let is_learned = |number: &&Option<u64>| number.is_some_and(|n| learned.contains(&n));
-        let count = query_inputs.iter().filter(is_learned).count();
-        if count == 0 {
-            return Ok(None);
-        }
-        let all = queries_text(query_inputs.len());
-        let have = if count == 1 {
-            "has the input of a training pair"
-        } else {
-            "have inputs of training pairs"
-        };
-        Ok(Some(format!("{count} of {all} {have}: the metrics say less about new ones")))
-    }
-
-    /// Returns a caution where a member keeps the rows of a group together, and the table of the queries does not say their groups.
-    pub(crate) fn caution_of_groups(&self, queries: &PredictedQueries) -> Option<String> {
-        let is_known = |split: &Split| !split.lacks_groups && !split.groups.is_empty();
-        if queries.splits.iter().any(is_known) {
-            return None;
-        }
-        let mut members = self.members.iter().zip(&queries.splits);
-        let (member, _) = members.find(|(_, split)| split.lacks_groups)?;
-        let rule = member.config.data.facts().splits?.group.as_deref()?;
-        Some(format!(
-            "the table lacks what data.splits.group = {rule:?} is about, so that each of its rows counts by itself"
-        ))
-    }
-
     /// Refuses the training pairs of members that learn from different ones, which each draws.
     fn check_same_pairs(&self) -> Result<(), Error> {
         let first = &self.members[0].config;
@@ -401,7 +353,7 @@ impl Run {
         Ok(())
     }
 
-    /// Queries with the coordinates `z`, `[queries × p]` row-major, that a different program has predicted.
+    /// Returns queries with the coordinates `z`, `[queries × p]` row-major, that a different program has predicted.
     ///
     /// # Errors
     /// [`dsokr_core::Error::Value`] for several members, each of which has its own coordinates.

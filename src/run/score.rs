@@ -32,7 +32,7 @@ impl Run {
     ///
     /// # Errors
     /// A different number of texts and molecules; an empty text; a SMILES that cannot be read, unless it is skipped;
-    /// outputs whose features are not computed from molecules; a run of an earlier version, which kept no features, or
+    /// outputs whose features are not computed from molecules; a run whose model was made from its parts, without features, or
     /// that no folder holds; candidates in shards; the rule of an ensemble that combines ranks, which a molecule that is
     /// no candidate does not have.
     pub fn score(

@@ -210,7 +210,7 @@ impl Run {
         Ok(reliability(&decoded.collect::<Vec<_>>(), &queries.groups(), bins)?)
     }
 
-    /// Rank 1 where the first hit is the true set of labels or ranking, which need not be a candidate, and none
+    /// Returns rank 1 where the first hit is the true set of labels or ranking, which need not be a candidate, and none
     /// elsewhere; nothing of outputs that are neither.
     fn first_ranks(
         &self,
@@ -247,7 +247,7 @@ impl Run {
 }
 
 impl Member {
-    /// Texts as queries without outputs, prepared as the configuration prepares its own.
+    /// Reads texts as queries without outputs, prepared as the configuration prepares its own.
     ///
     /// # Errors
     /// An empty text; one that should be a SMILES and is not.

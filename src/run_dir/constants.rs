@@ -2,30 +2,16 @@
 
 use std::path::Path;
 
-use dsokr_machines::Scaling;
-
 use super::{CONSTANTS, read_json, write_text};
 use crate::error::Error;
 use crate::metrics::constants::Constants;
 
-/// Reads the constants of the run at `run`. A run of an earlier version has at most the means, by which targets are
-/// standardised.
+/// Reads the constants of the run at `run`; none where outputs are neither numbers nor classes.
 ///
 /// # Errors
 /// A file that cannot be read or holds something else.
-pub(crate) fn load_constants(
-    run: &Path,
-    scaling: Option<&Scaling>,
-) -> Result<Option<Constants>, Error> {
-    if let Some(constants) = read_json(&run.join(CONSTANTS))? {
-        return Ok(Some(constants));
-    }
-    let means = scaling.and_then(Scaling::means);
-    Ok(means.map(|means| Constants::Numbers {
-        means: means.to_vec(),
-        medians: means.to_vec(),
-        quantiles: Vec::new(),
-    }))
+pub(crate) fn load_constants(run: &Path) -> Result<Option<Constants>, Error> {
+    read_json(&run.join(CONSTANTS))
 }
 
 /// Writes constants into the run at `run`, if there are some.

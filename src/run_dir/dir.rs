@@ -11,17 +11,17 @@ use dsokr_core::store::{Stored, Tensor, read_text, sync_folder};
 use dsokr_decode::{Candidates, Reranker};
 use tracing::warn;
 
-use super::place::create_whole;
+use super::new_run::create_whole;
 use super::preparation::{PreparationFile, check_name, check_names, save_files};
 use super::tensorboard::Events;
 use super::{
-    CANDIDATES, CARD, CHANGES, CHECKPOINTS, CONFIG, CardExample, INPUT_COLUMNS, LOG, MEMBERS,
-    METRICS, MeasuredOn, RERANKER, Record, Report, RunLock, candidates, changed_tables,
-    check_fingerprints, fingerprint_of, initial_weights, load_data_folder, named, read_json,
-    read_optional, replace, replace_json, report, save_candidates, save_fingerprints, seal,
-    started_tables, write_text,
+    CANDIDATES, CARD, CHANGES, CHECKPOINTS, CONFIG, CardExample, INPUT_COLUMNS, LOG, LearnedFrom,
+    MEMBERS, METRICS, MeasuredOn, RERANKER, Record, Report, RunLock, candidates, card,
+    changed_tables, check_fingerprints, check_format, fingerprint_of, initial_weights,
+    load_data_folder, named, read_json, read_optional, replace, replace_json, save_candidates,
+    save_fingerprints, seal, started_tables, write_text,
 };
-use crate::config::{Checked, Config, DecodingConfig, FORMAT};
+use crate::config::{Checked, Config, DecodingConfig};
 use crate::error::{Error, ensure_run};
 
 /// A run directory, which may be read and written, or be about to be made.
@@ -47,7 +47,7 @@ pub struct RunDir {
 }
 
 impl RunDir {
-    /// The run directory at a path, which need not exist.
+    /// Creates the handle of the run directory at a path, which need not exist.
     pub fn at(path: impl Into<PathBuf>) -> Self {
         let path = path.into();
         Self {
@@ -63,32 +63,32 @@ impl RunDir {
         }
     }
 
-    /// The run directory, with the right to make it, where that has been taken.
+    /// Adds the right to make the run directory, where that has been taken.
     pub(crate) fn reserved(self, lock: Option<Arc<RunLock>>) -> Self {
         Self { lock, ..self }
     }
 
-    /// The run directory, whose candidates and predictions are points of the space with this fingerprint.
+    /// Sets the fingerprint of the space that candidates and predictions are points of.
     pub(crate) fn in_space(self, fingerprint: &str) -> Self {
         Self { space: fingerprint.into(), ..self }
     }
 
-    /// The run directory of a training on the data with this fingerprint.
+    /// Sets the fingerprint of the data.
     pub(crate) fn of_data(self, fingerprint: &str) -> Self {
         Self { data: fingerprint.into(), ..self }
     }
 
-    /// The run directory of a training that learns from tables with these checksums.
+    /// Sets the checksums of the tables that the training learns from.
     pub(crate) fn learning_from(self, tables: BTreeMap<String, String>) -> Self {
         Self { tables, ..self }
     }
 
-    /// The run directory of a training that starts from weights with this checksum.
+    /// Sets the checksum of the weights that the training starts from.
     pub(crate) fn starting_from(self, initial_weights: Option<String>) -> Self {
         Self { initial_weights, ..self }
     }
 
-    /// The run directory, whose inputs are prepared as these files say.
+    /// Sets the fingerprint of the preparation of inputs, which these files hold.
     ///
     /// # Errors
     /// Files whose names are not plain, occur twice, or are those of other files of a run.
@@ -100,7 +100,7 @@ impl RunDir {
         Ok(Self { preparation, ..self })
     }
 
-    /// The run directory, with scalars for TensorBoard and as many checkpoints as the configuration asks for.
+    /// Adds scalars for TensorBoard and as many checkpoints as the configuration asks for.
     pub(crate) fn writing(self, config: &Config) -> Self {
         let events = config.logging.tensorboard.then(|| Events::new(&self.path));
         Self { events, checkpoints: config.training.checkpoints, ..self }
@@ -180,15 +180,8 @@ impl RunDir {
             return Err(Error::NotFound { path: path.clone(), hint: " (a run directory)".into() });
         }
         let file = path.join(CONFIG);
-        let text = read_text(&file);
-        let missing = text.as_ref().is_err_and(|e| e.kind() == std::io::ErrorKind::NotFound);
-        ensure_run(!missing, path, "not a run directory: it has no config.toml")?;
-        // first, because a different version may have different keys
-        let table: Option<toml::Table> = text.ok().and_then(|text| text.parse().ok());
-        let format = table.as_ref().and_then(|t| t.get("format")).and_then(toml::Value::as_integer);
-        let found = format.unwrap_or(FORMAT.into());
-        let message = format_args!("a run of format {found}; this program reads format {FORMAT}");
-        ensure_run(found == i64::from(FORMAT), path, message)?;
+        ensure_run(file.exists(), path, "not a run directory: it has no config.toml")?;
+        check_format(path)?;
         check_fingerprints(path)?;
         let mut config = Config::load(&file)?;
         config.trained_on = load_data_folder(path)?;
@@ -262,17 +255,13 @@ impl RunDir {
 
     /// Returns the final report; none where the run is not complete.
     pub(crate) fn report(&self) -> Result<Option<Report>, Error> {
-        read_json(&self.path.join(METRICS))
+        Ok(Record::read(&self.path)?.map(|record| record.report))
     }
 
-    /// Refuses data that differ from those that the run was started with, which may have the `earlier` fingerprint.
-    pub(crate) fn check_data(&self, earlier: Option<&str>) -> Result<(), Error> {
+    /// Refuses data that differ from those that the run was started with.
+    pub(crate) fn check_data(&self) -> Result<(), Error> {
         let candidates = candidates::open(&self.path)?;
-        let found = candidates.metadata("data")?;
-        if found == self.data || Some(found) == earlier {
-            return Ok(());
-        }
-        Err(self.data_changed()?)
+        if candidates.metadata("data")? == self.data { Ok(()) } else { Err(self.data_changed()?) }
     }
 
     /// Returns the error of data that differ from those that the run was started with, with the tables that do.
@@ -294,7 +283,7 @@ impl RunDir {
         ensure_run(found == expected, &self.path, message)
     }
 
-    /// Candidates with the coordinates of the run's file, which is theirs or has candidates that were added behind them.
+    /// Returns candidates with the coordinates of the run's file, which is theirs or has candidates that were added behind them.
     pub(crate) fn stored(&self, placed: Candidates) -> Result<Candidates, Error> {
         Ok(placed.stored_in(&Arc::new(candidates::open(&self.path)?))?)
     }
@@ -369,17 +358,19 @@ impl RunDir {
         }
     }
 
-    /// Writes the final report, with the fingerprints of what it is measured on, and before it the card, because a run with a
-    /// report is complete.
+    /// Writes the final report, with the fingerprints of what it is measured on and what the training has learned from, and
+    /// before it the card, because a run with a report is complete.
     pub(crate) fn finish(
         &self,
         config: &Checked,
         report: &Report,
         measured_on: MeasuredOn,
+        learned_from: LearnedFrom,
     ) -> Result<(), Error> {
         write_card(&self.path, config, Some(report))?;
         seal(&self.path, config)?;
-        replace_json(&self.path, METRICS, &Record::now(config, report, measured_on)?)?;
+        let record = Record::now(config, report, measured_on, learned_from)?;
+        replace_json(&self.path, METRICS, &record)?;
         self.forget_fits()
     }
 
@@ -388,7 +379,7 @@ impl RunDir {
     pub(crate) fn lacks_example(&self, config: &Checked, report: &Report) -> Result<bool, Error> {
         let card = read_optional(&self.path.join(CARD))?;
         Ok(card.is_some_and(|card| {
-            report::card(config, Some(report), None).is_ok_and(|plain| plain == card)
+            card::card(config, Some(report), None).is_ok_and(|plain| plain == card)
         }))
     }
 
@@ -399,7 +390,7 @@ impl RunDir {
         report: &Report,
         example: &CardExample,
     ) -> Result<(), Error> {
-        let card = report::card(config, Some(report), Some(example))?;
+        let card = card::card(config, Some(report), Some(example))?;
         write_text(&self.path.join(CARD), &card)
     }
 }
@@ -410,5 +401,5 @@ fn write_head(folder: &Path, config: &Checked) -> Result<(), Error> {
 }
 
 fn write_card(folder: &Path, config: &Checked, report: Option<&Report>) -> Result<(), Error> {
-    write_text(&folder.join(CARD), &report::card(config, report, None)?)
+    write_text(&folder.join(CARD), &card::card(config, report, None)?)
 }

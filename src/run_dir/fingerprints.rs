@@ -68,7 +68,7 @@ pub(crate) fn save_fingerprints(
 /// Seals a run that is about to be complete: adds the fingerprints of the binary files that the training has written, and of
 /// an ensemble those of the models of its members.
 pub(crate) fn seal(run: &Path, config: &Checked) -> Result<(), Error> {
-    let Some(mut fingerprints) = load(run)? else { return Ok(()) };
+    let mut fingerprints = load(run)?;
     fingerprints.retain(|name, _| !name.starts_with(SEALED));
     for (file, path) in files_of(run)? {
         let is_known = fingerprints.get(&file).is_some_and(|known| known != CHECKED_BY_READER);
@@ -84,7 +84,7 @@ pub(crate) fn seal(run: &Path, config: &Checked) -> Result<(), Error> {
     if config.ensemble.is_some() {
         for member in inner(run, config)? {
             let sealed = format!("{SEALED}{MEMBERS}/{}", name(&member));
-            fingerprints.extend(fingerprint_of_model(&member)?.map(|model| (sealed, model)));
+            fingerprints.insert(sealed, fingerprint_of_model(&member)?);
         }
     }
     write(run, &fingerprints)
@@ -93,7 +93,7 @@ pub(crate) fn seal(run: &Path, config: &Checked) -> Result<(), Error> {
 /// Removes the candidates from what a run is sealed with, before they are replaced: a process that is killed then leaves a
 /// run that can be read.
 pub(crate) fn unseal_candidates(run: &Path) -> Result<(), Error> {
-    let Some(mut fingerprints) = load(run)? else { return Ok(()) };
+    let mut fingerprints = load(run)?;
     match fingerprints.remove(&sealed_candidates()) {
         Some(_) => write(run, &fingerprints),
         None => Ok(()),
@@ -102,7 +102,7 @@ pub(crate) fn unseal_candidates(run: &Path) -> Result<(), Error> {
 
 /// Seals a run with the candidates that it has now, if it is sealed.
 pub(crate) fn candidates_were_replaced(run: &Path) -> Result<(), Error> {
-    let Some(mut fingerprints) = load(run)? else { return Ok(()) };
+    let mut fingerprints = load(run)?;
     if !fingerprints.keys().any(|name| name.starts_with(SEALED)) {
         return Ok(());
     }
@@ -115,17 +115,16 @@ fn sealed_candidates() -> String {
     format!("{SEALED}{CANDIDATES}")
 }
 
-/// Refuses a run in which a file is missing or is not as it was written. A run of an older version
-/// has no fingerprints, or none of the files that its training has written.
+/// Refuses a run in which a file is missing or is not as it was written.
 pub(crate) fn check_fingerprints(run: &Path) -> Result<(), Error> {
-    let mut fingerprints = load(run)?.unwrap_or_default();
+    let mut fingerprints = load(run)?;
     let mut checked = check_all(run, &fingerprints);
     for _ in 0..MOST {
         if checked.is_ok() {
             break;
         }
         // a file that is replaced meanwhile has another fingerprint before and after
-        let now = load(run)?.unwrap_or_default();
+        let now = load(run)?;
         if now == fingerprints {
             break;
         }
@@ -183,7 +182,7 @@ fn check_sealed(run: &Path, name: &str, expected: &str) -> Result<(), Error> {
 
 /// Refuses a member of an ensemble whose model is not the one that the ensemble was completed with.
 fn check_member(member: &Path, expected: &str) -> Result<(), Error> {
-    let found = fingerprint_of_model(member)?.unwrap_or_else(|| expected.to_owned());
+    let found = fingerprint_of_model(member)?;
     let resume = Argument::switch("resume");
     let message = format_args!(
         "the member is not the one that the ensemble was completed with: put that back, or remove {METRICS} and {RULE} of the \
@@ -193,16 +192,16 @@ fn check_member(member: &Path, expected: &str) -> Result<(), Error> {
 }
 
 /// Returns the fingerprint of the model of a complete run: of its configuration and its binary files, but for candidates,
-/// which are added to it. A run that is evaluated again keeps it. None of runs without fingerprints.
-fn fingerprint_of_model(run: &Path) -> Result<Option<String>, Error> {
-    let Some(fingerprints) = load(run)? else { return Ok(None) };
+/// which are added to it. A run that is evaluated again keeps it.
+fn fingerprint_of_model(run: &Path) -> Result<String, Error> {
+    let fingerprints = load(run)?;
     let is_of_model = |name: &str| {
         let name = name.strip_prefix(SEALED).unwrap_or(name);
         name == CONFIG || holds_checksum(Path::new(name)) && name != CANDIDATES
     };
     let of_model = fingerprints.iter().filter(|(name, _)| is_of_model(name));
     let text: String = of_model.map(|(name, sum)| format!("{name} {sum}\n")).collect();
-    Ok(Some(fingerprint(text.as_bytes())))
+    Ok(fingerprint(text.as_bytes()))
 }
 
 /// Refuses a binary file whose checksum is not the one that the run was written with.
@@ -216,7 +215,7 @@ fn check_own(path: &Path, found: &str, expected: &str) -> Result<(), Error> {
 
 /// Refuses a complete run that lacks a file which its training has written, also where only few commands read it.
 pub(crate) fn check_sealed_files(run: &Path) -> Result<(), Error> {
-    let fingerprints = load(run)?.unwrap_or_default();
+    let fingerprints = load(run)?;
     let resume = Argument::switch("resume");
     for name in fingerprints.keys().filter_map(|name| name.strip_prefix(SEALED)) {
         let path = run.join(name);
@@ -237,7 +236,7 @@ pub(crate) fn replace_json(run: &Path, name: &str, value: &impl Serialize) -> Re
 /// so that a process that is killed leaves a run that can be read.
 pub(crate) fn replace(run: &Path, name: &str, text: &str) -> Result<(), Error> {
     let file = run.join(name);
-    let Some(mut fingerprints) = load(run)? else { return write_text(&file, text) };
+    let mut fingerprints = load(run)?;
     if fingerprints.remove(name).is_some() {
         write(run, &fingerprints)?;
     }
@@ -246,15 +245,14 @@ pub(crate) fn replace(run: &Path, name: &str, text: &str) -> Result<(), Error> {
     write(run, &fingerprints)
 }
 
-/// Returns the checksum of the weights that the training of a run started from; none where it started from none, and of runs of
-/// earlier versions.
+/// Returns the checksum of the weights that the training of a run started from; none where it started from none.
 pub(crate) fn initial_weights(run: &Path) -> Result<Option<String>, Error> {
-    Ok(load(run)?.and_then(|mut fingerprints| fingerprints.remove(INITIAL_WEIGHTS)))
+    Ok(load(run)?.remove(INITIAL_WEIGHTS))
 }
 
-/// Returns the checksums of the tables that the training of a run started with; none of runs of earlier versions.
+/// Returns the checksums of the tables that the training of a run started with.
 pub(crate) fn started_tables(run: &Path) -> Result<BTreeMap<String, String>, Error> {
-    let fingerprints = load(run)?.unwrap_or_default().into_iter();
+    let fingerprints = load(run)?.into_iter();
     let table = |(name, sum): (String, String)| Some((name.strip_prefix(TABLES)?.to_owned(), sum));
     Ok(fingerprints.filter_map(table).collect())
 }
@@ -292,10 +290,11 @@ pub(super) fn fingerprint(bytes: &[u8]) -> String {
     fingerprint_of(KIND, &[Tensor::u8("file", &[bytes.len()], bytes)])
 }
 
-fn load(run: &Path) -> Result<Option<Fingerprints>, Error> {
+fn load(run: &Path) -> Result<Fingerprints, Error> {
     let file = run.join(FINGERPRINTS);
-    let open = || Ok(Stored::open(&file, KIND, VERSION)?.all_metadata().clone());
-    file.exists().then(open).transpose()
+    let missing = "missing: the run was written with this file; put it back, or train again";
+    ensure_run(file.exists(), &file, missing)?;
+    Ok(Stored::open(&file, KIND, VERSION)?.all_metadata().clone())
 }
 
 fn write(run: &Path, fingerprints: &Fingerprints) -> Result<(), Error> {

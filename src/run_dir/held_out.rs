@@ -34,8 +34,7 @@ pub struct HeldOut {
     pub ids: Vec<String>,
     /// The coordinates of each prediction, `[pairs × p]` row-major.
     pub predictions: Vec<f32>,
-    /// The number of the group of each pair, where the configuration names groups, or queries with several pairs; else empty.
-    /// Also empty in files of early development versions.
+    /// The number of the group of each pair; empty where none has another pair in its group.
     pub groups: Vec<u64>,
 }
 
@@ -61,18 +60,18 @@ impl UnseenPairs {
 }
 
 impl HeldOut {
-    /// Predictions `[pairs × p]` for some training pairs, of which `ids` are the outputs of all.
+    /// Creates predictions `[pairs × p]` for some training pairs, of which `ids` are the outputs of all.
     pub fn new(pairs: Vec<usize>, ids: &[String], predictions: Vec<f32>) -> Self {
         let ids = pairs.iter().map(|&pair| ids[pair].clone()).collect();
         Self { pairs, ids, predictions, groups: Vec::new() }
     }
 
-    /// Predictions `[n × p]` for all training pairs, whose outputs have these ids.
+    /// Creates predictions `[n × p]` for all training pairs, whose outputs have these ids.
     pub fn all(ids: &[String], predictions: Vec<f32>) -> Self {
         Self { predictions, ids: ids.to_vec(), pairs: (0..ids.len()).collect(), groups: Vec::new() }
     }
 
-    /// The predictions with the group of each pair, of `groups` of all training pairs that the data name.
+    /// Adds the group of each pair, of `groups` of all training pairs that the data name.
     pub(crate) fn grouped(self, groups: Option<&[Vec<usize>]>) -> Self {
         let Some(groups) = groups else { return self };
         let mut group_of = vec![0; groups.iter().map(Vec::len).sum()];
@@ -83,7 +82,7 @@ impl HeldOut {
         Self { groups, ..self }
     }
 
-    /// Predictions of several models, each for other training pairs, of which `ids` are the outputs of all.
+    /// Joins predictions of several models, each for other training pairs, of which `ids` are the outputs of all.
     pub(crate) fn joined(all: impl IntoIterator<Item = Self>, ids: &[String]) -> Self {
         let mut rows: Vec<(usize, Vec<f32>)> = Vec::new();
         for predicted in all {
@@ -148,7 +147,7 @@ impl HeldOut {
         Ok(Contents::new(KIND, VERSION, &BTreeMap::new(), &tensors).write(path)?)
     }
 
-    /// The predictions for some of the pairs.
+    /// Returns the predictions for some of the pairs.
     pub(crate) fn select(&self, pairs: &[usize]) -> Self {
         let p = self.width();
         let find = |pair: &usize| self.pairs.binary_search(pair).ok();
@@ -201,7 +200,7 @@ impl RunDir {
     }
 }
 
-/// Some of a number of pairs, drawn by a seed to fit weights to, in rising order.
+/// Returns some of a number of pairs, drawn by a seed to fit weights to, in rising order.
 pub(crate) fn drawn_pairs(count: usize, seed: u64) -> Vec<usize> {
     let mut drawn = generator(seed, "held-out", 0);
     let mut pairs = sample(&mut drawn, count, count.min(PAIRS)).into_vec();

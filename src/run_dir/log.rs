@@ -22,7 +22,7 @@ pub struct SolvedLine {
 }
 
 impl SolvedLine {
-    /// The line of a fit that took `seconds`.
+    /// Creates the line of a fit that took `seconds`.
     pub fn new(seconds: f64, metrics: Scores) -> Self {
         Self { step: 0, epoch: 0, best: true, seconds, metrics }
     }

@@ -26,7 +26,7 @@ const GROUPS: [Group; 10] = [
     &[Needs::Rankings, Needs::GraphsOrRankings],
 ];
 
-/// Metrics as text, one row each under one heading; what a search found beyond the candidates has a row below.
+/// Returns metrics as text, one row each under one heading; what a search found beyond the candidates has a row below.
 pub fn metrics_table(rows: &[(&str, &Scores)]) -> String {
     let beyond: Vec<Option<Scores>> =
         rows.iter().map(|(_, scores)| scores.beyond_candidates()).collect();

@@ -44,6 +44,7 @@
 //! different machine.
 
 pub(crate) mod candidates;
+mod card;
 mod checkpoints;
 mod constants;
 mod dir;
@@ -51,8 +52,11 @@ mod fingerprints;
 pub(crate) mod held_out;
 mod learner_files;
 mod learning_curve;
+mod lock;
 mod log;
 mod metrics_table;
+mod new_run;
+mod output_folder;
 mod place;
 mod preparation;
 mod report;
@@ -70,8 +74,11 @@ use dsokr_decode::Candidates;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::error::Error;
+use crate::config::FORMAT;
+use crate::encoders::spectrum_inputs::Polarities;
+use crate::error::{Error, ensure_run};
 
+pub(crate) use card::{CardAnswer, CardAnswers, CardExample, CardQuery};
 pub(crate) use constants::{load_constants, save_constants};
 pub use dir::RunDir;
 use fingerprints::fingerprint;
@@ -82,18 +89,18 @@ pub(crate) use fingerprints::{
 pub use held_out::HeldOut;
 pub(crate) use held_out::{KNOWS_ALL, UnseenPairs, drawn_pairs};
 pub use learning_curve::{LearningCurve, LearningPoint};
+pub(crate) use lock::RunLock;
 pub use log::SolvedLine;
 pub use metrics_table::metrics_table;
+pub(crate) use new_run::{create_whole, place_of, reserve};
+pub use output_folder::{OutputFolder, check_not_read, check_output};
 #[cfg(feature = "command")]
 pub(crate) use place::parent;
-pub use place::{OutputFolder, check_not_read, check_output};
-pub(crate) use place::{RunLock, check_link, create_whole, inner, name, place_of, reserve, run_of};
+pub(crate) use place::{check_link, inner, name, run_of};
 pub use preparation::PreparationFile;
 pub(crate) use preparation::save_files;
-pub(crate) use report::{
-    CardAnswer, CardAnswers, CardExample, CardQuery, changed_tables, learned_tables,
-};
-pub use report::{MeasuredOn, Record, Report, counts_line};
+pub(crate) use report::changed_tables;
+pub use report::{LearnedFrom, MeasuredOn, Record, Report, counts_line};
 
 /// A file of [`CHECKPOINTS`].
 pub(crate) const CHECKPOINT: &str = "checkpoint/last.safetensors";
@@ -176,6 +183,20 @@ pub(crate) fn write_text(file: &Path, text: &str) -> Result<(), Error> {
     Ok(write_atomically(file, |out| out.write_all(text.as_bytes()))?)
 }
 
+/// Refuses a run of another format, before anything else is read of it: the format stands for the layout of all files of a run.
+fn check_format(run: &Path) -> Result<(), Error> {
+    // what is wrong with the file itself is told where it is read as a configuration
+    let text = read_text(&run.join(CONFIG)).unwrap_or_default();
+    let table: toml::Table = text.parse().unwrap_or_default();
+    let format = table.get("format").and_then(toml::Value::as_integer);
+    let found = format.unwrap_or(FORMAT.into());
+    let message = format_args!(
+        "a run of format {found}; this program reads format {FORMAT}: train it again, or read it with the version of dsokr \
+         that wrote it"
+    );
+    ensure_run(found == i64::from(FORMAT), run, message)
+}
+
 /// The version that fingerprints are made with.
 const FINGERPRINT_VERSION: u32 = 1;
 
@@ -184,7 +205,7 @@ pub(crate) fn fingerprint_of(kind: &str, values: &[Tensor]) -> String {
     Contents::new(kind, FINGERPRINT_VERSION, &BTreeMap::new(), values).checksum()
 }
 
-/// Fingerprints that a file names.
+/// Returns fingerprints as the metadata of a file that names them.
 pub(crate) fn named<const N: usize>(values: [(&str, &str); N]) -> BTreeMap<String, String> {
     BTreeMap::from(values.map(|(key, value)| (key.to_owned(), value.to_owned())))
 }
@@ -199,15 +220,21 @@ pub(crate) fn save_candidates(
     Ok(candidates.save(path, &named([("basis", space), ("data", data)]))?)
 }
 
-/// Writes the columns of the training inputs into the run at `run`, where files of queries need them, unless they are there
-/// already.
+/// Writes the columns of the training inputs into the run at `run`, where files of queries need them.
 ///
 /// # Errors
 /// The file system's errors.
 pub(crate) fn save_input_columns(columns: Option<&InputColumns>, run: &Path) -> Result<(), Error> {
-    let file = run.join(INPUT_COLUMNS);
-    let Some(columns) = columns.filter(|_| !file.exists()) else { return Ok(()) };
-    write_text(&file, &(serde_json::to_string(columns)? + "\n"))
+    let Some(columns) = columns else { return Ok(()) };
+    write_text(&run.join(INPUT_COLUMNS), &(serde_json::to_string(columns)? + "\n"))
+}
+
+/// Writes the polarities of the training spectra into the run at `run`.
+///
+/// # Errors
+/// The file system's errors.
+pub(crate) fn save_polarities(polarities: &Polarities, run: &Path) -> Result<(), Error> {
+    write_text(&run.join(POLARITIES), &(serde_json::to_string(polarities)? + "\n"))
 }
 
 /// The folder of the data that a run was trained on, so that the run can be evaluated from any
@@ -217,9 +244,8 @@ pub(crate) fn save_input_columns(columns: Option<&InputColumns>, run: &Path) -> 
 struct DataFolder {
     /// Absolute, without symbolic links.
     folder: PathBuf,
-    /// The fingerprint of `folder`; runs of older versions have none.
-    #[serde(default)]
-    checksum: Option<String>,
+    /// The fingerprint of `folder`.
+    checksum: String,
 }
 
 /// Writes the folder of `root` into the run at `run`, unless it is there already; drawn data have none.
@@ -234,7 +260,7 @@ pub(crate) fn save_data_folder(run: &Path, root: &DataRoot) -> Result<(), Error>
         tracing::warn!("the name of {name} is not UTF-8, so the run does not keep it");
         return Ok(());
     }
-    let checksum = Some(fingerprint(folder.as_os_str().as_encoded_bytes()));
+    let checksum = fingerprint(folder.as_os_str().as_encoded_bytes());
     let text = serde_json::to_string_pretty(&DataFolder { folder, checksum })? + "\n";
     let file = run.join(DATA);
     // one that is damaged is replaced
@@ -256,12 +282,10 @@ pub(crate) fn load_data_folder(run: &Path) -> Result<Option<PathBuf>, Error> {
     let problem = match serde_json::from_str(&text) {
         Ok(DataFolder { folder, checksum }) => {
             let found = fingerprint(folder.as_os_str().as_encoded_bytes());
-            match checksum {
-                Some(expected) if expected != found => {
-                    format!("the fingerprint of the folder is {found}, the file says {expected}")
-                }
-                Some(_) | None => return Ok(Some(folder)),
+            if found == checksum {
+                return Ok(Some(folder));
             }
+            format!("the fingerprint of the folder is {found}, the file says {checksum}")
         }
         Err(error) => error.to_string(),
     };

@@ -34,7 +34,7 @@ impl Events {
         Self { folder: run.join(TENSORBOARD), resumed: None, file: None }
     }
 
-    /// A training goes on after `step` steps.
+    /// Notes that a training goes on after `step` steps.
     pub fn resume(&mut self, step: u64) {
         self.resumed = self.folder.exists().then_some(step);
     }
@@ -88,7 +88,7 @@ fn masked(sum: u32) -> u32 {
     sum.rotate_right(15).wrapping_add(0xa282_ead8)
 }
 
-/// CRC-32C (Castagnoli), bit by bit: records are short.
+/// Returns the CRC-32C (Castagnoli), bit by bit: records are short.
 fn crc_32c(data: &[u8]) -> u32 {
     let step = |sum: u32| if sum & 1 == 1 { sum >> 1 ^ 0x82f6_3b78 } else { sum >> 1 };
     !data.iter().fold(!0, |sum, &byte| (0..8).fold(sum ^ u32::from(byte), |sum, _| step(sum)))

@@ -8,7 +8,7 @@ use dsokr_nn::parameters::Parameters;
 use dsokr_train::{Checkpoint, CheckpointSink, LogLine, StepNumbers, check_basis, read_parameters};
 
 use super::log::{LoggedLine, SolvedLine, validation_scalars};
-use super::{ENCODER, LOG, RunDir, read_optional, write_text};
+use super::{ENCODER, LOG, RunDir, check_format, read_optional, write_text};
 use crate::error::Error;
 use crate::metrics::scores::Scores;
 
@@ -28,6 +28,7 @@ impl RunDir {
 
     /// Returns all lines of `log.jsonl`, without an unfinished last one; none where there is no log.
     pub(super) fn lines(&self) -> Result<Option<Vec<LoggedLine>>, Error> {
+        check_format(self.path())?;
         let file = self.path().join(LOG);
         let Some(text) = read_optional(&file)? else { return Ok(None) };
         let whole = text.split_inclusive('\n').filter(|line| line.ends_with('\n'));
@@ -104,18 +105,16 @@ impl RunDir {
         Ok(read_parameters(&stored, "")?)
     }
 
-    /// Returns the step of the evaluation that the best parameters so far are of. The log may have a better one already, whose
-    /// parameters are not written before the next checkpoint.
+    /// Returns the step of the evaluation that the best parameters so far are of; none where there are none yet, or where no
+    /// evaluation chose them. The log may have a better one already, whose parameters are not written before the next
+    /// checkpoint.
     pub(crate) fn best_step(&self) -> Result<Option<u64>, Error> {
-        let file = self.path().join(ENCODER);
-        if file.exists() {
-            let stored = Stored::open(&file, ENCODER_KIND, ENCODER_VERSION)?;
-            if stored.all_metadata().contains_key(STEP) {
-                return Ok(Some(stored.parsed(STEP, "a number of steps")?));
-            }
+        if !self.has_best() {
+            return Ok(None);
         }
-        // a file of an earlier version names no step
-        self.logged_best_step()
+        let stored = Stored::open(&self.path().join(ENCODER), ENCODER_KIND, ENCODER_VERSION)?;
+        let names_step = stored.all_metadata().contains_key(STEP);
+        Ok(names_step.then(|| stored.parsed(STEP, "a number of steps")).transpose()?)
     }
 
     /// Returns the step of the best evaluation in the log.

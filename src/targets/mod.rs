@@ -132,17 +132,17 @@ impl OutputTargets {
         Error::value("Fit::targets", found, "the kind of targets that Fit::fit reads")
     }
 
-    /// Returns the fingerprints of the training and validation data, with the lexicon of a reranker and the number that tells the
+    /// Returns the fingerprint of the training and validation data, with the lexicon of a reranker and the number that tells the
     /// `lists` of candidates of validation queries from others: a run is resumed only with those that it was started with.
     /// A test split is measured as it is found. Of candidates that are divided among `ranks` each reads those that it holds.
-    pub(crate) fn fingerprints(
+    pub(crate) fn fingerprint(
         &self,
         dataset: &Dataset,
         candidates: &Candidates,
         lexicon: Option<&str>,
         lists: Option<u64>,
         ranks: &Processes,
-    ) -> Result<DataFingerprints, Error> {
+    ) -> Result<String, Error> {
         // where there are none, the candidates identify the data
         let targets = match &self.values {
             TargetValues::Projection(projection) => projection.coordinates(),
@@ -178,21 +178,9 @@ impl OutputTargets {
             tensors.push(Tensor::f64("train weights", &[weights.len()], weights));
         }
         tensors.extend(lexicon.map(|text| Tensor::u8("lexicon", &[text.len()], text.as_bytes())));
-        let without_lists = fingerprint_of("data", &tensors);
-        let Some(lists) = &lists else {
-            return Ok(DataFingerprints { now: without_lists, earlier: None });
-        };
-        tensors.push(Tensor::u64("validation lists", &[1], lists));
-        let now = fingerprint_of("data", &tensors);
-        Ok(DataFingerprints { now, earlier: Some(without_lists) })
+        tensors.extend(lists.iter().map(|lists| Tensor::u64("validation lists", &[1], lists)));
+        Ok(fingerprint_of("data", &tensors))
     }
-}
-
-/// The fingerprint of the data of a run.
-pub(crate) struct DataFingerprints {
-    pub now: String,
-    /// The one of runs of earlier versions, which do not say what the lists of candidates were; none where it is the same.
-    pub earlier: Option<String>,
 }
 
 /// Rows that are read at once.

@@ -21,7 +21,7 @@ use crate::config::{Checked, SummandConfig};
 use crate::encoders::spectrum_inputs::Polarities;
 use crate::error::{Error, ensure};
 use crate::metrics::constants::Constants;
-use crate::run_dir::{BASIS, RunDir};
+use crate::run_dir::{BASIS, LearnedFrom, RunDir};
 
 /// The problem that a model is fitted to. Everything that is costly is made once; a clone shares it.
 #[derive(Clone, derive_more::Debug)]
@@ -157,6 +157,11 @@ impl Problem {
     /// Returns this problem with a basis that has been fitted.
     pub(crate) fn in_basis(&self, basis: Basis) -> Self {
         Self { saved: None, basis: Some(basis), ..self.clone() }
+    }
+
+    /// Returns what the training learns from.
+    pub(crate) fn learned_from(&self) -> LearnedFrom {
+        LearnedFrom { pairs: self.len(), tables: BTreeMap::clone(&self.tables) }
     }
 
     /// Returns the number of training pairs.

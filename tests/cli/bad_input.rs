@@ -133,7 +133,7 @@ const CASES: &[Case] = &[
         &["training.layer_decay = 0.8", "no numbered layers"],
     ),
     case("path outside", nothing, &["data.train=../x.tsv"], &["data.train", ".."]),
-    case("an unknown format", nothing, &["format=9"], &["format = 9", "2"]),
+    case("an unknown format", nothing, &["format=9"], &["format = 9", "3"]),
     case("m = 0", nothing, &["sketch.size=0"], &["sketch.size = 0", "at least 1"]),
     case(
         "density 0",
@@ -375,9 +375,23 @@ fn damaged_runs_are_refused_with_the_file() {
     fs::write(sandbox.path("run/encoder.safetensors"), own).unwrap();
 
     let toml = sandbox.read("run/config.toml");
-    sandbox.write("run/config.toml", &toml.replace("format = 2", "format = 9"));
-    sandbox.fail(&["search", "run", "text"], 2, &["format 9", "format 2"]);
+    // an earlier and a later version of dsokr
+    for format in ["2", "9"] {
+        sandbox
+            .write("run/config.toml", &toml.replace("format = 3", &format!("format = {format}")));
+        let says = [&*format!("run: a run of format {format}"), "reads format 3: train it again"];
+        for call in [&["search", "run", "text"][..], &["evaluate", "run"]] {
+            sandbox.fail(call, 2, &says);
+        }
+        sandbox.fail(&["train", "small.toml", "--out", "run", "--resume"], 2, &says);
+    }
     sandbox.write("run/config.toml", &toml);
+
+    let path = sandbox.path("run/fingerprints.safetensors");
+    let sums = fs::read(&path).unwrap();
+    fs::remove_file(&path).unwrap();
+    sandbox.fail(&["search", "run", "text"], 2, &["run/fingerprints.safetensors", "missing"]);
+    fs::write(&path, sums).unwrap();
 
     fs::remove_file(sandbox.path("run/metrics.json")).unwrap();
     let path = sandbox.path("run/checkpoint/last.safetensors");

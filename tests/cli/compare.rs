@@ -361,7 +361,7 @@ fn sweeps_try_all_settings_and_go_on_where_they_stopped() {
     assert_eq!(sandbox.read("sweep/sweep.csv").lines().count(), 8);
 }
 
-/// As a sweep over `data.splits.seed` of an earlier version, which was evaluated on the validation split.
+/// A sweep over seeds chooses nothing, so that it may be evaluated on either split.
 #[test]
 fn a_sweep_over_seeds_names_the_split_that_it_has_begun_with() {
     let sandbox = Sandbox::new();

@@ -247,3 +247,20 @@ fn cross_validations_are_compared_by_the_corrected_test() {
     sandbox.succeed(&["train", "ridge.toml", "--out", "run"]);
     sandbox.fail(&["compare", "a", "run"], 2, &["run/sweep.json", "no such file"]);
 }
+
+/// Nested parts are weighed by the pairs that runs have learned from, which an ensemble knows of its members.
+#[test]
+fn nested_cross_validations_of_ensembles_are_compared() {
+    let sandbox = Sandbox::new();
+    ridge(&sandbox);
+    let members = "\n[ensemble]\n[[ensemble.members]]\nname = \"one\"\n[[ensemble.members]]\nname = \"two\"\n\
+                   encoder.lambda = 0.1\n";
+    sandbox.write("two.toml", &(sandbox.read("ridge.toml") + members));
+    for (out, size) in [("a", "sketch.size=20"), ("b", "sketch.size=10")] {
+        sandbox
+            .succeed(&["cv", "two.toml", "--folds", "3", "--nested", "--out", out, "--set", size]);
+    }
+    let compared = json(&sandbox.succeed(&["compare", "a", "b", "--json"]));
+    let runs = &compared["metrics"][0]["runs"];
+    assert!(runs[1]["difference"]["p"].is_number(), "{compared}");
+}

@@ -186,14 +186,6 @@ fn pairs_that_a_run_has_learned_from_do_not_measure_it() {
     assert!(!same.contains("since the training"), "{same}");
     let again = json(&sandbox.succeed(&["evaluate", "run", "--json"]));
     assert_eq!(again["accuracy"], report["accuracy"]);
-
-    // a run of an earlier version does not know its tables
-    let mut metrics = json(&sandbox.read("run/metrics.json").replace('\n', " "));
-    metrics.as_object_mut().unwrap().remove("tables").unwrap();
-    sandbox.write("run/metrics.json", &metrics.to_string());
-    fs::remove_file(sandbox.path("run/fingerprints.safetensors")).unwrap();
-    sandbox.write("t.tsv", &shorter);
-    sandbox.succeed(&["evaluate", "run"]);
 }
 
 /// As of a run of a version that divided its table otherwise.
@@ -210,7 +202,7 @@ fn a_split_that_the_run_was_not_measured_on_is_named() {
     let sum =
         serde_json::from_str::<Value>(&record).unwrap()["measured_on"].as_str().unwrap().to_owned();
     sandbox.write("run/metrics.json", &record.replacen(&sum, "0000", 1));
-    fs::remove_file(sandbox.path("run/fingerprints.safetensors")).unwrap();
+    sandbox.forget_checksum("run", "metrics.json");
     let other = warnings(&sandbox, &["evaluate", "run"]);
     let doubt = "its pairs may be pairs that the run has learned from: train again";
     assert!(other.contains(says) && other.contains(doubt), "{other}");
@@ -270,7 +262,7 @@ fn right_outputs_that_a_run_was_not_measured_on_are_named() {
         let mut metrics = json(&sandbox.read(&file).replace('\n', " "));
         metrics["right_outputs"] = "0000".into();
         sandbox.write(&file, &metrics.to_string());
-        fs::remove_file(sandbox.path(&format!("{column}/fingerprints.safetensors"))).unwrap();
+        sandbox.forget_checksum(column, "metrics.json");
         let other = warnings(&sandbox, &["evaluate", column]);
         let says =
             format!("{column}: the test split has other {what} than the run was measured on");

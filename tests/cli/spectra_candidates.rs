@@ -3,6 +3,7 @@
 use std::fmt::Write;
 use std::process::Command;
 
+use dsokr::Member;
 use dsokr::molecule::Molecule;
 
 use crate::sandbox::{Sandbox, json, number};
@@ -295,6 +296,13 @@ fn a_model_of_one_polarity_says_so_of_the_other() {
     sandbox.write("q.txt", "63.04406 adduct=[M+H]+ 31.0184:1\n");
     let line = json(&sandbox.succeed(&["predict", "runs/bins", "q.txt"]));
     assert_eq!(line["cautions"].as_array().unwrap().len(), 1, "{line}");
+    // a model that is written from its parts keeps them
+    sandbox.train("bag.toml", &["training.epochs=2"]);
+    Member::open(sandbox.path("runs/bag")).unwrap().save(&sandbox.path("copy")).unwrap();
+    let search = |run: &str| sandbox.succeed(&["search", run, "63.04406 adduct=[M+H]+ 31.0184:1"]);
+    let copied = search("copy");
+    assert_eq!(copied, search("runs/bag"));
+    assert!(copied.starts_with(says), "{copied}");
 }
 
 /// Small files in MassSpecGym's layout, through its script and configuration.

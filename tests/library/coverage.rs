@@ -1,6 +1,6 @@
 //! Candidate sets that hold a right output with a given probability.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::f64::consts::LN_2;
 use std::path::Path;
 
@@ -8,7 +8,6 @@ use burn::tensor::Device;
 use dsokr::config::Checked;
 use dsokr::core::Processes;
 use dsokr::core::random::{below, generator, shuffle, unit};
-use dsokr::core::store::{Contents, Stored, Tensor};
 use dsokr::data::SplitName;
 use dsokr::run::{CalibratingQueries, CalibratingQuery, CandidateSets, Run};
 use dsokr::{CandidateRule, Config, Member, fit, intervals};
@@ -493,63 +492,21 @@ encoder.lambda = 1e-2
     );
 }
 
-/// As of a version that did not keep groups: beside a reranker its predictions have seen other pairs of their group, and elsewhere
-/// each pair counts by itself.
 #[test]
-fn held_out_predictions_without_their_groups_are_refused_or_cautioned() {
+fn held_out_predictions_know_the_groups_of_their_pairs() {
     let folder = Folder::new();
     write_patients(&folder);
-    let path = folder.path("pool.toml");
-    std::fs::write(&path, PATIENTS).unwrap();
-    let plain = folder.file("plain.toml", patients_without_reranker());
-    let calibrated = |run: &str| {
-        let run = Run::open(folder.path(run)).unwrap();
-        run.sets(&Processes::default(), 0.5, None, None, None)
-    };
-
-    fit(&load(&plain, &[]), folder.path("plain")).unwrap();
-    let sets = calibrated("plain").unwrap().calibration;
-    assert_eq!((sets.queries, sets.groups), (192, Some(48)));
-    forget_groups(&folder.path("plain/held-out.safetensors"));
-    let sets = calibrated("plain").unwrap().calibration;
-    assert_eq!((sets.queries, sets.groups), (192, None));
-    let caution = sets.caution.unwrap();
-    assert!(caution.contains("without it") && caution.contains("train again"), "{caution}");
-
-    fit(&load(&path, &[]), folder.path("reranked")).unwrap();
-    assert!(calibrated("reranked").is_ok());
-    forget_groups(&folder.path("reranked/held-out.safetensors"));
-    let refused = calibrated("reranked").unwrap_err().to_string();
-    assert!(refused.contains("other pairs of their group: train again"), "{refused}");
-
-    // groups of one pair each are kept too, and change nothing
-    fit(&load(&plain, &["data.splits.group=id"]), folder.path("alone")).unwrap();
-    let sets = calibrated("alone").unwrap().calibration;
-    assert_eq!((sets.queries, sets.groups), (192, None));
-    let caution = sets.caution.unwrap();
-    assert!(caution.contains("without it") && !caution.contains("train again"), "{caution}");
-}
-
-/// Writes held-out predictions again as an earlier version did: without the groups of their pairs, and without the checksum of
-/// the file among the fingerprints of the run.
-fn forget_groups(path: &Path) {
-    let stored = Stored::open(path, "held-out", 3).unwrap();
-    let numbers = |name: &str| stored.read::<u64>(name, 1).ok().map(|(_, all)| all.to_vec());
-    let rows =
-        |name: &str| stored.read::<f32>(name, 2).ok().map(|(shape, all)| (shape, all.to_vec()));
-    let (_, ids) = stored.read::<u8>("ids", 1).unwrap();
-    let mut tensors = vec![Tensor::owned("ids", &[ids.len()], &ids)];
-    assert!(numbers("groups").is_some());
-    for name in ["pairs", "unseen_pairs"] {
-        let numbers = numbers(name);
-        tensors.extend(numbers.map(|numbers| Tensor::owned(name, &[numbers.len()], &numbers)));
+    let path = folder.file("plain.toml", patients_without_reranker());
+    // patients of four rows, and rows that are alone
+    for (rule, groups) in [("many", Some(48)), ("id", None)] {
+        let set = format!("data.splits.group={rule}");
+        let run = fit(&load(&path, &[&set]), folder.path(rule)).unwrap().run;
+        let sets = run.sets(&Processes::default(), 0.5, None, None, None).unwrap().calibration;
+        assert_eq!((sets.queries, sets.groups), (192, groups), "{rule}");
+        let left_out = if groups.is_some() { "without its group" } else { "without it" };
+        let caution = sets.caution.unwrap();
+        assert!(caution.contains(left_out), "{caution}");
     }
-    for name in ["predictions", "unseen_predictions"] {
-        tensors.extend(rows(name).map(|(shape, values)| Tensor::owned(name, &shape, &values)));
-    }
-    drop(stored);
-    Contents::new("held-out", 3, &BTreeMap::new(), &tensors).write(path).unwrap();
-    std::fs::remove_file(path.with_file_name("fingerprints.safetensors")).unwrap();
 }
 
 /// Of two runs of an ensemble one keeps the rows of a patient together, as the first member or as the second.

@@ -142,12 +142,6 @@ impl DataConfig {
         fold.is_some_and(|fold| fold.nested || name != SplitName::Test)
     }
 
-    /// Returns whether a rule of the splits, or the column of queries, says which pairs belong together.
-    pub fn names_groups(&self) -> bool {
-        let has_rule = self.facts().splits.is_some_and(|splits| splits.group.is_some());
-        has_rule || matches!(&self.source, DataSource::Tables(tables) if tables.query.is_some())
-    }
-
     /// Returns whether the training pairs are drawn, or their outputs exchanged: by `limit` or `corrupted`.
     pub fn draws_training_pairs(&self) -> bool {
         self.limit.is_some() || self.corrupted > 0.0

@@ -222,7 +222,7 @@ impl Split {
     }
 
     /// Returns the groups of all pairs: those of a rule of the splits, else the pairs of each query, else each pair by itself.
-    pub fn all_groups(&self) -> Vec<Vec<usize>> {
+    fn all_groups(&self) -> Vec<Vec<usize>> {
         if !self.groups.is_empty() {
             return grouped(&self.groups);
         }

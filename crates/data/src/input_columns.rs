@@ -35,11 +35,9 @@ pub struct NamedColumns {
     /// The attributes of an .arff file that are inputs, or the columns of a table that `FIRST..LAST` names as inputs.
     pub inputs: Vec<String>,
     /// The attributes that are numbers to predict, or the columns that `FIRST..LAST` names as outputs.
-    #[serde(default)]
     pub outputs: Vec<String>,
     /// Whether each input has a number in each column, as in a table or a frame of Python. A query by names that lacks one is
     /// refused there, while a row of an .arff file, or a dictionary of Python, may be sparse.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub dense: bool,
 }
 

@@ -36,10 +36,9 @@ pub struct Summary {
     pub rows: usize,
     /// Number of unknowns for each output: n, m with an input sketch, or the rank of the sketched
     /// Gram matrix of the inputs under a Lipschitz loss.
-    #[serde(alias = "features")]
     pub unknowns: usize,
     /// p, the numbers predicted for a row.
-    #[serde(rename = "rank", alias = "outputs")]
+    #[serde(rename = "rank")]
     pub width: usize,
     /// λ.
     pub lambda: f64,

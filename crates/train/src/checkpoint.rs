@@ -137,29 +137,16 @@ impl Checkpoint {
     /// # Errors
     /// A file that is missing, damaged, of a different version, or of a different basis.
     pub fn load(path: &Path, basis: &str) -> Result<Self, Error> {
-        let stored = Stored::open_versions(path, KIND, 1..=VERSION)?;
-        if stored.version() == 1 {
-            let message = "a checkpoint of an earlier version, whose optimiser cannot be read: go on with the version \
-                           of dsokr that wrote it, or train anew";
-            return Err(dsokr_core::Error::file(path, message).into());
-        }
+        let stored = Stored::open(path, KIND, VERSION)?;
         check_basis(&stored, basis)?;
-        if stored.version() == 2 {
-            tracing::warn!(
-                "a checkpoint of an earlier version: since then the weight decay leaves biases, weights of normalisation and \
-                 the temperature out, unless a group of training.groups decays them"
-            );
-        }
         Ok(Self {
             step: stored.parsed("step", "a number of steps")?,
             loss_sum: stored.parsed("loss_sum", "a number")?,
             loss_steps: stored.parsed("loss_steps", "a number of steps")?,
             stale: stored.parsed("stale", "a number of evaluations")?,
             best: optional(&stored, "best", "a number")?,
-            // version 2 has neither
-            reduced: optional(&stored, "reduced", "a number")?.unwrap_or(1.0),
-            waited: optional(&stored, "waited", "a number of evaluations")?.unwrap_or(0),
-            // nor version 3 these
+            reduced: stored.parsed("reduced", "a number")?,
+            waited: stored.parsed("waited", "a number of evaluations")?,
             rate: read_rate(&stored)?,
             stopped: optional(&stored, "stopped", "a number of steps")?,
             average: read_average(&stored)?,
@@ -179,7 +166,7 @@ fn optional<T: FromStr>(stored: &Stored, key: &str, allowed: &str) -> Result<Opt
 fn read_rate(stored: &Stored) -> Result<RateChange, Error> {
     Ok(match optional(stored, FIXED_RATE, "a number")? {
         Some(rate) => RateChange::Fixed(rate),
-        None => RateChange::Factor(optional(stored, RATE_FACTOR, "a number")?.unwrap_or(1.0)),
+        None => RateChange::Factor(stored.parsed(RATE_FACTOR, "a number")?),
     })
 }
 
@@ -276,7 +263,6 @@ pub struct LogLine<M> {
     /// Seconds since training started or was resumed.
     pub seconds: f64,
     /// Training pairs a second since the last evaluation, evaluations not counted.
-    #[serde(default)]
     pub pairs_per_second: f64,
     /// Bytes that the engine holds on a GPU: the peak, since it keeps what it has taken. None on the CPU.
     #[serde(default, skip_serializing_if = "Option::is_none")]

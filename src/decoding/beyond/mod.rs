@@ -171,7 +171,7 @@ impl Placer {
     /// Opens the placer of a trained run in a folder.
     ///
     /// # Errors
-    /// As [`new`](Self::new); a run of an earlier version, which kept no features.
+    /// As [`new`](Self::new); a run whose model was made from its parts, without features.
     pub(crate) fn open(run: &Path, candidates: &Candidates) -> Result<Self, Error> {
         let features = run.join(FEATURES);
         let message =

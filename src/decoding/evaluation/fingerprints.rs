@@ -1,7 +1,5 @@
 //! Fingerprints of what metrics are measured on.
 
-use std::collections::BTreeMap;
-
 use dsokr_core::random::hash;
 use dsokr_core::store::Tensor;
 use dsokr_data::{Inputs, Split, Truth};
@@ -58,6 +56,23 @@ pub(crate) fn measured_on(
     candidates: &Candidates,
     shared: Option<SharedCandidates>,
 ) -> Result<MeasuredOn, Error> {
+    Ok(MeasuredOn {
+        queries: queries_fingerprint(split, pool, candidates)?,
+        right_outputs: outputs_fingerprint(split),
+        candidates: match pool {
+            Pool::PerQuery(_) => None,
+            Pool::Shared => shared,
+        },
+        pairs: split.ids.len() + split.further.iter().map(Vec::len).sum::<usize>(),
+    })
+}
+
+/// Returns the fingerprint of the queries of a split with the ids of their right outputs and the candidates of each.
+pub(crate) fn queries_fingerprint(
+    split: &Split,
+    pool: Pool,
+    candidates: &Candidates,
+) -> Result<String, Error> {
     let names = split.names().join("\0");
     let golds = [&split.ids].into_iter().chain(&split.further).map(|ids| ids.join("\0"));
     let golds = golds.collect::<Vec<_>>().join("\n");
@@ -77,25 +92,15 @@ pub(crate) fn measured_on(
     if let Inputs::Vectors(rows) = &split.inputs {
         tensors.extend(rows.tensors("vectors")?);
     }
-    Ok(MeasuredOn {
-        queries: Some(fingerprint_of("queries", &tensors)),
-        right_outputs: split.truth.as_ref().map(truth_fingerprint),
-        candidates: match pool {
-            Pool::PerQuery(_) => None,
-            Pool::Shared => shared,
-        },
-        pairs: Some(split.ids.len() + split.further.iter().map(Vec::len).sum::<usize>()),
-        trained: None,
-        tables: BTreeMap::new(),
-    })
+    Ok(fingerprint_of("queries", &tensors))
 }
 
-/// Returns the fingerprint of outputs as what they are, in their order.
-fn truth_fingerprint(truth: &Truth) -> String {
+/// Returns the fingerprint of the right outputs of a split as what they are, in their order; none where they are not known.
+pub(crate) fn outputs_fingerprint(split: &Split) -> Option<String> {
     fn joined<T: ToString>(parts: &[T]) -> String {
         parts.iter().map(T::to_string).collect::<Vec<_>>().join("\u{1}")
     }
-    let cells: Vec<String> = match truth {
+    let cells: Vec<String> = match split.truth.as_ref()? {
         Truth::Molecules(all) => all.iter().map(|molecule| molecule.smiles.clone()).collect(),
         Truth::Graphs(all) => all.iter().map(NamedGraph::json_line).collect(),
         Truth::Labels(all) => all.iter().map(|labels| joined(labels)).collect(),
@@ -104,5 +109,6 @@ fn truth_fingerprint(truth: &Truth) -> String {
         Truth::Numbers(all) => all.iter().map(|numbers| joined(numbers)).collect(),
     };
     let cells = cells.join("\0");
-    fingerprint_of("right outputs", &[Tensor::u8("cells", &[cells.len()], cells.as_bytes())])
+    let cells = Tensor::u8("cells", &[cells.len()], cells.as_bytes());
+    Some(fingerprint_of("right outputs", &[cells]))
 }

@@ -22,7 +22,9 @@ use self::areas::scored_labels;
 use self::beyond::{RightOutputs, beyond_scores};
 use self::chance::drawn_outputs;
 use self::distances::{kernel_losses, mces_distances, squared_errors};
-pub(crate) use self::fingerprints::{lists_fingerprint, measured_on, shared_candidates};
+pub(crate) use self::fingerprints::{
+    lists_fingerprint, measured_on, outputs_fingerprint, queries_fingerprint, shared_candidates,
+};
 use self::golds::{GoldRows, check_lists};
 pub(crate) use self::golds::{RankedGolds, has_gold};
 use self::outputs::{

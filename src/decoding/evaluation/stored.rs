@@ -19,7 +19,6 @@ pub struct StoredEvaluation {
     scores: Scores,
     ranks: Vec<Option<Rank>>,
     golds: Vec<String>,
-    #[serde(default)]
     right: Vec<u64>,
     /// The true and the predicted sets of labels, from which the intervals of F1 are drawn.
     labels: Option<[Vec<Vec<String>>; 2]>,
@@ -31,10 +30,8 @@ pub struct StoredEvaluation {
     /// The scores of labels or classes, of which areas under curves are computed.
     scored: Option<ScoredLabels>,
     queries: BTreeMap<String, Vec<f64>>,
-    #[serde(default)]
     pool: Option<EvaluatedPool>,
-    /// The group of each query; empty where all are independent, and in evaluations of earlier versions.
-    #[serde(default)]
+    /// The group of each query; empty where all are independent.
     groups: Vec<String>,
 }
 

@@ -64,26 +64,15 @@ impl FurtherFits {
     ) -> Result<Vec<Refitted>, Error> {
         let mut refitted = Vec::new();
         for number in 0..self.fits.len() {
-            let fit = match self.kept(number, targets, run)? {
+            let width = targets.space.width();
+            let kept = run.map(|run| run.kept_fit(number, width)).transpose()?.flatten();
+            let fit = match kept {
                 Some(predicted) => Refitted { predicted, left: None },
                 None => self.refit(number, (targets, evaluator), run, observer)?,
             };
             refitted.push(fit);
         }
         Ok(refitted)
-    }
-
-    /// Returns the predictions of a further fit that the run keeps; none where it has not been made.
-    fn kept(
-        &self,
-        number: usize,
-        targets: &OutputTargets,
-        run: Option<&RunDir>,
-    ) -> Result<Option<HeldOut>, Error> {
-        let Some(run) = run else { return Ok(None) };
-        let kept = run.kept_fit(number, targets.space.width())?;
-        // one of other pairs is of an earlier version, and made again
-        Ok(kept.filter(|kept| kept.pairs == self.fits[number].predicted))
     }
 
     /// Fits the learner to some of the pairs, on this process alone, from the weights that the training of `run` started
@@ -145,13 +134,7 @@ impl FurtherFits {
             }
             Source::Others(parts) => joined(parts, refitted, &train.ids),
         };
-        // also where each pair is by itself: without groups a run that names some is of an earlier version
-        let groups = if problem.config.data.names_groups() {
-            Some(train.all_groups())
-        } else {
-            train.named_groups()
-        };
-        Ok(predictions.grouped(groups.as_deref()))
+        Ok(predictions.grouped(train.named_groups().as_deref()))
     }
 
     /// Gathers the predictions for each fold that a reranker learns from.

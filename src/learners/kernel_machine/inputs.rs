@@ -64,8 +64,7 @@ struct StoredSum {
     weights: Vec<f64>,
     /// The text of the file that each would have by itself; none of a kernel whose rows are not needed.
     inputs: Vec<Option<String>>,
-    /// The kernels, with the γ that was found; those of the configuration in a run of an older version.
-    #[serde(default)]
+    /// The kernels, with the γ that was found.
     kernels: Vec<Kernel>,
 }
 
@@ -238,11 +237,11 @@ impl MachineInputs {
         let path = folder.join(KERNELS);
         let StoredSum { weights, inputs, kernels } = read_needed(&path)?;
         let configured: Vec<_> = settings.summands().collect();
-        if weights.len() != configured.len() || inputs.len() != configured.len() {
+        let counts = [weights.len(), inputs.len(), kernels.len()];
+        if counts != [configured.len(); 3] {
+            let [weights, inputs, kernels] = counts;
             let message = format!(
-                "{} weights and {} inputs of {} kernels",
-                weights.len(),
-                inputs.len(),
+                "{weights} weights, {inputs} inputs and {kernels} kernels; expected {} each",
                 configured.len()
             );
             return Err(Error::run(path, message));
@@ -252,7 +251,7 @@ impl MachineInputs {
             let prepared = text.map(|text| Source::Text(text, &path).prepared(&part.inputs));
             Ok(Summand {
                 weight: weights[at],
-                kernel: kernels.get(at).unwrap_or(&part.kernel).clone(),
+                kernel: kernels[at].clone(),
                 prepared: prepared.transpose()?,
             })
         };
@@ -398,8 +397,9 @@ impl MachineInputs {
             Self::One(_, kernel) => Arc::clone(kernel),
             Self::Sum(summands) => {
                 let sum = sum(summands);
+                // the rows of such a sum are joined under the linear kernel
                 if sum.is_linear() {
-                    return linear_model(file, &sum);
+                    return Ok(KernelModel::read(file)?);
                 }
                 Arc::new(sum)
             }
@@ -463,15 +463,6 @@ fn joined_rows<'s>(summands: &[Summand], rows: Vec<Features>) -> Result<MachineR
     let kernel: Arc<dyn OutputKernel> =
         if is_linear { Arc::new(Kernel::Linear) } else { Arc::new(sum) };
     Ok(MachineRows::Features(Cow::Owned(all), kernel))
-}
-
-/// Reads a model of a sum whose kernels are all linear in scaled rows, which was fitted to
-/// [`linear_rows`](SumKernel::linear_rows).
-fn linear_model(file: &Stored, sum: &SumKernel) -> Result<KernelModel, Error> {
-    let model = KernelModel::read(file)?;
-    // rows of an older version had no columns for zero parts
-    let is_older = model.columns() == sum.width() && model.columns() < sum.linear_width();
-    Ok(if is_older { model.widened(sum.linear_width())? } else { model })
 }
 
 /// Returns the sum of the kernels of rows that are joined.

@@ -144,7 +144,7 @@ impl FoldRuns {
     /// validation split within the other parts make fewer than those of these parts.
     ///
     /// # Errors
-    /// Runs that are gone, or of earlier versions, of which these numbers are not known.
+    /// Runs that are gone, of which these numbers are not known.
     fn ratio(&self, limit: Option<usize>, path: &Path) -> Result<f64, Error> {
         let reason = match (limit, self.fold.nested) {
             (None, false) => return Ok(1.0 / (self.fold.count as f64 - 1.0)),
@@ -154,17 +154,17 @@ impl FoldRuns {
         let mut held = 0;
         let mut trained = 0;
         for (setting, Part { measured, .. }) in &self.runs {
-            let part = setting.join(":");
-            let refused = |what: &str| {
+            let gone = || {
                 let message = format!(
-                    "the run of part {part} {what} how many pairs it is trained and measured on: train it again, since {reason}"
+                    "the run of part {} is gone, which says how many pairs it is trained and measured on: train it again, since \
+                     {reason}",
+                    setting.join(":")
                 );
                 Error::run(path.join(TABLE), message)
             };
-            let run = measured.as_ref().ok_or_else(|| refused("is gone, which says"))?;
-            let earlier = "is of an earlier version, which does not say";
-            held += run.pairs.ok_or_else(|| refused(earlier))?;
-            trained += run.trained.or(limit).ok_or_else(|| refused(earlier))?;
+            let run = measured.as_ref().ok_or_else(gone)?;
+            held += run.measured_on.pairs;
+            trained += run.learned_from.pairs;
         }
         Ok(held as f64 / trained as f64)
     }

@@ -9,26 +9,23 @@ use dsokr_data::{DataRoot, SplitName};
 
 use crate::config::Checked;
 use crate::error::Error;
-use crate::run_dir::{MeasuredOn, Record, changed_tables};
+use crate::run_dir::{LearnedFrom, MeasuredOn, Record, changed_tables};
 
-/// The complete runs, with what they are measured on as far as they say it.
+/// The complete runs, with what they are measured on.
 #[derive(Default)]
 pub(super) struct MeasuredRuns {
     runs: Vec<MeasuredRun>,
     undecided: Option<String>,
 }
 
-/// A complete run, with what it is measured on as far as it says it.
+/// A complete run, with what it is measured on.
 pub(super) struct MeasuredRun {
     pub path: PathBuf,
-    /// Number of pairs that it is measured on; none of a run of an earlier version that does not say it.
-    pub pairs: Option<usize>,
-    /// Number of pairs that it is trained on, likewise.
-    pub trained: Option<usize>,
     /// Whether its metrics, or the one that chooses, are of ranks among the candidates.
     is_ranked: bool,
     config: Checked,
-    measured_on: MeasuredOn,
+    pub measured_on: MeasuredOn,
+    pub learned_from: LearnedFrom,
     /// When it was measured, in texts of one width.
     date: String,
 }
@@ -40,24 +37,12 @@ impl MeasuredRun {
     /// A record that cannot be read.
     pub fn read(path: &Path, config: &Checked) -> Result<Option<Self>, Error> {
         let record = Record::read(path)?;
-        // a query of data that name none is a pair
-        let has_pairs_as_queries = match &config.data.source {
-            DataSource::Tables(tables) => tables.query.is_none(),
-            DataSource::Pool(_)
-            | DataSource::Memory(_)
-            | DataSource::MultiLabel(_)
-            | DataSource::Official(_)
-            | DataSource::Synthetic(_) => true,
-        };
-        Ok(record.map(|Record { measured_on, report, date, .. }| Self {
+        Ok(record.map(|Record { measured_on, learned_from, report, date, .. }| Self {
             path: path.to_path_buf(),
-            pairs: measured_on
-                .pairs
-                .or_else(|| has_pairs_as_queries.then_some(report.metrics.ranks.queries)),
-            trained: measured_on.trained,
             is_ranked: report.metrics.has_ranks() || config.evaluation.metric.is_of_ranks(),
             config: config.clone(),
             measured_on,
+            learned_from,
             date,
         }))
     }
@@ -67,11 +52,8 @@ impl MeasuredRun {
     /// features of outputs leave out no rows, or the same ones, and right outputs where both have the same features.
     pub fn difference(&self, other: &Self) -> Option<&'static str> {
         let [ours, theirs] = [&self.measured_on, &other.measured_on];
-        let differ = |ours: &Option<String>, theirs: &Option<String>| {
-            ours.is_some() && theirs.is_some() && ours != theirs
-        };
         let configs = [&self.config, &other.config];
-        if differ(&ours.queries, &theirs.queries) && same_inputs(configs) {
+        if ours.queries != theirs.queries && same_inputs(configs) {
             return Some("other queries, or other lists of candidates,");
         }
         let skips = |config: &Checked| config.data.on_bad_row != OnBadRow::Stop;
@@ -83,7 +65,8 @@ impl MeasuredRun {
         {
             return Some("other candidates");
         }
-        let outputs_differ = differ(&ours.right_outputs, &theirs.right_outputs);
+        let are_known = ours.right_outputs.is_some() && theirs.right_outputs.is_some();
+        let outputs_differ = are_known && ours.right_outputs != theirs.right_outputs;
         (outputs_differ && same_features(configs)).then_some("other right outputs")
     }
 
@@ -93,7 +76,7 @@ impl MeasuredRun {
         if folder(&self.config) != folder(config) {
             return None;
         }
-        changed_tables(&self.measured_on.tables, tables).next()
+        changed_tables(&self.learned_from.tables, tables).next()
     }
 }
 
@@ -107,7 +90,7 @@ impl MeasuredRuns {
         let Some(run) = MeasuredRun::read(path, config)? else { return Ok(()) };
         for other in &self.runs {
             // first, since such a run cannot be measured anew
-            if let Some(table) = other.other_table(config, &run.measured_on.tables) {
+            if let Some(table) = other.other_table(config, &run.learned_from.tables) {
                 let later = if run.date < other.date { &other.path } else { &run.path };
                 let message = format!(
                     "it has learned from another {table} than {}: the file has changed; choose a different folder with {}, or \
@@ -159,7 +142,7 @@ impl MeasuredRuns {
         config: &Checked,
         root: &DataRoot,
     ) -> Result<(), Error> {
-        if self.runs.iter().all(|run| run.measured_on.tables.is_empty()) {
+        if self.runs.iter().all(|run| run.learned_from.tables.is_empty()) {
             return Ok(());
         }
         let now = config.source().table_sums(root);

@@ -180,7 +180,7 @@ impl SweepRequest<'_> {
                 }
                 return Err(Error::run(path.join(TABLE), message));
             }
-            // one that an earlier version has trained again, under other keys or with a value in other words
+            // one that this sweep has under other keys or with a value in other words
             if is_own || configs.contains(&config) {
                 continue;
             }

@@ -10,11 +10,16 @@ fn replacement_is_of_all_members(sandbox: &Sandbox, files: &[String; 2], old: &[
     let files = files.each_ref().map(|file| place(file));
     let new = files.each_ref().map(|file| fs::read(file).unwrap());
     let switch = place("part/candidates.next");
-    // a process takes the checksums of the candidates away before it replaces them
     let checksums = ["first", "second"]
         .map(|name| place(&format!("part/members/{name}/fingerprints.safetensors")));
     let sealed = checksums.each_ref().map(|file| fs::read(file).unwrap());
-    checksums.iter().for_each(|file| fs::remove_file(file).unwrap());
+    // a process takes the checksums of the candidates away before it replaces them
+    let unseal = || {
+        for name in ["first", "second"] {
+            sandbox.forget_checksum(&format!("part/members/{name}"), "candidates.safetensors");
+        }
+    };
+    unseal();
     let device = dsokr::device::Processor::Cpu;
     let counts = || -> Vec<usize> {
         let run = Run::open_all(&[place("part")], &device.open().unwrap()).unwrap();
@@ -34,6 +39,7 @@ fn replacement_is_of_all_members(sandbox: &Sandbox, files: &[String; 2], old: &[
     sandbox.succeed(&["export", "part", "--archive", "part.tar.zst"]);
     assert!(!next[1].exists() && !switch.exists());
     assert_eq!(counts(), [80, 80]);
+    unseal();
     fs::write(&files[1], &old[1]).unwrap();
     fs::write(&next[1], &new[1]).unwrap();
     fs::write(&switch, "").unwrap();
@@ -41,6 +47,7 @@ fn replacement_is_of_all_members(sandbox: &Sandbox, files: &[String; 2], old: &[
     sandbox.fail(&["candidates", "add", "part", "new.tsv"], 2, &["is that of candidate"]);
     assert!(!next[1].exists() && !switch.exists());
     assert_eq!(counts(), [80, 80]);
+    unseal();
     std::thread::scope(|scope| {
         let writer = scope.spawn(|| {
             for version in [old, &new].into_iter().cycle().take(21) {
@@ -106,8 +113,8 @@ fn all_members_of_an_ensemble_get_the_candidates() {
     fs::copy(sandbox.path(&format!("old/{file}")), sandbox.path(&format!("part/{file}"))).unwrap();
     let search = ["search", "part", "a ring"];
     sandbox.fail(&search, 2, &[&format!("part/{file}"), "of a different run"]);
-    // as in a run of an earlier version
-    fs::remove_file(sandbox.path("part/members/second/fingerprints.safetensors")).unwrap();
+    // a process that is killed while it replaces candidates leaves them without a checksum
+    sandbox.forget_checksum("part/members/second", "candidates.safetensors");
     sandbox.fail(&search, 2, &["part: candidate", "\"first\"", "\"second\""]);
 }
 

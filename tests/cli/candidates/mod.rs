@@ -404,8 +404,8 @@ fn what_cannot_be_added_is_refused_and_changes_nothing() {
         lock.lock().unwrap();
         refused(&add("right.tsv", &[]), &["is writing this run"]);
     }
-    // a run of a version that kept no features
-    fs::remove_file(sandbox.path("part/fingerprints.safetensors")).unwrap();
+    // as of a model that was made from its parts
+    sandbox.forget_checksum("part", "features.safetensors");
     fs::remove_file(sandbox.path("part/features.safetensors")).unwrap();
     refused(&add("right.tsv", &[]), &["features.safetensors", "train it again"]);
     fs::remove_file(sandbox.path("part/metrics.json")).unwrap();

@@ -325,7 +325,7 @@ fn a_pretrained_encoder_comes_from_the_hub() {
     // nobody answers: the cache is enough, and a model that is not there is named with what to do
     let (code, again, errors) = train("http://127.0.0.1:1", "hub:owner/tiny", "b");
     assert_eq!((code, &again), (Some(0), &found), "{errors}");
-    // a snapshot of which nobody knows whether it has modules, such as one of an earlier version
+    // a snapshot of which nobody knows whether it has modules, as another program leaves it
     let snapshot = cache.join("snapshots").join(COMMIT);
     fs::remove_file(snapshot.join("modules.json")).unwrap();
     let (code, _, errors) = train("http://127.0.0.1:1", "hub:owner/tiny", "e");

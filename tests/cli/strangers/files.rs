@@ -447,46 +447,6 @@ fn attributes_of_queries_are_found_by_their_names() {
     assert_eq!(predicted("reversed.arff").replace("reversed", "same"), predicted("same.arff"));
     let other = ["predict", "runs/flats", "other.arff"];
     sandbox.fail(&other, 2, &["other.arff:10: ", "lacking: \"x3\"; unknown: \"y\""]);
-    // a run of an earlier version does not know the names: the training file tells them, and it keeps them once it is resumed
-    let same = evaluated("same.arff");
-    let columns = sandbox.read("runs/flats/input-columns.json");
-    let remove = |file: &str| std::fs::remove_file(sandbox.path(file)).unwrap();
-    remove("runs/flats/fingerprints.safetensors");
-    remove("runs/flats/input-columns.json");
-    assert_eq!(evaluated("reversed.arff"), same);
-    remove("runs/flats/metrics.json");
-    sandbox.succeed(&["train", "flats.toml", "--resume", "--json"]);
-    assert_eq!(sandbox.read("runs/flats/input-columns.json"), columns);
-    remove("runs/flats/input-columns.json");
-    remove("flats.arff");
-    assert!(evaluated("same.arff") == same && evaluated("reversed.arff") < same);
-    let output = sandbox.run(&["predict", "runs/flats", "reversed.arff"]);
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(errors.contains("attributes are taken by their places"), "{errors}");
-}
-
-/// An earlier version read the names of labels with their backslashes, as its runs have learned them.
-#[test]
-fn runs_of_earlier_versions_know_labels_by_their_spelling() {
-    let sandbox = Sandbox::new();
-    let labels = |cheap: &str| flats(["x0", "x1", "x2", "x3"]).replacen("cheap", cheap, 1);
-    // a label with a backslash, and what an earlier version took for the same label
-    for file in ["flats.arff", "same.arff"] {
-        sandbox.write(file, &labels(r"'50\\% off'"));
-    }
-    sandbox.write("earlier.arff", &labels(r"'50\% off'"));
-    sandbox.write("flats.toml", FLATS);
-    sandbox.train("flats.toml", &[]);
-    let evaluated = |file: &str| {
-        let call = ["evaluate", "runs/flats", "--queries", file, "--json"];
-        number(&json(&sandbox.succeed(&call)), "f1")
-    };
-    let found = evaluated("same.arff");
-    assert!(found > 0.9 && evaluated("earlier.arff") < found, "{found}");
-    for file in ["input-columns.json", "fingerprints.safetensors"] {
-        std::fs::remove_file(sandbox.path(&format!("runs/flats/{file}"))).unwrap();
-    }
-    assert_eq!(evaluated("earlier.arff"), found);
 }
 
 /// `FIRST..LAST` takes numbers by their places, so that columns in another order would be other numbers.

@@ -219,6 +219,21 @@ fn a_run_that_is_written_from_its_parts_is_the_same_run() {
     assert!(!folder.path("broken").exists());
 }
 
+#[test]
+fn a_run_that_is_written_from_its_parts_keeps_its_reranker() {
+    let folder = Folder::new();
+    let file = words(&folder);
+    let reranker = "[decoding]\nreranker = { candidates = 10, neighbours = 5 }\n";
+    let config = std::fs::read_to_string(&file).unwrap() + reranker;
+    let file = folder.file("reranked.toml", config);
+    train(&folder, &file, "run", false, &mut ()).unwrap();
+    Member::open(folder.path("run")).unwrap().save(&folder.path("copy")).unwrap();
+    let text = "begins fo and finishes with endba";
+    let [found, expected] =
+        ["copy", "run"].map(|out| Run::open(folder.path(out)).unwrap().search(text, 3).unwrap());
+    assert_eq!(found, expected);
+}
+
 /// Cancels the training after some steps.
 struct Stop(u64, Cancellation);
 

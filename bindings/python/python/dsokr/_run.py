@@ -178,7 +178,7 @@ def fit(
                 # those of a fit before, whose pairs were deleted
                 columns.unlink(missing_ok=True)
             else:
-                named = {"inputs": input_columns.names, "dense": input_columns.is_dense}
+                named = {"inputs": input_columns.names, "outputs": [], "dense": input_columns.is_dense}
                 columns.write_text(json.dumps({"named": named}) + "\n", encoding="utf-8")
             return train(
                 written,
@@ -227,10 +227,10 @@ def _fitted_columns(runs: Iterable[Path]) -> list[Columns]:
     for path in (member for run in runs for member in _members(run)):
         file = path / _INPUT_COLUMNS
         # numbered columns have no names
-        named = _json(file).get("named", {}) if file.exists() else {}
-        names = tuple(named.get("inputs", []))
-        if names:
-            found[names] = found.get(names, False) or named.get("dense", False)
+        named = _json(file).get("named") if file.exists() else None
+        if named and named["inputs"]:
+            names = tuple(named["inputs"])
+            found[names] = found.get(names, False) or named["dense"]
     return [Columns(list(names), is_dense) for names, is_dense in found.items()]
 
 

@@ -14,22 +14,8 @@ use crate::sketch::{Mixing, SketchOptions};
 /// The kind in the file's metadata.
 const KIND: &str = "basis";
 
-/// The version of the layout below for a basis as it was fitted.
-const FITTED: u32 = 1;
-
-/// The version of the layout of a tempered basis. A program that knows only the first refuses it, and
-/// files and fingerprints of the others stay what they were.
-const TEMPERED: u32 = 2;
-
-/// The version of the layout of a basis of a sum of kernels.
-const SUM: u32 = 3;
-
-/// The version of the layout of a basis in which the zero row has its own coordinates, or that has such a basis as a
-/// part.
-const ZERO_ROW: u32 = 4;
-
-/// The version of the layout of a basis with a sketch that is kept as its entries, or that has such a basis as a part.
-const MIXED: u32 = 5;
+/// The version of its layout.
+const VERSION: u32 = 5;
 
 /// Metadata key of the weights and columns of a sum.
 const PARTS: &str = "parts";
@@ -39,8 +25,7 @@ const TEMPERING: &str = "tempering";
 const TEMPERED_ROWS: &str = "tempered_rows";
 
 impl Basis {
-    /// Writes the basis to a file, atomically: kind `basis`, version 1, or 2 where it is tempered, 3 for a sum, and 4
-    /// where the [zero row](Self::zero_row) has coordinates of its own, and 5 where the sketch is kept as its entries.
+    /// Writes the basis to a file, atomically: kind `basis`, version 5.
     ///
     /// Metadata: `kernel` and `sketch` (JSON, as in configuration files; a kernel that is not built in
     /// has its [name](OutputKernel::name) under `own_kernel` in the place of `kernel`), `size` (m), `seed`,
@@ -49,7 +34,8 @@ impl Basis {
     /// else `weights` F64 `[a, p]` and the anchors' rows ([`Features::tensors`]), or `weights` F64 `[m, p]` and the
     /// entries of W, m × a ([`Mixing::tensors`]), in addition. A tempered basis also
     /// has the metadata `tempering` (JSON) and `tempered_rows`, and where it is centred the tensor
-    /// `offset` F64 `[p]`. The coordinates of the zero row are the tensor `zero` F32 `[p]`. The basis of a
+    /// `offset` F64 `[p]`. Where the [zero row](Self::zero_row) has coordinates of its own, these are the tensor `zero` F32
+    /// `[p]`. The basis of a
     /// [sum](Self::sum) has the metadata `parts` (JSON, the weight and the first column of each) in the place of the
     /// kernel, the tensor `turn` F32 `[p, P]`, and of each part what is written above, under names that start with
     /// `0.`, `1.` and so on.
@@ -57,7 +43,7 @@ impl Basis {
     /// # Errors
     /// [`Error::Io`] when the file cannot be written.
     pub fn save(&self, path: &Path) -> Result<(), Error> {
-        store::Contents::new(KIND, self.version(), &self.metadata(), &self.tensors()).write(path)
+        store::Contents::new(KIND, VERSION, &self.metadata(), &self.tensors()).write(path)
     }
 
     /// Reads a basis of a built-in kernel that [`save`](Self::save) wrote.
@@ -67,18 +53,12 @@ impl Basis {
     /// version; [`Error::File`] for one that contradicts itself, and for a
     /// kernel that is not built in.
     pub fn load(path: &Path) -> Result<Self, Error> {
-        let stored = Stored::open_versions(path, KIND, FITTED..=MIXED)?;
-        if stored.version() == SUM {
-            stored.metadata(PARTS)?;
-        }
-        Self::read(&stored, "")
+        Self::read(&Stored::open(path, KIND, VERSION)?, "")
     }
 
     /// Creates the basis whose entries have a prefix, of built-in kernels.
     fn read(stored: &Stored, prefix: &str) -> Result<Self, Error> {
-        if stored.version() >= SUM
-            && stored.all_metadata().contains_key(&format!("{prefix}{PARTS}"))
-        {
+        if stored.all_metadata().contains_key(&format!("{prefix}{PARTS}")) {
             let sum = read_parts(stored, prefix)?;
             return Self::read_with(stored, prefix, sum.kernel(), Some(sum));
         }
@@ -93,7 +73,7 @@ impl Basis {
     /// # Errors
     /// The errors of [`load`](Self::load); [`Error::File`] for a file of a different kernel.
     pub fn load_with(path: &Path, kernel: impl IntoKernel) -> Result<Self, Error> {
-        let stored = Stored::open_versions(path, KIND, FITTED..=MIXED)?;
+        let stored = Stored::open(path, KIND, VERSION)?;
         let kernel = kernel.into_kernel();
         named::check(&stored, kernel.as_ref())?;
         Self::read_with(&stored, "", kernel, None)
@@ -121,7 +101,7 @@ impl Basis {
         } else if stored.has(&name("matrix")) {
             check_width(width)?;
             let matrix = stored.shaped(&name("matrix"), &[dimension, width])?;
-            let zero = if stored.version() >= ZERO_ROW && stored.has(&name("zero")) {
+            let zero = if stored.has(&name("zero")) {
                 stored.shaped(&name("zero"), &[dimension])?
             } else {
                 Vec::new()
@@ -164,35 +144,7 @@ impl Basis {
     /// Returns the checksum that the file of this basis has, eight hexadecimal digits: what is trained on
     /// the basis can name it by this.
     pub fn fingerprint(&self) -> String {
-        store::Contents::new(KIND, self.version(), &self.metadata(), &self.tensors()).checksum()
-    }
-
-    /// Returns whether a zero row has its own coordinates, in a part of a sum too.
-    fn has_zero_row(&self) -> bool {
-        match &self.map {
-            Projector::Linear { zero, .. } => !zero.is_empty(),
-            Projector::Anchored { .. } => false,
-            Projector::Sum { sum, .. } => sum.parts.iter().any(|part| part.basis.has_zero_row()),
-        }
-    }
-
-    /// Returns whether the entries of a sketch are kept, in a part of a sum too.
-    fn is_mixed(&self) -> bool {
-        match &self.map {
-            Projector::Linear { .. } => false,
-            Projector::Anchored { mixing, .. } => mixing.is_some(),
-            Projector::Sum { sum, .. } => sum.parts.iter().any(|part| part.basis.is_mixed()),
-        }
-    }
-
-    fn version(&self) -> u32 {
-        match (&self.map, &self.tempered) {
-            _ if self.is_mixed() => MIXED,
-            _ if self.has_zero_row() => ZERO_ROW,
-            (Projector::Sum { .. }, _) => SUM,
-            (Projector::Linear { .. } | Projector::Anchored { .. }, Some(_)) => TEMPERED,
-            (Projector::Linear { .. } | Projector::Anchored { .. }, None) => FITTED,
-        }
+        store::Contents::new(KIND, VERSION, &self.metadata(), &self.tensors()).checksum()
     }
 
     fn metadata(&self) -> BTreeMap<String, String> {
@@ -294,8 +246,7 @@ fn read_tempered(
     spectrum: &[f64],
 ) -> Result<Option<Tempered>, Error> {
     let key = format!("{prefix}{TEMPERING}");
-    let absent = stored.version() >= SUM && !stored.all_metadata().contains_key(&key);
-    if stored.version() < TEMPERED || absent {
+    if !stored.all_metadata().contains_key(&key) {
         return Ok(None);
     }
     let tempering: Tempering = stored.json(&key)?;

@@ -1,5 +1,4 @@
 use std::collections::BTreeMap;
-use std::ops::RangeInclusive;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -22,7 +21,6 @@ pub struct Stored {
     mapping: Arc<Mapping>,
     /// All metadata, but for kind, version and checksum.
     metadata: BTreeMap<String, String>,
-    version: u32,
     checksum: String,
 }
 
@@ -35,18 +33,6 @@ impl Stored {
     /// [`Error::Io`]; [`Error::File`] for a file that is missing, truncated, damaged, or of a kind or
     /// version that differs, and for a folder or a special file in its place.
     pub fn open(path: &Path, kind: &str, version: u32) -> Result<Self, Error> {
-        Self::open_versions(path, kind, version..=version)
-    }
-
-    /// Opens a file like [`open`](Self::open), for a kind with several readable versions.
-    ///
-    /// # Errors
-    /// The errors of [`open`](Self::open).
-    pub fn open_versions(
-        path: &Path,
-        kind: &str,
-        versions: RangeInclusive<u32>,
-    ) -> Result<Self, Error> {
         let mapping = Mapping::open(path)?;
         let mut metadata = mapping.metadata.clone();
         let mut take = |key: &str| metadata.remove(key).unwrap_or_default();
@@ -56,13 +42,15 @@ impl Stored {
         if found_kind != kind {
             return Err(Error::file(path, format!("holds {found_kind:?}, expected {kind:?}")));
         }
-        let Some(version) = versions.clone().find(|v| v.to_string() == found_version) else {
-            let supported = *versions.end();
+        if found_version != version.to_string() {
             return Err(Error::file(
                 path,
-                format!("format version {found_version}, this program reads version {supported}"),
+                format!(
+                    "format version {found_version}, this program reads version {version}: train again, or read the file with \
+                     the version of dsokr that wrote it"
+                ),
             ));
-        };
+        }
         let mut sum = Sum::new(&found_kind, &found_version, &metadata);
         for (name, entry) in &mapping.entries {
             sum.tensor(name, entry.dtype, &entry.shape, entry.bytes.len());
@@ -84,7 +72,7 @@ impl Stored {
                 format!("damaged: checksum of the content {actual}, the header says {expected}"),
             ));
         }
-        Ok(Self { mapping: Arc::new(mapping), metadata, version, checksum: actual })
+        Ok(Self { mapping: Arc::new(mapping), metadata, checksum: actual })
     }
 
     /// Verifies a file of any kind and version, and its tensors in blocks too.
@@ -122,11 +110,6 @@ impl Stored {
     /// Returns the path of the file.
     pub fn path(&self) -> &Path {
         &self.mapping.path
-    }
-
-    /// Returns the version of the layout.
-    pub fn version(&self) -> u32 {
-        self.version
     }
 
     /// Returns the verified checksum: eight hexadecimal digits.

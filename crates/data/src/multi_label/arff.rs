@@ -13,10 +13,9 @@ use self::header::Header;
 use self::outputs::OutputAttributes;
 use self::row::Listed;
 use super::{BadRows, MultiLabel, Rows, check_rows, each_line};
-use crate::error::{Error, open};
+use crate::error::Error;
 use crate::input_columns::NamedColumns;
 use crate::rounding::check_rounding;
-use crate::table::{Lines, Pieces};
 
 /// Reads a multi-label ARFF file, sparse (`{3 1, 17 0.5}`) or dense, whose last `labels` attributes are the labels. In
 /// a file of MEKA, whose relation ends with `-C n`, the labels are the first n attributes, or the last ones where n is
@@ -33,7 +32,7 @@ use crate::table::{Lines, Pieces};
 /// attribute is a label and one is none, for a number of labels that neither the file nor the argument says, and for
 /// two that differ.
 pub fn read_arff(path: &Path, labels: impl Into<Option<usize>>) -> Result<MultiLabel, Error> {
-    let (read, bad, _) = arff_labels(path, labels.into(), Columns::Any, Spelling::Meant, None)?;
+    let (read, bad, _) = arff_labels(path, labels.into(), Columns::Any, None)?;
     check_rows(bad).map(|()| read)
 }
 
@@ -46,15 +45,6 @@ pub(crate) enum Columns {
     ToldApart,
 }
 
-/// How names of labels are read.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Spelling {
-    /// The names as they are meant.
-    Meant,
-    /// The names with the backslashes between quotation marks, as runs of earlier versions have learned them.
-    Written,
-}
-
 /// Inputs and sets of labels, the rows that cannot be read, which are empty, and the names of the inputs; labels have their
 /// own.
 type Labels = (MultiLabel, BadRows, NamedColumns);
@@ -64,13 +54,12 @@ pub(crate) fn arff_labels(
     path: &Path,
     labels: Option<usize>,
     columns: Columns,
-    spelling: Spelling,
     training: Option<&NamedColumns>,
 ) -> Result<Labels, Error> {
     let mut sets: Vec<Vec<u32>> = Vec::new();
     let reader = ArffReader::new(path, labels, training);
     let (mut rows, NamedColumns { inputs, outputs, dense }) =
-        reader.read(columns, spelling, |_, outputs| {
+        reader.read(columns, |_, outputs| {
             let set = outputs.iter().filter_map(|&(label, name, value, text)| match value {
                 1.0 => Some(Ok(label as u32)),
                 0.0 => None,
@@ -82,37 +71,6 @@ pub(crate) fn arff_labels(
     let bad = std::mem::take(&mut rows.bad);
     let read = rows.named(path, sets, outputs.into_iter())?;
     Ok((read, bad, NamedColumns { inputs, outputs: Vec::new(), dense }))
-}
-
-/// Returns the names of inputs and outputs in a file.
-///
-/// # Errors
-/// The errors of [`read_arff`] for what precedes the rows.
-pub(crate) fn arff_names(path: &Path, labels: Option<usize>) -> Result<NamedColumns, Error> {
-    let mut header = Header::default();
-    let mut lines = Lines::new(path, open(path)?, Pieces::Lines);
-    while lines.advance()? {
-        let (line, text) = lines.current()?;
-        let text = text.trim();
-        let wrong = |message: String| Error::line(path, line, message);
-        if !is_comment(text) && header.declare(text).map_err(wrong)? {
-            let places = OutputAttributes::new(&header.relation, labels, header.attributes.len())?;
-            let inputs = header.inputs(&places).map(str::to_owned).collect();
-            let outputs = header.outputs(&places).map(str::to_owned).collect();
-            return Ok(NamedColumns { inputs, outputs, dense: false });
-        }
-    }
-    Err(without_data(path))
-}
-
-/// Returns whether a line has nothing but a comment.
-fn is_comment(text: &str) -> bool {
-    text.is_empty() || text.starts_with('%')
-}
-
-/// Returns the error for a file that ends before its rows.
-fn without_data(path: &Path) -> Error {
-    Error::line(path, 1, "no line @data in the file")
 }
 
 /// Inputs, a row of numbers for each, the rows that cannot be read, which are zeros, and the names of both.
@@ -128,7 +86,7 @@ pub(crate) fn arff_numbers(
 ) -> Result<Numbers, Error> {
     let mut numbers: Vec<Vec<f32>> = Vec::new();
     let reader = ArffReader::new(path, targets, training);
-    let (mut rows, named) = reader.read(columns, Spelling::Meant, |targets, outputs| {
+    let (mut rows, named) = reader.read(columns, |targets, outputs| {
         let mut row = vec![0.0; targets];
         outputs.iter().for_each(|&(target, _, value, _)| row[target] = value);
         numbers.push(row);
@@ -215,12 +173,11 @@ impl<'a> ArffReader<'a> {
     fn read(
         mut self,
         columns: Columns,
-        spelling: Spelling,
         mut output: impl FnMut(usize, &[Listed]) -> Result<(), String>,
     ) -> Result<(Rows, NamedColumns), Error> {
         let path = self.path;
         each_line(path, |line, text| self.line(line, text.trim(), &mut output))?;
-        self.finish(columns, spelling)
+        self.finish(columns)
     }
 
     /// Takes a line.
@@ -230,7 +187,7 @@ impl<'a> ArffReader<'a> {
         text: &str,
         output: &mut impl FnMut(usize, &[Listed]) -> Result<(), String>,
     ) -> Result<(), Error> {
-        if is_comment(text) {
+        if text.is_empty() || text.starts_with('%') {
             return Ok(());
         }
         let path = self.path;
@@ -272,20 +229,15 @@ impl<'a> ArffReader<'a> {
     }
 
     /// Returns the rows, and the names of inputs and outputs.
-    fn finish(self, columns: Columns, spelling: Spelling) -> Result<(Rows, NamedColumns), Error> {
-        let Self { path, mut header, data, .. } = self;
-        let data = data.ok_or_else(|| without_data(path))?;
+    fn finish(self, columns: Columns) -> Result<(Rows, NamedColumns), Error> {
+        let Self { path, header, data, .. } = self;
+        let data = data.ok_or_else(|| Error::line(path, 1, "no line @data in the file"))?;
         if columns == Columns::ToldApart {
             data.check_told_apart(path, &header)?;
         }
         let Data { rows, places, .. } = data;
         let inputs = header.inputs(&places).map(str::to_owned).collect();
-        let outputs = match spelling {
-            Spelling::Meant => header.outputs(&places).map(str::to_owned).collect(),
-            Spelling::Written => {
-                header.attributes.drain(places.outputs).map(|output| output.written).collect()
-            }
-        };
+        let outputs = header.outputs(&places).map(str::to_owned).collect();
         Ok((rows, NamedColumns { inputs, outputs, dense: false }))
     }
 }

@@ -22,10 +22,6 @@ const ROUNDING: f64 = 1e-9;
 pub struct TextFeatures {
     features: OutputFeatures,
     columns: FittedColumns,
-    /// Whether rows have a last column for labels or classes that no training text has; not in runs of earlier versions,
-    /// whose files stay as they are written, since their fingerprint is compared.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    counts_unknown: bool,
 }
 
 impl TextFeatures {
@@ -59,9 +55,8 @@ impl TextFeatures {
         features: &OutputFeatures,
         texts: &mut ReadTexts,
     ) -> Result<(Self, Features), Error> {
-        let counts_unknown = features.are_labels() || features.are_classes();
-        let (columns, rows) = texts.features(features, None, counts_unknown)?;
-        let fitted = Self { features: features.clone(), columns, counts_unknown };
+        let (columns, rows) = texts.features(features, None, counts_unknown(features))?;
+        let fitted = Self { features: features.clone(), columns };
         let rows = match rows {
             Features::Sparse(rows) if fitted.is_open() => {
                 Features::Sparse(rows.with_width(fitted.width())?)
@@ -98,7 +93,7 @@ impl TextFeatures {
         {
             let (columns, rows) = columns.shared(rows, processes)?;
             let (columns, rows) = columns.counts(rows, rule, false, None, processes)?;
-            let fitted = Self { features: features.clone(), columns, counts_unknown: false };
+            let fitted = Self { features: features.clone(), columns };
             let rows = if fitted.is_open() { rows.with_width(fitted.width())? } else { rows };
             return Ok((fitted, rows.into()));
         }
@@ -110,7 +105,7 @@ impl TextFeatures {
     /// Returns the number of columns: the columns of the training texts, and one more where other texts may have
     /// further features.
     pub fn width(&self) -> usize {
-        self.columns.width + usize::from(self.is_open() || self.counts_unknown)
+        self.columns.width + usize::from(self.is_open() || counts_unknown(&self.features))
     }
 
     /// Returns whether texts may have counted features without a column. Where rare features are left out, so are
@@ -155,7 +150,7 @@ impl TextFeatures {
                 }
             })?
         } else {
-            texts.features(&self.features, Some(fitted), self.counts_unknown)?
+            texts.features(&self.features, Some(fitted), counts_unknown(&self.features))?
         };
         let (Features::Sparse(all), true) = (&rows, self.is_open()) else {
             let width = columns_of_texts.width;
@@ -182,6 +177,11 @@ impl TextFeatures {
         };
         Ok(Features::Sparse(SparseRows::from_rows(self.width(), (0..all.len()).map(row))?))
     }
+}
+
+/// Returns whether rows have a last column for what no training text has: labels and classes.
+fn counts_unknown(features: &OutputFeatures) -> bool {
+    features.are_labels() || features.are_classes()
 }
 
 /// Texts from which features of several kinds are computed: their molecules are read once for all of them.

@@ -168,8 +168,8 @@ pub(crate) struct Wanted<'a> {
     pub root: Option<&'a DataRoot>,
     /// The columns of the training inputs, where a run keeps them.
     pub input_columns: Option<&'a InputColumns>,
-    /// Whether all pairs are read, to train with: what 32 bits do not tell apart is refused then, and not in the queries of a
-    /// run, which may be older than this rule.
+    /// Whether all pairs are read, to train with: what 32 bits do not tell apart is refused then, and not in queries, of which a
+    /// few may differ by less.
     pub for_training: bool,
 }
 

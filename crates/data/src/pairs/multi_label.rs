@@ -12,9 +12,9 @@ use super::{PairFacts, Pairs, Wanted};
 use crate::dataset::{Dataset, Split, SplitName};
 use crate::error::{Error, check, extension_of};
 use crate::groups::GroupColumns;
-use crate::input_columns::{InputColumns, NamedColumns, Numbering};
+use crate::input_columns::{InputColumns, Numbering};
 use crate::inputs::{InputKind, Inputs};
-use crate::multi_label::arff::{Columns, Spelling, arff_labels, arff_names, arff_numbers};
+use crate::multi_label::arff::{Columns, arff_labels, arff_numbers};
 use crate::multi_label::libsvm::{read_libsvm_like, read_libsvm_training};
 use crate::multi_label::{BadRows, MultiLabel, check_rows};
 use crate::output_features::OutputFeatures;
@@ -57,12 +57,11 @@ impl MultiLabelConfig {
         path: &Path,
         wanted: &Wanted,
         columns: Columns,
-        spelling: Spelling,
         training: Option<&InputColumns>,
     ) -> Result<(PairedRows<'_>, InputColumns), Error> {
         let (inputs, column, cells, bad, input_columns) = match wanted.outputs.features {
             OutputFeatures::Labels(labels) => {
-                let (read, bad, input_columns) = self.labels(path, columns, spelling, training)?;
+                let (read, bad, input_columns) = self.labels(path, columns, training)?;
                 let cells = labels.cells(&read.names, &read.labels);
                 (read.inputs, labels.column.as_str(), cells, bad, input_columns)
             }
@@ -103,13 +102,12 @@ impl MultiLabelConfig {
         &self,
         path: &Path,
         columns: Columns,
-        spelling: Spelling,
         training: Option<&InputColumns>,
     ) -> Result<(MultiLabel, BadRows, InputColumns), Error> {
         match extension_of(path).as_str() {
             "arff" => {
                 let named = training.and_then(InputColumns::named);
-                let (read, bad, named) = arff_labels(path, self.labels, columns, spelling, named)?;
+                let (read, bad, named) = arff_labels(path, self.labels, columns, named)?;
                 Ok((read, bad, InputColumns::Named(named)))
             }
             "libsvm" | "svm" | "txt" => {
@@ -127,41 +125,6 @@ impl MultiLabelConfig {
             _ => Err(Error::extension(path, ".arff, .libsvm, .svm, .txt")),
         }
     }
-
-    /// Returns the columns of the training pairs, by which files of queries are read. A run of an earlier version does not
-    /// keep them: then the file of the training pairs tells them, where it is there, and else attributes of an .arff file have
-    /// their places.
-    fn training_columns(&self, wanted: &Wanted) -> Result<Option<InputColumns>, Error> {
-        if let Some(columns) = wanted.input_columns {
-            return Ok(Some(columns.clone()));
-        }
-        let is_arff = extension_of(self.file.as_ref()) == "arff";
-        let configured = wanted.root.map(|root| root.file(&self.file));
-        let Some(file) = configured.filter(|file| file.exists()) else {
-            if is_arff {
-                tracing::warn!(
-                    "attributes are taken by their places: the run is of an earlier version, which keeps no names, and \
-                     {:?}, the file of its training pairs in {:?}, is not there; put it there, or train again",
-                    self.file,
-                    self.folder
-                );
-            }
-            return Ok(None);
-        };
-        Ok(Some(if is_arff {
-            let NamedColumns { inputs, outputs, dense } = arff_names(&file, self.labels)?;
-            let are_numbers = wanted.outputs.features.are_numbers();
-            let outputs = if are_numbers { outputs } else { Vec::new() };
-            InputColumns::Named(NamedColumns { inputs, outputs, dense })
-        } else {
-            InputColumns::Numbered(Numbering::of_file(&file, self.zero_based)?)
-        }))
-    }
-}
-
-/// Returns how a run has learned the names of labels: one that keeps no columns is of an earlier version.
-fn spelling(wanted: &Wanted) -> Spelling {
-    if wanted.input_columns.is_some() { Spelling::Meant } else { Spelling::Written }
 }
 
 impl Pairs for MultiLabelConfig {
@@ -206,8 +169,7 @@ impl Pairs for MultiLabelConfig {
 
     fn load(&self, wanted: &Wanted) -> Result<Dataset, Error> {
         let path = wanted.root()?.file(&self.file);
-        let (rows, columns) =
-            self.read(&path, wanted, Columns::ToldApart, Spelling::Meant, None)?;
+        let (rows, columns) = self.read(&path, wanted, Columns::ToldApart, None)?;
         let mut dataset = rows.dataset(wanted, [None, None])?;
         if let Some(file) = &self.test {
             let wanted = Wanted { input_columns: Some(&columns), ..*wanted };
@@ -223,14 +185,17 @@ impl Pairs for MultiLabelConfig {
             return self.queries(&wanted.root()?.file(file), wanted).map(Some);
         }
         let path = wanted.root()?.file(&self.file);
-        let (rows, _) = self.read(&path, wanted, Columns::Any, spelling(wanted), None)?;
+        let (rows, _) = self.read(&path, wanted, Columns::Any, None)?;
         rows.split(name, wanted)
     }
 
     fn queries(&self, path: &Path, wanted: &Wanted) -> Result<Split, Error> {
-        let columns = self.training_columns(wanted)?;
-        let (rows, _) =
-            self.read(path, wanted, Columns::Any, spelling(wanted), columns.as_ref())?;
+        let absent = || {
+            let allowed = "those of the training pairs, by which files of queries are read";
+            Error::value("the columns of the inputs", "absent", allowed)
+        };
+        let columns = wanted.input_columns.ok_or_else(absent)?;
+        let (rows, _) = self.read(path, wanted, Columns::Any, Some(columns))?;
         rows.grouped_queries(wanted, wanted.is_own(path, &self.file))
     }
 }

@@ -147,7 +147,6 @@ fn good_tables_are_read_as_written() -> Outcome {
     Ok(())
 }
 
-/// As configurations of earlier versions name them.
 #[test]
 fn columns_are_found_by_names_that_begin_with_blanks() -> Outcome {
     let folder = Folder::new();

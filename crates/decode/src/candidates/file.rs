@@ -14,7 +14,7 @@ use super::coordinates::{Coordinates, check_finite};
 use super::divided::{CandidateWriter, Layout, ReadRows};
 use super::filled::{FilledRows, interleaved};
 use super::tensors::{array, optional, pairs};
-use super::texts::{Texts, sorted};
+use super::texts::Texts;
 use super::{Candidates, check_constants, check_order};
 use crate::blocks::check_count;
 use crate::classes::Classes;
@@ -24,10 +24,8 @@ use crate::hubs::Hubs;
 
 /// The kind of candidate files.
 const KIND: &str = "candidates";
-/// The version of the layout of files that are verified as a whole.
-const WHOLE: u32 = 1;
-/// The version of the layout of files whose coordinates are mapped and verified block by block.
-const MAPPED: u32 = 2;
+/// The version of the layout.
+const VERSION: u32 = 2;
 /// Bytes of coordinates from which on they are mapped.
 const LARGE: usize = 64 << 20;
 /// Bytes of coordinates from which on codes are worth a quarter more: reading them takes longer than all else.
@@ -71,12 +69,11 @@ impl Candidates {
     /// the correction, mean similarity), and the metadata `hub_weight` and `hub_neighbours`; `weights` holds
     /// the corrected constants, so that decoding from the file needs none of these.
     ///
-    /// From 64 MiB of coordinates on, `coordinates` are written [in blocks](Tensor::to_fill), in version 2
-    /// of the layout: reading the file maps it, and verifies each MiB of them (64 KiB where there are codes) when it is
-    /// first used. From 256 MiB on, they are followed by `codes` U8 `[k, p rounded up to a multiple of 4]` and
-    /// `code_numbers` F32 `[k, 4]`, a quarter of their size, which search and ranks read in their place: rotated rows
-    /// x' rounded to `σk` with whole numbers k from −127 to 127 (as bytes in two's complement), and σ, Σk, ‖x' − σk‖
-    /// and ‖x‖.
+    /// From 64 MiB of coordinates on, `coordinates` are written [in blocks](Tensor::to_fill): reading the file maps it, and
+    /// verifies each MiB of them (64 KiB where there are codes) when it is first used. From 256 MiB on, they are followed by
+    /// `codes` U8 `[k, p rounded up to a multiple of 4]` and `code_numbers` F32 `[k, 4]`, a quarter of their size, which
+    /// search and ranks read in their place: rotated rows x' rounded to `σk` with whole numbers k from −127 to 127 (as bytes
+    /// in two's complement), and σ, Σk, ‖x' − σk‖ and ‖x‖.
     ///
     /// # Errors
     /// [`Error::Io`] if the file cannot be written; [`Error::OutOfRange`] when more than 2²⁴
@@ -138,7 +135,7 @@ impl Candidates {
     /// [`Error::File`] for a file that is missing, truncated, damaged (but for coordinates in blocks), or of
     /// a different kind or version.
     pub fn open(path: &Path) -> Result<Stored, Error> {
-        Stored::open_versions(path, KIND, WHOLE..=MAPPED)
+        Stored::open(path, KIND, VERSION)
     }
 
     /// Reads an open candidate file; see [`Candidates::open`]. If its coordinates are in blocks, everything stays in
@@ -255,8 +252,7 @@ impl CandidateWriter<'_> {
         if let Some(hubs) = &hubs {
             tensors.push(Tensor::f32("hubs", &[rows, 2], hubs));
         }
-        let version = if mapped { MAPPED } else { WHOLE };
-        let contents = Contents::new(KIND, version, &metadata, &tensors);
+        let contents = Contents::new(KIND, VERSION, &metadata, &tensors);
         contents.write_filled(path, |filling| match (mapped, all) {
             (false, _) => Ok(()),
             (true, None) => filled.fill(filling),
@@ -298,13 +294,10 @@ fn read_classes(stored: &Stored, ids: &Texts, rows: usize, mapped: bool) -> Resu
     Ok(classes)
 }
 
-/// Reads the order of the candidates by their ids, which is made where the file lacks it.
+/// Reads the order of the candidates by their ids.
 fn read_by_id(stored: &Stored, ids: &Texts, mapped: bool) -> Result<Array<u32>, Error> {
     let count = ids.len();
-    let by_id: Array<u32> = match optional(stored, "by_id", mapped)? {
-        Some(order) => order,
-        None => sorted(ids)?.into(),
-    };
+    let by_id: Array<u32> = array(stored, "by_id", mapped)?;
     Error::check_length("candidates by id", by_id.len(), count)?;
     for &candidate in &by_id[..] {
         let message = format_args!("by_id names the candidate {candidate} of {count}");

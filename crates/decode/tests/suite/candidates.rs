@@ -174,10 +174,11 @@ fn forge(path: &Path, exchange: Tensor) {
         Tensor::u64("id_offsets", &[4], &[0, 1, 2, 3]),
         Tensor::u8("labels", &[0], b""),
         Tensor::u64("label_offsets", &[4], &[0, 0, 0, 0]),
+        Tensor::u32("by_id", &[3], &[0, 1, 2]),
     ];
     let others = tensors.into_iter().filter(|tensor| tensor.name != exchange.name);
     let tensors: Vec<_> = others.chain([exchange.clone()]).collect();
-    Contents::new("candidates", 1, &BTreeMap::new(), &tensors).write(path).unwrap();
+    Contents::new("candidates", 2, &BTreeMap::new(), &tensors).write(path).unwrap();
 }
 
 #[test]
@@ -185,9 +186,9 @@ fn files_that_contradict_themselves_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("candidates.safetensors");
     forge(&path, Tensor::u8("labels", &[0], b""));
-    assert_eq!(*Candidates::load(&path).unwrap().members(1), [1, 2]);
-    forge(&path, Tensor::u32("by_id", &[3], &[0, 1, 2]));
-    assert_eq!(Candidates::load(&path).unwrap().find("c"), Some(2));
+    let candidates = Candidates::load(&path).unwrap();
+    assert_eq!(*candidates.members(1), [1, 2]);
+    assert_eq!(candidates.find("c"), Some(2));
     for exchange in [
         Tensor::f32("weights", &[2, 2], &[0.0, 1.0, 0.0, 3.0]),
         Tensor::f32("weights", &[2, 2], &[0.0, 0.5, 0.0, 2.0]),

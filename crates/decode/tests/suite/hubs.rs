@@ -179,7 +179,7 @@ fn a_file_holds_the_correction() {
     assert_eq!(Candidates::open(&path).unwrap().metadata("basis").unwrap(), "0123");
 
     // A program that knows nothing of hubs finds the corrected constants where it looks for them.
-    let stored = Stored::open(&path, "candidates", 1).unwrap();
+    let stored = Stored::open(&path, "candidates", 2).unwrap();
     let (_, weights) = stored.read::<f32>("weights", 2).unwrap();
     assert!(weights.iter().step_by(2).eq(corrected.constants()));
 }
@@ -200,10 +200,11 @@ fn files_with_other_constants_than_their_hubs_give_are_refused() {
             Tensor::u64("id_offsets", &[3], &[0, 1, 2]),
             Tensor::u8("labels", &[0], b""),
             Tensor::u64("label_offsets", &[3], &[0, 0, 0]),
+            Tensor::u32("by_id", &[2], &[0, 1]),
         ];
         let metadata = [("hub_weight", weight), ("hub_neighbours", neighbours)];
         let metadata = metadata.map(|(key, value)| (key.to_owned(), value.to_owned())).into();
-        Contents::new("candidates", 1, &metadata, &tensors).write(&path).unwrap();
+        Contents::new("candidates", 2, &metadata, &tensors).write(&path).unwrap();
         Candidates::load(&path)
     };
     let hubs = [1.0, 0.5, 0.5, 1.0];

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use dsokr_basis::eigenbasis::multiply;
-use dsokr_basis::features::{SparseRows, ranges, read};
+use dsokr_basis::features::{ranges, read};
 use dsokr_basis::kernel::gram;
 use dsokr_basis::sketch::Mixing;
 use dsokr_basis::{Basis, Block, Features, OutputKernel, RowKind, RowSource};
@@ -261,24 +261,6 @@ impl AnchorFeatures {
             .index
             .get_or_init(|| LinearIndex::new(self.kernel.as_ref(), &self.anchors).map(Arc::new));
         index.as_deref()
-    }
-
-    /// Returns the same features of rows with more columns than the anchors, which are sparse and have 0 in them.
-    ///
-    /// # Errors
-    /// [`Error::Value`] for anchors that are not sparse; [`Error::Shape`] for fewer columns than these have.
-    pub(crate) fn widened(&self, width: usize) -> Result<Self, Error> {
-        let Block::Sparse(rows) = self.anchors.as_ref() else {
-            let kind = self.anchors.kind();
-            return Err(Error::value("the model's anchors", kind, "sparse ones"));
-        };
-        let cells = |row: usize| {
-            let (columns, values) = rows.row(row);
-            columns.iter().copied().zip(values.iter().copied()).collect::<Vec<_>>()
-        };
-        let wide = SparseRows::from_rows(width, (0..rows.len()).map(cells))?;
-        let anchors = Arc::new(Features::Sparse(wide));
-        Ok(Self::new(Arc::clone(&self.kernel), anchors, self.mixing.clone()))
     }
 }
 

@@ -179,19 +179,6 @@ impl KernelModel {
         Self { map, weights, ..self }
     }
 
-    /// Returns this model for rows with more columns than its anchors, which are sparse. Values in the columns behind
-    /// those of the anchors change no prediction.
-    ///
-    /// # Errors
-    /// [`Error::Value`] for a model without sparse anchors; [`Error::Shape`] for fewer columns than these have.
-    pub fn widened(self, width: usize) -> Result<Self, Error> {
-        let FeatureMap::Anchors(features) = &self.map else {
-            let expected = "one with sparse anchors";
-            return Err(Error::value("the model", "one without anchors", expected));
-        };
-        Ok(Self { map: FeatureMap::Anchors(features.widened(width)?), ..self })
-    }
-
     /// Returns the model of a precomputed kernel of n inputs, for a model whose anchors are
     /// [numbers](FeatureMap::by_numbers) of inputs.
     pub(crate) fn by_numbers(self, n: usize) -> Result<Self, Error> {

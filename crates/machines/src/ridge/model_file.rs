@@ -1,7 +1,6 @@
 //! The files of a fitted model, in a folder.
 
 use std::collections::BTreeMap;
-use std::ops::RangeInclusive;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -15,26 +14,22 @@ use super::model::{KernelModel, Weights};
 use super::scaling::Scaling;
 use crate::features::{AnchorFeatures, FeatureMap};
 
-/// Name, kind and versions of a file.
-type File = (&'static str, &'static str, RangeInclusive<u32>);
+/// Name, kind and version of a file.
+type File = (&'static str, &'static str, u32);
 
-/// The file of a ridge regression. In version 1 sparse anchors have all columns.
-const RIDGE: File = ("ridge.safetensors", "ridge", 1..=3);
-
-/// The version in which the entries of a sketch of the anchors are kept. A program that knows only the ones before refuses
-/// such a file, and the other files stay what they were.
-const MIXED: u32 = 3;
+/// The file of a ridge regression.
+const RIDGE: File = ("ridge.safetensors", "ridge", 3);
 
 /// The file of a machine with a Lipschitz loss.
-const LIPSCHITZ: File = ("machine.safetensors", "machine", 2..=2);
+const LIPSCHITZ: File = ("machine.safetensors", "machine", 2);
 
 /// The basis of the inputs of a Lipschitz loss.
 const INPUTS: &str = "inputs.safetensors";
 
 impl KernelModel {
     /// Writes the model into a folder, a file atomically. With the anchors and the scaling in it, `ridge.safetensors`
-    /// (kind `ridge`, version 2, or 3 with the entries of a sketch) needs no other file to predict. A Lipschitz loss has `machine.safetensors` (kind
-    /// `machine`, version 2) and its basis in `inputs.safetensors`.
+    /// (kind `ridge`, version 3) needs no other file to predict. A Lipschitz loss has `machine.safetensors` (kind `machine`,
+    /// version 2) and its basis in `inputs.safetensors`.
     ///
     /// Metadata: `kernel` (as in [`Basis::save`]; missing for a precomputed
     /// kernel), `row_kind`, `row_width`, `rank`, `summary` (JSON); of a machine `summary` and `inputs`, the
@@ -55,8 +50,7 @@ impl KernelModel {
             Weights::Single(weights) => Tensor::f32("weights", &shape, weights),
             Weights::Double(weights) => Tensor::f64("weights", &shape, weights),
         }];
-        let mut mixed = false;
-        let (name, kind, versions) = match &self.map {
+        let (name, kind, version) = match &self.map {
             FeatureMap::Basis(basis) => {
                 basis.save(&folder.join(INPUTS))?;
                 put("inputs", basis.fingerprint());
@@ -68,7 +62,6 @@ impl KernelModel {
                 put_rows(kernel.as_ref(), anchors, &mut metadata);
                 tensors.extend(anchors.packed_tensors("anchors"));
                 tensors.extend(mixing.iter().flat_map(Mixing::tensors));
-                mixed = mixing.is_some();
                 RIDGE
             }
             FeatureMap::Given { inputs } => {
@@ -82,7 +75,6 @@ impl KernelModel {
             }
         };
         tensors.extend(self.scaling.iter().flat_map(Scaling::tensors));
-        let version = if kind == RIDGE.1 && !mixed { MIXED - 1 } else { *versions.end() };
         let contents = store::Contents::new(kind, version, &metadata, &tensors);
         contents.write(&folder.join(name))
     }
@@ -93,10 +85,10 @@ impl KernelModel {
     /// # Errors
     /// The errors of a file that is damaged, or of a different kind or version.
     pub fn open(folder: &Path) -> Result<Option<Stored>, Error> {
-        for (name, kind, versions) in [RIDGE, LIPSCHITZ] {
+        for (name, kind, version) in [RIDGE, LIPSCHITZ] {
             let path = folder.join(name);
             if path.exists() {
-                return Stored::open_versions(&path, kind, versions).map(Some);
+                return Stored::open(&path, kind, version).map(Some);
             }
         }
         Ok(None)

@@ -127,8 +127,8 @@ impl Scaling {
         self.scale.len()
     }
 
-    /// Returns the same with means rounded to 32 bits, as outputs have them: standardised outputs are then those of earlier
-    /// versions, and a prediction gets back what was taken from its output.
+    /// Returns the same with means rounded to 32 bits, as outputs have them: a prediction gets back what was taken from its
+    /// output.
     pub fn in_32_bits(self) -> Self {
         let rounded = |mean: f64| f64::from(mean as f32);
         let centre = self.centre.map(|centre| centre.into_iter().map(rounded).collect());
@@ -258,7 +258,8 @@ impl Scaling {
             return Ok(None);
         }
         let scale = stored.read::<f32>("scaling.scale", 1)?.1.to_vec();
-        let centre = stored.has(CENTRE).then(|| read_centre(stored)).transpose()?;
+        let centre = stored.has(CENTRE).then(|| stored.read::<f64>(CENTRE, 1)).transpose()?;
+        let centre = centre.map(|(_, centre)| centre.to_vec());
         let scale_fits = scale.len() == width && scale.iter().all(|value| value.is_finite());
         let centre_fits = centre.as_ref().is_none_or(|centre: &Vec<f64>| {
             centre.len() == width && centre.iter().all(|value| value.is_finite())
@@ -269,15 +270,6 @@ impl Scaling {
         let message = format!("the scaling is not that of {width} columns");
         Err(Error::file(stored.path(), message))
     }
-}
-
-/// Reads μ, which earlier versions wrote in 32 bits.
-fn read_centre(stored: &Stored) -> Result<Vec<f64>, Error> {
-    if stored.describe(CENTRE)?.0.to_string() == "F32" {
-        let (_, values) = stored.read::<f32>(CENTRE, 1)?;
-        return Ok(values.iter().map(|&value| value.into()).collect());
-    }
-    Ok(stored.read::<f64>(CENTRE, 1)?.1.to_vec())
 }
 
 /// Calls `visit` with row, column and value of what is stored, in order.

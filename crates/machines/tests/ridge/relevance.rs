@@ -159,23 +159,6 @@ fn queries_of_any_length_have_a_prediction_in_single_precision() {
 }
 
 #[test]
-fn a_widened_model_ignores_the_columns_behind() {
-    let rows = rows();
-    let model = model(Kernel::Linear, &rows);
-    let expected = model.predict(&rows).unwrap();
-    let Features::Sparse(sparse) = &rows else { panic!() };
-    let row = |row: usize| {
-        let (columns, values) = sparse.row(row);
-        let cells = columns.iter().copied().zip(values.iter().copied());
-        cells.chain([(COLUMNS as u32 + 1, 2.0)]).collect::<Vec<_>>()
-    };
-    let wide = SparseRows::from_rows(COLUMNS + 2, (0..rows.len()).map(row)).unwrap();
-    let model = model.widened(COLUMNS + 2).unwrap();
-    assert_eq!(model.predict(&Features::Sparse(wide)).unwrap(), expected);
-    assert!(model.widened(COLUMNS - 3).is_err());
-}
-
-#[test]
 fn a_model_that_is_not_linear_in_sparse_rows_is_refused() {
     let gaussian = model(Kernel::Gaussian { gamma: 0.5 }, &rows());
     let message = Scaling::relevance(&gaussian, &RowWeights::equal()).unwrap_err().to_string();

@@ -265,15 +265,14 @@ fn read_tokenizer(
     is_kept: bool,
 ) -> Result<Tokenizer, Error> {
     let json = folder.join("tokenizer.json");
-    let (path, tokenizer) = if is_kept && json.exists() {
+    let (path, tokenizer) = if is_kept {
         let tokenizer = Tokenizer::read(&json)?;
         (json, tokenizer)
     } else {
         tokenizer_of_transformers(folder, config, lower_case)?
     };
     let tokenizer = if lower_case { tokenizer.lower_cased(&path)? } else { tokenizer };
-    // what was trained with the first type for all tokens goes on with it
-    if !is_kept && config.architecture.types > 0 && tokenizer.has_other_types()? {
+    if config.architecture.types > 0 && tokenizer.has_other_types()? {
         let message = "its post_processor gives tokens of a text another type than 0: \"type_id\": 0, the model reads \
                        the vector of that type alone";
         return Err(Error::file(&path, message));

@@ -104,7 +104,12 @@ impl Tokenizer {
             return Err(Error::Tokenizer(message));
         }
         let path = Path::new("training texts");
-        let tokenizer = with_first(tokenizer, path)?;
+        check_special(&tokenizer, path)?;
+        let mut first = TemplateProcessing::builder();
+        first.try_single("[CLS] $A").map_err(Error::Tokenizer)?;
+        let first = first.special_tokens(vec![("[CLS]", CLS)]).build();
+        let first = first.map_err(|e| Error::Tokenizer(e.to_string()))?;
+        tokenizer.with_post_processor(Some(first));
         let json = tokenizer.to_string(false)?;
         Self::checked(tokenizer, path, json)
     }
@@ -115,24 +120,17 @@ impl Tokenizer {
     /// A file that cannot be read or is not such a tokenizer.
     pub fn read_trained(path: &Path) -> Result<Self, Error> {
         let (tokenizer, json) = parsed(path)?;
-        Self::checked(with_first(tokenizer, path)?, path, json)
+        check_special(&tokenizer, path)?;
+        Self::checked(tokenizer, path, json)
     }
 }
 
-/// Returns the tokenizer of texts that start with `[CLS]`, which files of earlier versions do not say.
-fn with_first(
-    mut tokenizer: tokenizers::Tokenizer,
-    path: &Path,
-) -> Result<tokenizers::Tokenizer, Error> {
+/// Refuses a tokenizer whose first tokens are not the special ones.
+fn check_special(tokenizer: &tokenizers::Tokenizer, path: &Path) -> Result<(), Error> {
     for (id, token) in SPECIAL.iter().enumerate() {
         if tokenizer.token_to_id(token) != Some(id as u32) {
             return Err(Error::file(path, format!("token {id} is not {token}")));
         }
     }
-    let mut first = TemplateProcessing::builder();
-    first.try_single("[CLS] $A").map_err(Error::Tokenizer)?;
-    let first = first.special_tokens(vec![("[CLS]", CLS)]).build();
-    let first = first.map_err(|e| Error::Tokenizer(e.to_string()))?;
-    tokenizer.with_post_processor(Some(first));
-    Ok(tokenizer)
+    Ok(())
 }

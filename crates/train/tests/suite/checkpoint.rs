@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use dsokr_core::Processes;
-use dsokr_core::store::{Contents, Tensor};
+use dsokr_core::store::Contents;
 use dsokr_nn::bag::NgramBag;
 use dsokr_nn::{Encoder, Model};
 use dsokr_train::{
-    Checkpoint, CheckpointSink, Decay, Error, OptimizerName, Pairs, RateChange, Task,
-    TrainingConfig, Validation, train,
+    Checkpoint, CheckpointSink, Decay, Error, OptimizerName, Pairs, Task, TrainingConfig,
+    Validation, train,
 };
 use safetensors::{Dtype, SafeTensors};
 
@@ -192,25 +192,13 @@ fn checkpoints_that_do_not_fit_are_refused() {
         "the checkpoint holds 160 and 3 moments of encoder.table, which has 160 values"
     );
 
-    // as earlier versions wrote them
-    let path = folder.path().join("earlier");
-    let record = Tensor::u8("optimizer", &[3], &[1, 2, 3]);
-    let metadata = BTreeMap::from([("basis".into(), "basis".into())]);
-    Contents::new("checkpoint", 1, &metadata, &[record]).write(&path).unwrap();
-    let error = Checkpoint::load(&path, "basis").unwrap_err().to_string();
-    assert!(error.contains("earlier: a checkpoint of an earlier version"), "{error}");
-}
-
-#[test]
-fn a_checkpoint_of_an_earlier_version_has_the_rate_of_the_schedule() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("earlier");
-    let numbers = [("basis", "basis"), ("step", "7"), ("loss_sum", "0.5"), ("loss_steps", "2")];
-    let numbers = numbers.into_iter().chain([("stale", "1"), ("reduced", "0.5"), ("waited", "0")]);
-    let metadata: BTreeMap<String, String> =
-        numbers.map(|(key, value)| (key.to_owned(), value.to_owned())).collect();
-    Contents::new("checkpoint", 3, &metadata, &[]).write(&path).unwrap();
-    let checkpoint = Checkpoint::load(&path, "basis").unwrap();
-    assert_eq!((checkpoint.step, checkpoint.reduced), (7, 0.5));
-    assert_eq!((checkpoint.rate, checkpoint.stopped), (RateChange::Factor(1.0), None));
+    let path = folder.path().join("other.safetensors");
+    for version in [3, 5] {
+        Contents::new("checkpoint", version, &BTreeMap::new(), &[]).write(&path).unwrap();
+        let error = Checkpoint::load(&path, "basis").unwrap_err().to_string();
+        let expected = format!(
+            "other.safetensors: format version {version}, this program reads version 4: train again"
+        );
+        assert!(error.contains(&expected), "{error}");
+    }
 }

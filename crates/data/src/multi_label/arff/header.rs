@@ -7,8 +7,6 @@ use super::outputs::OutputAttributes;
 /// An attribute that numbers can be read for.
 pub(super) struct Attribute {
     pub(super) name: String,
-    /// The name as the file writes it between quotation marks.
-    pub(super) written: String,
     /// Values of a nominal attribute, each a number.
     pub(super) nominal: Option<Vec<String>>,
 }
@@ -73,8 +71,7 @@ impl Attribute {
 
 /// Returns the attribute that a line declares behind its keyword.
 fn attribute(text: &str) -> Result<Attribute, String> {
-    let (name, written, kind) = name(text).ok_or("an attribute has a name and a type")?;
-    let written = written.to_owned();
+    let (name, kind) = name(text).ok_or("an attribute has a name and a type")?;
     let kind = kind.trim();
     if let Some(values) = kind.strip_prefix('{').and_then(|kind| kind.strip_suffix('}')) {
         let values: Vec<String> =
@@ -84,28 +81,27 @@ fn attribute(text: &str) -> Result<Attribute, String> {
                 "{name}: nominal value {value:?}, allowed: numbers, as in {{0,1}}"
             ));
         }
-        return Ok(Attribute { name, written, nominal: Some(values) });
+        return Ok(Attribute { name, nominal: Some(values) });
     }
     match kind.to_ascii_lowercase().as_str() {
-        "numeric" | "real" | "integer" => Ok(Attribute { name, written, nominal: None }),
+        "numeric" | "real" | "integer" => Ok(Attribute { name, nominal: None }),
         _ => Err(format!("{name}: type {kind:?}, allowed: numeric, real, integer, {{0,1}}")),
     }
 }
 
-/// Returns the name at the beginning of a text, how it is written there, and what follows it. A name ends at a blank or
-/// before `{`, unless it is between quotation marks; there a backslash stands before what is meant as it is, and in `\n`, `\r`
-/// and `\t`, as Weka writes them.
-fn name(text: &str) -> Option<(String, &str, &str)> {
+/// Returns the name at the beginning of a text, and what follows it. A name ends at a blank or before `{`, unless it is between
+/// quotation marks; there a backslash stands before what is meant as it is, and in `\n`, `\r` and `\t`, as Weka writes them.
+fn name(text: &str) -> Option<(String, &str)> {
     let Some(quote) = text.chars().next().filter(|c| matches!(c, '\'' | '"')) else {
         let end = text.find(|c: char| c.is_whitespace() || c == '{')?;
         let (name, rest) = text.split_at(end);
-        return Some((name.to_owned(), name, rest));
+        return Some((name.to_owned(), rest));
     };
     let mut name = String::new();
     let mut characters = text.char_indices().skip(1);
     while let Some((at, c)) = characters.next() {
         match c {
-            c if c == quote => return Some((name, &text[1..at], &text[at + c.len_utf8()..])),
+            c if c == quote => return Some((name, &text[at + c.len_utf8()..])),
             '\\' => name.push(match characters.next()?.1 {
                 'n' => '\n',
                 'r' => '\r',
