@@ -12,8 +12,8 @@ pub struct NumberScores {
     pub mae: f64,
     /// Root of the mean squared error, `√((1/n) Σ (y − ŷ)²)`.
     pub rmse: f64,
-    /// Coefficient of determination, `1 − Σ (y − ŷ)² / Σ (y − ȳ)²`, ȳ the mean of the true numbers of the queries, as
-    /// scikit-learn has it: where these are all equal, 1 for exact predictions and 0 for others.
+    /// Coefficient of determination, `1 − Σ (y − ŷ)² / Σ (y − ȳ)²`, ȳ the mean of the true numbers of the queries. Where
+    /// these are all equal, it is 1 for exact predictions and 0 for others.
     pub r2: f64,
     /// Spearman's rank correlation: Pearson's correlation of the ranks, those of equal numbers averaged; 0 where the true or
     /// the predicted numbers are all equal.
@@ -219,6 +219,14 @@ impl PredictedNumbers {
                 *spread += (y - mean).powi(2);
             }
         }
+        // the mean of equal numbers may be rounded to another one
+        for (target, spread) in spreads.iter_mut().enumerate() {
+            let mut numbers = queries.iter().map(|&query| self.row(&self.truth, query)[target]);
+            let first = numbers.next();
+            if numbers.all(|number| Some(number) == first) {
+                *spread = 0.0;
+            }
+        }
         let r2 = |(error, spread): (f64, f64)| {
             if spread > 0.0 { 1.0 - error / spread } else { f64::from(u8::from(error == 0.0)) }
         };
@@ -328,6 +336,18 @@ mod tests {
             products(&truth, &predicted)
                 / (products(&truth, &truth) * products(&predicted, &predicted)).sqrt(),
         ]
+    }
+
+    /// The mean of three times 0.1 is not 0.1.
+    #[test]
+    fn r2_of_equal_true_numbers_is_1_for_exact_predictions_and_0_for_others() {
+        for count in [1, 3, 6] {
+            let truth = vec![vec![0.1, 0.1]; count];
+            let predicted = vec![vec![0.1, 0.2]; count];
+            let all = PredictedNumbers::new(&truth, &predicted, None).unwrap();
+            let queries: Vec<usize> = (0..count).collect();
+            assert_eq!(all.r2(&queries), [1.0, 0.0], "{count}");
+        }
     }
 
     /// To the last bit.

@@ -134,7 +134,7 @@ impl OutputEmbedding {
     }
 
     /// Returns `G z` of coordinates z, n × p row-major: of predictions the queries, of outputs the candidates.
-    /// `⟨G ĥ(x), G ψ̃(y)⟩` is the score of algorithm 2, with the constant `−½ k(y, y)` of the whole
+    /// `⟨G ĥ(x), G ψ̃(y)⟩` is the score of equation 9, with the constant `−½ k(y, y)` of the whole
     /// output.
     ///
     /// # Errors

@@ -246,7 +246,7 @@ impl OutputSpace {
 
     /// Returns the space of a learned embedding of this one, with points `G (ψ̃(c) − μ)` of q numbers, and the targets
     /// in it. The scores `⟨G ĥ(x), G (ψ̃(c) − μ)⟩` equal the scores of the projected predictions `GᵀG ĥ(x)`
-    /// (output-embedding-learning, algorithm 2; reduced-rank paper, corollary 3), in q multiplications a candidate.
+    /// (output-embedding-learning, equation 9; reduced-rank paper, corollary 3), in q multiplications a candidate.
     ///
     /// # Errors
     /// [`Error::Shape`] for an embedding or targets of a different number of coordinates; [`Error::Value`] for a space
