@@ -408,7 +408,7 @@ fn is_time_of_day(cell: &str) -> bool {
 }
 
 /// Returns whether a text is a year of four digits.
-fn is_year(text: &str) -> bool {
+pub(super) fn is_year(text: &str) -> bool {
     text.len() == 4 && number_within(text, 1000..=2999)
 }
 
