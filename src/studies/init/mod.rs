@@ -35,7 +35,7 @@ use crate::targets::constant_kernels;
 pub use column_cells::Exceptions;
 pub use columns::{Column, LONGEST_EXAMPLE, Qualifier, Readings};
 pub use division::Division;
-pub(crate) use guess::{CLASSES, ROWS_OF_A_CLASS};
+pub(crate) use guess::{CLASSES, recur_as_classes};
 pub use header::{HeaderContent, HeaderLine};
 pub use join::{Joined, join};
 pub use kind::{ColumnKind, KindName, Lists, StatedKind};
