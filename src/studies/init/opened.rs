@@ -156,7 +156,7 @@ impl OpenTable {
 }
 
 /// Returns what the columns hold whose values are lists, by their names.
-fn lists_of(header: &TableHeader) -> HashMap<String, Lists> {
+pub(super) fn lists_of(header: &TableHeader) -> HashMap<String, Lists> {
     let of_numbers = header.number_lists.iter().map(|name| {
         let some_empty = header.empty_lists.contains(name);
         (name.clone(), if some_empty { Lists::NumbersOrNone } else { Lists::Numbers })
