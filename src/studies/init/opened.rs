@@ -129,8 +129,10 @@ impl OpenTable {
     /// The errors of [`Roles::choose`], in whose place is that of a repeated name where there is one.
     pub fn roles(&self, learned: &[Column], choices: &Choices) -> Result<Roles, Error> {
         let TableFacts { has_header, nested, repeated, nameless, .. } = &self.facts;
-        let mut left_out = left_out(nested, nameless.as_ref());
-        left_out += &remedy_of_nested(&self.path, nested).unwrap_or_default();
+        let left_out = || {
+            let remedy = remedy_of_nested(&self.path, nested).unwrap_or_default();
+            left_out(nested, nameless.as_ref()) + &remedy
+        };
         let input = choices.input.as_deref();
         let roles = Roles::choose(learned, &self.table, input, &choices.outputs, &left_out);
         let (Err(_), Some(name)) = (&roles, repeated.first()) else { return roles };
