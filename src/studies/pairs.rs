@@ -13,7 +13,7 @@ use crate::error::{Error, ensure, ensure_run};
 use crate::fit::{Request, Trained};
 use crate::run_dir::write_text;
 use crate::studies::init::{
-    CLASSES, Choices, KindName, LEAST, ROWS_OF_A_CLASS, StatedKind, Survey,
+    CLASSES, Choices, KindName, LEAST, StatedKind, Survey, recur_as_classes,
 };
 
 /// The files of a folder of pairs.
@@ -207,7 +207,7 @@ fn kind_of_texts(lines: &str) -> Option<KindName> {
     }
     let rows: usize = counts.values().sum();
     let classes = counts.len();
-    let recur = (2..=CLASSES).contains(&classes) && ROWS_OF_A_CLASS * classes <= rows;
+    let recur = (2..=CLASSES).contains(&classes) && recur_as_classes(classes, rows);
     recur.then_some(KindName::Classes)
 }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use dsokr_core::store::{create_folder, write_atomically};
 
-use crate::config::Config;
+use crate::config::{Config, Override};
 use crate::error::Error;
 use crate::fit::fit;
 
@@ -68,13 +68,14 @@ pub fn write(folder: &Path) -> Result<PathBuf, Error> {
 /// As [`write()`]; what the file system reports.
 pub fn demo(folder: &Path) -> Result<PathBuf, Error> {
     let path = write(folder)?;
-    let machine =
-        MACHINE.parse().map_err(|message| Error::Config { path: path.clone(), message })?;
-    let column = "output.id = 'cid'";
-    let column = column.parse().map_err(|message| Error::Config { path: path.clone(), message })?;
+    let changes = [MACHINE, "output.id = 'cid'"].map(|change| {
+        let change = change.parse::<Override>();
+        change.map_err(|message| Error::Config { path: path.clone(), message })
+    });
+    let changes = changes.into_iter().collect::<Result<Vec<Override>, Error>>()?;
     let molecules = folder.join(MOLECULES);
     let table = MOLECULE_TABLE.replacen("id\t", "cid\t", 1);
     write_atomically(&molecules, |file| file.write_all(table.as_bytes()))?;
-    let trained = fit(&Config::load_with(&path, &[machine, column])?, folder.join("demo"))?;
+    let trained = fit(&Config::load_with(&path, &changes)?, folder.join("demo"))?;
     Ok(trained.path().to_path_buf())
 }

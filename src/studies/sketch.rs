@@ -181,7 +181,7 @@ impl Study {
         Ok(Self { problem, processes })
     }
 
-    /// The study for several processes, which rank the candidates together: all of them make the same curves.
+    /// Returns the study for several processes, which rank the candidates together: all of them make the same curves.
     pub fn shared_by(self, processes: &Processes) -> Self {
         Self { processes: processes.clone(), ..self }
     }
@@ -222,7 +222,7 @@ impl Study {
         Ok(problem.config.sketch.method_for(problem.kernel()?, problem.len()))
     }
 
-    /// Leverage scores at λ, from `columns` outputs, but no fewer than √n. Their sum, a lower bound of the effective
+    /// Returns leverage scores at λ, from `columns` outputs, but no fewer than √n. Their sum, a lower bound of the effective
     /// dimension, cannot exceed the number of columns: with as many as the largest sketch of a curve, and no more time
     /// than that takes, it says whether that sketch is large enough.
     ///

@@ -40,6 +40,14 @@ impl SplitName {
             _ => None,
         }
     }
+
+    /// Returns the split that each cell of a column names.
+    ///
+    /// # Errors
+    /// The first row whose cell names none.
+    pub fn of_cells(cells: &[String]) -> Result<Vec<Self>, usize> {
+        cells.iter().enumerate().map(|(row, cell)| Self::of_cell(cell).ok_or(row)).collect()
+    }
 }
 
 impl FromStr for SplitName {

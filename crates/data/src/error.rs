@@ -56,7 +56,7 @@ pub enum Error {
 }
 
 impl From<dsokr_molecule::Error> for Error {
-    /// What is no error of molecules or graphs, such as a cancellation, is what it is.
+    /// Keeps an error that is none of molecules or graphs, such as a cancellation, as it is.
     fn from(error: dsokr_molecule::Error) -> Self {
         match error {
             dsokr_molecule::Error::Core(error) => Self::Core(error),
@@ -177,7 +177,7 @@ pub(crate) fn open(path: &Path) -> Result<File, Error> {
     open_input(path).map_err(|source| Error::io(path, source))
 }
 
-/// `Ok` when `ok`, else the error about a key's value.
+/// Checks that a key's value is allowed, as `ok` says, and returns the error about it otherwise.
 pub(crate) fn check(
     ok: bool,
     key: impl Into<Place>,

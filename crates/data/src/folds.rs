@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::dataset::{Dataset, Split};
 use crate::error::{Error, check};
 use crate::groups::{
-    GroupRule, connected, keys_of_molecules, log_cells_without_value, of_cells, scaffold,
+    GroupRule, connected, groups_of_cells, keys_of_molecules, log_cells_without_value, scaffold,
 };
 use crate::inputs::InputKind;
 use crate::outputs::{OutputSource, Outputs};
@@ -152,7 +152,7 @@ impl FoldConfig {
         let named = match (&self.group, self.column()) {
             (Some(_), Some(_)) => {
                 log_cells_without_value(&pairs.fold_groups, "data.fold.group");
-                of_cells(&pairs.fold_groups)
+                groups_of_cells(&pairs.fold_groups)
             }
             (Some(_), None) => grouped(&scaffolds(pairs, outputs, source)?),
             (None, _) => Vec::new(),
@@ -185,7 +185,7 @@ fn scaffolds(pairs: &Split, outputs: &Outputs, source: &OutputSource) -> Result<
     keys_of_molecules(&labels, key, "scaffold", scaffold)
 }
 
-/// Groups of rows in parts. In a drawn order, the larger ones first, each goes to the smallest part; of single rows the
+/// Divides groups of rows into parts. In a drawn order, the larger ones first, each goes to the smallest part; of single rows the
 /// parts differ by one at most in size. Rows ascend.
 pub fn divide(mut groups: Vec<Vec<usize>>, parts: usize, random: &mut impl Rng) -> Vec<Vec<usize>> {
     shuffle(&mut groups, random);

@@ -108,7 +108,7 @@ impl<'a> GroupColumns<'a> {
             GroupRule::Column(name) => {
                 let cells = table.column(name)?;
                 log_cells_without_value(cells, key);
-                Ok(of_cells(cells))
+                Ok(groups_of_cells(cells))
             }
             GroupRule::Repeats => self.repeats(table, vectors),
             GroupRule::Molecule => {
@@ -202,11 +202,18 @@ impl<'a> GroupColumns<'a> {
 
 /// Returns the groups of rows with equal cells, in the order of their first rows. A cell without a value says nothing of its
 /// row, which is a group of its own.
-pub(crate) fn of_cells(cells: &[String]) -> Vec<Vec<usize>> {
-    let key = |(row, cell): (usize, &'_ String)| {
-        if cells::is_missing(cell) { (None, row) } else { (Some(cell.clone()), 0) }
+///
+/// ```
+/// let cells = ["a", "b", "", "a", ""].map(str::to_owned);
+/// assert_eq!(dsokr_data::groups_of_cells(&cells), [vec![0, 3], vec![1], vec![2], vec![4]]);
+/// ```
+pub fn groups_of_cells(cells: &[String]) -> Vec<Vec<usize>> {
+    let key = |row: usize| {
+        let cell = cells[row].as_str();
+        if cells::is_missing(cell) { (None, row) } else { (Some(cell), 0) }
     };
-    grouped(&cells.iter().enumerate().map(key).collect::<Vec<(Option<String>, usize)>>())
+    let keys: Vec<(Option<&str>, usize)> = (0..cells.len()).map(key).collect();
+    grouped(&keys)
 }
 
 /// Says how many rows have no value in the column of groups that `key` names, if there are some.
@@ -259,7 +266,7 @@ fn molecule(text: &str) -> Option<Molecule> {
     if text.contains(char::is_whitespace) { None } else { Molecule::parse(text).ok() }
 }
 
-/// Keys of texts, equal for equal texts and for two SMILES of one molecule. A molecule that is connected as no molecule of a
+/// Returns keys of texts, equal for equal texts and for two SMILES of one molecule. A molecule that is connected as no molecule of a
 /// different text is needs no canonical SMILES, which takes far more time than to read it.
 pub(crate) fn molecule_keys(texts: &[&str]) -> Vec<String> {
     let stage = Cancellation::current().stage("molecules of the rows", texts.len());

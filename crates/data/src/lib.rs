@@ -40,7 +40,7 @@ pub use config::Source;
 pub use dataset::{Dataset, Split, SplitName};
 pub use error::Error;
 pub use folds::divide;
-pub use groups::{VARIED, canonical, connected};
+pub use groups::{VARIED, canonical, connected, groups_of_cells};
 pub use input_columns::{InputColumns, NamedColumns, Numbering};
 pub use inputs::{InputKind, Inputs, KernelRows};
 pub use npy::{read_matrix, write_matrix, write_vector};

@@ -393,8 +393,8 @@ pub fn write_vector(path: &Path, values: &[f32]) -> Result<(), Error> {
     })?)
 }
 
-/// Magic, version 1.0, the header's length, and the header with the sizes of a shape, padded to a
-/// multiple of 64 bytes.
+/// Returns what stands before the numbers of a file: magic, version 1.0, the header's length, and the header with the sizes of a
+/// shape, padded to a multiple of 64 bytes.
 fn header(sizes: &str) -> Vec<u8> {
     let text = format!("{{'descr': '<f4', 'fortran_order': False, 'shape': ({sizes}), }}");
     let length = (10 + text.len() + 1).next_multiple_of(64) - 10;

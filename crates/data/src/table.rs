@@ -400,7 +400,7 @@ impl Table {
         Ok(self.columns[position].iter_mut().map(std::mem::take).collect())
     }
 
-    /// Replaces each cell of a column by a part of it; the number of cells that change.
+    /// Replaces each cell of a column by a part of it, and returns the number of cells that change.
     pub(crate) fn shorten_cells(
         &mut self,
         column: &str,

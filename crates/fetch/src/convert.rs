@@ -52,7 +52,7 @@ fn write_lines(path: &Path, lines: &[String]) -> Result<(), Error> {
     Ok(write_atomically(path, |out| lines.iter().try_for_each(|line| writeln!(out, "{line}")))?)
 }
 
-/// The three files of a library, divided by its molecules.
+/// Writes the three files of a library, divided by its molecules.
 fn spectra(library: &Library, validation: f64, seed: u64, to: &Path) -> Result<(), Error> {
     fs::create_dir_all(to).map_err(Error::io(to))?;
     let parts = library.parts([validation], seed);
@@ -73,7 +73,8 @@ fn spectra(library: &Library, validation: f64, seed: u64, to: &Path) -> Result<(
     Ok(library.write_molecules(&path)?)
 }
 
-/// Molecules without SMILES are left out, with the pairs that name them.
+/// Writes the tables of pairs, the molecules and their vectors of official files. Molecules without SMILES are left out, with the
+/// pairs that name them.
 fn text_to_molecule(
     official: &[String; 3],
     smiles: &[String],

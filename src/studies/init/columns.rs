@@ -1,5 +1,6 @@
 //! The columns of a table: what they hold, with exceptions.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 
 use dsokr_core::Argument;
@@ -8,7 +9,6 @@ use dsokr_data::table::Table;
 use rayon::prelude::*;
 
 use super::column_cells::{Cells, Exceptions};
-use super::guess::is_class;
 use super::guess::numbers::are_times;
 use super::kind::{ColumnKind, KindName, Lists, Reading};
 use super::remarks::{ClassRemarks, ListRemarks, NumberRemarks, WordRemarks};
@@ -75,6 +75,9 @@ impl Column {
         let cells = Cells::read(table, position, name, kind, lists)?;
         let readings = Readings::of(&cells)?;
         let distinct: HashSet<&str> = cells.texts.iter().copied().collect();
+        let written: Vec<Cow<str>> =
+            cells.texts.iter().map(|cell| cells::with_ascii_digits(cell)).collect();
+        let written: Vec<&str> = written.iter().map(Cow::as_ref).collect();
         Ok(Self {
             name: name.to_owned(),
             filled: cells.texts.len(),
@@ -82,11 +85,11 @@ impl Column {
             empty: cells.empty.len(),
             example: cells.texts.first().copied().unwrap_or_default().to_owned(),
             readings,
-            numbers: NumberRemarks::of(&cells),
-            classes: ClassRemarks::of(&cells),
+            numbers: NumberRemarks::of(&cells, &written),
+            classes: ClassRemarks::of(&cells, &written),
             lists: ListRemarks::of(&cells),
             words: WordRemarks::of(&cells),
-            are_times: are_times(&cells.kind, name, &cells.texts),
+            are_times: are_times(&cells.kind, name, &written),
             // found later, among all columns
             qualifies: None,
             kind: cells.kind,
@@ -157,7 +160,7 @@ impl Readings {
         let Cells { table, name, filled, texts, kind, .. } = cells;
         let has_signs = cells.are_classes() && cells::are_signs(texts.iter().copied());
         let reading = |cell: &&str| {
-            if has_signs && is_class(cell, has_signs) { Reading::Valid } else { kind.read(cell) }
+            if has_signs && cells::is_minus(cell) { Reading::Valid } else { kind.read(cell) }
         };
         let readings: Vec<Reading> = texts.par_iter().map(reading).collect();
 

@@ -1,13 +1,13 @@
 //! The configuration for a table, written from the template for its outputs.
 
 use dsokr_data::cells::NumberNotation;
-use toml_edit::{Array, DocumentMut, InlineTable, Item, Value, value};
+use toml_edit::{Array, ArrayOfTables, DocumentMut, InlineTable, Item, Value, value};
 
 use super::kind::ColumnKind;
 use super::template::{
     add_lambdas_between, add_larger_lambdas, compare_characters, compare_single_words,
-    compare_vectors, keep_case, lower_sizes, number_tables, parsed, put, remove_reranker,
-    scale_lambdas, sketch_inputs, train_encoder, weigh_equally,
+    compare_vectors, keep_case, lower_sizes, number_tables, parsed, put, remove_output_kernels,
+    remove_reranker, scale_lambdas, sketch_inputs, train_encoder, weigh_equally,
 };
 use super::{Division, Survey, WordRemarks};
 use crate::error::Error;
@@ -216,6 +216,21 @@ impl Survey {
         if !self.decodes() {
             document.remove("decoding");
         }
+        self.adapt_inputs(document);
+        lower_sizes(document.as_table_mut(), self.training(), self.least_texts());
+        remove_output_kernels(document, constant);
+        self.adapt_outputs(document);
+        if self.training() > COMPARED {
+            sketch_inputs(&mut document["encoder"], self.training());
+        }
+        if self.held_out()[1] == 0 && self.division.column.is_some() {
+            document["evaluation"]["split"] = value("validation");
+        }
+        self.adapt_lambdas(document);
+    }
+
+    /// Writes into a template how the inputs are compared.
+    fn adapt_inputs(&self, document: &mut DocumentMut) {
         if self.reads_vectors() {
             compare_vectors(document);
         }
@@ -234,8 +249,12 @@ impl Survey {
         if input.classes.are_unordered {
             compare_single_words(document);
         }
-        // where outputs are numbers, nothing is learned from a word that only one text has
-        let least_texts = match self.roles.output.kind {
+    }
+
+    /// Returns the fewest texts that have a word from which something is learned: where outputs are numbers, nothing is from one
+    /// that only one text has.
+    fn least_texts(&self) -> usize {
+        match self.roles.output.kind {
             ColumnKind::Numbers(_) | ColumnKind::Vectors(_) => 2,
             ColumnKind::Smiles
             | ColumnKind::Rankings(_)
@@ -247,8 +266,11 @@ impl Survey {
             | ColumnKind::Inchi
             | ColumnKind::Dates
             | ColumnKind::Nothing => 1,
-        };
-        lower_sizes(document.as_table_mut(), self.training(), least_texts);
+        }
+    }
+
+    /// Writes the column of the outputs into a template, and how its cells are written.
+    fn adapt_outputs(&self, document: &mut DocumentMut) {
         let Some(output) = document["output"].as_table_mut() else { return };
         if let Some(label) = output.get_mut("label") {
             *label = value(self.roles.output.name.as_str());
@@ -256,22 +278,16 @@ impl Survey {
         if let Some(features) = output.get_mut("features").and_then(Item::as_inline_table_mut) {
             self.adapt_features(features);
         }
-        if let Some(kernels) = output.get_mut("kernels").and_then(Item::as_array_of_tables_mut) {
-            for &place in constant.iter().rev() {
-                kernels.remove(place);
-            }
-            for kernel in kernels.iter_mut() {
-                if let Some(features) = kernel["features"].as_inline_table_mut() {
-                    self.adapt_features(features);
-                }
+        let kernels = output.get_mut("kernels").and_then(Item::as_array_of_tables_mut);
+        for kernel in kernels.into_iter().flat_map(ArrayOfTables::iter_mut) {
+            if let Some(features) = kernel["features"].as_inline_table_mut() {
+                self.adapt_features(features);
             }
         }
-        if self.training() > COMPARED {
-            sketch_inputs(&mut document["encoder"], self.training());
-        }
-        if self.held_out()[1] == 0 && self.division.column.is_some() {
-            document["evaluation"]["split"] = value("validation");
-        }
+    }
+
+    /// Has a template try values of λ for numbers of this size, and larger ones where few pairs train.
+    fn adapt_lambdas(&self, document: &mut DocumentMut) {
         let standardised = document["output"].get("scaling").is_some();
         let lambda = &mut document["encoder"]["lambda"];
         let deviation = self.roles.output.numbers.deviation;

@@ -1,14 +1,14 @@
 //! Which pairs are for validation and for the test.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use dsokr_core::Argument;
 use dsokr_core::message::list;
-use dsokr_data::cells;
 use dsokr_data::table::{OnBadRow, Table, TableOptions};
-use dsokr_data::{SplitName, VARIED, text_numbers};
+use dsokr_data::{SplitName, VARIED, connected, groups_of_cells, text_numbers};
 
+use super::guess::names::names_splits;
 use super::kind::ColumnKind;
 use super::uses::varies;
 use super::{Choices, Column};
@@ -81,10 +81,9 @@ pub(super) fn splits_named(table: &Table, columns: &[Column]) -> Option<String> 
 /// A table that cannot be read.
 pub(super) fn splits_named_in(path: &Path) -> Result<Option<String>, Error> {
     let names = Table::header(path, TableOptions::default())?.names;
-    let is_usual = |name: &str| ["fold", "split", "set"].contains(&name.to_lowercase().as_str());
     let is_alone = |name: &str| names.iter().filter(|other| *other == name).count() == 1;
-    let names: Vec<&str> =
-        names.iter().map(String::as_str).filter(|name| is_usual(name) && is_alone(name)).collect();
+    let usual = names.iter().map(String::as_str).filter(|name| names_splits(name));
+    let names: Vec<&str> = usual.filter(|name| is_alone(name)).collect();
     if names.is_empty() {
         return Ok(None);
     }
@@ -106,21 +105,16 @@ impl SplitColumn {
     /// # Errors
     /// A column that is missing; a cell that names no split, with its line; no row for training.
     fn read(name: &str, table: &Table) -> Result<Self, Error> {
-        let mut sizes = [0, 0];
-        let mut training = 0;
-        for (row, cell) in table.column(name)?.iter().enumerate() {
-            match SplitName::of_cell(cell) {
-                Some(SplitName::Train) => training += 1,
-                Some(SplitName::Validation) => sizes[0] += 1,
-                Some(SplitName::Test) => sizes[1] += 1,
-                None => {
-                    let found = format!("{name:?}, with {cell:?} on line {}", table.line(row));
-                    let allowed =
-                        "a column of train, validation (valid, val, dev) and test, in each row one";
-                    return Err(Error::value(Argument::new("split"), found, allowed));
-                }
-            }
-        }
+        let cells = table.column(name)?;
+        let splits = SplitName::of_cells(cells).map_err(|row| {
+            let found = format!("{name:?}, with {:?} on line {}", cells[row], table.line(row));
+            let allowed =
+                "a column of train, validation (valid, val, dev) and test, in each row one";
+            Error::value(Argument::new("split"), found, allowed)
+        })?;
+        let count = |split: SplitName| splits.iter().filter(|&&other| other == split).count();
+        let training = count(SplitName::Train);
+        let sizes = [SplitName::Validation, SplitName::Test].map(count);
         let found = format!("{name:?}, without a row for training");
         ensure(training > 0, Argument::new("split"), found, "a column with rows for training")?;
         Ok(Self { name: name.to_owned(), sizes })
@@ -128,7 +122,7 @@ impl SplitColumn {
 }
 
 impl Division {
-    /// The division that the caller chooses of a table with these columns; of a random one, rows stay together that repeat a
+    /// Returns the division that the caller chooses of a table with these columns. Of a random one, rows stay together that repeat a
     /// molecule, a text or an id, or where few molecules are outputs, an input. Where files or a column have both splits, rows
     /// belong together if training rows repeat an input.
     pub(super) fn choose(
@@ -216,35 +210,12 @@ pub(super) fn size_of_split(pairs: usize) -> usize {
 /// Returns whether rows that are connected, by the same cell in one of two columns, are too many for the splits for validation and
 /// test: all groups that fit into one do not fill both.
 fn are_connected(table: &Table, columns: [&Column; 2]) -> Result<bool, Error> {
+    let [first, second] = columns.map(|column| table.column(&column.name).map(groups_of_cells));
     let rows = table.len();
-    // each row, or one before it in its group
-    let mut parents: Vec<usize> = (0..rows).collect();
-    for column in columns {
-        let mut firsts: HashMap<&str, usize> = HashMap::new();
-        let rows = table.column(&column.name)?.iter().enumerate();
-        // cells without a value connect no rows
-        for (row, cell) in rows.filter(|(_, cell)| !cells::is_missing(cell)) {
-            let first = *firsts.entry(cell.as_str()).or_insert(row);
-            let [first, other] = [first, row].map(|row| first_of_group(&mut parents, row));
-            parents[first.max(other)] = first.min(other);
-        }
-    }
-    let mut sizes = vec![0; rows];
-    for row in 0..rows {
-        sizes[first_of_group(&mut parents, row)] += 1;
-    }
+    let groups = connected(rows, &[&first?, &second?]);
     let split = size_of_split(rows);
-    let in_small_groups: usize = sizes.into_iter().filter(|&size| size <= split).sum();
+    let in_small_groups: usize = groups.iter().map(Vec::len).filter(|&size| size <= split).sum();
     Ok(in_small_groups < 2 * split)
-}
-
-/// Returns the first row of the group of a row, and shortens the way to it.
-fn first_of_group(parents: &mut [usize], mut row: usize) -> usize {
-    while parents[row] != row {
-        parents[row] = parents[parents[row]];
-        row = parents[row];
-    }
-    row
 }
 
 /// Returns whether some training rows have the same text or molecule as input; `splits` is the column that names the split of

@@ -11,7 +11,7 @@ use dsokr_molecule::Molecule;
 use super::guess::names::{
     CLASS_NAMES, has_word_of_texts, is_name_of_any_texts, names_ids, names_numbers, words_of,
 };
-use super::guess::{ROWS_OF_A_CLASS, guessed, most};
+use super::guess::{guessed, most, recur_as_classes};
 use super::kind::{ColumnKind, Reading};
 use crate::error::Error;
 
@@ -264,7 +264,7 @@ fn is_name_of(sentence: &str, cells: &[&str]) -> bool {
     }
     let is_question = |cell: &str| cell.ends_with('?');
     let distinct: HashSet<&str> = cells.iter().copied().collect();
-    let recur = ROWS_OF_A_CLASS * distinct.len() <= cells.len();
+    let recur = recur_as_classes(distinct.len(), cells.len());
     (is_question(sentence) && !most(cells, is_question)) || (recur && !distinct.contains(sentence))
 }
 

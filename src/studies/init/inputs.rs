@@ -2,7 +2,7 @@
 
 use super::columns::Column;
 use super::guess::names::{has_word_of_spectra, has_word_of_texts, is_name_of_texts};
-use super::guess::{CLASSES, ROWS_OF_A_CLASS};
+use super::guess::{CLASSES, recur_as_classes};
 use super::kind::ColumnKind;
 use super::uses::{are_learned_beside_others, are_vectors, is_aside, varies};
 
@@ -46,10 +46,8 @@ impl<'c> InputChoice<'c> {
     /// Returns the longest texts among columns of which something holds: of those with a usual name of texts, or else of all. Measures
     /// and orders of items are no texts.
     fn longest(&self, holds: impl Fn(&Column) -> bool) -> Option<&'c Column> {
-        let is_one = |column: &&Column| {
-            let are_other = column.lists.are_measures || column.lists.reordered.is_some();
-            holds(column) && varies(column) && !are_other
-        };
+        let is_one =
+            |column: &&Column| holds(column) && varies(column) && !column.lists.are_no_texts();
         self.free().filter(is_one).max_by(|a, b| {
             let by_name = is_name_of_texts(&a.name).cmp(&is_name_of_texts(&b.name));
             by_name.then(a.words.length.total_cmp(&b.words.length))
@@ -89,7 +87,7 @@ impl<'c> InputChoice<'c> {
     /// Returns whether a few texts recur, beside molecules or vectors of which more are different: descriptions of an assay say where
     /// a row is from, if something else is learned.
     fn are_of_many_rows(&self, column: &Column) -> bool {
-        let recur = column.filled >= ROWS_OF_A_CLASS * column.distinct;
+        let recur = recur_as_classes(column.distinct, column.filled);
         let has_more = |other: &Column| other.distinct > column.distinct;
         recur
             && !is_name_of_texts(&column.name)
@@ -216,6 +214,5 @@ fn are_names(column: &Column) -> bool {
 /// Returns whether a column has texts of words or phrases.
 fn are_fuller_texts(column: &Column) -> bool {
     let are_of_words = are_texts(column) && !are_names(column);
-    let are_other = column.lists.are_measures || column.lists.reordered.is_some();
-    (are_of_words || column.classes.are_phrases) && !are_other
+    (are_of_words || column.classes.are_phrases) && !column.lists.are_no_texts()
 }

@@ -4,15 +4,16 @@ use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use dsokr_data::cells;
-use dsokr_data::table::{OnBadRow, Table, TableHeader, TableOptions};
+use dsokr_data::table::{OnBadRow, Table, TableOptions};
 use serde_json::{Number, Value};
 
 use super::guess::labels::parts_of_list;
 use super::guess::names::{is_unnamed, names_ids, names_rows, words_of};
 use super::guess::numbers::{are_row_numbers, are_shuffled_row_numbers};
 use super::kind::Lists;
+use super::opened::lists_of;
 use super::refuse_present;
-use crate::error::{Error, ensure};
+use crate::error::Error;
 use crate::run_dir::write_text;
 
 /// The smallest share of the first table's rows that a row of another one belongs to.
@@ -39,14 +40,12 @@ struct Whole {
 }
 
 impl Whole {
+    /// Reads a table.
     fn read(path: &Path) -> Result<Self, Error> {
-        let TableHeader { names, lists, number_lists, .. } =
-            Table::header(path, TableOptions::default())?;
-        let of_texts = lists.into_iter().map(|name| (name, Lists::Texts));
-        let of_numbers = number_lists.into_iter().map(|name| (name, Lists::Numbers));
-        let lists = of_texts.chain(of_numbers).collect();
+        let header = Table::header(path, TableOptions::default())?;
+        let lists = lists_of(&header);
         // pandas writes the numbers of the rows without a name
-        let names: Vec<String> = names.into_iter().filter(|name| !name.is_empty()).collect();
+        let names: Vec<String> = header.names.into_iter().filter(|name| !name.is_empty()).collect();
         let each: Vec<&str> = names.iter().map(String::as_str).collect();
         let options = TableOptions {
             on_bad_row: OnBadRow::Skip,
@@ -62,7 +61,7 @@ impl Whole {
         self.names.iter().map(|name| Ok((name.as_str(), self.table.column(name)?))).collect()
     }
 
-    /// Its columns as those of the joined table, but for the one that joins it; `taken` has the names of all of these.
+    /// Returns its columns as those of the joined table, but for the one that joins it; `taken` has the names of all of these.
     fn joined(
         &self,
         key: Option<&str>,
@@ -316,38 +315,53 @@ fn key<'t>(first: &Whole, other: &'t Whole) -> Result<Key<'t>, Error> {
             }
         }
     }
-    let shared = best.as_ref().map_or(0, |best| best.shared);
+    match best {
+        Some(best) if best.shared as f64 >= least => Ok(best),
+        best => {
+            let shared = best.map_or(0, |best| best.shared);
+            Err(missing_key(
+                [first, other],
+                shared,
+                repeated_id(first, other, least)?,
+                contradicted,
+            ))
+        }
+    }
+}
+
+/// Returns the error for tables of which no column joins at least half of the rows, but one so many: since a column has an id several
+/// times (`repeated`), or another one speaks against a column (`contradicted`), where such columns are known.
+fn missing_key(
+    [first, other]: [&Whole; 2],
+    shared: usize,
+    repeated: Option<(&str, &str)>,
+    contradicted: Option<(String, &str)>,
+) -> Error {
+    let key = "ids that join the tables";
     let named = other.path.display();
     let path = first.path.display();
+    if let Some((column, id)) = repeated {
+        let found = format!("{id:?} in several rows of the column {column:?} of {named}");
+        return Error::value(key, found, "each id once");
+    }
     let allowed = format!(
         "a column of {path} whose cells are ids in a column of {named}, for at least half of the rows"
     );
-    if (shared as f64) < least
-        && let Some((column, id)) = repeated_id(first, other, least)?
-    {
-        let found = format!("{id:?} in several rows of the column {column:?} of {named}");
-        return Err(Error::value("ids that join the tables", found, "each id once"));
-    }
-    if (shared as f64) < least
-        && let Some((column, different)) = contradicted
-    {
+    if let Some((column, different)) = contradicted {
         let found = format!("{column:?}, whose rows have different ids in {different:?}");
         let allowed = format!(
             "{allowed}; rename one of the two columns {different:?} if they are different things"
         );
-        return Err(Error::value("ids that join the tables", found, allowed));
+        return Error::value(key, found, allowed);
     }
     // as files of a set that is divided among several have
     let are_parts = first.names == other.names;
-    let allowed = if are_parts {
-        format!(
-            "{allowed}; both have the same columns: where each has a part of the rows, put these into one table"
-        )
+    let remedy = if are_parts {
+        "; both have the same columns: where each has a part of the rows, put these into one table"
     } else {
-        allowed
+        ""
     };
-    ensure(shared as f64 >= least, "ids that join the tables", format!("{shared} rows"), &allowed)?;
-    best.ok_or_else(|| Error::value("ids that join the tables", "none", allowed))
+    Error::value(key, format!("{shared} rows"), format!("{allowed}{remedy}"))
 }
 
 /// Returns the column of the other table that has an id several times and would otherwise join so many rows of the first, and

@@ -256,8 +256,8 @@ pub(super) fn has_tilde_of_tie(cell: &str) -> bool {
 /// Returns the items that a cell orders, as in `b > a = c` or, where no name of an item has a tilde, `b > a ~ c`; none where
 /// fewer than two are named, or one of them twice.
 pub(super) fn items_ordered(cell: &str, names_have_tildes: bool) -> Option<Vec<&str>> {
-    let is_tie = |c: char| cells::TIES.contains(&c) && !(names_have_tildes && c == '~');
-    let items: Vec<&str> = cell.split(|c: char| c == '>' || is_tie(c)).map(str::trim).collect();
+    let tied = |part| cells::tied_items(part, names_have_tildes);
+    let items: Vec<&str> = cell.split('>').flat_map(tied).collect();
     let distinct: HashSet<&str> = items.iter().copied().filter(|item| !item.is_empty()).collect();
     (items.len() >= 2 && distinct.len() == items.len()).then_some(items)
 }
@@ -408,7 +408,7 @@ fn is_time_of_day(cell: &str) -> bool {
 }
 
 /// Returns whether a text is a year of four digits.
-fn is_year(text: &str) -> bool {
+pub(super) fn is_year(text: &str) -> bool {
     text.len() == 4 && number_within(text, 1000..=2999)
 }
 

@@ -35,7 +35,7 @@ use crate::targets::constant_kernels;
 pub use column_cells::Exceptions;
 pub use columns::{Column, LONGEST_EXAMPLE, Qualifier, Readings};
 pub use division::Division;
-pub(crate) use guess::{CLASSES, ROWS_OF_A_CLASS};
+pub(crate) use guess::{CLASSES, recur_as_classes};
 pub use header::{HeaderContent, HeaderLine};
 pub use join::{Joined, join};
 pub use kind::{ColumnKind, KindName, Lists, StatedKind};
@@ -179,11 +179,7 @@ impl Survey {
     /// # Errors
     /// A file that is there, or away from the table; what the file system reports.
     pub fn write(&self, path: &Path, force: bool) -> Result<(), Error> {
-        refuse_present(
-            path,
-            force,
-            format_args!("name a different file by {}", Argument::new("out")),
-        )?;
+        refuse_present(path, force, different_file())?;
         check_not_read("out", path, &self.file)?;
         let folder = match path.parent() {
             Some(folder) if !folder.as_os_str().is_empty() => folder,
@@ -196,12 +192,7 @@ impl Survey {
             return Err(Error::value(Argument::new("out"), path.display(), allowed));
         };
         let folder = format!("./{}", below.to_string_lossy());
-        let whole = self.configuration(&folder, &[])?;
-        let constant = constant_kernels_of(&whole, path)?;
-        let config =
-            if constant.is_empty() { whole } else { self.configuration(&folder, &constant)? };
-        Config::parse(&config, &[])?;
-        write_text(path, &config)
+        write_configuration(path, |constant| self.configuration(&folder, constant))
     }
 }
 
@@ -241,11 +232,29 @@ fn unusable_rows(roles: &Roles) -> usize {
     rows.len()
 }
 
+/// Returns what can be done where the file of a configuration is there.
+fn different_file() -> String {
+    format!("name a different file by {}", Argument::new("out"))
+}
+
 /// Refuses a file or folder that is there, unless it is replaced. `remedy` says what else can be done.
 fn refuse_present(path: &Path, force: bool, remedy: impl fmt::Display) -> Result<(), Error> {
     let switch = Argument::switch("force");
     let message = format_args!("is there already: {remedy}, or replace it by {switch}");
     if force || !path.exists() { Ok(()) } else { Err(Error::run(path, message)) }
+}
+
+/// Writes a configuration to a file, without the output kernels that a training would leave out: `text` makes it without those at
+/// some places.
+fn write_configuration(
+    path: &Path,
+    text: impl Fn(&[usize]) -> Result<String, Error>,
+) -> Result<(), Error> {
+    let whole = text(&[])?;
+    let constant = constant_kernels_of(&whole, path)?;
+    let config = if constant.is_empty() { whole } else { text(&constant)? };
+    Config::parse(&config, &[])?;
+    write_text(path, &config)
 }
 
 /// Returns the places of those output kernels of a configuration, which is to be the file `path`, that a training would leave

@@ -129,8 +129,10 @@ impl OpenTable {
     /// The errors of [`Roles::choose`], in whose place is that of a repeated name where there is one.
     pub fn roles(&self, learned: &[Column], choices: &Choices) -> Result<Roles, Error> {
         let TableFacts { has_header, nested, repeated, nameless, .. } = &self.facts;
-        let mut left_out = left_out(nested, nameless.as_ref());
-        left_out += &remedy_of_nested(&self.path, nested).unwrap_or_default();
+        let left_out = || {
+            let remedy = remedy_of_nested(&self.path, nested).unwrap_or_default();
+            left_out(nested, nameless.as_ref()) + &remedy
+        };
         let input = choices.input.as_deref();
         let roles = Roles::choose(learned, &self.table, input, &choices.outputs, &left_out);
         let (Err(_), Some(name)) = (&roles, repeated.first()) else { return roles };
@@ -156,7 +158,7 @@ impl OpenTable {
 }
 
 /// Returns what the columns hold whose values are lists, by their names.
-fn lists_of(header: &TableHeader) -> HashMap<String, Lists> {
+pub(super) fn lists_of(header: &TableHeader) -> HashMap<String, Lists> {
     let of_numbers = header.number_lists.iter().map(|name| {
         let some_empty = header.empty_lists.contains(name);
         (name.clone(), if some_empty { Lists::NumbersOrNone } else { Lists::Numbers })

@@ -85,8 +85,8 @@ impl Others<'_> {
 
     /// Returns the number of columns of texts, of which one is the input that nobody has chosen.
     fn texts(&self) -> usize {
-        if self.choices.input.is_none() && are_texts(&self.roles.input) {
-            self.columns.iter().filter(|column| are_texts(column)).count()
+        if self.choices.input.is_none() && are_plain_texts(&self.roles.input) {
+            self.columns.iter().filter(|column| are_plain_texts(column)).count()
         } else {
             0
         }
@@ -98,7 +98,7 @@ impl Others<'_> {
         let input = &self.roles.input;
         let is_beside = input.kind == ColumnKind::Smiles || are_vectors(input);
         if is_found && is_beside {
-            self.names_of(|column| are_texts(column) || are_vectors(column))
+            self.names_of(|column| are_plain_texts(column) || are_vectors(column))
         } else {
             Vec::new()
         }
@@ -123,6 +123,7 @@ impl Others<'_> {
         if chosen.is_some() || has_molecules { Vec::new() } else { self.names_of(may_be_better) }
     }
 
+    /// Returns the names of the columns for which something holds.
     fn names_of(&self, are_such: impl Fn(&Column) -> bool) -> Vec<String> {
         let columns = self.columns.iter().filter(|column| are_such(column));
         columns.map(|column| column.name.clone()).collect()
@@ -134,12 +135,9 @@ fn are_classes(column: &Column) -> bool {
 }
 
 /// Returns whether a column has texts, and no codes, formulas, measures, lists or rankings.
-fn are_texts(column: &Column) -> bool {
+fn are_plain_texts(column: &Column) -> bool {
     let are_codes =
         column.words.are_single_words && column.words.have_digits && !column.words.are_unspaced;
-    let is_odd = column.lists.are_measures
-        || column.words.are_formulas
-        || are_codes
-        || column.lists.unread_list.is_some();
-    column.kind == ColumnKind::Texts && !is_odd && column.lists.reordered.is_none()
+    let are_lists = column.lists.unread_list.is_some() || column.lists.are_no_texts();
+    column.kind == ColumnKind::Texts && !are_codes && !are_lists && !column.words.are_formulas
 }

@@ -12,13 +12,13 @@ use super::guess::labels::{
     unread_list,
 };
 use super::guess::numbers::{
-    UnitsBehind, first_measure, first_thousand, first_with_decimal_commas, mixed_signs, stand_in,
+    first_measure, first_thousand, first_with_decimal_commas, mixed_signs, unit_behind,
 };
 use super::guess::{
     are_unspaced, case_means_something, is_formula, most, share_no_words, without_extension,
     would_be_ids,
 };
-use super::kind::{ColumnKind, Reading};
+use super::kind::ColumnKind;
 
 /// The numbers of a column some of which have a point and others a comma.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -41,7 +41,7 @@ pub struct StandIn {
 }
 
 /// What is to be said of the numbers of a column; nothing of columns of other kinds.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct NumberRemarks {
     /// Their standard deviation; 0 of other columns.
     pub deviation: f64,
@@ -65,37 +65,38 @@ pub struct NumberRemarks {
 }
 
 impl NumberRemarks {
-    /// Looks at cells as numbers.
-    pub(super) fn of(cells: &Cells) -> Self {
-        let Cells { table, filled, texts, kind, .. } = cells;
-        let notation = kind.notation();
+    /// Looks at cells as numbers. They are `written` with the digits from 0 to 9.
+    pub(super) fn of(cells: &Cells, written: &[&str]) -> Self {
+        let Some(notation) = cells.kind.notation() else { return Self::default() };
+        let mut numbers: Vec<(&str, f64)> = Vec::new();
+        let mut others: Vec<&str> = Vec::new();
+        for &cell in written {
+            match value_of(notation, cell) {
+                Some(value) => numbers.push((cell, value)),
+                None => others.push(cell),
+            }
+        }
+        let values: Vec<f64> = numbers.iter().map(|&(_, value)| value).collect();
+
         let line_and_cell = |Alike { count, first }: Alike| {
-            let (row, cell) = filled[first];
-            Exceptions { count, first: Some((table.line(row), cell.to_owned())) }
+            let (row, cell) = cells.filled[first];
+            Exceptions { count, first: Some((cells.table.line(row), cell.to_owned())) }
         };
-        let mixed = mixed_signs(kind, texts).map(|[usual, others]| PointsAndCommas {
+        let mixed = mixed_signs(notation, written).map(|[usual, others]| PointsAndCommas {
             usual: line_and_cell(usual),
             others: line_and_cell(others),
         });
-        let zero_in_front =
-            if cells.is_guessed { first_number_with_zero(kind, texts) } else { None };
+        let thousand = if mixed.is_none() { first_thousand(notation, written) } else { None };
+        let zero_in_front = if cells.is_guessed { first_number_with_zero(written) } else { None };
         Self {
-            deviation: notation.map_or(0.0, |notation| deviation(texts, notation)),
-            unitless: cells.exceptions(|cell| {
-                notation.is_some_and(|notation| value_without_unit(notation, cell).is_some())
-            }),
-            are_shares: notation.is_some_and(|notation| are_shares(notation, texts)),
-            other_unit: other_unit(kind, texts),
-            below: cells.exceptions(|cell| {
-                notation.is_some_and(|notation| notation.is_below_by_account(cell))
-            }),
-            stand_in: stand_in(kind, texts).map(|(cell, count, is_below)| StandIn {
-                cell: cell.to_owned(),
-                count,
-                is_below,
-            }),
-            thousand: first_thousand(kind, texts).filter(|_| mixed.is_none()).map(str::to_owned),
+            deviation: deviation(&values),
+            unitless: cells.exceptions(|cell| value_without_unit(notation, cell).is_some()),
+            are_shares: are_shares(notation, written),
+            other_unit: other_unit(notation, &others),
+            below: cells.exceptions(|cell| notation.is_below_by_account(cell)),
+            stand_in: stand_in(&numbers),
             mixed,
+            thousand: thousand.map(str::to_owned),
             zero_in_front: zero_in_front.map(str::to_owned),
         }
     }
@@ -127,10 +128,10 @@ pub struct ClassRemarks {
 }
 
 impl ClassRemarks {
-    /// Looks at cells as classes and labels.
-    pub(super) fn of(cells: &Cells) -> Self {
+    /// Looks at cells as classes and labels. They are `written` with the digits from 0 to 9.
+    pub(super) fn of(cells: &Cells, written: &[&str]) -> Self {
         let &Cells { table, position, name, ref texts, ref kind, is_guessed, .. } = cells;
-        let code = if is_guessed { first_code((position, name), kind, texts) } else { None };
+        let code = if is_guessed { first_code((position, name), kind, written) } else { None };
         Self {
             positive: positive_of(kind, texts),
             spellings: spellings(cells),
@@ -165,6 +166,11 @@ pub struct ListRemarks {
 }
 
 impl ListRemarks {
+    /// Returns whether cells that are read as texts are measures, or orders of the same items, from whose words nothing is learned.
+    pub(super) fn are_no_texts(&self) -> bool {
+        self.are_measures || self.reordered.is_some()
+    }
+
     /// Looks at cells as measures, orders of items and lists.
     pub(super) fn of(cells: &Cells) -> Self {
         let &Cells { ref texts, ref kind, is_guessed, .. } = cells;
@@ -240,45 +246,72 @@ impl WordRemarks {
     }
 }
 
+/// Returns the number of a cell; none of a cell that is none.
+fn value_of(notation: &NumberNotation, cell: &str) -> Option<f64> {
+    notation.normalised(cell)?.parse().ok()
+}
+
 /// Returns the number of a cell that lacks the unit of the others; none of 0, which is the same in every unit.
 fn value_without_unit(notation: &NumberNotation, cell: &str) -> Option<f64> {
     if notation.unit.is_empty() {
         return None;
     }
-    let NumberNotation { decimal, mixed_decimals, .. } = *notation;
-    NumberNotation { decimal, unit: String::new(), mixed_decimals }.normalised(cell)?;
-    let value: f64 = notation.normalised(cell)?.parse().ok()?;
-    (value != 0.0).then_some(value)
+    notation.unitless().normalised(cell)?;
+    value_of(notation, cell).filter(|&value| value != 0.0)
 }
 
 /// Returns whether numbers without a unit, beside percentages, are most likely shares: none is above 1, and some have decimals.
 fn are_shares(notation: &NumberNotation, cells: &[&str]) -> bool {
+    if notation.unit != "%" {
+        return false;
+    }
     let values = cells.iter().filter_map(|cell| value_without_unit(notation, cell));
     let values: Vec<f64> = values.collect();
-    notation.unit == "%"
-        && values.iter().all(|value| value.abs() <= 1.0)
-        && values.iter().any(|value| value.fract() != 0.0)
+    values.iter().all(|value| value.abs() <= 1.0) && values.iter().any(|value| value.fract() != 0.0)
 }
 
-/// Returns the unit or flag that stands behind the numbers of most cells that are not read since they have one, and their number.
-fn other_unit(kind: &ColumnKind, cells: &[&str]) -> Option<(String, usize)> {
-    let units = UnitsBehind::of(kind)?;
+/// Returns the unit or flag that stands behind the numbers of most of the cells that are not read since they have one, and their
+/// number.
+fn other_unit(notation: &NumberNotation, unread: &[&str]) -> Option<(String, usize)> {
+    let unitless = notation.unitless();
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
-    let unread = cells.iter().filter(|cell| kind.read(cell) == Reading::Invalid);
-    for unit in unread.filter_map(|cell| units.unit(cell)) {
+    for unit in unread.iter().filter_map(|cell| unit_behind(&unitless, cell)) {
         *counts.entry(unit).or_default() += 1;
     }
     let (unit, count) = counts.into_iter().max_by_key(|&(_, count)| count)?;
     Some((unit.to_owned(), count))
 }
 
-/// Returns the standard deviation of the numbers among cells.
-fn deviation(cells: &[&str], notation: &NumberNotation) -> f64 {
-    let number = |cell: &&str| notation.normalised(cell)?.parse::<f64>().ok();
-    let numbers: Vec<f64> = cells.iter().filter_map(number).collect();
+/// Returns the standard deviation of numbers; 0 of none.
+fn deviation(numbers: &[f64]) -> f64 {
     let n = numbers.len().max(1) as f64;
     let mean = numbers.iter().sum::<f64>() / n;
     (numbers.iter().map(|number| (number - mean).powi(2)).sum::<f64>() / n).sqrt()
+}
+
+/// Numbers of nines, which stand for no value in some tables, below 0 or not.
+const NINES: [f64; 5] = [9.0, 99.0, 999.0, 9999.0, 99999.0];
+
+/// The smallest share of the cells of numbers that have the one that stands for no value, as a divisor.
+const WITH_NINES: usize = 100;
+
+/// Returns the [number of nines](NINES) that most likely stands for no value, such as `-999`, among the numbers of cells: it is the
+/// least or the largest one, in several cells, and the only one below 0 or further from the others than these are from each other.
+fn stand_in(numbers: &[(&str, f64)]) -> Option<StandIn> {
+    let values = || numbers.iter().map(|&(_, value)| value);
+    let extremes = [values().reduce(f64::min)?, values().reduce(f64::max)?];
+    extremes.into_iter().filter(|value| NINES.contains(&value.abs())).find_map(|nines| {
+        let others = || values().filter(|&value| value != nines);
+        let [least, largest] = [others().reduce(f64::min)?, others().reduce(f64::max)?];
+        let count = numbers.len() - others().count();
+        let are_many = count > 1 && WITH_NINES * count >= numbers.len();
+        let is_below = nines < least;
+        let distance = if is_below { least - nines } else { nines - largest };
+        let is_far = distance > largest - least || (nines < 0.0 && least >= 0.0);
+        let (first, _) = numbers.iter().find(|(_, value)| *value == nines)?;
+        let stand_in = StandIn { cell: (*first).to_owned(), count, is_below };
+        (are_many && least < largest && is_far).then_some(stand_in)
+    })
 }
 
 /// Names of the class that metrics are about, where there are two.
@@ -350,4 +383,37 @@ fn is_bonds(cell: &str) -> bool {
     let is_whole = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
     let count = cell.split_whitespace().count();
     count > 0 && count.is_multiple_of(3) && cell.split_whitespace().all(is_whole)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use dsokr_data::table::Table;
+
+    use super::super::columns::Column;
+    use super::*;
+
+    /// Returns what is found of a column of these cells, which nobody has described.
+    fn column(cells: &[&str]) -> Column {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("table.tsv");
+        fs::write(&path, format!("value\n{}\n", cells.join("\n"))).unwrap();
+        let table = Table::read(&path, &["value"]).unwrap();
+        Column::read(&table, 0, "value", None, None).unwrap()
+    }
+
+    #[test]
+    fn numbers_and_codes_are_doubted_in_digits_of_every_script() {
+        let thousands = column(&["１，２３４", "２，５００", "３，７５０"].repeat(4));
+        assert_eq!(thousands.numbers.thousand.as_deref(), Some("1,234"));
+        let flagged = column(&["１．５", "２．２５*", "７．５", "３．２５*"].repeat(4));
+        assert_eq!(flagged.numbers.other_unit, Some(("*".to_owned(), 8)));
+        let numbers = column(&["４０１", "０３８９", "２５０００"].repeat(4));
+        assert_eq!(numbers.numbers.zero_in_front.as_deref(), Some("0389"));
+        let codes = column(&["０２２２", "４０１９", "０３８９"].repeat(5));
+        assert_eq!(codes.kind, ColumnKind::Classes(3));
+        assert_eq!(codes.classes.code.as_deref(), Some("0222"));
+        assert_eq!(codes.numbers, NumberRemarks::default());
+    }
 }

@@ -98,7 +98,7 @@ impl Roles {
         table: &Table,
         input: Option<&str>,
         outputs: &[String],
-        left_out: &str,
+        left_out: &dyn Fn() -> String,
     ) -> Result<Self, Error> {
         let input = input.map(|name| named(columns, INPUT, name)).transpose()?;
         let outputs = outputs.iter().map(|name| named(columns, OUTPUT, name));
@@ -108,7 +108,7 @@ impl Roles {
         let taken = outputs.first().map(|output| output.name.as_str());
         let input = input
             .or_else(|| InputChoice { columns, output: taken }.choose())
-            .ok_or_else(|| missing(columns, INPUT, "texts", left_out))?;
+            .ok_or_else(|| missing(columns, INPUT, "texts", &left_out()))?;
         check_numbers(input)?;
         let rows = table.len();
         let copies =
@@ -118,9 +118,10 @@ impl Roles {
             Some((output, further)) => (*output, further.to_vec()),
             None => {
                 let what = "SMILES, rankings, labels, classes, numbers or further texts";
-                let left_out = left_out.to_owned() + &said_of_copies(&copies, input);
-                let output = output_of(columns, input, &copies);
-                let output = output.ok_or_else(|| missing(columns, OUTPUT, what, &left_out))?;
+                let output = output_of(columns, input, &copies).ok_or_else(|| {
+                    let left_out = left_out() + &said_of_copies(&copies, input);
+                    missing(columns, OUTPUT, what, &left_out)
+                })?;
                 (output, numbers_beside(columns, input, output, rows))
             }
         };
@@ -181,55 +182,89 @@ fn missing(columns: &[Column], argument: &'static str, what: &str, left_out: &st
         format!("the name of one: {names}")
     };
     allowed += left_out;
-    if let Some(inchi) = columns.iter().find(|column| column.kind == ColumnKind::Inchi) {
-        allowed += &format!(
+    allowed += &said_of_inchi(columns);
+    if argument == INPUT {
+        allowed += &said_of_inchikeys(columns);
+    } else {
+        allowed += &said_of_columns_aside(columns);
+    }
+    allowed += &said_of_kinds(columns);
+    if argument == INPUT {
+        allowed += said_of_numbers(columns);
+    }
+    Error::value(Argument::new(argument), format!("no column of {what}"), allowed)
+}
+
+/// Returns what an error says of a column of InChI; nothing where there is none.
+fn said_of_inchi(columns: &[Column]) -> String {
+    let inchi = columns.iter().find(|column| column.kind == ColumnKind::Inchi);
+    inchi.map_or(String::new(), |Column { name, .. }| {
+        format!(
             " (molecules are read as SMILES, which RDKit's Chem.MolToSmiles(Chem.MolFromInchi(text)) makes of the InChI in \
-             {:?})",
-            inchi.name
-        );
+             {name:?})"
+        )
+    })
+}
+
+/// Returns what an error says of a column of InChIKeys, which are no inputs; nothing where there is none.
+fn said_of_inchikeys(columns: &[Column]) -> String {
+    let are_keys =
+        |column: &&Column| column.kind == ColumnKind::Ids && is_inchikey(&column.example);
+    columns.iter().find(are_keys).map_or(String::new(), |Column { name, .. }| {
+        format!(
+            " (the InChIKeys in {name:?} are alike only where molecules are the same, so that nothing is learned from them: write \
+             the SMILES beside them)"
+        )
+    })
+}
+
+/// Returns what an error says of columns of points in time, years and the like, which are outputs only where somebody says so;
+/// nothing where there are none.
+fn said_of_columns_aside(columns: &[Column]) -> String {
+    let first = |is_one: fn(&Column) -> bool| {
+        let column = columns.iter().find(|column| is_one(column) && varies(column))?;
+        Some(Argument::new(OUTPUT).with(&column.name))
+    };
+    let mut text = String::new();
+    if let Some(output) = first(|column| column.are_times) {
+        text += &format!("; points in time are learned only where {output} says so");
     }
-    let keys = columns
-        .iter()
-        .find(|column| column.kind == ColumnKind::Ids && is_inchikey(&column.example));
-    if let Some(keys) = keys.filter(|_| argument == INPUT) {
-        allowed += &format!(
-            " (the InChIKeys in {:?} are alike only where molecules are the same, so that nothing is learned from them: write the \
-             SMILES beside them)",
-            keys.name
-        );
+    if let Some(output) = first(is_set_aside) {
+        text += &format!("; years, folds and the like are learned only where {output} says so");
     }
-    let is_time = |column: &&Column| column.are_times && varies(column);
-    if let Some(times) = columns.iter().find(is_time).filter(|_| argument == OUTPUT) {
-        let output = Argument::new(OUTPUT).with(&times.name);
-        allowed += &format!("; points in time are learned only where {output} says so");
-    }
-    let is_of_rows = |column: &&Column| is_set_aside(column) && varies(column);
-    if let Some(aside) = columns.iter().find(is_of_rows).filter(|_| argument == OUTPUT) {
-        let output = Argument::new(OUTPUT).with(&aside.name);
-        allowed += &format!("; years, folds and the like are learned only where {output} says so");
-    }
+    text
+}
+
+/// Returns what an error says of kinds that columns are wrongly found to be of.
+fn said_of_kinds(columns: &[Column]) -> String {
+    let mut text = String::new();
     if columns.iter().any(|column| column.kind != ColumnKind::Nothing) {
         let kind = Argument::new("as").with("COLUMN=KIND");
-        allowed += &format!("; {kind} says what a column holds, where what is found out is wrong");
+        text += &format!("; {kind} says what a column holds, where what is found out is wrong");
     }
     for Column { name, classes, .. } in columns {
-        if let Some(code) = &classes.code {
-            let as_numbers = Argument::new("as").with(format_args!("{name}=numbers"));
-            allowed += &format!(
-                "; cells such as {code:?} in {name:?} are taken for codes: {as_numbers} reads numbers"
-            );
-        }
+        let Some(code) = &classes.code else { continue };
+        let as_numbers = Argument::new("as").with(format_args!("{name}=numbers"));
+        text += &format!(
+            "; cells such as {code:?} in {name:?} are taken for codes: {as_numbers} reads numbers"
+        );
     }
+    text
+}
+
+/// Returns what an error says of several columns of numbers, or of bits, which can be one input; nothing where there are few.
+fn said_of_numbers(columns: &[Column]) -> &'static str {
     // bits are classes
     let are_bits = |column: &Column| {
         matches!(column.kind, ColumnKind::Classes(_)) && column.example.parse::<f64>().is_ok()
     };
     let numbers = columns.iter().filter(|column| are_numbers(column) || are_bits(column)).count();
-    if argument == INPUT && numbers > 2 {
-        allowed += "; several columns of numbers are one vector by inputs = { column = \"FIRST..LAST\", numbers = true }, \
-                    which book/src/vectors.md describes";
+    if numbers > 2 {
+        "; several columns of numbers are one vector by inputs = { column = \"FIRST..LAST\", numbers = true }, which \
+         book/src/vectors.md describes"
+    } else {
+        ""
     }
-    Error::value(Argument::new(argument), format!("no column of {what}"), allowed)
 }
 
 /// Refuses inputs that are numbers which only outputs may be, or vectors of numbers with decimal commas.

@@ -3,18 +3,15 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use dsokr_core::Argument;
 use dsokr_data::library::Library;
 use dsokr_data::table::TextFormat;
-use toml_edit::DocumentMut;
 
 use super::configuration::{COMPARED, MANY};
 use super::division::splits_named_in;
-use super::template::{lower_sizes, sketch_inputs};
-use super::{LEAST, constant_kernels_of, refuse_present};
-use crate::config::Config;
+use super::template::{lower_sizes, parsed, remove_output_kernels, sketch_inputs};
+use super::{LEAST, different_file, refuse_present, write_configuration};
 use crate::error::{Error, ensure};
-use crate::run_dir::{check_not_read, write_text};
+use crate::run_dir::check_not_read;
 
 /// The share of molecules whose spectra are for validation, and for the test.
 const HELD_OUT: f64 = 0.1;
@@ -82,28 +79,21 @@ impl SpectraSurvey {
     /// A file or a folder that is there; what the file system reports.
     pub fn write(&self, path: &Path, force: bool) -> Result<(), Error> {
         let folder = Self::folder(path);
-        let remedy = format!("name a different file by {}", Argument::new("out"));
-        refuse_present(path, force, &remedy)?;
-        refuse_present(&folder, force, &remedy)?;
+        refuse_present(path, force, different_file())?;
+        refuse_present(&folder, force, different_file())?;
         check_not_read("out", path, &self.file)?;
         fs::create_dir_all(&folder).map_err(Error::io(&folder))?;
         for (name, part) in FILES.iter().zip(&self.parts) {
             self.library.write_spectra(&folder.join(name), part)?;
         }
         self.library.write_molecules(&folder.join(MOLECULES))?;
-        let whole = self.configuration(path, &[])?;
-        let constant = constant_kernels_of(&whole, path)?;
-        let text = if constant.is_empty() { whole } else { self.configuration(path, &constant)? };
-        Config::parse(&text, &[])?;
-        write_text(path, &text)
+        write_configuration(path, |constant| self.configuration(path, constant))
     }
 
     /// Returns the configuration of `configs/massbank-best.toml` for these spectra, without the output kernels at the places
     /// `constant`.
     fn configuration(&self, path: &Path, constant: &[usize]) -> Result<String, Error> {
-        let template = include_str!("../../../configs/massbank-best.toml").parse::<DocumentMut>();
-        let mut document =
-            template.map_err(|error| Error::value("the template", error, "a TOML document"))?;
+        let mut document = parsed(include_str!("../../../configs/massbank-best.toml"))?;
         document.remove("data");
         let [training, ..] = self.sizes();
         lower_sizes(document.as_table_mut(), training.min(self.library.molecules().len()), 1);
@@ -113,11 +103,7 @@ impl SpectraSurvey {
         if training > COMPARED {
             sketch_inputs(&mut document["encoder"], training);
         }
-        if let Some(kernels) = document["output"]["kernels"].as_array_of_tables_mut() {
-            for &place in constant.iter().rev() {
-                kernels.remove(place);
-            }
-        }
+        remove_output_kernels(&mut document, constant);
         let folder = Self::folder(path);
         let name = folder.file_name().unwrap_or_default().to_string_lossy();
         let folder = toml::Value::from(format!("./{name}"));

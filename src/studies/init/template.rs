@@ -78,6 +78,15 @@ pub(super) fn remove_reranker(document: &mut DocumentMut) {
     }
 }
 
+/// Removes the output kernels at some places, which ascend.
+pub(super) fn remove_output_kernels(document: &mut DocumentMut, places: &[usize]) {
+    let kernels = document["output"].get_mut("kernels").and_then(Item::as_array_of_tables_mut);
+    let Some(kernels) = kernels else { return };
+    for &place in places.iter().rev() {
+        kernels.remove(place);
+    }
+}
+
 /// Has an encoder learn from so many pairs by gradient descent, in the place of a kernel machine; without a reranker and the
 /// correction for hubs, for which further encoders would be trained. Outputs that are `searched` for are compared with all
 /// others.

@@ -1,11 +1,11 @@
 //! What a column can be used for, by its kind, its name and its cells.
 
 use super::columns::Column;
-use super::guess::names::{names_folds, names_weights_of_rows, names_years};
-use super::kind::ColumnKind;
+use super::guess::names::{names_folds, names_splits, names_weights_of_rows, names_years};
+use super::kind::{ColumnKind, is_year};
 
-/// Names of columns that divide rows, say where they are from, or hold the signs of bounds, as those of ChEMBL.
-const ASIDE: [&str; 7] = ["split", "set", "fold", "source", "year", "date", "standard relation"];
+/// Names of columns that say where or when rows are from, or hold the signs of bounds, as those of ChEMBL.
+const ASIDE: [&str; 4] = ["source", "year", "date", "standard relation"];
 
 /// The most folds, or seeds of splits.
 const FOLDS: usize = 100;
@@ -46,12 +46,11 @@ pub(super) fn is_aside(column: &Column) -> bool {
 /// Returns whether the name and cells of a column are those of years, folds and the like, which could be learned, but rarely are.
 pub(super) fn is_set_aside(column: &Column) -> bool {
     let name = column.name.as_str();
-    let is_named = ASIDE.contains(&name.to_lowercase().as_str());
-    let is_year = || column.example.parse().is_ok_and(|year: u32| (1000..3000).contains(&year));
+    let is_named = names_splits(name) || ASIDE.contains(&name.to_lowercase().as_str());
     // changes of genes are called folds too
     let are_few = || column.example.parse::<u32>().is_ok() && column.distinct <= FOLDS;
     is_named
-        || names_years(name) && is_year()
+        || names_years(name) && is_year(&column.example)
         || names_folds(name) && are_few()
         || names_weights_of_rows(name)
 }

@@ -128,7 +128,7 @@ pub fn grid(axes: &[Axis]) -> Result<Vec<Setting>, Error> {
     Ok(distinct(settings))
 }
 
-/// `count` settings, each value drawn uniformly: of a list, or of a range, with four digits.
+/// Draws `count` settings, each value uniformly: of a list, or of a range, with four digits.
 ///
 /// Setting i draws from the generator of (`seed`, "sweep", i), so that a larger count begins with the
 /// same settings. Settings that are drawn twice are left out.

@@ -108,11 +108,13 @@ impl MeasuredRuns {
                 let remedy = match config.evaluation.split {
                     SplitName::Test => {
                         "remove metrics.json of the runs that were measured before, and the same command measures them anew"
+                            .to_owned()
                     }
                     // a run that is resumed must have these pairs as they were
-                    SplitName::Train | SplitName::Validation => {
-                        "choose a different folder with --out, or remove the runs that were measured before"
-                    }
+                    SplitName::Train | SplitName::Validation => format!(
+                        "choose a different folder with {}, or remove the runs that were measured before",
+                        Argument::new("out")
+                    ),
                 };
                 let message = format!(
                     "it is measured on {difference} than {}: the files have changed; {remedy}",
@@ -160,7 +162,7 @@ impl MeasuredRuns {
         Ok(())
     }
 
-    /// Why the values of these runs choose no setting: two that are no repeats of one setting with two seeds or parts are
+    /// Returns why the values of these runs choose no setting: two that are no repeats of one setting with two seeds or parts are
     /// measured on others. None where nothing is known to differ.
     pub fn undecided(&self) -> Option<&str> {
         self.undecided.as_deref()

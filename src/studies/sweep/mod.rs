@@ -325,7 +325,7 @@ impl SweepRun {
         run
     }
 
-    /// Larger for a better run.
+    /// Returns a number that is larger for a better run.
     fn order(&self, metric: Metric) -> f64 {
         match (self.value, metric.larger_is_better()) {
             (Some(value), true) => value,
@@ -358,7 +358,7 @@ fn check_key(axis: &Axis) -> Result<(), Error> {
     Err(Error::refused(Argument::new("grid"), &axis.key, format_args!("{because} with {set}")))
 }
 
-/// Runs, and behind them those of `earlier` that are not among them.
+/// Returns runs, and behind them those of `earlier` that are not among them.
 fn with_earlier(runs: &[SweepRun], earlier: &[SweepRun]) -> Vec<SweepRun> {
     let is_other = |run: &&SweepRun| runs.iter().all(|other| other.path != run.path);
     runs.iter().chain(earlier.iter().filter(is_other)).cloned().collect()
@@ -398,7 +398,7 @@ fn at<'a>(table: &'a toml::Table, key: &str) -> Option<&'a toml::Value> {
     parts.fold(value, |value, part| value?.get(part))
 }
 
-/// Axes whose ranges have fractions where the key has, also if both ends are whole.
+/// Returns axes whose ranges have fractions where the key has, also if both ends are whole.
 fn of_type(axes: &[Axis], base: &Checked) -> Result<Vec<Axis>, Error> {
     let table = base.to_table()?;
     let of_type = |axis: &Axis| {

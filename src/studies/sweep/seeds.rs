@@ -44,7 +44,7 @@ pub(super) fn name(repeat: &[(u64, String)]) -> String {
     given.collect::<Vec<_>>().join(":")
 }
 
-/// Every metric that all runs of a setting have, the keys that only repeat it left out.
+/// Returns every metric that all runs of a setting have, the keys that only repeat it left out.
 pub(super) fn over_seeds(keys: &[String], runs: &[SweepRun]) -> Vec<SeedSpread> {
     if !keys.iter().any(|key| repeats(key)) {
         return Vec::new();

@@ -44,7 +44,7 @@ impl Sweep {
         if self.seeds.is_empty() { runs } else { format!("{runs}\n{}", self.spreads().markdown()) }
     }
 
-    /// Every metric over the runs of each setting that only repeat it: by seeds, and by parts of the pairs.
+    /// Returns every metric over the runs of each setting that only repeat it: by seeds, and by parts of the pairs.
     pub fn spreads(&self) -> Table {
         let seeds = self.keys.iter().filter(|key| repeats(key)).all(|key| key == SEED);
         let row = |SeedSpread { setting, metric, spread, seeds: runs, .. }: &SeedSpread| {
@@ -61,7 +61,7 @@ impl Sweep {
         Table::new(names, self.keys.len().max(1)).with(self.seeds.iter().map(row))
     }
 
-    /// Comma-separated values: a row for each run, best first, with the values of the keys, all metrics of the split, the interval
+    /// Returns comma-separated values: a row for each run, best first, with the values of the keys, all metrics of the split, the interval
     /// of the one that chooses, and why it failed.
     pub fn csv(&self) -> String {
         let is_measured =

@@ -7,7 +7,7 @@ use dsokr_molecule::Molecule;
 use super::{is_missing, is_no_class};
 
 /// The signs between items of an order that tie.
-pub const TIES: [char; 2] = ['=', '~'];
+const TIES: [char; 2] = ['=', '~'];
 
 /// The most words of a part of a list without quotation marks; more are a text in brackets.
 const WORDS_OF_A_PART: usize = 3;
@@ -84,6 +84,19 @@ fn in_round_brackets(cell: &str) -> Vec<Range<usize>> {
         brackets.push(start..at);
     }
     brackets
+}
+
+/// Returns the items of a part of an order that tie: those with `=` between or, unless names of items have tildes, `~`.
+///
+/// ```
+/// use dsokr_data::cells::tied_items;
+///
+/// assert!(tied_items("tea = milk ~ water", false).eq(["tea", "milk", "water"]));
+/// assert!(tied_items("tea = milk ~5", true).eq(["tea", "milk ~5"]));
+/// ```
+pub fn tied_items(part: &str, names_have_tildes: bool) -> impl Iterator<Item = &str> {
+    let is_tie = move |c: char| TIES.contains(&c) && !(names_have_tildes && c == '~');
+    part.split(is_tie).map(str::trim)
 }
 
 /// Returns the cell of labels, which [`labels`] reads: the names with the separator between, or a list of JSON where these would

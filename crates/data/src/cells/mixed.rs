@@ -1,6 +1,6 @@
 //! Columns in which some numbers have a point and others a comma.
 
-use super::numbers::{NumberNotation, ungrouped, written};
+use super::numbers::{NumberNotation, ungrouped, with_ascii_digits, written};
 
 /// How many times as large as the largest number with one sign that with the other one may be, if both signs are before decimals;
 /// and how many times as large as all others numbers must be that are suspected to be no thousands.
@@ -51,7 +51,7 @@ struct Signed {
 }
 
 impl Signed {
-    /// Adds the number of a cell with the sign; whether it may be grouped.
+    /// Adds the number of a cell with the sign, and returns whether it may be grouped.
     fn add(&mut self, place: usize, (number, sign): (&str, char), value: f64) -> bool {
         let add = |alike: &mut Option<Alike>| {
             alike.get_or_insert(Alike { count: 0, first: place }).count += 1;
@@ -105,7 +105,8 @@ impl NumberNotation {
     /// ```
     pub fn mixed_signs<S: AsRef<str>>(&self, cells: &[S]) -> Option<MixedSigns> {
         let signs = [self.decimal, self.other_sign()];
-        let has = |sign: char| cells.iter().any(|cell| cell.as_ref().contains(sign));
+        let has =
+            |sign: char| cells.iter().any(|cell| with_ascii_digits(cell.as_ref()).contains(sign));
         if !signs.into_iter().all(has) {
             return None;
         }
@@ -184,10 +185,11 @@ mod tests {
         let found = MixedSigns { own: other, other: own, grouped, ..found };
         assert_eq!(comma.mixed_signs(&cells), Some(found));
         let kilograms = NumberNotation { unit: "kg".into(), ..NumberNotation::default() };
-        let cases: [(&[&str], usize); 3] = [
+        let cases: [(&[&str], usize); 4] = [
             (&["1.667", "2.345", "4.000", "1,500"], 1),
             (&["10.88", "11,91", "4025,01", "1.2e3"], 0),
             (&["12.5 kg", "11,75 kg", "12,250 kg"], 1),
+            (&["１．６６７", "２．３４５", "４．０００", "１，５００"], 1),
         ];
         for (cells, grouped) in cases {
             let found = kilograms.mixed_signs(cells).unwrap();

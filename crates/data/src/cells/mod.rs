@@ -10,10 +10,10 @@ use std::path::Path;
 
 use unicode_normalization_alignments::UnicodeNormalization;
 
-pub use self::lists::{TIES, labels, list, of_labels};
+pub use self::lists::{labels, list, of_labels, tied_items};
 pub use self::mixed::{Alike, MixedSigns};
 pub use self::numbers::{
-    CURRENCIES, CURRENCY_CODES, DASHES, NumberNotation, with_ascii_digits, with_micro_sign,
+    CURRENCIES, CURRENCY_CODES, DASHES, GROUPS, NumberNotation, with_ascii_digits, with_micro_sign,
 };
 
 /// Returns the SMILES of a cell: what stands before the first white space. Behind it are the name of the molecule, as

@@ -31,6 +31,9 @@ pub const CURRENCY_CODES: [&str; 16] = [
 /// Hyphens and dashes that stand for no cents behind the sign before decimals, as in `25.-` and `25,–`.
 pub const DASHES: [char; 3] = ['-', '\u{2013}', '\u{2014}'];
 
+/// The most parts of a number whose thousands blanks group; more are several numbers.
+pub const GROUPS: usize = 5;
+
 /// The sign that groups thousands in Switzerland, whatever the sign before decimals.
 const SWISS_GROUP: &str = "'";
 
@@ -54,6 +57,11 @@ pub fn with_micro_sign(text: &str) -> Cow<'_, str> {
 const NO_BREAK_SPACES: [char; 4] = ['\u{a0}', '\u{202f}', '\u{2009}', '\u{2007}'];
 
 impl NumberNotation {
+    /// Returns the same notation without a unit.
+    pub fn unitless(&self) -> Self {
+        Self { unit: String::new(), ..*self }
+    }
+
     /// Returns the number of a cell as Rust reads it; none of a cell that holds anything else.
     ///
     /// ```
@@ -262,8 +270,10 @@ pub fn with_ascii_digits(cell: &str) -> Cow<'_, str> {
 /// Returns the digit from 0 to 9 that a digit of full width, of Arabic or of Persian is; none of other characters.
 fn digit_elsewhere(c: char) -> Option<char> {
     const ZEROS: [char; 3] = ['\u{ff10}', '\u{660}', '\u{6f0}'];
-    let distances = ZEROS.into_iter().filter_map(|zero| u32::from(c).checked_sub(u32::from(zero)));
-    distances.filter_map(|distance| char::from_digit(distance, 10)).next()
+    ZEROS.into_iter().find_map(|zero| {
+        let distance = u32::from(c).checked_sub(u32::from(zero))?;
+        char::from_digit(distance, 10)
+    })
 }
 
 /// Returns the digits of a whole number that a sign groups by three, or a comma as in India, by two before a last group of three
@@ -290,71 +300,100 @@ fn are_indian_groups(first: &str, further: &[&str]) -> bool {
 mod tests {
     use super::*;
 
+    /// Checks the numbers that cells are read as in a notation; none where they are refused.
+    fn check(notation: &NumberNotation, cases: &[(&str, Option<&str>)]) {
+        for &(cell, expected) in cases {
+            assert_eq!(notation.normalised(cell).as_deref(), expected, "{cell} {notation:?}");
+        }
+    }
+
     #[test]
-    fn numbers_of_other_notations_are_read_or_refused() {
+    fn numbers_with_points_are_read_or_refused() {
         let plain = NumberNotation::default();
+        let cases = [
+            ("12", Some("12")),
+            (" +1.5E-3 ", Some("+1.5E-3")),
+            ("-", None),
+            ("-1,234,567.5e-3", Some("-1234567.5e-3")),
+            ("2,011E+03", None),
+            ("\u{2212}3.5", Some("-3.5")),
+            ("1,2", None),
+            ("0,665", None),
+            ("1 334.7", Some("1334.7")),
+            ("1 33", None),
+            ("3\u{a0}799", Some("3799")),
+            ("11\u{202f}397.5", Some("11397.5")),
+            ("10\u{a0}20", None),
+            ("0.123\u{202f}45", Some("0.12345")),
+            ("1.5\u{a0}2", None),
+            ("1e39", None),
+            ("12,345,6", None),
+            ("1'234.5", Some("1234.5")),
+            ("1'23", None),
+            ("inf", None),
+            ("64.9%", None),
+            (">10", None),
+        ];
+        check(&plain, &cases);
+        let percent = NumberNotation { unit: "%".into(), ..plain };
+        let cases = [
+            ("64.9%", Some("64.9")),
+            ("64.9 %", Some("64.9")),
+            ("64.9", Some("64.9")),
+            ("64.9 mg", None),
+        ];
+        check(&percent, &cases);
+    }
+
+    #[test]
+    fn numbers_with_commas_or_both_signs_are_read_or_refused() {
         let comma = NumberNotation { decimal: ',', ..NumberNotation::default() };
-        let percent = NumberNotation { unit: "%".into(), ..NumberNotation::default() };
+        let cases = [
+            ("-1e3", Some("-1e3")),
+            ("2,011E+03", Some("2.011E+03")),
+            ("0,665", Some("0.665")),
+            ("1 334,70", Some("1334.70")),
+            ("4.25.000", None),
+            ("12’345’678,9", Some("12345678.9")),
+            ("84,44", Some("84.44")),
+            ("1.234", Some("1234")),
+            ("1.5", None),
+            ("1,5,5", None),
+        ];
+        check(&comma, &cases);
         let mixed = NumberNotation { mixed_decimals: true, ..NumberNotation::default() };
         let cases = [
-            (&plain, "12", Some("12")),
-            (&plain, " +1.5E-3 ", Some("+1.5E-3")),
-            (&comma, "-1e3", Some("-1e3")),
-            (&plain, "-", None),
-            (&plain, "-1,234,567.5e-3", Some("-1234567.5e-3")),
-            (&plain, "2,011E+03", None),
-            (&comma, "2,011E+03", Some("2.011E+03")),
-            (&plain, "\u{2212}3.5", Some("-3.5")),
-            (&plain, "1,2", None),
-            (&plain, "0,665", None),
-            (&plain, "1 334.7", Some("1334.7")),
-            (&plain, "1 33", None),
-            (&plain, "3\u{a0}799", Some("3799")),
-            (&plain, "11\u{202f}397.5", Some("11397.5")),
-            (&plain, "10\u{a0}20", None),
-            (&plain, "0.123\u{202f}45", Some("0.12345")),
-            (&plain, "1.5\u{a0}2", None),
-            (&plain, "1e39", None),
-            (&comma, "0,665", Some("0.665")),
-            (&comma, "1 334,70", Some("1334.70")),
-            (&plain, "12,345,6", None),
-            // of India
-            (&plain, "4,25,000", Some("425000")),
-            (&plain, "-12,34,56,789.5", Some("-123456789.5")),
-            (&plain, "123,45,678", None),
-            (&plain, "0,25,000", None),
-            (&plain, "1,25,00", None),
-            (&plain, "1,2,345", None),
-            (&comma, "4.25.000", None),
-            (&plain, "４，２５０．５", Some("4250.5")),
-            (&plain, "\u{661}\u{66c}\u{662}\u{663}\u{664}\u{66b}\u{665}", Some("1234.5")),
-            (&plain, "\u{2212}\u{6f1}\u{66b}\u{6f2}", Some("-1.2")),
-            (&percent, "６４．９%", Some("64.9")),
-            (&plain, "1'234.5", Some("1234.5")),
-            (&comma, "12’345’678,9", Some("12345678.9")),
-            (&plain, "1'23", None),
-            (&plain, "inf", None),
-            (&plain, "64.9%", None),
-            (&plain, ">10", None),
-            (&comma, "84,44", Some("84.44")),
-            (&comma, "1.234", Some("1234")),
-            (&comma, "1.5", None),
-            (&comma, "1,5,5", None),
-            (&percent, "64.9%", Some("64.9")),
-            (&percent, "64.9 %", Some("64.9")),
-            (&percent, "64.9", Some("64.9")),
-            (&percent, "64.9 mg", None),
-            (&mixed, "1.667", Some("1.667")),
-            (&mixed, "-1,500", Some("-1.500")),
-            (&mixed, "1 334,70", Some("1334.70")),
-            (&mixed, "2", Some("2")),
-            (&mixed, "1,234.5", None),
-            (&mixed, "1.234,5", None),
-            (&mixed, "1,234,567", None),
+            ("1.667", Some("1.667")),
+            ("-1,500", Some("-1.500")),
+            ("1 334,70", Some("1334.70")),
+            ("2", Some("2")),
+            ("1,234.5", None),
+            ("1.234,5", None),
+            ("1,234,567", None),
         ];
-        for (notation, cell, expected) in cases {
-            assert_eq!(notation.normalised(cell).as_deref(), expected, "{cell}");
-        }
+        check(&mixed, &cases);
+    }
+
+    #[test]
+    fn digits_may_be_grouped_as_in_india_or_be_of_other_scripts() {
+        let plain = NumberNotation::default();
+        let grouped = [
+            ("4,25,000", Some("425000")),
+            ("-12,34,56,789.5", Some("-123456789.5")),
+            ("123,45,678", None),
+            ("0,25,000", None),
+            ("1,25,00", None),
+            ("1,2,345", None),
+        ];
+        check(&plain, &grouped);
+        let elsewhere = [
+            ("４，２５０．５", Some("4250.5")),
+            ("\u{661}\u{66c}\u{662}\u{663}\u{664}\u{66b}\u{665}", Some("1234.5")),
+            ("\u{2212}\u{6f1}\u{66b}\u{6f2}", Some("-1.2")),
+        ];
+        check(&plain, &elsewhere);
+        let percent = NumberNotation { unit: "%".into(), ..plain };
+        check(&percent, &[("６４．９%", Some("64.9"))]);
     }
 
     #[test]
@@ -443,9 +482,9 @@ mod tests {
         assert_eq!(micro.normalised("5.- \u{b5}M"), None);
     }
 
-    /// As of a fingerprint with 167 bits.
     #[test]
     fn digits_beyond_32_bits_are_no_number() {
+        // as of a fingerprint with 167 bits
         let bits = "01".repeat(83) + "1";
         assert_eq!(NumberNotation::default().normalised(&bits), None);
     }

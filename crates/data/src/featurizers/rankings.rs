@@ -6,7 +6,7 @@ use dsokr_core::Error;
 /// The rank of an item that a partial ranking leaves out.
 pub const UNRANKED: u32 = u32::MAX;
 
-/// Kemeny embedding of rankings: the order of every pair of items, K(K−1)/2 signs a row.
+/// Returns the Kemeny embedding of rankings: the order of every pair of items, K(K−1)/2 signs a row.
 ///
 /// `ranks[r][i]` is the rank of item i in ranking r (smaller is better; equal ranks are ties;
 /// [`UNRANKED`] is an item that the ranking leaves out). The column of items i < j, in lexicographic
@@ -44,7 +44,7 @@ pub fn kemeny_signs(ranks: &[Vec<u32>]) -> Result<DenseRows, Error> {
     DenseRows::new(items * (items - 1) / 2, signs)
 }
 
-/// Hamming embedding of rankings: which item has which rank, K² bits a row, K of them set.
+/// Returns the Hamming embedding of rankings: which item has which rank, K² bits a row, K of them set.
 ///
 /// `ranks[r][i]`, in `0..K`, is the rank of item i in ranking r; bit `i·K + ranks[r][i]` is set.
 /// The kernel on these rows is the share of items with equal ranks (Korba et al. 2018).
@@ -60,7 +60,7 @@ pub fn hamming_one_hot(ranks: &[Vec<u32>]) -> Result<BitRows, Error> {
     BitRows::from_indices(width, ranks.iter().map(|ranks| ranks.iter().enumerate().map(bit)))
 }
 
-/// Lehmer codes of rankings: for each item i how many items j < i are ranked behind it, K numbers a row.
+/// Returns the Lehmer codes of rankings: for each item i how many items j < i are ranked behind it, K numbers a row.
 ///
 /// `ranks[r][i]`, in `0..K`, is the rank of item i in ranking r. The code of item i is in `0..=i`, and every
 /// row of such numbers is the code of one ranking, so that the nearest code to a prediction is found

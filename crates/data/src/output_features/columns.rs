@@ -228,11 +228,10 @@ impl RankingFeatures {
                 None => text.split_whitespace().map(rank).collect(),
             };
         }
-        let has_waves = self.items.iter().any(|item| item.contains('~'));
-        let is_tie = |c: char| cells::TIES.contains(&c) && !(has_waves && c == '~');
+        let names_have_tildes = self.items.iter().any(|item| item.contains('~'));
         let mut ranks = vec![UNRANKED; self.items.len()];
         for (rank, tied) in (0..).zip(text.split('>')) {
-            for name in tied.split(is_tie).map(str::trim) {
+            for name in cells::tied_items(tied, names_have_tildes) {
                 let item = self.items.iter().position(|item| item == name)?;
                 if std::mem::replace(&mut ranks[item], rank) != UNRANKED {
                     return None;

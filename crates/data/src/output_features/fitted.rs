@@ -117,7 +117,7 @@ impl FittedColumns {
         Ok((Self { terms, features, ..self }, rows))
     }
 
-    /// Counts as they are, or their levels, or their logarithms, without rare columns; `fitted` are the
+    /// Returns counts as they are, or their levels, or their logarithms, without rare columns; `fitted` are the
     /// columns of an earlier training. Of several processes each has a part of the rows, which all of them count. One of
     /// several kernels, whose features `is_summed`, may have no column left: it then has one in which no row has an
     /// entry.

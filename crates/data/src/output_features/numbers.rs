@@ -59,9 +59,6 @@ fn parse_number(text: &str, notation: &NumberNotation) -> Option<Number> {
     number.zip(text.parse::<f64>().ok())
 }
 
-/// The most parts of one number whose thousands blanks group; more are several numbers.
-const GROUPS: usize = 5;
-
 /// The smallest share of cells that must hold several numbers, if blanks divide numbers in all, as a divisor.
 const WITH_SEVERAL: usize = 20;
 
@@ -78,7 +75,7 @@ impl Blanks {
     /// Returns the numbers of a cell; none where it holds anything else.
     fn read(self, cell: &str, notation: &NumberNotation) -> Option<Vec<Number>> {
         let may_be_one = match self {
-            Self::Group => cell.split_whitespace().nth(GROUPS).is_none(),
+            Self::Group => cell.split_whitespace().nth(cells::GROUPS).is_none(),
             Self::Divide => false,
         };
         let one = if may_be_one { parse_number(cell, notation) } else { None };

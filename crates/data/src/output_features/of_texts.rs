@@ -47,7 +47,7 @@ impl TextFeatures {
         Ok(Self::fit_read(features, &mut ReadTexts::once(texts))?.0)
     }
 
-    /// As [`fit`](Self::fit), with the [rows](Self::rows) of the training texts.
+    /// Fits like [`fit`](Self::fit), and returns the [rows](Self::rows) of the training texts too.
     ///
     /// # Errors
     /// As [`fit`](Self::fit).
@@ -66,7 +66,7 @@ impl TextFeatures {
         Ok((fitted, rows))
     }
 
-    /// As [`fit_read`](Self::fit_read), of texts of which each process reads a part, whose rows it gets: `part` are its
+    /// Fits like [`fit_read`](Self::fit_read) to texts of which each process reads a part, whose rows it gets: `part` are its
     /// texts, and `texts` all. Counts need no text of another process; other features are fitted to all texts by each
     /// process. The columns are those of one process.
     ///
@@ -134,7 +134,7 @@ impl TextFeatures {
         self.rows_read(&mut ReadTexts::once(texts))
     }
 
-    /// As [`rows`](Self::rows), of texts of which some may have been read before.
+    /// Returns the [rows](Self::rows) of texts of which some may have been read before.
     ///
     /// # Errors
     /// As [`fit`](Self::fit).

@@ -17,7 +17,7 @@ use super::splits::{RowOrder, SplitSize, SplitsConfig};
 use crate::cells;
 use crate::dataset::{Dataset, Split, SplitName};
 use crate::error::{Error, check};
-use crate::groups::{GroupColumns, GroupRule, connected, in_parts, of_cells};
+use crate::groups::{GroupColumns, GroupRule, connected, groups_of_cells, in_parts};
 use crate::inputs::Inputs;
 use crate::output_features::{ClassFeatures, OutputFeatures, OutputFiles};
 use crate::outputs::{Known, Outputs};
@@ -165,7 +165,7 @@ impl PairedRows<'_> {
         let rows = self.table.len();
         let groups_of_rule = match rule {
             // in a file without the column its cells are empty, and each row is a group of its own
-            GroupRule::Column(name) => self.table.column(name).map(of_cells),
+            GroupRule::Column(name) => self.table.column(name).map(groups_of_cells),
             GroupRule::Repeats | GroupRule::Molecule | GroupRule::Scaffold => {
                 self.groups_of_table(rule)
             }
@@ -399,22 +399,19 @@ fn names_in_order(groups: &[Vec<usize>], rows: &[usize]) -> Vec<String> {
 
 /// Returns the rows of each split that a column names, in the order of the table.
 fn named_splits(table: &Table, column: &str) -> Result<Drawn, Error> {
-    let [mut train, mut validation, mut test] = [const { Vec::new() }; 3];
-    for (row, cell) in table.column(column)?.iter().enumerate() {
-        match SplitName::of_cell(cell) {
-            Some(SplitName::Train) => train.push(row),
-            Some(SplitName::Validation) => validation.push(row),
-            Some(SplitName::Test) => test.push(row),
-            None => {
-                let cell = shorten(cell);
-                let message = format!(
-                    "{cell:?} in the column {column:?}, which names the split: expected train, validation (valid, val, dev) \
-                     and test"
-                );
-                return Err(table.error(row, message));
-            }
-        }
-    }
+    let cells = table.column(column)?;
+    let names = SplitName::of_cells(cells).map_err(|row| {
+        let cell = shorten(&cells[row]);
+        let message = format!(
+            "{cell:?} in the column {column:?}, which names the split: expected train, validation (valid, val, dev) and test"
+        );
+        table.error(row, message)
+    })?;
+    let rows_of =
+        |split: SplitName| (0..names.len()).filter(|&row| names[row] == split).collect::<Vec<_>>();
+    let train = rows_of(SplitName::Train);
+    let validation = rows_of(SplitName::Validation);
+    let test = rows_of(SplitName::Test);
     if train.is_empty() {
         let allowed = "a column that names rows for training";
         return Err(Error::value("data.splits.column", format!("{column:?}"), allowed));

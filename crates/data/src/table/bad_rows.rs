@@ -88,7 +88,7 @@ impl BadRows {
         Some(Error::line(path, *line, format!("{message}; no row of the file can be used")))
     }
 
-    /// Lists the first skipped rows in the log, and counts them; their number. They are a warning unless at most `expected`
+    /// Lists the first skipped rows in the log, counts them, and returns their number. They are a warning unless at most `expected`
     /// rows are skipped.
     pub(super) fn log_all(&self, path: &Path, others: usize, expected: usize) -> usize {
         let is_expected = self.skipped.len() <= expected;

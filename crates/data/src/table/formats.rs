@@ -80,7 +80,7 @@ impl TableFormat {
         TABLE_FORMATS.iter().find(|format| format.extensions.contains(&extension.as_str()))
     }
 
-    /// Its name, that of its first extension.
+    /// Returns its name, that of its first extension.
     pub fn name(&self) -> &'static str {
         self.extensions[0]
     }

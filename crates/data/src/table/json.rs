@@ -348,6 +348,19 @@ impl Object<'_> {
         })
     }
 
+    /// Returns the error about a key that the line lacks.
+    fn missing_key(&self, name: &str) -> Error {
+        let keys: Vec<String> = self.entries.iter().map(|(key, _)| key.to_string()).collect();
+        let parts = if name == SPECTRUM {
+            let [precursor, mzs, intensities] = PARTS;
+            format!(", nor all of {precursor:?}, {mzs:?} and {intensities:?}")
+        } else {
+            String::new()
+        };
+        let message = format!("no key {name:?}{parts}; this line has: {}", list(&keys));
+        Error::line(self.path, self.line, message)
+    }
+
     /// Returns the spectrum whose parts are the values of keys.
     fn spectrum(&self) -> Result<String, Error> {
         let mut cells = Vec::new();
@@ -440,15 +453,7 @@ pub(super) fn json_row(
             values.push(String::new());
             continue;
         }
-        let keys: Vec<String> = entries.iter().map(|(key, _)| key.to_string()).collect();
-        let parts = if name == SPECTRUM {
-            let [precursor, mzs, intensities] = PARTS;
-            format!(", nor all of {precursor:?}, {mzs:?} and {intensities:?}")
-        } else {
-            String::new()
-        };
-        let message = format!("no key {name:?}{parts}; this line has: {}", list(&keys));
-        return Err(Error::line(path, line, message));
+        return Err(object.missing_key(name));
     }
     Ok(Some(values))
 }

@@ -15,6 +15,45 @@ use crate::error::Error;
 /// it holds lists where these are on at least so many for each line with another value.
 const LINES_OF_A_NESTED: usize = 10;
 
+/// The numbers of lines on which the value of a key is of each kind.
+#[derive(Default)]
+struct KindCounts {
+    lists: usize,
+    number_lists: usize,
+    empty_lists: usize,
+    cells: usize,
+    nested: usize,
+}
+
+impl KindCounts {
+    /// Counts a line on which the value is of a kind.
+    fn add(&mut self, kind: ValueKind) {
+        match kind {
+            ValueKind::List => self.lists += 1,
+            ValueKind::Numbers => self.number_lists += 1,
+            ValueKind::EmptyList => self.empty_lists += 1,
+            ValueKind::Cell => self.cells += 1,
+            ValueKind::Nested => self.nested += 1,
+            ValueKind::Empty => {}
+        }
+    }
+
+    /// Returns whether no cell can hold the values of more than a few lines.
+    fn are_nested(&self) -> bool {
+        LINES_OF_A_NESTED * self.nested > self.lists + self.number_lists + self.cells
+    }
+
+    /// Returns whether nearly all values are lists of texts.
+    fn are_lists(&self) -> bool {
+        self.lists > 0 && LINES_OF_A_NESTED * (self.number_lists + self.cells) <= self.lists
+    }
+
+    /// Returns whether nearly all values are lists of numbers.
+    fn are_number_lists(&self) -> bool {
+        self.number_lists > 0 && LINES_OF_A_NESTED * (self.lists + self.cells) <= self.number_lists
+    }
+}
+
 impl<R: Read> Rows<R> {
     /// Returns the names of all columns: of the header, or those keys of the objects that hold what a cell can hold, or
     /// the fields of the first spectrum; and the other keys of the objects.
@@ -41,9 +80,7 @@ impl<R: Read> Rows<R> {
     /// lines that have one, and the others. Lines that are no objects are left out, unless there is no other.
     fn names_of_objects(mut self) -> Result<TableHeader, Error> {
         self.bad = BadRows::new(OnBadRow::Skip, false);
-        // the numbers of lines on which the value of a key is a list of texts, one of numbers, another cell, neither, and an
-        // empty list
-        let mut names: Vec<(String, [usize; 5])> = Vec::new();
+        let mut seen: Vec<(String, KindCounts)> = Vec::new();
         let mut places: HashMap<String, usize> = HashMap::new();
         let mut count = 0;
         loop {
@@ -61,42 +98,31 @@ impl<R: Read> Rows<R> {
             };
             count += 1;
             for (key, kind) in keys {
-                let kinds = [
-                    ValueKind::List,
-                    ValueKind::Numbers,
-                    ValueKind::Cell,
-                    ValueKind::Nested,
-                    ValueKind::EmptyList,
-                ];
-                let lines = kinds.map(|other| usize::from(kind == other));
-                match places.get(&key) {
-                    Some(&place) => {
-                        let (_, seen) = &mut names[place];
-                        *seen = [0, 1, 2, 3, 4].map(|at| seen[at] + lines[at]);
-                    }
-                    None => {
-                        places.insert(key.clone(), names.len());
-                        names.push((key, lines));
-                    }
-                }
+                let place = places.get(&key).copied().unwrap_or_else(|| {
+                    places.insert(key.clone(), seen.len());
+                    seen.push((key, KindCounts::default()));
+                    seen.len() - 1
+                });
+                let (_, counts) = &mut seen[place];
+                counts.add(kind);
             }
         }
         if count == 0 {
             return Err(self.no_rows());
         }
         let mut header = TableHeader::default();
-        for (key, [lists, numbers, cells, others, empty_lists]) in names {
-            if LINES_OF_A_NESTED * others > lists + numbers + cells {
+        for (key, counts) in seen {
+            if counts.are_nested() {
                 header.nested.push(key);
                 continue;
             }
-            if lists > 0 && LINES_OF_A_NESTED * (numbers + cells) <= lists {
+            if counts.are_lists() {
                 header.lists.push(key.clone());
             }
-            if numbers > 0 && LINES_OF_A_NESTED * (lists + cells) <= numbers {
+            if counts.are_number_lists() {
                 header.number_lists.push(key.clone());
             }
-            if empty_lists > 0 {
+            if counts.empty_lists > 0 {
                 header.empty_lists.push(key.clone());
             }
             header.names.push(key);

@@ -68,7 +68,7 @@ impl Record {
         self.dialect.escapes && after && !behind.first().is_none_or(ends)
     }
 
-    /// Takes a line with its end; whether the record ends with it.
+    /// Takes a line with its end, and returns whether the record ends with it.
     pub(super) fn add(&mut self, line: &[u8]) -> bool {
         if self.fields.is_empty() {
             self.fields.push(Vec::new());

@@ -1,13 +1,11 @@
 //! Codes of digits, which are no numbers.
 
-use std::collections::HashSet;
-
-use dsokr_data::cells;
-
 use super::super::kind::ColumnKind;
 use super::names::{is_id, most_classes_named, names_ids};
 use super::numbers::{are_row_numbers, fill_from_a_digit, notation_of};
-use super::{CLASSES, MANY_CLASSES, MOST, ROWS_OF_A_CLASS, classes_of, most};
+use super::{
+    CLASSES, MANY_CLASSES, MOST, classes_of, count_different, most, present, recur_as_classes,
+};
 
 /// Returns the first cell that begins with 0, where cells are codes, such as `0222` and `4019`, or bits: nearly all are digits, as
 /// many in each, and some begin with 0 before another digit than 0. None of others.
@@ -21,14 +19,10 @@ pub(super) fn first_with_zero<'c>(cells: &[&'c str]) -> Option<&'c str> {
     codes.iter().find(has_zero).copied().filter(|_| are_most && are_as_long)
 }
 
-/// Returns the first cell that begins with 0 before other digits, in a column of numbers of this `kind` that are nearly all
+/// Returns the first cell that begins with 0 before other digits, in a column of numbers that are nearly all
 /// digits, not as many in each: codes such as `0389` and `25000` are read as numbers. None of others.
-pub(crate) fn first_number_with_zero<'c>(kind: &ColumnKind, cells: &[&'c str]) -> Option<&'c str> {
-    if !matches!(kind, ColumnKind::Numbers(_)) {
-        return None;
-    }
-    let present: Vec<&str> =
-        cells.iter().copied().filter(|cell| !cells::is_missing(cell)).collect();
+pub(crate) fn first_number_with_zero<'c>(cells: &[&'c str]) -> Option<&'c str> {
+    let present = present(cells);
     let is_digits = |cell: &str| cell.bytes().all(|byte| byte.is_ascii_digit());
     if !most(&present, is_digits) || first_with_zero(&present).is_some() {
         return None;
@@ -45,11 +39,11 @@ fn has_zero_in_front(digits: &str) -> bool {
 /// Returns the kind of the cells of the column with this name that are codes where they are `present`: classes where they recur,
 /// else ids, numbers that count something, such as `01` to `99`, or texts, which are inputs only where there are no others.
 pub(super) fn kind_of_codes(name: &str, cells: &[&str], present: &[&str]) -> ColumnKind {
-    let distinct = present.iter().collect::<HashSet<_>>().len();
+    let distinct = count_different(present);
     if names_ids(name) || 2 * distinct > present.len() {
         return ColumnKind::Ids;
     }
-    let recur = ROWS_OF_A_CLASS * distinct <= present.len();
+    let recur = recur_as_classes(distinct, present.len());
     let are_counts = fill_from_a_digit(present);
     // more rows of a count make it no class
     let most = if are_counts { most_classes_named(name).unwrap_or(CLASSES) } else { MANY_CLASSES };
@@ -74,6 +68,5 @@ pub(crate) fn first_code<'c>(
     if !are_named && (*kind != ColumnKind::Ids || names_rows()) {
         return None;
     }
-    let present = cells.iter().copied().filter(|cell| !cells::is_missing(cell));
-    first_with_zero(&present.collect::<Vec<_>>())
+    first_with_zero(&present(cells))
 }

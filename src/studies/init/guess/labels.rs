@@ -7,8 +7,8 @@ use dsokr_data::cells;
 use super::super::kind::ColumnKind;
 use super::names::{is_name_of_any_texts, names_labels, names_names};
 use super::{
-    CLASSES, MANY_CLASSES, MOST, ROWS_OF_A_CLASS, has_words_of_a_class, have_as_many_words,
-    looked_at, most, repeat_a_part,
+    CLASSES, MANY_CLASSES, MOST, count_different, has_words_of_a_class, have_as_many_words,
+    looked_at, most, present, recur_as_classes, repeat_a_part,
 };
 
 /// Words that texts have and labels are not: of English, German, Spanish and French.
@@ -23,7 +23,7 @@ const SEPARATORS: [char; 4] = [';', '|', '/', ','];
 /// Signs that separate labels in few tables: those of Chinese and Japanese, of Arabic, line breaks, dots, and that of Doccano.
 const RARE_SEPARATORS: [char; 10] = ['；', '，', '、', '｜', '،', '؛', '\n', '•', '·', '#'];
 
-/// Those of [`RARE_SEPARATORS`] that stand in names too, as in `C#` and `CuSO4·5H2O`.
+/// Signs of [`RARE_SEPARATORS`] that stand in names too, as in `C#` and `CuSO4·5H2O`.
 const RARE_SEPARATORS_IN_NAMES: [char; 3] = ['•', '·', '#'];
 
 /// Signs that stand in names too, and separate labels only where these recur: a colon twice, `>` those of a path, `Food > Fruit`.
@@ -180,7 +180,7 @@ pub(crate) fn are_phrases(kind: &ColumnKind, name: &str, cells: &[&str]) -> bool
         return false;
     }
     let cells = looked_at(cells);
-    let different = cells.iter().collect::<HashSet<_>>().len();
+    let different = count_different(&cells);
     if names_names(name) && different as f64 >= MOST * cells.len() as f64 {
         return true;
     }
@@ -377,7 +377,7 @@ fn recur_in_different_cells(cells: &[&str], separator: char) -> bool {
 /// of labels.
 fn are_classes_with_commas(name: &str, cells: &[&str]) -> bool {
     let different: HashSet<&str> = cells.iter().copied().collect();
-    let recur = ROWS_OF_A_CLASS * different.len() <= cells.len();
+    let recur = recur_as_classes(different.len(), cells.len());
     let may_be_many = have_as_many_words(cells) && !is_name_of_any_texts(name);
     let most_classes = if may_be_many { MANY_CLASSES } else { CLASSES };
     let may_be_classes = recur && different.len() <= most_classes && !names_labels(name);
@@ -443,7 +443,7 @@ fn are_lists_and_names(cells: &[&str]) -> bool {
     let are_names = names.iter().all(is_one);
     let mut labels: Vec<&str> = lists.iter().flatten().map(String::as_str).collect();
     labels.extend(names.iter().map(|name| in_marks(name).unwrap_or(name)));
-    are_names && labels.len() >= 2 * labels.iter().collect::<HashSet<_>>().len()
+    are_names && labels.len() >= 2 * count_different(&labels)
 }
 
 /// Returns the name that stands between the quotation marks of a cell.
@@ -535,8 +535,7 @@ pub(super) fn parts_of(cell: &str) -> impl Iterator<Item = &str> {
 /// as in `0.14 (n=3)`; or cells name their number, as in `pIC50 = 7.1`. Whole numbers alone may be names of labels. Cells that say
 /// that there is no value are none of them.
 pub(crate) fn are_measures(cells: &[&str]) -> bool {
-    let cells: Vec<&str> = cells.iter().copied().filter(|cell| !cells::is_missing(cell)).collect();
-    let cells = &cells[..];
+    let cells = &present(cells)[..];
     let is_digit = |c: char| c.is_ascii_digit();
     if !most(cells, |cell| cell.contains(is_digit)) {
         return false;
@@ -545,7 +544,8 @@ pub(crate) fn are_measures(cells: &[&str]) -> bool {
         return false;
     }
     let joined: Vec<String> = cells.iter().map(|cell| with_joined_remarks(cell)).collect();
-    if most(cells, |cell| is_remark_on_measure(&with_joined_remarks(cell))) {
+    let joined: Vec<&str> = joined.iter().map(String::as_str).collect();
+    if most(&joined, is_remark_on_measure) {
         return true;
     }
     let counts: Vec<usize> = joined.iter().map(|cell| parts_of(cell).count()).collect();

@@ -27,7 +27,7 @@ use names::{
     most_classes_named, names_ids, names_numbered,
 };
 use numbers::{
-    GROUPS, are_names_in_brackets, are_row_numbers, are_sets_of_numbers, are_shuffled_row_numbers,
+    are_names_in_brackets, are_row_numbers, are_sets_of_numbers, are_shuffled_row_numbers,
     comma_of_sets, fill_a_range, is_half_numbers, name_numbers_twice, notation_of,
     separator_of_codes, vectors_among, without_sign_of_bound,
 };
@@ -40,7 +40,7 @@ const LOOKED_AT: usize = 10_000;
 
 /// The most classes of a column, and the fewest rows that each of them has in the mean.
 pub(crate) const CLASSES: usize = 50;
-pub(crate) const ROWS_OF_A_CLASS: usize = 5;
+const ROWS_OF_A_CLASS: usize = 5;
 
 /// The most classes of a column whose names all have as many words, or whose name
 /// [says](names::most_classes_named) that its numbers are classes.
@@ -57,8 +57,7 @@ const WORDS_OF_A_NAME: usize = 4;
 
 /// Returns the kind of the cells, none of them empty, of the column at this position, from 0, with this name.
 pub(super) fn guessed(position: usize, name: &str, cells: &[&str]) -> ColumnKind {
-    let present: Vec<&str> =
-        cells.iter().copied().filter(|cell| !cells::is_missing(cell)).collect();
+    let present = present(cells);
     if present.is_empty() {
         return ColumnKind::Nothing;
     }
@@ -70,6 +69,21 @@ pub(super) fn guessed(position: usize, name: &str, cells: &[&str]) -> ColumnKind
         .or_else(|| values.kind_of_numbers())
         .or_else(|| values.kind_of_names())
         .unwrap_or_else(|| values.kind_of_texts())
+}
+
+/// Returns the cells that do not say that there is no value.
+fn present<'c>(cells: &[&'c str]) -> Vec<&'c str> {
+    cells.iter().copied().filter(|cell| !cells::is_missing(cell)).collect()
+}
+
+/// Returns the number of different cells.
+fn count_different(cells: &[&str]) -> usize {
+    cells.iter().collect::<HashSet<_>>().len()
+}
+
+/// Returns whether so many different names are in so many rows as those of classes are, whatever the most classes are.
+pub(crate) fn recur_as_classes(names: usize, rows: usize) -> bool {
+    ROWS_OF_A_CLASS * names <= rows
 }
 
 /// Returns the kind of cells that have a form which nothing else has: signs, structures, rankings, vectors and dates; none of
@@ -106,7 +120,7 @@ fn are_vectors(vectors: &ColumnKind, present: &[&str]) -> bool {
         return true;
     }
     let plain = NumberNotation::default();
-    let may_be_grouped = matches!(vectors, ColumnKind::Vectors(..=GROUPS))
+    let may_be_grouped = matches!(vectors, ColumnKind::Vectors(..=cells::GROUPS))
         && are_mostly(&ColumnKind::Numbers(plain.clone()), present);
     if may_be_grouped {
         !plain.blanks_group(present.iter().copied())
@@ -122,9 +136,7 @@ fn kind_in_other_digits(position: usize, name: &str, cells: &[&str]) -> Option<C
         return None;
     }
     let written: Vec<&str> = written.iter().map(Cow::as_ref).collect();
-    let present: Vec<&str> =
-        written.iter().copied().filter(|cell| !cells::is_missing(cell)).collect();
-    let kind = Values::new(position, name, &written, present).kind_of_numbers();
+    let kind = Values::new(position, name, &written, present(&written)).kind_of_numbers();
     // the comma between labels is of full width in the cells
     kind.filter(|kind| !matches!(kind, ColumnKind::Labels(_)))
 }
@@ -147,8 +159,8 @@ struct Values<'c> {
 
 impl<'c> Values<'c> {
     fn new(position: usize, name: &'c str, cells: &'c [&'c str], present: Vec<&'c str>) -> Self {
-        let distinct = present.iter().collect::<HashSet<_>>().len();
-        let recur = distinct > 1 && ROWS_OF_A_CLASS * distinct <= present.len();
+        let distinct = count_different(&present);
+        let recur = distinct > 1 && recur_as_classes(distinct, present.len());
         Self { position, name, cells, present, distinct, recur }
     }
 
@@ -160,12 +172,13 @@ impl<'c> Values<'c> {
     /// Returns the kind of cells of which most are numbers, or at least half beside remarks, or sets of codes; none of others.
     fn kind_of_numbers(&self) -> Option<ColumnKind> {
         let present = &self.present;
-        let numbers = ColumnKind::Numbers(notation_of(present));
+        let notation = notation_of(present);
+        let numbers = ColumnKind::Numbers(notation.clone());
         // bounds are skipped and named; they are no labels
         let limits: Vec<&str> = present.iter().copied().map(without_sign_of_bound).collect();
         let codes = separator_of_codes(present).or_else(|| comma_of_sets(present));
         let are_few = self.recur && self.distinct <= CLASSES;
-        let may_be_numbers = !are_names_in_brackets(&numbers, &limits, are_few);
+        let may_be_numbers = !are_names_in_brackets(&notation, &limits, are_few);
         if codes.is_none() && may_be_numbers && are_mostly(&numbers, &limits) {
             return Some(self.kind_of_single_numbers(numbers));
         }
@@ -174,7 +187,7 @@ impl<'c> Values<'c> {
         }
         let are_half = may_be_numbers
             && !are_few
-            && is_half_numbers(&numbers, present, self.differ(), self.position == 0)
+            && is_half_numbers(&notation, present, self.differ(), self.position == 0)
             && !is_id(self.name);
         are_half.then_some(numbers)
     }
@@ -217,8 +230,8 @@ impl<'c> Values<'c> {
         // `none` and `unknown` are missing values beside names of classes, unless there is one other name
         let named: Vec<&str> =
             cells.iter().copied().filter(|cell| !cells::is_no_class(cell)).collect();
-        let names = named.iter().collect::<HashSet<_>>().len();
-        if distinct == 1 && names > 1 && ROWS_OF_A_CLASS * names <= named.len() {
+        let names = count_different(&named);
+        if distinct == 1 && names > 1 && recur_as_classes(names, named.len()) {
             return Some(classes_of(cells));
         }
         let separator = separator_of(name, present);
@@ -270,9 +283,8 @@ fn are_substances(name: &str, cells: &[&str]) -> bool {
 /// Returns whether cells of a column with this name are texts only since they are reactions, compositions or peptides: they all
 /// differ and are else what ids are.
 pub(super) fn would_be_ids(name: &str, cells: &[&str]) -> bool {
-    let present: Vec<&str> =
-        cells.iter().copied().filter(|cell| !cells::is_missing(cell)).collect();
-    let differ = || present.iter().collect::<HashSet<_>>().len() == present.len();
+    let present = present(cells);
+    let differ = || count_different(&present) == present.len();
     !are_words_or_sequences(&present) && differ() && are_substances(name, &present)
 }
 
@@ -534,7 +546,7 @@ pub(super) fn are_unspaced(cells: &[&str]) -> bool {
 pub(super) fn share_no_words(cells: &[&str]) -> bool {
     let cells = looked_at(cells);
     let texts: HashSet<String> = cells.iter().map(|cell| cell.to_lowercase()).collect();
-    if texts.len() < 2 || ROWS_OF_A_CLASS * texts.len() <= cells.len() {
+    if texts.len() < 2 || recur_as_classes(texts.len(), cells.len()) {
         return false;
     }
     let mut counts: HashMap<&str, usize> = HashMap::new();
@@ -636,15 +648,16 @@ fn may_be_smiles(name: &str, cells: &[&str]) -> bool {
     most(cells, is_short) && (is_named || 5 * cells.iter().filter(marked).count() >= cells.len())
 }
 
-/// As many classes as cells name, which a training reads too.
+/// Returns as many classes as cells name, which a training reads too.
 fn classes_of(cells: &[&str]) -> ColumnKind {
     let has_signs = cells::are_signs(cells.iter().copied());
-    let classes = cells.iter().filter(|&&cell| is_class(cell, has_signs));
-    ColumnKind::Classes(classes.collect::<HashSet<_>>().len())
+    let classes: Vec<&str> =
+        cells.iter().copied().filter(|cell| is_class(cell, has_signs)).collect();
+    ColumnKind::Classes(count_different(&classes))
 }
 
 /// Returns whether a cell is a class, in a column that [has signs](cells::are_signs) or not.
-pub(super) fn is_class(cell: &str, has_signs: bool) -> bool {
+fn is_class(cell: &str, has_signs: bool) -> bool {
     !cells::is_no_class(cell) || (has_signs && cells::is_minus(cell))
 }
 
@@ -659,7 +672,7 @@ fn signs_of(cells: &[&str]) -> Option<ColumnKind> {
     most(&present, is_sign).then(|| classes_of(cells))
 }
 
-/// Rankings of the items that cells name, or of as many items as the first ranking among cells has; none without a ranking.
+/// Returns rankings of the items that cells name, or of as many items as the first ranking among cells has; none without a ranking.
 fn rankings_among(cells: &[&str]) -> Option<ColumnKind> {
     let of_first = || cells.iter().find_map(|cell| items_ranked(cell)).map(ColumnKind::Rankings);
     items_of(cells).map(ColumnKind::Orders).or_else(of_first)

@@ -192,6 +192,11 @@ pub(crate) fn names_years(name: &str) -> bool {
     ends.into_iter().flatten().any(|word| YEARS.contains(&word.as_str()))
 }
 
+/// Returns whether a column has a usual name of one that names the split of each row.
+pub(crate) fn names_splits(name: &str) -> bool {
+    ["fold", "split", "set"].contains(&name.to_lowercase().as_str())
+}
+
 /// Returns whether the name of a column ends with a fold or a seed, as `cv_fold` and `split_seed` do.
 pub(crate) fn names_folds(name: &str) -> bool {
     words_of(name).last().is_some_and(|word| ["fold", "seed"].contains(&word.as_str()))

@@ -8,13 +8,10 @@ use dsokr_data::cells::{
     self, Alike, CURRENCIES, CURRENCY_CODES, DASHES, MixedSigns, NumberNotation,
 };
 
-use super::super::kind::{ColumnKind, Reading, numbers_in};
+use super::super::kind::{ColumnKind, numbers_in};
 use super::labels::{LABELS_OF_A_CELL, parts_of};
 use super::names::words_of;
-use super::{MOST, looked_at, most, repeat_a_part};
-
-/// The most numbers of a cell that may be one number with groups of thousands.
-pub(super) const GROUPS: usize = 5;
+use super::{MOST, count_different, looked_at, most, repeat_a_part};
 
 /// The smallest share of cells with another number of codes than most, if cells are sets of codes, as a divisor.
 const OTHER_COUNTS: usize = 10;
@@ -51,24 +48,24 @@ fn fill_a_range_from(cells: &[&str], most: u64) -> bool {
 }
 
 /// Returns whether at least half of the cells are numbers, and the others are remarks rather than sets of numbers or codes: few
-/// different ones, or without digits or with [another unit](UnitsBehind). Whole numbers that all `differ` are names, and so are others
+/// different ones, or without digits or with [another unit](unit_behind). Whole numbers that all `differ` are names, and so are others
 /// with letters behind that stand `in_front`, in the first column.
 pub(super) fn is_half_numbers(
-    numbers: &ColumnKind,
+    notation: &NumberNotation,
     cells: &[&str],
     differ: bool,
     in_front: bool,
 ) -> bool {
     let (read, others): (Vec<&str>, Vec<&str>) =
-        looked_at(cells).into_iter().partition(|cell| numbers.read(cell) != Reading::Invalid);
+        looked_at(cells).into_iter().partition(|cell| notation.normalised(cell).is_some());
     let are_whole = read.iter().all(|cell| cell.parse::<i64>().is_ok());
     let sets = others.iter().filter(|cell| is_set_of_numbers(cell)).count();
-    let are_few = others.iter().collect::<HashSet<_>>().len() <= REMARKS;
+    let are_few = count_different(&others) <= REMARKS;
     let may_name_rows = differ && in_front;
-    let units = if may_name_rows { None } else { UnitsBehind::of(numbers) };
+    let unitless = notation.unitless();
     let is_remark = |cell: &&str| {
         let has_digits = cell.contains(|c: char| c.is_ascii_digit());
-        !has_digits || units.as_ref().is_some_and(|units| units.unit(cell).is_some())
+        !has_digits || (!may_name_rows && unit_behind(&unitless, cell).is_some())
     };
     let are_remarks = are_few || others.iter().all(is_remark);
     read.len() >= others.len() && 2 * sets <= others.len() && are_remarks && !(are_whole && differ)
@@ -80,38 +77,23 @@ const CHARACTERS_OF_A_UNIT: usize = 8;
 /// What stands behind numbers and is no unit: of ordinals, houses and versions.
 const NO_UNITS: [&str; 10] = ["st", "nd", "rd", "th", "er", "bis", "ter", "alpha", "beta", "rc"];
 
-/// Looks for units and flags behind the numbers of a column, which are others than the unit that the column has, if any.
-pub(crate) struct UnitsBehind {
-    /// How the numbers are written without a unit.
-    number: NumberNotation,
-}
-
-impl UnitsBehind {
-    /// Those of a column of this kind; none where it is not of numbers.
-    pub(crate) fn of(kind: &ColumnKind) -> Option<Self> {
-        let ColumnKind::Numbers(notation) = kind else { return None };
-        let number = NumberNotation { unit: String::new(), ..notation.clone() };
-        Some(Self { number })
-    }
-
-    /// Returns the unit or flag behind the single number of a cell that is not read, as in `50mg`, `1200 nM` and `2227.2*`. None of
-    /// codes, in which one letter or capitals follow the digits, such as `1002B`, nor of ordinals, houses and versions, such as
-    /// `4th`.
-    pub(crate) fn unit<'c>(&self, cell: &'c str) -> Option<&'c str> {
-        let end = cell.rfind(|c: char| c.is_ascii_digit())? + 1;
-        let (number, behind) = cell.split_at(end);
-        let unit = behind.trim();
-        let is_code = behind.starts_with(char::is_alphabetic)
-            && (unit.chars().count() == 1 || unit.chars().all(char::is_uppercase));
-        let is_of_names = NO_UNITS.iter().any(|known| known.eq_ignore_ascii_case(unit));
-        let is_unit = !unit.is_empty()
-            && !is_of_names
-            && unit.chars().count() <= CHARACTERS_OF_A_UNIT
-            && !unit.contains(char::is_whitespace)
-            && !unit.starts_with(['.', ',', ';', ':', '-', '\u{2212}']);
-        self.number.normalised(number)?;
-        (is_unit && !is_code).then_some(unit)
-    }
+/// Returns the unit or flag behind the single number of a cell that is not read, as in `50mg`, `1200 nM` and `2227.2*`, where numbers
+/// without one are written as `unitless` says. None of codes, in which one letter or capitals follow the digits, such as `1002B`, nor
+/// of ordinals, houses and versions, such as `4th`.
+pub(crate) fn unit_behind<'c>(unitless: &NumberNotation, cell: &'c str) -> Option<&'c str> {
+    let end = cell.rfind(|c: char| c.is_ascii_digit())? + 1;
+    let (number, behind) = cell.split_at(end);
+    let unit = behind.trim();
+    let is_code = behind.starts_with(char::is_alphabetic)
+        && (unit.chars().count() == 1 || unit.chars().all(char::is_uppercase));
+    let is_of_names = NO_UNITS.iter().any(|known| known.eq_ignore_ascii_case(unit));
+    let is_unit = !unit.is_empty()
+        && !is_of_names
+        && unit.chars().count() <= CHARACTERS_OF_A_UNIT
+        && !unit.contains(char::is_whitespace)
+        && !unit.starts_with(['.', ',', ';', ':', '-', '\u{2212}']);
+    unitless.normalised(number)?;
+    (is_unit && !is_code).then_some(unit)
 }
 
 /// Returns whether a cell holds several parts, as sets of labels do: with a semicolon or a bar between, or numbers only.
@@ -184,35 +166,7 @@ pub(crate) fn are_times(kind: &ColumnKind, name: &str, cells: &[&str]) -> bool {
     }
 }
 
-/// Numbers of nines, which stand for no value in some tables, below 0 or not.
-const NINES: [f64; 5] = [9.0, 99.0, 999.0, 9999.0, 99999.0];
-
-/// The smallest share of the cells of numbers that have the one that stands for no value, as a divisor.
-const WITH_NINES: usize = 100;
-
-/// Returns the first cell with the [number of nines](NINES) that most likely stands for no value, such as `-999`, how many cells
-/// have the number, and whether it is below all others: it is the least or the largest one, in several cells, and the only one
-/// below 0 or further from the others than these are from each other. None of other columns.
-pub(crate) fn stand_in<'c>(kind: &ColumnKind, cells: &[&'c str]) -> Option<(&'c str, usize, bool)> {
-    let ColumnKind::Numbers(notation) = kind else { return None };
-    let number = |cell: &&'c str| Some((*cell, notation.normalised(cell)?.parse::<f64>().ok()?));
-    let numbers: Vec<(&str, f64)> = cells.iter().filter_map(number).collect();
-    let values = || numbers.iter().map(|&(_, value)| value);
-    let extremes = [values().reduce(f64::min)?, values().reduce(f64::max)?];
-    extremes.into_iter().filter(|value| NINES.contains(&value.abs())).find_map(|nines| {
-        let others = || values().filter(|&value| value != nines);
-        let [least, largest] = [others().reduce(f64::min)?, others().reduce(f64::max)?];
-        let count = numbers.len() - others().count();
-        let are_many = count > 1 && WITH_NINES * count >= numbers.len();
-        let is_below = nines < least;
-        let distance = if is_below { least - nines } else { nines - largest };
-        let is_far = distance > largest - least || (nines < 0.0 && least >= 0.0);
-        let (first, _) = numbers.iter().find(|(_, value)| *value == nines)?;
-        (are_many && least < largest && is_far).then_some((*first, count, is_below))
-    })
-}
-
-/// Vectors of as many numbers as the first vector among cells has; none without a vector.
+/// Returns vectors of as many numbers as the first vector among cells has; none without a vector.
 pub(super) fn vectors_among(cells: &[&str]) -> Option<ColumnKind> {
     cells.iter().find_map(|cell| numbers_in(cell)).map(ColumnKind::Vectors)
 }
@@ -338,7 +292,8 @@ pub(super) fn without_sign_of_bound(cell: &str) -> &str {
 
 /// Returns how the numbers among cells are written.
 pub(super) fn notation_of(cells: &[&str]) -> NumberNotation {
-    let limits: Vec<&str> = cells.iter().copied().map(without_sign_of_bound).collect();
+    let written: Vec<Cow<str>> = cells.iter().map(|cell| cells::with_ascii_digits(cell)).collect();
+    let limits: Vec<&str> = written.iter().map(|cell| without_sign_of_bound(cell)).collect();
     let cells = limits.as_slice();
     let unit = unit_of(cells);
     let plain = NumberNotation { unit, ..NumberNotation::default() };
@@ -387,8 +342,7 @@ fn are_thousands(cells: &[&str], [comma, plain]: [&NumberNotation; 2]) -> bool {
 /// Returns the first cell of numbers in this notation whose point or comma is taken for one of thousands, where all cells
 /// could have decimals behind it; none elsewhere. Commas are in doubt only where every number has one, and is no amount of
 /// money.
-pub(crate) fn first_thousand<'c>(kind: &ColumnKind, cells: &[&'c str]) -> Option<&'c str> {
-    let ColumnKind::Numbers(notation) = kind else { return None };
+pub(crate) fn first_thousand<'c>(notation: &NumberNotation, cells: &[&'c str]) -> Option<&'c str> {
     if notation.mixed_decimals {
         return None;
     }
@@ -412,8 +366,7 @@ pub(crate) fn first_thousand<'c>(kind: &ColumnKind, cells: &[&'c str]) -> Option
 
 /// Returns the cells of numbers with the usual sign before decimals, and those with the other one: all, if it is read as one before
 /// decimals too, else those that are read as thousands. None where neither is.
-pub(crate) fn mixed_signs(kind: &ColumnKind, cells: &[&str]) -> Option<[Alike; 2]> {
-    let ColumnKind::Numbers(notation) = kind else { return None };
+pub(crate) fn mixed_signs(notation: &NumberNotation, cells: &[&str]) -> Option<[Alike; 2]> {
     let MixedSigns { own, other, grouped, .. } = notation.mixed_signs(cells)?;
     let other = if notation.mixed_decimals { Some(other) } else { grouped };
     Some([own, other?])
@@ -493,8 +446,11 @@ pub(super) fn unit_of_cell(cell: &str) -> &str {
 
 /// Returns whether numbers in brackets among cells are names, such as `(1)`, and no amounts below 0: they have no unit, and no
 /// other cell is a number, or they are whole and `are_few` that recur.
-pub(super) fn are_names_in_brackets(numbers: &ColumnKind, cells: &[&str], are_few: bool) -> bool {
-    let ColumnKind::Numbers(notation) = numbers else { return false };
+pub(super) fn are_names_in_brackets(
+    notation: &NumberNotation,
+    cells: &[&str],
+    are_few: bool,
+) -> bool {
     let cells = looked_at(cells);
     let is_bracketed = |cell: &&str| cell.starts_with('(');
     if !notation.unit.is_empty() || !cells.iter().any(is_bracketed) {

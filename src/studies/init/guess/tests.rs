@@ -2,7 +2,7 @@ use super::codes::{first_code, first_number_with_zero};
 use super::labels::{
     are_measures, are_phrases, are_unordered, have_commas_in_names, odd_separator, unread_list,
 };
-use super::numbers::{UnitsBehind, are_times, first_thousand, unit_of_cell};
+use super::numbers::{are_times, first_thousand, unit_behind, unit_of_cell};
 use super::*;
 
 #[test]
@@ -209,16 +209,13 @@ fn numbers_with_another_unit_behind_are_remarks_and_codes_are_none() {
         let cells: Vec<&str> = cells.iter().map(String::as_str).collect();
         let numbers = ColumnKind::Numbers(notation.clone());
         assert_eq!(guessed(1, "dose", &cells), numbers, "{other}");
-        let units = UnitsBehind::of(&numbers).unwrap();
-        assert_eq!(units.unit(cells[1]), Some(other.trim()));
+        assert_eq!(unit_behind(&notation.unitless(), cells[1]), Some(other.trim()));
     }
-    let units = UnitsBehind::of(&ColumnKind::Numbers(plain.clone())).unwrap();
     for other in
         ["1002B", "1002AB", "7-", "12.67 ± 0.47", "3h 13m", "222-227", "12", "mg", "5 of them"]
     {
-        assert_eq!(units.unit(other), None, "{other}");
+        assert_eq!(unit_behind(&plain, other), None, "{other}");
     }
-    assert!(UnitsBehind::of(&ColumnKind::Texts).is_none());
     // numbers of houses
     let houses: Vec<String> = (0..60)
         .map(|at| if at % 3 == 0 { format!("{}a", at / 2) } else { (at / 2).to_string() })
@@ -231,7 +228,7 @@ fn numbers_with_another_unit_behind_are_remarks_and_codes_are_none() {
     {
         let cell =
             |at: usize| format!("{at}{decimals}{}", if at.is_multiple_of(3) { other } else { "" });
-        assert_eq!(units.unit(&cell(3)), None, "{other}");
+        assert_eq!(unit_behind(&plain, &cell(3)), None, "{other}");
         let cells: Vec<String> = (0..60).map(|at| cell(at / 2)).collect();
         let cells: Vec<&str> = cells.iter().map(String::as_str).collect();
         assert_ne!(guessed(1, "what", &cells), ColumnKind::Numbers(plain.clone()), "{other}");
@@ -922,13 +919,12 @@ fn digits_that_begin_with_0_are_codes_where_all_are_as_long() {
     }
     // as ICD-9 has them, and numbers that count something
     let codes = ["401", "0389", "25000", "NA"].repeat(5);
-    assert_eq!(first_number_with_zero(&numbers, &codes), Some("0389"));
+    assert_eq!(first_number_with_zero(&codes), Some("0389"));
     let others: [&[&str]; 4] =
         [&counts, &["0", "10", "200"], &["0.5", "0.25", "10"], &["0000", "1998"]];
     for other in others {
-        assert_eq!(first_number_with_zero(&numbers, other), None, "{other:?}");
+        assert_eq!(first_number_with_zero(other), None, "{other:?}");
     }
-    assert_eq!(first_number_with_zero(&ColumnKind::Ids, &codes), None);
 }
 
 #[test]
@@ -981,6 +977,9 @@ fn numbers_may_have_digits_of_full_width_and_of_arabic() {
     let grams = NumberNotation { unit: "mg".into(), ..NumberNotation::default() };
     let doses = ["５．２ mg", "１２ mg", "０．５ mg"].repeat(3);
     assert_eq!(guessed(1, "dose", &doses), ColumnKind::Numbers(grams));
+    let percent = NumberNotation { unit: "%".into(), ..NumberNotation::default() };
+    let shares = ["６４．９%", "１２%", "０．５%"].repeat(3);
+    assert_eq!(stated(KindName::Numbers, &shares), ColumnKind::Numbers(percent));
     assert_eq!(guessed(1, "label", &["１", "２", "３"].repeat(9)), ColumnKind::Classes(3));
     let sets = ["１，６", "５", "１，２，６", "２", "５，６"].repeat(9);
     assert_eq!(guessed(1, "codes", &sets), ColumnKind::Labels('，'));
@@ -989,25 +988,28 @@ fn numbers_may_have_digits_of_full_width_and_of_arabic() {
 #[test]
 fn points_are_those_of_thousands_where_other_numbers_are_smaller() {
     let german = NumberNotation { decimal: ',', ..NumberNotation::default() };
-    let kind = ColumnKind::Numbers(german);
     let inhabitants = ["673", "10.072", "1.250", "841", "12.250"].repeat(4);
-    assert_eq!(guessed(1, "Einwohner", &inhabitants), kind);
-    assert_eq!(first_thousand(&kind, &inhabitants), Some("10.072"));
+    assert_eq!(guessed(1, "Einwohner", &inhabitants), ColumnKind::Numbers(german.clone()));
+    assert_eq!(first_thousand(&german, &inhabitants), Some("10.072"));
     // a number with two points is no decimal
-    assert_eq!(first_thousand(&kind, &["673", "10.072", "1.010.072"]), None);
-    assert_eq!(first_thousand(&kind, &["1.250,5", "3"]), None);
-    let numbers = ColumnKind::Numbers(NumberNotation::default());
+    assert_eq!(first_thousand(&german, &["673", "10.072", "1.010.072"]), None);
+    assert_eq!(first_thousand(&german, &["1.250,5", "3"]), None);
+    let plain = NumberNotation::default();
     // no cents
-    assert_eq!(first_thousand(&numbers, &["1600,\u{2013}", "1200,\u{2014}", "900,-"]), None);
-    assert_eq!(first_thousand(&numbers, &["1600,\u{2013}", "1,200"]), Some("1,200"));
+    assert_eq!(first_thousand(&plain, &["1600,\u{2013}", "1200,\u{2014}", "900,-"]), None);
+    assert_eq!(first_thousand(&plain, &["1600,\u{2013}", "1,200"]), Some("1,200"));
     for (name, cells) in [
         ("mean", ["1", "1.333", "2.667", "3", "2"]),
         ("mass", ["180.157", "46.069", "18.015", "78.114", "32.042"]),
         ("mass", ["180.157", "46.07", "180", "250", "18.015"]),
         ("share", ["0.665", "100", "250", "1.250", "300"]),
     ] {
-        assert_eq!(guessed(1, name, &cells.repeat(4)), numbers, "{name}");
-        assert_eq!(first_thousand(&numbers, &cells), None);
+        assert_eq!(
+            guessed(1, name, &cells.repeat(4)),
+            ColumnKind::Numbers(plain.clone()),
+            "{name}"
+        );
+        assert_eq!(first_thousand(&plain, &cells), None);
     }
 }
 
