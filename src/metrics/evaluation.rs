@@ -177,8 +177,10 @@ impl Evaluation {
         let Some(constants) = &self.facts.constants else {
             return Ok(scores);
         };
-        match (truth, constants) {
-            (Truth::Numbers(truth), Constants::Numbers { means, medians, quantiles }) => {
+        // outputs of other kinds have no constants
+        match constants {
+            Constants::Numbers { means, medians, quantiles } => {
+                let Truth::Numbers(truth) = truth else { return Ok(scores) };
                 let numbers =
                     RegressionScores::of_constants(truth, means, medians, &self.facts.names)?;
                 scores.outputs = Some(OutputScores::Numbers(numbers));
@@ -187,7 +189,8 @@ impl Evaluation {
                     None => None,
                 };
             }
-            (Truth::Classes(truth), Constants::Classes(_)) => {
+            Constants::Classes(_) => {
+                let Truth::Classes(truth) = truth else { return Ok(scores) };
                 let majority = constants.majority().unwrap_or_default().to_owned();
                 // where several classes are right, the model's is the one that it ranks best, and so is this one's
                 let mut truth = truth.clone();
@@ -201,16 +204,6 @@ impl Evaluation {
                 let classes = ClassScores::from_classes(&truth, &predicted, positive)?;
                 scores.outputs = Some(OutputScores::Classes(classes));
             }
-            // outputs of other kinds have no constants, and those of these are of their kind
-            (
-                Truth::Molecules(_)
-                | Truth::Graphs(_)
-                | Truth::Labels(_)
-                | Truth::Rankings(_)
-                | Truth::Numbers(_)
-                | Truth::Classes(_),
-                Constants::Numbers { .. } | Constants::Classes(_),
-            ) => {}
         }
         Ok(scores)
     }

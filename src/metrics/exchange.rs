@@ -74,25 +74,20 @@ impl ExchangedAnswers {
 
 /// Returns outputs of two runs behind each other; none of two kinds, and of kinds that all metrics are means of.
 fn joined(first: &Truth, other: &Truth) -> Option<Truth> {
-    match (first, other) {
-        (Truth::Labels(first), Truth::Labels(other)) => {
+    match first {
+        Truth::Labels(first) => {
+            let Truth::Labels(other) = other else { return None };
             Some(Truth::Labels([first.as_slice(), other].concat()))
         }
-        (Truth::Classes(first), Truth::Classes(other)) => {
+        Truth::Classes(first) => {
+            let Truth::Classes(other) = other else { return None };
             Some(Truth::Classes([first.as_slice(), other].concat()))
         }
-        (Truth::Numbers(first), Truth::Numbers(other)) => {
+        Truth::Numbers(first) => {
+            let Truth::Numbers(other) = other else { return None };
             Some(Truth::Numbers([first.as_slice(), other].concat()))
         }
-        (
-            Truth::Molecules(_)
-            | Truth::Graphs(_)
-            | Truth::Labels(_)
-            | Truth::Classes(_)
-            | Truth::Rankings(_)
-            | Truth::Numbers(_),
-            _,
-        ) => None,
+        Truth::Molecules(_) | Truth::Graphs(_) | Truth::Rankings(_) => None,
     }
 }
 
