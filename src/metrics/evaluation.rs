@@ -217,6 +217,11 @@ impl Evaluation {
         Ok(())
     }
 
+    /// Returns whether the outputs that are compared are classes.
+    pub(super) fn compares_classes(&self) -> bool {
+        matches!(self.outputs, Some((Truth::Classes(_), _)))
+    }
+
     /// Returns the labels that decisions are about; none where outputs are not sets of labels.
     pub(crate) fn labels(&self) -> HashSet<&str> {
         match &self.outputs {
