@@ -238,11 +238,11 @@ impl Evaluation {
         self.scored = Some(scored);
     }
 
-    /// Adds a value of each query; their mean.
-    pub(crate) fn mean(&mut self, name: &'static str, values: Vec<f64>) -> Option<f64> {
+    /// Adds a value of each query by a name, and returns their mean.
+    pub(crate) fn mean(&mut self, name: &'static str, values: Vec<f64>) -> f64 {
         let mean = values.iter().sum::<f64>() / values.len() as f64;
         self.queries.insert(name, values);
-        Some(mean)
+        mean
     }
 
     /// Returns the edit distance of each query, if outputs are molecules or graphs: of graphs without labels of

@@ -290,13 +290,13 @@ impl<'a> Models<'a> {
         if self.mces {
             let pairs = pairs.clone();
             let pairs = pairs.map(|(&first, gold)| [first, candidates.find(gold)].map(label));
-            evaluation.scores.mces = evaluation.mean("mces", mces_distances(pairs)?);
+            evaluation.scores.mces = Some(evaluation.mean("mces", mces_distances(pairs)?));
         }
         let pairs = pairs.map(|(first, gold)| [first.map(|at| candidates.id(at)), Some(gold)]);
         if (decoder.fitted.is_some() || decoder.held.is_some())
             && let Some(losses) = kernel_losses(&decoder, pairs)?
         {
-            evaluation.scores.kernel_loss = evaluation.mean("kernel_loss", losses);
+            evaluation.scores.kernel_loss = Some(evaluation.mean("kernel_loss", losses));
         }
         if let Some(beyond) = self.beyond(ensemble, pool, 1)? {
             let truth = evaluation.outputs.as_ref().map(|(truth, _)| truth);
@@ -308,7 +308,7 @@ impl<'a> Models<'a> {
         if let [z] = predictions
             && let Some(errors) = squared_errors(z, &golds.rows, decoder)?
         {
-            evaluation.scores.squared_error = evaluation.mean("squared_error", errors);
+            evaluation.scores.squared_error = Some(evaluation.mean("squared_error", errors));
         }
         Ok(())
     }
