@@ -66,7 +66,7 @@ impl FurtherFits {
         for number in 0..self.fits.len() {
             let fit = match self.kept(number, targets, run)? {
                 Some(predicted) => Refitted { predicted, left: None },
-                None => self.refit(number, (targets, evaluator), run, observer)?,
+                None => self.refit(number, targets, evaluator, run, observer)?,
             };
             refitted.push(fit);
         }
@@ -91,7 +91,8 @@ impl FurtherFits {
     fn refit(
         &self,
         number: usize,
-        (targets, evaluator): (&OutputTargets, &Evaluator),
+        targets: &OutputTargets,
+        evaluator: &Evaluator,
         run: Option<&RunDir>,
         observer: &mut dyn Observer,
     ) -> Result<Refitted, Error> {
