@@ -158,7 +158,8 @@ impl RerankerConfig {
         }
         let parts = self.parts(leaves);
         parts.validate()?;
-        let allowed = "true: several parts need a fit each";
+        let allowed =
+            "true, or decoding.reranker.held_out_folds = 1: several parts need a fit each";
         ensure(refit || parts.held_out_folds == 1, key("refit"), refit, allowed)
     }
 
