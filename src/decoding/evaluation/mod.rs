@@ -82,7 +82,7 @@ struct RankedQueries<'e> {
 }
 
 impl<'a> Models<'a> {
-    /// One model, with a search beyond its candidates.
+    /// Describes one model, with a search beyond its candidates.
     pub fn one(decoder: Decoder<'a>, search: Option<&'a BeyondSearch>) -> Self {
         let rule = Combination::default();
         Self {
