@@ -391,7 +391,7 @@ impl DecodingConfig {
         self.normalise || self.hubs.is_some() || self.reranker.is_some()
     }
 
-    /// Predictions `z`, rows of `dim` coordinates, as they are scored: at unit length, or unchanged.
+    /// Returns predictions `z`, rows of `dim` coordinates, as they are scored: at unit length, or unchanged.
     ///
     /// # Errors
     /// Predictions that are not finite, or not whole rows, where they are scaled.

@@ -136,7 +136,7 @@ impl<'a> Evaluator<'a> {
         Ok(MeasuredOn { tables, trained: Some(self.problem.len()), ..measured_on })
     }
 
-    /// This evaluator for several processes, which rank the candidates together: all of them evaluate the same.
+    /// Returns the evaluator for several processes, which rank the candidates together: all of them evaluate the same.
     pub(crate) fn shared_by(&self, processes: &Processes) -> Self {
         let Self { problem, decoder, .. } = *self;
         Self { problem, decoder, processes: processes.clone(), lists: self.lists.clone() }
@@ -217,8 +217,8 @@ impl<'a> Evaluator<'a> {
         Ok(models.evaluate(self.split(name), &[z], self.pool(name))?.0)
     }
 
-    /// Scores with ψ̃(y) in the place of the model's prediction, and with what a search finds for these; a query without output
-    /// has rank ∞. None if outputs are not sketched.
+    /// Returns the scores of perfect h, which predicts ψ̃(y) itself, and of what a search finds for these predictions; a query
+    /// without output has rank ∞. None if outputs are not sketched.
     pub(crate) fn perfect(
         &self,
         name: SplitName,

@@ -121,7 +121,7 @@ pub(crate) fn warn_of_few_groups(queries: usize, groups: Option<usize>) {
 }
 
 impl Evaluation {
-    /// Metrics of ranks, without the rest.
+    /// Creates an evaluation of ranks, without the rest.
     pub(crate) fn new(scores: Scores, ranks: Vec<Option<Rank>>) -> Self {
         Self {
             scores,
@@ -208,7 +208,7 @@ impl Evaluation {
         Ok(scores)
     }
 
-    /// Compares predicted outputs with the true ones, and adds the metrics of that.
+    /// Compares predicted outputs with the true ones, and adds the metrics of the comparison.
     pub(crate) fn compare(&mut self, (truth, predicted): (Truth, Truth)) -> Result<(), Error> {
         let (scores, queries) = OutputScores::with_queries(&truth, &predicted, &self.facts)?;
         self.scores.outputs = Some(scores);

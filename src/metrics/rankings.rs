@@ -43,7 +43,7 @@ impl RankingScores {
         Ok((scores, QueryValues::from([("kendall_tau", tau), ("exact", same)])))
     }
 
-    /// Kendall's τ of a predicted ranking, and 1 if every pair is in the true order, else 0.
+    /// Returns Kendall's τ of a predicted ranking, and 1 if every pair is in the true order, else 0.
     fn agreement(truth: &[u32], predicted: &[u32]) -> Result<(f64, f64), Error> {
         let ranking = format_args!("a true ranking of {} items", truth.len());
         let allowed = format_args!("{}, as predicted rankings have", predicted.len());

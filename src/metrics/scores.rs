@@ -112,7 +112,8 @@ impl OutputFacts {
 }
 
 impl OutputScores {
-    /// Compares each predicted output with the true one; with the values of each query that metrics are means of.
+    /// Compares each predicted output with the true one, and returns the metrics with the values of each query that they are
+    /// means of.
     ///
     /// # Errors
     /// No outputs, or outputs of two kinds.
@@ -253,7 +254,7 @@ impl Scores {
         self.missing_gold < self.queries && !numbers && !self.classes && !repeated
     }
 
-    /// The metrics of the areas under curves of scored labels.
+    /// Returns the metrics with the areas under curves of scored labels.
     pub(super) fn with_areas(self, scored: &ScoredLabels) -> Self {
         let all = scored.all();
         Self { roc_auc: scored.roc_auc(&all), pr_auc: scored.pr_auc(&all), ..self }
