@@ -222,6 +222,7 @@ fn classes<'a>(findings: &Findings<'a>, split: &Split) -> Vec<&'a str> {
     split.outputs.iter().flatten().map(|&output| all[output].as_str()).collect()
 }
 
+/// Advises where texts of inputs are empty.
 pub(super) fn empty_texts(findings: &Findings) -> Result<Option<String>, Error> {
     let mut lines = Vec::new();
     for (name, split) in splits(findings) {
@@ -238,6 +239,7 @@ pub(super) fn empty_texts(findings: &Findings) -> Result<Option<String>, Error> 
     Ok(Some(lines.join("; ") + ": they carry no information"))
 }
 
+/// Advises where features of outputs in a file look like bits that are packed into bytes.
 pub(super) fn packed_bits(findings: &Findings) -> Result<Option<String>, Error> {
     let OutputFeatures::File(file) = &findings.problem.config.output.features else {
         return Ok(None);
