@@ -155,7 +155,7 @@ macro_rules! serialise {
 serialise!(serde_json::Error, toml::ser::Error, toml::de::Error);
 
 impl From<dsokr_train::Error> for Error {
-    /// An error of a validation or a checkpoint comes back as it was.
+    /// Converts an error of a training; that of a validation or a checkpoint comes back as it was.
     fn from(error: dsokr_train::Error) -> Self {
         use dsokr_train::Error::{Caller, Core, Interrupted, Nn};
         match error {
@@ -235,7 +235,7 @@ pub(crate) fn ensure_run(
 }
 
 impl Error {
-    /// A value of a configuration key or an argument that is not allowed.
+    /// Returns the error for a value of a configuration key or an argument that is not allowed.
     pub fn value(
         key: impl Into<Place>,
         found: impl std::fmt::Display,
@@ -244,7 +244,7 @@ impl Error {
         dsokr_core::Error::value(key, found, allowed).into()
     }
 
-    /// A value of a configuration key that other values rule out.
+    /// Returns the error for a value of a configuration key that other values rule out.
     pub(crate) fn refused(
         key: impl Into<Place>,
         value: impl std::fmt::Display,
@@ -253,7 +253,7 @@ impl Error {
         dsokr_core::Error::refused(key, value, because).into()
     }
 
-    /// An error of a run directory, or of a file of one.
+    /// Returns an error of a run directory, or of a file of one.
     pub(crate) fn run(path: impl AsRef<Path>, message: impl std::fmt::Display) -> Self {
         dsokr_core::Error::file(path.as_ref(), message).into()
     }
@@ -400,7 +400,7 @@ pub(crate) fn did_you_mean<'n>(text: &str, names: impl IntoIterator<Item = &'n s
 /// The letters of a text that are compared with names.
 const LONGEST_NAME: usize = 100;
 
-/// Names that are allowed.
+/// Returns quoted names that are allowed, with commas between.
 pub(crate) fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {
     names.map(|name| format!("{name:?}")).collect::<Vec<_>>().join(", ")
 }

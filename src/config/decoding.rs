@@ -158,7 +158,8 @@ impl RerankerConfig {
         }
         let parts = self.parts(leaves);
         parts.validate()?;
-        let allowed = "true: several parts need a fit each";
+        let allowed =
+            "true, or decoding.reranker.held_out_folds = 1: several parts need a fit each";
         ensure(refit || parts.held_out_folds == 1, key("refit"), refit, allowed)
     }
 
@@ -390,7 +391,7 @@ impl DecodingConfig {
         self.normalise || self.hubs.is_some() || self.reranker.is_some()
     }
 
-    /// Predictions `z`, rows of `dim` coordinates, as they are scored: at unit length, or unchanged.
+    /// Returns predictions `z`, rows of `dim` coordinates, as they are scored: at unit length, or unchanged.
     ///
     /// # Errors
     /// Predictions that are not finite, or not whole rows, where they are scaled.

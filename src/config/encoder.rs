@@ -20,10 +20,13 @@ use crate::error::{Error, ensure};
 /// The settings of an `[encoder]` table, as the checks of a configuration see them. Every
 /// [`Learner`](crate::Learner) is such settings.
 pub(crate) trait EncoderSettings: Any + Debug + Send + Sync {
+    /// Checks the settings, and what else of the configuration they are compatible with.
     fn check(&self, config: &Config) -> Result<(), Error>;
 
+    /// Returns the inputs, needs and predictions of the learner.
     fn abilities(&self) -> Abilities<'_>;
 
+    /// Returns the settings for so many training pairs, and the sizes that are lowered; none where they stay as they are.
     fn for_pairs(&self, pairs: usize) -> Result<Option<(EncoderTable, Vec<Lowered>)>, Error>;
 
     /// Returns the learner, which this module does not know.

@@ -193,7 +193,7 @@ impl KernelMachineConfig {
         self.solver.abilities().leave_one_out
     }
 
-    /// Levels of the quantiles that predictions are, if they are quantiles.
+    /// Returns the levels of the quantiles that predictions are, if they are quantiles.
     pub(crate) fn levels(&self) -> Option<&[f64]> {
         let Solver::Lipschitz(options) = &self.solver else { return None };
         options.loss.levels()

@@ -2,7 +2,7 @@
 
 use dsokr_basis::Kernel;
 use dsokr_data::config::{OutputFeatures, TextConfig};
-use dsokr_machines::Solver;
+use dsokr_machines::{Solver, SolverAbilities};
 
 use super::machine_inputs::{linear, vectors};
 use super::rules::{Rule, check};
@@ -55,33 +55,28 @@ impl KernelMachineConfig {
 
     /// Checks the coordinates of predictions, and that the solver predicts them.
     fn validate_predictions(&self) -> Result<(), Error> {
+        let needs;
+        let can_predict: fn(SolverAbilities) -> bool;
         match &self.predictions {
-            PredictionsConfig::All {} => Ok(()),
+            PredictionsConfig::All {} => return Ok(()),
             PredictionsConfig::Leading { rank } => {
                 ensure(*rank > 0, "encoder.predictions.rank", rank, "at least 1")?;
-                let solvers = Solver::names(|abilities| !abilities.lipschitz);
-                let rule = Rule {
-                    key: "encoder.predictions",
-                    refused_when: self.is_lipschitz(),
-                    because: &format!(
-                        "leading coordinates need encoder.solver.name {solvers}; remove it"
-                    ),
-                };
-                check(self, "encoder", &[rule])
+                needs = "leading coordinates need";
+                can_predict = |abilities| !abilities.lipschitz;
             }
             PredictionsConfig::Embedded(embedding) => {
                 embedding.validate()?;
-                let solvers = Solver::names(|abilities| abilities.leave_one_out);
-                let rule = Rule {
-                    key: "encoder.predictions",
-                    refused_when: !self.is_least_squares(),
-                    because: &format!(
-                        "a learned embedding needs encoder.solver.name {solvers}; remove it"
-                    ),
-                };
-                check(self, "encoder", &[rule])
+                needs = "a learned embedding needs";
+                can_predict = |abilities| abilities.leave_one_out;
             }
         }
+        let solvers = Solver::names(can_predict);
+        let rule = Rule {
+            key: "encoder.predictions",
+            refused_when: !can_predict(self.solver.abilities()),
+            because: &format!("{needs} encoder.solver.name {solvers}; remove it"),
+        };
+        check(self, "encoder", &[rule])
     }
 
     /// Checks the kernels of a sum.

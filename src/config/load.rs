@@ -31,7 +31,7 @@ impl Config {
         Self::load_with(path.as_ref(), &[])
     }
 
-    /// Reads, overrides and checks a configuration.
+    /// Reads and checks a configuration with overrides.
     ///
     /// # Errors
     /// As [`load`](Self::load); an override that names no key of a table.
@@ -58,20 +58,13 @@ fn parse(
     argument: &'static str,
 ) -> Result<Checked, Error> {
     let fail = |message: String| Error::Config { path: path.to_path_buf(), message };
-    let mut table: toml::Table = text.parse().map_err(|e: toml::de::Error| fail(e.to_string()))?;
+    let table: toml::Table = text.parse().map_err(|e: toml::de::Error| fail(e.to_string()))?;
     // once as it stands, since only then does an error know its line
     let mut config: Config = toml::from_str(text).map_err(|e| fail(located(&e, &table)))?;
     no_arrays(&table, &config).map_err(&fail)?;
     if !overrides.is_empty() {
-        overrides.iter().try_for_each(|change| set(&mut table, change)).map_err(&fail)?;
-        let mut read = from_table(table.clone());
-        // a table that is not there may be removed all the same
-        if read.as_ref().is_err_and(|message| message.contains(NONE_FOR_A_TABLE)) {
-            overrides.iter().try_for_each(|change| drop_none(&mut table, change)).map_err(&fail)?;
-            read = from_table(table);
-        }
-        config =
-            read.map_err(|message| fail(format!("with {}: {message}", Argument::new(argument))))?;
+        config = overridden(table, overrides)
+            .map_err(|message| fail(format!("with {}: {message}", Argument::new(argument))))?;
     }
     if config.name.is_empty() {
         config.name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
@@ -85,6 +78,21 @@ fn parse(
     let file = Some(path.into());
     let overrides = overrides.to_vec();
     Ok(Checked { file, text: Some(text.into()), overrides, ..checked })
+}
+
+/// Reads a configuration with overrides.
+///
+/// # Errors
+/// A message with the key.
+fn overridden(mut table: toml::Table, overrides: &[Override]) -> Result<Config, String> {
+    overrides.iter().try_for_each(|change| set(&mut table, change))?;
+    let read = from_table(table.clone());
+    // a table that is not there may be removed all the same
+    if read.as_ref().is_err_and(|message| message.contains(NONE_FOR_A_TABLE)) {
+        overrides.iter().try_for_each(|change| drop_none(&mut table, change))?;
+        return from_table(table);
+    }
+    read
 }
 
 impl Checked {
@@ -234,8 +242,7 @@ fn place<'t, 'c>(
         }
         let next = here.entry(section.clone()).or_insert_with(|| toml::Table::new().into());
         here = next.as_table_mut().ok_or_else(|| {
-            let argument = Argument::new("set").with(change.path.join("."));
-            format!("{argument}: {section} is a value, not a table")
+            format!("{}: {section} is a value, not a table", change.path.join("."))
         })?;
     }
     Ok(Some((here, last)))

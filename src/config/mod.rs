@@ -182,9 +182,14 @@ impl Config {
         }
         self.check_metric()?;
         self.check_splits()?;
-        let overrides = Vec::new();
-        let (trained_on, input_columns) = (None, None);
-        Ok(Checked { config: self, file: None, trained_on, input_columns, text: None, overrides })
+        Ok(Checked {
+            config: self,
+            file: None,
+            trained_on: None,
+            input_columns: None,
+            text: None,
+            overrides: Vec::new(),
+        })
     }
 
     /// Checks what the encoder needs of inputs, sketch and weights.

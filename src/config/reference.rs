@@ -35,7 +35,7 @@ impl<'s> Reference<'s> {
         name.map_or((schema, None), |name| (&self.definitions[name], Some(name)))
     }
 
-    /// The tables at `path` and below it.
+    /// Writes the tables at `path` and below it.
     fn table(&mut self, path: &str, schema: &'s Value) {
         let title = if path.is_empty() { "the file".into() } else { format!("`{path}`") };
         let _ = write!(self.page, "\n## {title}\n\n{}\n", text(schema));

@@ -147,7 +147,7 @@ impl Hit {
         self.named_cells().chain(further)
     }
 
-    /// A distinct candidate with its ids and its label. A number without a label is its own label; `levels` are
+    /// Creates the hit of a distinct candidate, with its ids and its label. A number without a label is its own label; `levels` are
     /// those of a model of quantiles.
     pub(crate) fn from_ranked(
         ranked: RankedHit,

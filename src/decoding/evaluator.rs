@@ -1,5 +1,7 @@
 //! Evaluations of a training: of coordinates on the splits of its data set.
 
+use std::sync::Arc;
+
 use dsokr_basis::features::Selected;
 use dsokr_core::Processes;
 use dsokr_data::config::OutputFeatures;
@@ -22,9 +24,9 @@ use crate::metrics::scores::Scores;
 use crate::run_dir::{MeasuredOn, Report};
 use crate::targets::{OutputSpace, Problem};
 
-/// Per-query candidate lists of the evaluated splits, where the configuration names a file or a rule of them.
-#[derive(Clone, Default)]
-pub(crate) struct SplitLists(Vec<(SplitName, PerQuery)>);
+/// Per-query candidate lists of the evaluated splits, where the configuration names a file or a rule of them. Clones share them.
+#[derive(Clone)]
+pub(crate) struct SplitLists(Arc<[(SplitName, PerQuery)]>);
 
 impl SplitLists {
     /// Makes the lists of a training run, of candidates in a space, and refuses what cannot be evaluated among them: it is
@@ -47,28 +49,30 @@ impl SplitLists {
     /// Makes the lists of the candidates of a decoder.
     fn of(problem: &Problem, decoder: Decoder) -> Result<Self, Error> {
         let candidates = decoder.candidates;
-        let mut lists = Self::default();
+        let mut lists = Vec::new();
         let settings = &problem.config.evaluation;
         let masses = CandidateMasses::default();
         let polarities = problem.polarities()?;
         let test = (settings.split == SplitName::Test).then_some(SplitName::Test);
         for name in [SplitName::Validation].into_iter().chain(test) {
             let Some(split) = problem.dataset.split(name) else { continue };
+            let mut of_split = None;
             if let Some(rule) = &settings.candidates {
                 let rule = rule.inside(&problem.root);
-                let of_split = rule.lists(split, candidates, &masses, polarities.assumed())?;
-                lists.0.extend(of_split.map(|of_split| (name, of_split)));
+                of_split = rule.lists(split, candidates, &masses, polarities.assumed())?;
             }
             // a missing gold is reported before training, not after the first epoch
             let missing = Models::one(decoder, None).missing(split);
-            let has_gold = has_gold(split, candidates, lists.pool(name), missing)?;
+            let pool = of_split.as_ref().map_or(Pool::Shared, Pool::PerQuery);
+            let has_gold = has_gold(split, candidates, pool, missing)?;
             let finite =
                 matches!(settings.metric.needs(), Needs::FiniteRanks | Needs::FeatureSpace);
             let lacks = finite && name == SplitName::Validation && has_gold.contains(&false);
             let allowed = "mrr, hits or a metric of predicted outputs, since right outputs of validation queries are not candidates";
             ensure(!lacks, "evaluation.metric", format_args!("{:?}", settings.metric), allowed)?;
+            lists.extend(of_split.map(|of_split| (name, of_split)));
         }
-        Ok(lists)
+        Ok(Self(lists.into()))
     }
 
     /// Returns the candidates of the queries of a split.
@@ -129,7 +133,7 @@ impl<'a> Evaluator<'a> {
         measured_on(self.reported(), pool, candidates, Some(shared))
     }
 
-    /// This evaluator for several processes, which rank the candidates together: all of them evaluate the same.
+    /// Returns the evaluator for several processes, which rank the candidates together: all of them evaluate the same.
     pub(crate) fn shared_by(&self, processes: &Processes) -> Self {
         let Self { problem, decoder, .. } = *self;
         Self { problem, decoder, processes: processes.clone(), lists: self.lists.clone() }
@@ -210,8 +214,8 @@ impl<'a> Evaluator<'a> {
         Ok(models.evaluate(self.split(name), &[z], self.pool(name))?.0)
     }
 
-    /// Scores with ψ̃(y) in the place of the model's prediction, and with what a search finds for these; a query without output
-    /// has rank ∞. None if outputs are not sketched.
+    /// Returns the scores of perfect h, which predicts ψ̃(y) itself, and of what a search finds for these predictions; a query
+    /// without output has rank ∞. None if outputs are not sketched.
     pub(crate) fn perfect(
         &self,
         name: SplitName,

@@ -17,7 +17,7 @@ impl Fingerprint {
         Self(words.into())
     }
 
-    /// Tanimoto similarity: bits that both have, of those that either has; 1 for two without bits.
+    /// Returns the Tanimoto similarity: bits that both have, of those that either has; 1 for two without bits.
     pub fn tanimoto(&self, other: &Self) -> f64 {
         let mut both = 0;
         let mut either = 0;

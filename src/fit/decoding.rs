@@ -106,17 +106,20 @@ impl<'a> Corrections<'a> {
     pub fn fit(&self, model: &FittedModel) -> Result<Decoding, Error> {
         let FittedModel { evaluator, predictions, run, .. } = *model;
         let held_out = model.predicted.pairs.as_ref();
-        let added = if self.problem.saved.is_some() { run.candidates_with_added()? } else { None };
+        let mut decoding = Decoding::default();
+
+        // 1. hubs: the constants of candidates
         let validation = predictions.validation.as_deref();
-        let mut decoding = match hubs::corrected(evaluator, held_out, validation)? {
-            Some((corrected, choices)) => {
-                Decoding { candidates: Some(corrected), choices, ..Decoding::default() }
-            }
-            None => Decoding::default(),
-        };
+        if let Some((corrected, choices)) = hubs::corrected(evaluator, held_out, validation)? {
+            decoding.candidates = Some(corrected);
+            decoding.choices = choices;
+        }
+        let added = if self.problem.saved.is_some() { run.candidates_with_added()? } else { None };
         if let (Some(corrected), None) = (&decoding.candidates, &added) {
             run.replace_candidates(corrected)?;
         }
+
+        // 2. the reranker of these
         let candidates = decoding.candidates.as_ref().unwrap_or(evaluator.candidates());
         let mut unseen = None;
         if let Some(fitted) = self.fit_reranker(model, candidates)? {
@@ -127,16 +130,19 @@ impl<'a> Corrections<'a> {
                 self.problem.config.decoding.held_out && fitted.unseen.is_none();
             unseen = fitted.unseen.map(|(_, pairs)| pairs);
         }
+
+        // 3. the held-out predictions that the run keeps
         self.save_held_out(held_out, unseen, run)?;
+
+        // 4. candidates that were added to the run, as the others
         if let Some(added) = added {
             let predictions = held_out.map(|held_out| held_out.predictions.as_slice());
             let all = hubs::of_all(added, candidates, predictions)?;
             run.replace_candidates(&all)?;
+            let reranker = decoding.reranker.take();
+            decoding.reranker = reranker.map(|reranker| reranker.among(&all)).transpose()?;
             decoding.candidates = Some(all);
         }
-        let candidates = decoding.candidates.as_ref().unwrap_or(evaluator.candidates());
-        let reranker = decoding.reranker.take();
-        decoding.reranker = reranker.map(|reranker| reranker.among(candidates)).transpose()?;
         Ok(decoding)
     }
 

@@ -18,9 +18,9 @@ pub(crate) fn check(hubs: &HubConfig, held_out: usize, n: usize) -> Result<(), E
     hubs.neighbours.iter().try_for_each(check)
 }
 
-/// Returns the candidates of an evaluator corrected for hubs, and what was chosen for that; none where the configuration corrects
-/// none, or there are no held-out predictions or none for the `validation` split, by which weight and number of neighbours
-/// are chosen.
+/// Returns the candidates of an evaluator corrected for hubs, with the weight and the number of neighbours that are best on the
+/// `validation` split, by predictions for it, and these choices. None where the configuration corrects none, or without such
+/// predictions or held-out ones.
 pub(crate) fn corrected(
     evaluator: &Evaluator,
     held_out: Option<&HeldOut>,
@@ -30,21 +30,9 @@ pub(crate) fn corrected(
     let (Some(hubs), Some(held_out), Some(z)) = (hubs, held_out, validation) else {
         return Ok(None);
     };
-    correct(hubs, evaluator, &held_out.predictions, z).map(Some)
-}
-
-/// Returns the candidates of an evaluator corrected for hubs, with the weight and the number of neighbours that are best on the
-/// validation split, and these choices. `held_out` are predictions for the training inputs by models that have not
-/// seen the pair.
-fn correct(
-    hubs: &HubConfig,
-    evaluator: &Evaluator,
-    held_out: &[f32],
-    z: &[f32],
-) -> Result<(Candidates, Vec<Choice>), Error> {
     let candidates = evaluator.candidates();
     let metric = evaluator.config().evaluation.metric;
-    let unit = Queries::new(candidates.dim(), held_out)?.normalised();
+    let unit = Queries::new(candidates.dim(), &held_out.predictions)?.normalised();
     let unit = Queries::new(candidates.dim(), &unit)?;
     let mut best = Best::new();
     let mut corrected = candidates.clone();
@@ -62,18 +50,16 @@ fn correct(
     if let Some(line) = best.tie("corrections for hubs", metric) {
         info!("{line}");
     }
-    let Some((means, weight, neighbours)) = best.value() else {
-        return Ok((corrected, Vec::new()));
-    };
+    let Some((means, weight, neighbours)) = best.value() else { return Ok(None) };
     let weights: Vec<f64> = hubs.weights.iter().copied().map(decimal).collect();
     let counts: Vec<f64> = hubs.neighbours.iter().map(|&count| count as f64).collect();
     let chosen = Choice::new("decoding.hubs.neighbours", neighbours as f64, &counts);
-    let bounds = [1.0, (held_out.len() / candidates.dim().max(1)) as f64];
+    let bounds = [1.0, unit.len() as f64];
     let choices = vec![
         Choice::new("decoding.hubs.weights", decimal(weight), &weights),
         Choice { bounds, ..chosen },
     ];
-    Ok((corrected.with_hubs(means, weight)?, choices))
+    Ok(Some((corrected.with_hubs(means, weight)?, choices)))
 }
 
 /// Returns the candidates of a run to which some were added, corrected for hubs as the others are: by the same number of

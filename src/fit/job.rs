@@ -120,8 +120,8 @@ impl Job {
         self.budget.afford(needs)
     }
 
-    /// Has the first process say once if the fit takes longer than these needs of what is left of it take at the speeds measured
-    /// now. Nothing is said of short fits, nor of those on a GPU.
+    /// Watches the fit on the first process, which says once if it takes longer than these needs of what is left of it take at
+    /// the speeds measured now. Nothing is said of short fits, nor of those on a GPU.
     pub fn pace(&self, needs: &[Need]) -> Option<Pace> {
         if !self.ranks.is_first() {
             return None;

@@ -32,12 +32,11 @@ impl Predictions {
 
     /// Returns the predictions for the split that is reported.
     pub fn of_report(self, evaluator: &Evaluator, fitted: &Fitted) -> Result<Vec<f32>, Error> {
-        match (evaluator.config().evaluation.split, self.validation) {
-            (SplitName::Validation, Some(predictions)) => Ok(predictions),
-            _ => {
-                let candidates = evaluator.candidates();
-                predicted(&*fitted.predictor, evaluator.reported(), candidates)
-            }
+        if evaluator.config().evaluation.split == SplitName::Validation
+            && let Some(predictions) = self.validation
+        {
+            return Ok(predictions);
         }
+        predicted(&*fitted.predictor, evaluator.reported(), evaluator.candidates())
     }
 }

@@ -31,8 +31,8 @@ struct Counts {
 }
 
 impl ScoredLabels {
-    /// The labels that each query has, and scores of labels; `only` is the one label that counts, if it is given. Labels that
-    /// no query has are left out.
+    /// Gathers the scores of each label and the queries that have it; `only` is the one label that counts, if it is given.
+    /// Labels that no query has are left out.
     pub fn new<'a>(
         truth: &[Vec<&'a str>],
         scores: impl IntoIterator<Item = Vec<(&'a str, f64)>>,

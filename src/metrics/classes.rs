@@ -22,7 +22,7 @@ pub struct ClassScores {
 }
 
 impl ClassScores {
-    /// The metrics of true and predicted classes, one with one.
+    /// Compares predicted classes with the true ones, one with one.
     ///
     /// # Errors
     /// [`dsokr_core::Error::TooFew`] for no queries; [`dsokr_core::Error::Value`] for different numbers of classes.
@@ -52,6 +52,8 @@ pub(crate) struct PredictedClasses {
 }
 
 impl PredictedClasses {
+    /// Numbers the classes, and counts the queries of each.
+    ///
     /// # Errors
     /// As [`ClassScores::from_classes`].
     pub fn new(
@@ -60,8 +62,8 @@ impl PredictedClasses {
         positive: Option<&str>,
     ) -> Result<Self, Error> {
         check_queries(truth)?;
-        let found = predicted.len();
-        ensure(found == truth.len(), "predicted classes", found, truth.len())?;
+        let count = predicted.len();
+        ensure(count == truth.len(), "predicted classes", count, truth.len())?;
         let names: BTreeSet<&str> = truth.iter().chain(predicted).map(String::as_str).collect();
         let names: Vec<&str> = names.into_iter().collect();
         let number = |class: &String| names.partition_point(|name| *name < class.as_str());
@@ -80,7 +82,7 @@ impl PredictedClasses {
         right.count() as f64 / queries.len() as f64
     }
 
-    /// F1 of each class, none of one that no query has or gets.
+    /// Returns the F1 of each class; none of one that no query has or gets.
     fn each(&self, queries: &[usize]) -> Vec<Option<f64>> {
         let mut counts = vec![[0usize; 2]; self.classes];
         for &query in queries {
@@ -94,6 +96,12 @@ impl PredictedClasses {
         counts.into_iter().map(f1).collect()
     }
 
+    /// Returns the F1 of one class; none where no query has or gets it.
+    fn of_class(&self, class: usize, queries: &[usize]) -> Option<f64> {
+        self.each(queries).get(class).copied().flatten()
+    }
+
+    /// Returns the mean F1 of the classes that some query has or gets.
     pub fn macro_f1(&self, queries: &[usize]) -> f64 {
         let figures: Vec<f64> = self.each(queries).into_iter().flatten().collect();
         figures.iter().sum::<f64>() / figures.len() as f64
@@ -101,24 +109,22 @@ impl PredictedClasses {
 
     pub fn f1(&self, queries: &[usize]) -> f64 {
         match self.positive {
-            Some(positive) => self.each(queries).get(positive).copied().flatten().unwrap_or(0.0),
+            Some(positive) => self.of_class(positive, queries).unwrap_or(0.0),
             None => self.macro_f1(queries),
         }
     }
 
-    /// Macro F1 of queries that are drawn of all. A draw says nothing of a class that none of its queries has or gets, which
-    /// counts with its F1 of all queries: without it the F1 of the other classes would stand for that of a rare one.
+    /// Returns the macro F1 of queries that are drawn of all. A draw says nothing of a class that none of its queries has or
+    /// gets, which counts with its F1 of all queries: without it the F1 of the other classes would stand for that of a rare one.
     pub fn macro_f1_of_draw(&self, queries: &[usize]) -> f64 {
         let drawn = self.each(queries).into_iter().zip(&self.f1_of_all);
         drawn.map(|(drawn, &of_all)| drawn.unwrap_or(of_all)).sum::<f64>() / self.classes as f64
     }
 
-    /// F1 of queries that are drawn of all; NaN where none of them has or gets the positive class.
+    /// Returns the F1 of queries that are drawn of all; NaN where none of them has or gets the positive class.
     pub fn f1_of_draw(&self, queries: &[usize]) -> f64 {
         match self.positive {
-            Some(positive) => {
-                self.each(queries).get(positive).copied().flatten().unwrap_or(f64::NAN)
-            }
+            Some(positive) => self.of_class(positive, queries).unwrap_or(f64::NAN),
             None => self.macro_f1_of_draw(queries),
         }
     }

@@ -120,7 +120,7 @@ pub(crate) fn warn_of_few_groups(queries: usize, groups: Option<usize>) {
 }
 
 impl Evaluation {
-    /// Metrics of ranks, without the rest.
+    /// Creates an evaluation of ranks, without the rest.
     pub(crate) fn new(scores: Scores, ranks: Vec<Option<Rank>>) -> Self {
         Self {
             scores,
@@ -176,8 +176,10 @@ impl Evaluation {
         let Some(constants) = &self.facts.constants else {
             return Ok(scores);
         };
-        match (truth, constants) {
-            (Truth::Numbers(truth), Constants::Numbers { means, medians, quantiles }) => {
+        // outputs of other kinds have no constants
+        match constants {
+            Constants::Numbers { means, medians, quantiles } => {
+                let Truth::Numbers(truth) = truth else { return Ok(scores) };
                 let numbers =
                     RegressionScores::of_constants(truth, means, medians, &self.facts.names)?;
                 scores.outputs = Some(OutputScores::Numbers(numbers));
@@ -186,7 +188,8 @@ impl Evaluation {
                     None => None,
                 };
             }
-            (Truth::Classes(truth), Constants::Classes(_)) => {
+            Constants::Classes(_) => {
+                let Truth::Classes(truth) = truth else { return Ok(scores) };
                 let majority = constants.majority().unwrap_or_default().to_owned();
                 // where several classes are right, the model's is the one that it ranks best, and so is this one's
                 let mut truth = truth.clone();
@@ -200,27 +203,22 @@ impl Evaluation {
                 let classes = ClassScores::from_classes(&truth, &predicted, positive)?;
                 scores.outputs = Some(OutputScores::Classes(classes));
             }
-            // outputs of other kinds have no constants, and those of these are of their kind
-            (
-                Truth::Molecules(_)
-                | Truth::Graphs(_)
-                | Truth::Labels(_)
-                | Truth::Rankings(_)
-                | Truth::Numbers(_)
-                | Truth::Classes(_),
-                Constants::Numbers { .. } | Constants::Classes(_),
-            ) => {}
         }
         Ok(scores)
     }
 
-    /// Compares predicted outputs with the true ones, and adds the metrics of that.
+    /// Compares predicted outputs with the true ones, and adds the metrics of the comparison.
     pub(crate) fn compare(&mut self, (truth, predicted): (Truth, Truth)) -> Result<(), Error> {
         let (scores, queries) = OutputScores::with_queries(&truth, &predicted, &self.facts)?;
         self.scores.outputs = Some(scores);
         self.queries.extend(queries);
         self.outputs = Some((truth, predicted));
         Ok(())
+    }
+
+    /// Returns whether the outputs that are compared are classes.
+    pub(super) fn compares_classes(&self) -> bool {
+        matches!(self.outputs, Some((Truth::Classes(_), _)))
     }
 
     /// Returns the labels that decisions are about; none where outputs are not sets of labels.
@@ -239,11 +237,11 @@ impl Evaluation {
         self.scored = Some(scored);
     }
 
-    /// Adds a value of each query; their mean.
-    pub(crate) fn mean(&mut self, name: &'static str, values: Vec<f64>) -> Option<f64> {
+    /// Adds a value of each query by a name, and returns their mean.
+    pub(crate) fn mean(&mut self, name: &'static str, values: Vec<f64>) -> f64 {
         let mean = values.iter().sum::<f64>() / values.len() as f64;
         self.queries.insert(name, values);
-        Some(mean)
+        mean
     }
 
     /// Returns the edit distance of each query, if outputs are molecules or graphs: of graphs without labels of

@@ -10,14 +10,15 @@ use crate::metrics::metric::Metric;
 
 /// The answers of two runs to the same queries.
 pub(crate) struct ExchangedAnswers {
-    /// An evaluation of twice as many queries, the answers of the other run behind those of the first: with what the first run
-    /// knows of outputs, such as their means, and with what the other one does.
+    /// Two evaluations of twice as many queries, the answers of the other run behind those of the first: one with what the first
+    /// run knows of outputs, such as their means, one with what the other run knows.
     both: [Evaluation; 2],
     /// Number of the queries.
     queries: usize,
 }
 
 impl ExchangedAnswers {
+    /// Puts the answers of another run behind those of the first; both are evaluations of the same queries.
     pub fn new(first: &Evaluation, other: &Evaluation) -> Self {
         let ranks = [first.ranks.as_slice(), &other.ranks].concat();
         let outputs = first.outputs.as_ref().zip(other.outputs.as_ref());
@@ -47,16 +48,16 @@ impl ExchangedAnswers {
         draws: usize,
         seed: u64,
     ) -> Result<Option<f64>, Error> {
-        let [first, other] = &self.both;
-        let Some((first, other)) = metric.of_queries(first).zip(metric.of_queries(other)) else {
-            return Ok(None);
-        };
+        let [by_first, by_other] = &self.both;
+        let Some(metric_of_first) = metric.of_queries(by_first) else { return Ok(None) };
+        let Some(metric_of_other) = metric.of_queries(by_other) else { return Ok(None) };
         let mut units = match units {
             IndependentQueries::Alone(queries) => (0..*queries).map(|query| vec![query]).collect(),
             IndependentQueries::Groups(groups) => groups.clone(),
         };
+        // an exchange of equal answers changes nothing
         let differs =
-            |query: &usize| !metric.has_equal_answers(&self.both[0], *query, self.queries + query);
+            |&query: &usize| !metric.has_equal_answers(by_first, query, self.queries + query);
         units.retain(|unit| unit.iter().any(differs));
         let p = exchange_p(units.len(), draws, seed, |exchanged| {
             let mut of_first: Vec<usize> = (0..self.queries).collect();
@@ -66,7 +67,7 @@ impl ExchangedAnswers {
                     std::mem::swap(&mut of_first[query], &mut of_other[query]);
                 }
             }
-            [first(&of_first), other(&of_other)]
+            [metric_of_first(&of_first), metric_of_other(&of_other)]
         })?;
         Ok(Some(p))
     }
@@ -74,25 +75,20 @@ impl ExchangedAnswers {
 
 /// Returns outputs of two runs behind each other; none of two kinds, and of kinds that all metrics are means of.
 fn joined(first: &Truth, other: &Truth) -> Option<Truth> {
-    match (first, other) {
-        (Truth::Labels(first), Truth::Labels(other)) => {
+    match first {
+        Truth::Labels(first) => {
+            let Truth::Labels(other) = other else { return None };
             Some(Truth::Labels([first.as_slice(), other].concat()))
         }
-        (Truth::Classes(first), Truth::Classes(other)) => {
+        Truth::Classes(first) => {
+            let Truth::Classes(other) = other else { return None };
             Some(Truth::Classes([first.as_slice(), other].concat()))
         }
-        (Truth::Numbers(first), Truth::Numbers(other)) => {
+        Truth::Numbers(first) => {
+            let Truth::Numbers(other) = other else { return None };
             Some(Truth::Numbers([first.as_slice(), other].concat()))
         }
-        (
-            Truth::Molecules(_)
-            | Truth::Graphs(_)
-            | Truth::Labels(_)
-            | Truth::Classes(_)
-            | Truth::Rankings(_)
-            | Truth::Numbers(_),
-            _,
-        ) => None,
+        Truth::Molecules(_) | Truth::Graphs(_) | Truth::Rankings(_) => None,
     }
 }
 
@@ -165,12 +161,13 @@ mod tests {
     fn areas_of_runs_on_two_scales_are_compared_by_ranks() {
         let run = |noise: u32, scale: f64| {
             let mut run = evaluation(60);
-            let truth: Vec<Vec<&str>> = (0..60)
-                .map(|query| if query % 4 == 0 { vec!["yes"] } else { Vec::new() })
-                .collect();
+            let is_positive = |query: u32| query.is_multiple_of(4);
+            let labels = |query: u32| if is_positive(query) { vec!["yes"] } else { Vec::new() };
+            let truth: Vec<Vec<&str>> = (0..60).map(labels).collect();
             let score = |query: u32| {
                 let part = f64::from(query * noise % 59) / 59.0;
-                vec![("yes", scale * (part + if query.is_multiple_of(4) { 0.5 } else { 0.0 }))]
+                let lead = if is_positive(query) { 0.5 } else { 0.0 };
+                vec![("yes", scale * (part + lead))]
             };
             run.add_areas(ScoredLabels::new(&truth, (0..60).map(score), None));
             run
@@ -181,6 +178,7 @@ mod tests {
             assert_eq!(p(name, &run(7, 1.0), &run(7, 100.0)), 1.0, "{name}");
         }
     }
+
     /// Scores of labels that a model does not know are missing, so that they are the lowest of both models.
     #[test]
     fn areas_of_two_models_stay_the_same_behind_each_other() {

@@ -89,7 +89,7 @@ pub(crate) fn all_labels<'l>(known: &'l [String], sets: [&'l [LabelSet]; 2]) -> 
     known.iter().chain(in_sets).map(String::as_str).collect()
 }
 
-/// True and predicted sets as rows, with a column for each label in one of them; with one column where all sets are
+/// Returns true and predicted sets as rows, with a column for each label in one of them; with one column where all sets are
 /// empty.
 pub(crate) fn label_rows(
     truth: &[LabelSet],

@@ -12,7 +12,7 @@ pub struct MeanAndDeviation {
 }
 
 impl MeanAndDeviation {
-    /// The mean and the sample standard deviation of at least one value.
+    /// Returns the mean and the sample standard deviation of at least one value.
     pub(crate) fn from_values(figures: &[f64]) -> Self {
         let n = figures.len() as f64;
         let mean = figures.iter().sum::<f64>() / n;

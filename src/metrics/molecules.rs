@@ -35,12 +35,13 @@ pub(crate) fn canonical(label: &str) -> Option<String> {
 /// (the time for a state grows like this): about half a second. Molecules of QM9 need far less.
 pub(crate) const WORK: u64 = 20_000_000;
 
-/// Its limit in states, which are the same on every machine, where the larger molecule has so many atoms.
+/// Returns the limit of the search for one edit distance, in states, which are the same on every machine; the larger molecule
+/// has so many atoms.
 pub(crate) fn limit(atoms: usize) -> Limit {
     limit_of(WORK, atoms)
 }
 
-/// Limit of a search of so much work.
+/// Returns the limit of a search of so much work, where the larger molecule has so many atoms.
 pub(crate) fn limit_of(work: u64, atoms: usize) -> Limit {
     let atoms = atoms.max(1) as u64;
     Limit { states: Some((work / atoms.saturating_pow(3)).max(1)), time: None }
@@ -49,9 +50,9 @@ pub(crate) fn limit_of(work: u64, atoms: usize) -> Limit {
 /// The queries that are drawn, unless a different number is asked for.
 pub const EXAMPLES: usize = 20;
 
-/// Drawings of the first `count` true molecules or graphs, each with the predicted one next to it and the
-/// query's text above, as one SVG document with two queries in a row; none for outputs of other kinds. Captions say the
-/// SMILES of molecules, and the edit distance with bonds or labels of edges compared.
+/// Draws the first `count` true molecules or graphs, each with the predicted one next to it and the query's text above, as one
+/// SVG document with two queries in a row; none for outputs of other kinds. Captions say the SMILES of molecules, and the edit
+/// distance with bonds or labels of edges compared.
 ///
 /// # Errors
 /// None for molecules that have been read before.

@@ -32,7 +32,7 @@ pub struct Coverage {
 }
 
 impl QuantileScores {
-    /// The metrics of predictions z `[queries × levels]` for these numbers.
+    /// Returns the metrics of predictions z `[queries × levels]` for these numbers.
     fn from_numbers(levels: &[f64], z: &[f32], numbers: &[f64]) -> Result<Self, Error> {
         let shares = coverage(levels, z, numbers)?;
         let coverage = levels.iter().zip(shares).map(|(&level, share)| Coverage { level, share });
@@ -89,8 +89,8 @@ pub(crate) fn gold_numbers(
     Ok(Some(Truth::Numbers(classes.into_iter().map(row).collect::<Result<_, Error>>()?)))
 }
 
-/// Numbers as candidates for quantiles: each at its value along the median, with the constant
-/// `−y²/2`, so that the nearest to the median comes first.
+/// Returns the coordinates and the constants of numbers as candidates for quantiles: each at its value along the median, with
+/// the constant `−y²/2`, so that the nearest to the median comes first.
 pub(crate) fn median_candidates(levels: &[f64], numbers: &[f32]) -> (Vec<f32>, Vec<f32>) {
     let width = levels.len();
     let at = median(levels);

@@ -7,7 +7,7 @@ use crate::error::Error;
 /// Values of each query that a metric is the mean of, by its name, where they are known.
 pub(crate) type QueryValues = BTreeMap<&'static str, Vec<f64>>;
 
-/// Mean and its standard error.
+/// Returns the mean of values and its standard error.
 pub(crate) fn mean(values: &[f64]) -> (f64, f64) {
     let n = values.len() as f64;
     let mean = values.iter().sum::<f64>() / n;

@@ -23,8 +23,8 @@ impl RankingScores {
     /// that a program has by itself; an [`Evaluation`](crate::Evaluation) of a run has these scores already.
     ///
     /// # Errors
-    /// [`dsokr_core::Error::TooFew`] for no rankings; [`dsokr_core::Error::Value`] for a predicted ranking whose
-    /// number of items differs from that of the true one.
+    /// [`dsokr_core::Error::TooFew`] for no rankings; [`dsokr_core::Error::Value`] for different numbers of rankings, and for a
+    /// predicted ranking whose number of items differs from that of the true one.
     pub fn from_rankings(truth: &[Vec<u32>], predicted: &[Vec<u32>]) -> Result<Self, Error> {
         Ok(Self::with_queries(truth, predicted)?.0)
     }
@@ -34,6 +34,8 @@ impl RankingScores {
         predicted: &[Vec<u32>],
     ) -> Result<(Self, QueryValues), Error> {
         check_queries(truth)?;
+        let count = predicted.len();
+        ensure(count == truth.len(), "predicted rankings", count, truth.len())?;
         let pairs = truth.iter().zip(predicted).map(|(a, b)| Self::agreement(a, b));
         let (tau, same): (Vec<f64>, Vec<f64>) =
             pairs.collect::<Result<Vec<_>, Error>>()?.into_iter().unzip();
@@ -41,7 +43,7 @@ impl RankingScores {
         Ok((scores, QueryValues::from([("kendall_tau", tau), ("exact", same)])))
     }
 
-    /// Kendall's τ of a predicted ranking, and 1 if every pair is in the true order, else 0.
+    /// Returns Kendall's τ of a predicted ranking, and 1 if every pair is in the true order, else 0.
     fn agreement(truth: &[u32], predicted: &[u32]) -> Result<(f64, f64), Error> {
         let ranking = format_args!("a true ranking of {} items", truth.len());
         let allowed = format_args!("{}, as predicted rankings have", predicted.len());
@@ -61,7 +63,9 @@ impl RankingScores {
             if let Some(a) = a
                 && let Some(b) = b
             {
-                (product, ours, theirs) = (product + a * b, ours + a * a, theirs + b * b);
+                product += a * b;
+                ours += a * a;
+                theirs += b * b;
             }
         }
         let tau = match ours * theirs {
@@ -69,5 +73,18 @@ impl RankingScores {
             squared => product as f64 / (squared as f64).sqrt(),
         };
         Ok((tau, f64::from(same)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::RankingScores;
+
+    #[test]
+    fn every_true_ranking_needs_a_predicted_one() {
+        let truth = [vec![0, 1, 2], vec![2, 1, 0]];
+        assert_eq!(RankingScores::from_rankings(&truth, &truth).unwrap().exact, 1.0);
+        let error = RankingScores::from_rankings(&truth, &truth[..1]).unwrap_err().to_string();
+        assert!(error.contains("predicted rankings"), "{error}");
     }
 }

@@ -48,7 +48,7 @@ pub struct TargetScores {
 }
 
 impl RegressionScores {
-    /// The metrics of true and predicted rows, one with one, with the means of the training numbers and the names of the
+    /// Compares predicted rows with the true ones, one with one; with the means of the training numbers and the names of the
     /// targets where these are known.
     ///
     /// # Errors
@@ -92,7 +92,7 @@ impl RegressionScores {
         Ok(Self { means, targets })
     }
 
-    /// The metrics of predicting constants: the medians for the absolute error, the means for the others.
+    /// Returns the metrics of predicting constants: the medians for the absolute error, the means for the others.
     ///
     /// # Errors
     /// As [`from_rows`](Self::from_rows).
@@ -134,6 +134,8 @@ pub(crate) struct PredictedNumbers {
 }
 
 impl PredictedNumbers {
+    /// Computes the errors of each query, and the places of its numbers among those of all.
+    ///
     /// # Errors
     /// As [`RegressionScores::from_rows`].
     pub fn new(
@@ -242,13 +244,13 @@ impl PredictedNumbers {
         self.sums(&self.squared, queries).into_iter().zip(spreads).map(rrmse).collect()
     }
 
-    /// Infinite where it is not known.
+    /// Returns the relative root mean squared error of each target; infinite where it is not known.
     pub fn rrmse(&self, queries: &[usize]) -> Vec<f64> {
         let of_targets = self.known_rrmse(queries).into_iter();
         of_targets.map(|rrmse| rrmse.unwrap_or(f64::INFINITY)).collect()
     }
 
-    /// Pearson's correlation of ranks; 0 where one of the two does not vary.
+    /// Returns Pearson's correlation of the ranks of each target; 0 where one of the two does not vary.
     pub fn spearman(&self, queries: &[usize]) -> Vec<f64> {
         let mut times: Vec<f64> = vec![0.0; self.queries];
         queries.iter().for_each(|&query| times[query] += 1.0);
@@ -308,7 +310,7 @@ impl Places {
 mod tests {
     use super::PredictedNumbers;
 
-    /// Metrics of one target as they are defined, of pairs of a true and a predicted number.
+    /// Returns the metrics of one target as they are defined, of pairs of a true and a predicted number.
     fn defined(pairs: &[(f64, f64)], training_mean: f64) -> [f64; 5] {
         let n = pairs.len() as f64;
         let sum = |value: &dyn Fn(f64, f64) -> f64| -> f64 {

@@ -112,7 +112,8 @@ impl OutputFacts {
 }
 
 impl OutputScores {
-    /// Compares each predicted output with the true one; with the values of each query that metrics are means of.
+    /// Compares each predicted output with the true one, and returns the metrics with the values of each query that they are
+    /// means of.
     ///
     /// # Errors
     /// No outputs, or outputs of two kinds.
@@ -126,14 +127,18 @@ impl OutputScores {
             let queries = [("ged", ged), ("ged_bonds", bonds), ("exact", exact)];
             Ok((Self::Molecules(scores), QueryValues::from(queries)))
         };
-        match (truth, predicted) {
-            (Truth::Molecules(truth), Truth::Molecules(predicted)) => {
+        let two_kinds = || Err(Truth::two_kinds().into());
+        match truth {
+            Truth::Molecules(truth) => {
+                let Truth::Molecules(predicted) = predicted else { return two_kinds() };
                 graphs(truth.iter().zip(predicted).map(|(a, b)| (&a.graph, &b.graph)).collect())
             }
-            (Truth::Graphs(truth), Truth::Graphs(predicted)) => {
+            Truth::Graphs(truth) => {
+                let Truth::Graphs(predicted) = predicted else { return two_kinds() };
                 graphs(truth.iter().zip(predicted).map(|(a, b)| (&a.graph, &b.graph)).collect())
             }
-            (Truth::Labels(truth), Truth::Labels(predicted)) => {
+            Truth::Labels(truth) => {
+                let Truth::Labels(predicted) = predicted else { return two_kinds() };
                 let labels = all_labels(&facts.names, [truth, predicted]).len().max(1);
                 let [truth, predicted] = label_rows(truth, predicted)?;
                 let mut scores = MultiLabelMetrics::from_sets(&truth, &predicted)?;
@@ -141,30 +146,24 @@ impl OutputScores {
                 scores.hamming_loss *= truth.width() as f64 / labels as f64;
                 Ok((Self::Labels(scores), QueryValues::new()))
             }
-            (Truth::Rankings(truth), Truth::Rankings(predicted)) => {
+            Truth::Rankings(truth) => {
+                let Truth::Rankings(predicted) = predicted else { return two_kinds() };
                 let (scores, queries) = RankingScores::with_queries(truth, predicted)?;
                 Ok((Self::Rankings(scores), queries))
             }
-            (Truth::Numbers(truth), Truth::Numbers(predicted)) => {
+            Truth::Numbers(truth) => {
+                let Truth::Numbers(predicted) = predicted else { return two_kinds() };
                 let means = facts.means();
                 let names = &facts.names;
                 let scores = RegressionScores::from_rows(truth, predicted, means, names)?;
                 Ok((Self::Numbers(scores), QueryValues::new()))
             }
-            (Truth::Classes(truth), Truth::Classes(predicted)) => {
+            Truth::Classes(truth) => {
+                let Truth::Classes(predicted) = predicted else { return two_kinds() };
                 let positive = facts.positive.as_deref();
                 let scores = ClassScores::from_classes(truth, predicted, positive)?;
                 Ok((Self::Classes(scores), QueryValues::new()))
             }
-            (
-                Truth::Molecules(_)
-                | Truth::Graphs(_)
-                | Truth::Labels(_)
-                | Truth::Classes(_)
-                | Truth::Rankings(_)
-                | Truth::Numbers(_),
-                _,
-            ) => Err(Truth::two_kinds().into()),
         }
     }
 }
@@ -255,7 +254,7 @@ impl Scores {
         self.missing_gold < self.queries && !numbers && !self.classes && !repeated
     }
 
-    /// The metrics of the areas under curves of scored labels.
+    /// Returns the metrics with the areas under curves of scored labels.
     pub(super) fn with_areas(self, scored: &ScoredLabels) -> Self {
         let all = scored.all();
         Self { roc_auc: scored.roc_auc(&all), pr_auc: scored.pr_auc(&all), ..self }

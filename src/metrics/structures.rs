@@ -86,7 +86,7 @@ impl Compared {
 }
 
 impl StructureScores {
-    /// Scores pairs of a true and a predicted molecule as SMILES; none where a true one cannot be read, or there are none.
+    /// Compares pairs of a true and a predicted molecule as SMILES; none where a true one cannot be read, or there are none.
     pub(crate) fn from_pairs(pairs: &[(&str, &str)]) -> Option<Self> {
         let one = |&(truth, predicted): &(&str, &str)| {
             let truth = Compared::from_label(truth)?;

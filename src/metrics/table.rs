@@ -13,7 +13,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// A table without rows, whose first `texts` columns hold texts and whose others hold numbers.
+    /// Creates a table without rows, whose first `texts` columns hold texts and whose others hold numbers.
     pub fn new<S: Into<String>>(names: impl IntoIterator<Item = S>, texts: usize) -> Self {
         Self { names: names.into_iter().map(Into::into).collect(), texts, rows: Vec::new() }
     }
@@ -37,7 +37,7 @@ impl Table {
         [&self.names].into_iter().chain(&self.rows)
     }
 
-    /// Columns aligned by spaces, texts to the left and numbers to the right.
+    /// Returns columns aligned by spaces, texts to the left and numbers to the right.
     pub fn text(&self) -> String {
         let width = |at: usize| {
             let widths = self.lines().map(|line| line[at].chars().count());
@@ -59,12 +59,12 @@ impl Table {
         self.lines().map(line).collect()
     }
 
-    /// Fields separated by tabs, which no field holds.
+    /// Returns fields separated by tabs, which no field holds.
     pub fn tsv(&self) -> String {
         self.lines().map(|line| tsv_line(line)).collect()
     }
 
-    /// Comma-separated values for a spreadsheet, with `end` at the end of each line.
+    /// Returns comma-separated values for a spreadsheet, with `end` at the end of each line.
     pub fn csv(&self, end: &str) -> String {
         self.lines().map(|line| csv_fields(line) + end).collect()
     }
@@ -120,7 +120,7 @@ fn csv_fields<S: AsRef<str>>(cells: &[S]) -> String {
     cells.iter().map(|text| quoted(text.as_ref())).collect::<Vec<_>>().join(",")
 }
 
-/// Decimal places of a metric: at least three digits that count.
+/// Returns the decimal places of a metric: at least three digits that count.
 pub(crate) fn places(value: f64) -> usize {
     match value.abs() {
         size if size >= 100.0 => 1,
@@ -132,12 +132,12 @@ pub(crate) fn places(value: f64) -> usize {
     }
 }
 
-/// Decimal places of an error in the unit of the outputs: four digits count, of very small ones three.
+/// Returns the decimal places of an error in the unit of the outputs: four digits count, of very small ones three.
 pub(crate) fn places_of_error(value: f64) -> usize {
     if value != 0.0 && value.abs() < 1e-4 { places(value) } else { places_of_four_digits(value) }
 }
 
-/// Decimal places with which four digits of a number count, at most six; four where six show only zeros, as of 0.
+/// Returns the decimal places with which four digits of a number count, at most six; four where six show only zeros, as of 0.
 pub(crate) fn places_of_four_digits(value: f64) -> usize {
     if value.abs() <= 5e-7 {
         return 4;

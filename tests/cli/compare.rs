@@ -260,6 +260,8 @@ fn a_sweep_over_seeds_has_means_and_deviations() {
     sandbox.fail(&chosen, 2, &["evaluated on the test split", "on the validation split", "--out"]);
     let unknown = ["sweep", "small.toml", "--grid", "foo=1,2", "--out", "unknown"];
     sandbox.fail(&unknown, 2, &["with --grid", "foo"]);
+    let below = ["sweep", "small.toml", "--grid", "sketch.size.few=1,2", "--out", "below"];
+    sandbox.fail(&below, 2, &["with --grid: sketch.size.few: size is a value, not a table"]);
 
     let sizes = ["--grid", "encoder.hidden=[8, 2],[8]", "--out", "sizes"];
     let text = sweep("1,2", &sizes);

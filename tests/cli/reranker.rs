@@ -176,7 +176,11 @@ fn what_has_no_reranker_is_refused() {
         ("ridge.toml", "decoding.reranker={neighbours=53}", &["53", "1 to 52"]),
         ("ridge.toml", "decoding.reranker={folds=1}", &["folds = 1", "at least 2"]),
         ("ridge.toml", "decoding.reranker={held_out_folds=9}", &["held_out_folds = 9", "1 to 8"]),
-        ("ridge.toml", "decoding.reranker={refit=false}", &["refit = false", "several parts"]),
+        (
+            "ridge.toml",
+            "decoding.reranker={refit=false}",
+            &["refit = false", "reranker.held_out_folds = 1"],
+        ),
     ] {
         sandbox.fail(&["train", config, "--set", set], 2, says);
     }

@@ -54,7 +54,7 @@ pub(super) struct Beam<'a> {
 }
 
 impl<'a> Beam<'a> {
-    /// The search for a query, whose answer has `count` molecules.
+    /// Creates the search for a query, whose answer has `count` molecules.
     pub fn new(
         query: usize,
         further: &'a OutOfPoolScores<'a>,

@@ -7,35 +7,33 @@
 //! Rerankers choose among the best that were found.
 
 mod beam;
+mod climb;
 mod keep;
 mod nearest;
+mod placer;
 mod pool;
 
 use std::collections::{BTreeSet, HashSet};
-use std::path::Path;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use dsokr_core::{Cancellation, Processes};
-use dsokr_data::{FittedFeatures, Outputs};
+use dsokr_core::Cancellation;
+use dsokr_data::FittedFeatures;
 use dsokr_decode::{
-    CandidateBlocks, Candidates, Combination, Ensemble, Hit, OutOfPoolScores, PerQuery,
-    Pool as CandidatePool, Queries, RowHit, top_rows,
+    CandidateBlocks, Candidates, Combination, Ensemble, Hit, PerQuery, Pool as CandidatePool,
 };
-use dsokr_molecule::{Element, Molecule, Moves, Palette};
+use dsokr_molecule::{Molecule, Moves, Palette};
 use rayon::prelude::*;
 use serde::Serialize;
 
-use self::beam::{Beam, ScoredMolecule};
+use self::climb::Climb;
 use self::keep::Keep;
 pub(crate) use self::keep::Restrictions;
-use self::nearest::ByDistance;
-use self::pool::{MoleculeEvaluator, MoleculePool, as_searched};
+pub(crate) use self::placer::{Placer, SearchedModel};
+use self::pool::{MoleculePool, as_searched};
 use crate::config::{BeyondConfig, Checked};
 use crate::decoding::filter::FoundFilter;
-use crate::error::{Error, ensure, ensure_run};
-use crate::run_dir::{FEATURES, held_out};
-use crate::targets::OutputSpace;
+use crate::error::{Error, ensure};
 
 /// The most candidates whose molecules make the palette of moves.
 const PALETTE: usize = 10_000;
@@ -48,12 +46,6 @@ const BLOCK: usize = 32;
 
 /// Labels of candidates that are read at once.
 const READ_TOGETHER: usize = 4096;
-
-/// Time of work without a line in the log.
-const SILENCE: Duration = Duration::from_secs(2);
-
-/// Candidates that are compared with a molecule that was found.
-const COMPARED: usize = 4;
 
 /// Searches molecules beyond the candidates of models.
 #[derive(derive_more::Debug)]
@@ -68,13 +60,6 @@ pub struct BeyondSearch {
     palette: Palette,
     /// The molecules that earlier queries have evaluated, except while a search has them.
     molecules: Mutex<MoleculePool>,
-}
-
-/// The parts of a model that place new molecules, without its space.
-pub(crate) struct Placer {
-    fitted: FittedFeatures,
-    /// Held-out predictions of unit length, where candidates are corrected for hubs.
-    held_out: Option<Vec<f32>>,
 }
 
 /// The reason why a search ended.
@@ -123,67 +108,8 @@ pub(crate) struct FoundMolecule {
     pub facts: SearchFacts,
 }
 
-/// A model that molecules are scored by.
-#[derive(Clone, Copy)]
-pub(crate) struct SearchedModel<'a> {
-    pub candidates: &'a Candidates,
-    pub space: &'a OutputSpace,
-    pub config: &'a Checked,
-}
-
-impl Placer {
-    /// Creates the placer of a model with the features that it was trained with. `held_out` are predictions for training
-    /// inputs by models that were not trained on that pair, which candidates that are corrected for hubs need.
-    ///
-    /// # Errors
-    /// Predictions whose dimension differs from that of the candidates.
-    pub(crate) fn new(
-        candidates: &Candidates,
-        fitted: FittedFeatures,
-        held_out: Option<&[f32]>,
-    ) -> Result<Self, Error> {
-        let unit =
-            |predictions| Ok::<_, Error>(Queries::new(candidates.dim(), predictions)?.normalised());
-        let held_out = held_out.filter(|_| candidates.hubs().is_some()).map(unit).transpose()?;
-        Ok(Self { fitted, held_out })
-    }
-
-    /// Places molecules: their features, coordinates and constants are those of candidates that are added to the run.
-    ///
-    /// # Errors
-    /// Features that cannot be computed.
-    pub(crate) fn place(
-        &self,
-        model: &SearchedModel,
-        labels: Vec<String>,
-        molecules: Vec<Molecule>,
-    ) -> Result<(Candidates, Outputs), Error> {
-        let SearchedModel { candidates, space, config } = *model;
-        let outputs = config.source().made(labels, molecules, &self.fitted)?;
-        let placed = space.candidates(&outputs, &Processes::default())?;
-        let placed = match &self.held_out {
-            Some(unit) => placed.with_hubs_like(candidates, unit)?,
-            None => placed,
-        };
-        Ok((placed, outputs))
-    }
-
-    /// Opens the placer of a trained run in a folder.
-    ///
-    /// # Errors
-    /// As [`new`](Self::new); a run whose model was made from its parts, without features.
-    pub(crate) fn open(run: &Path, candidates: &Candidates) -> Result<Self, Error> {
-        let features = run.join(FEATURES);
-        let message =
-            format_args!("no {FEATURES}, by which new molecules are placed: train it again");
-        ensure_run(features.exists(), run, message)?;
-        let fitted = FittedFeatures::load(&features)?;
-        Ok(Self { fitted, held_out: held_out::of_hubs(run, candidates)? })
-    }
-}
-
 impl BeyondSearch {
-    /// A search by models, at least one, each with its configuration, whose outputs have moves, and its candidates.
+    /// Creates a search by models, at least one, each with its configuration, whose outputs have moves, and its candidates.
     ///
     /// # Errors
     /// Settings that are out of range; candidates that are not molecules.
@@ -218,7 +144,7 @@ impl BeyondSearch {
         Ok(Self { settings, keep, holders, placers, palette, molecules })
     }
 
-    /// The search of a model in training, whose outputs have these features, with its held-out predictions.
+    /// Creates the search of a model in training, whose outputs have these features, with its held-out predictions.
     ///
     /// # Errors
     /// As [`new`](Self::new) and [`Placer::new`].
@@ -387,123 +313,4 @@ impl BeyondSearch {
         let chosen = all.filter(|&candidate| seen.insert(candidate)).take(count);
         chosen.map(|candidate| candidates.label(candidate)).collect()
     }
-}
-
-/// A search for some queries.
-struct Climb<'a> {
-    search: &'a BeyondSearch,
-    models: &'a [SearchedModel<'a>],
-    further: &'a OutOfPoolScores<'a>,
-    restrictions: &'a Restrictions,
-    pool: &'a mut MoleculePool,
-    /// How many molecules an answer has.
-    count: usize,
-    /// When the log had its last line.
-    said: Instant,
-}
-
-impl Climb<'_> {
-    /// Returns the best molecules of a block of queries from the number `first` on, from candidates with these labels.
-    fn best(
-        &mut self,
-        first: usize,
-        starts: &[Vec<&str>],
-    ) -> Result<Vec<Vec<FoundMolecule>>, Error> {
-        let Self { search, models, further, restrictions, count, .. } = *self;
-        let BeyondSearch { settings, keep, placers, palette, .. } = search;
-        let cancellation = Cancellation::current();
-        let weight = settings.unknown;
-        let evaluator = MoleculeEvaluator { models, placers, keep, palette, weight };
-        let read = evaluator.read(self.pool, starts)?;
-        let queries = first..first + starts.len();
-        let beam = |query| Beam::new(query, further, settings, restrictions, count);
-        let mut beams: Vec<Beam> = queries.map(beam).collect();
-        Beam::start_all(&mut beams, self.pool, read);
-        for left in (1..=settings.rounds).rev() {
-            cancellation.check()?;
-            let moved = beams.iter_mut().map(|beam| beam.next(self.pool, left));
-            let moved: Vec<Vec<u32>> = moved.collect();
-            if moved.iter().all(Vec::is_empty) {
-                break;
-            }
-            evaluator.expand(self.pool, &moved)?;
-            Beam::offer_neighbours(&mut beams, self.pool, &moved);
-            if self.said.elapsed() > SILENCE {
-                let scored: usize = beams.iter().map(Beam::evaluated).sum();
-                let round = settings.rounds - left + 1;
-                let queries = beams.len();
-                tracing::info!(round, queries, scored, "search beyond the candidates");
-                self.said = Instant::now();
-            }
-        }
-        self.named(&beams)
-    }
-
-    /// Returns the best molecules of each beam, each with the candidate nearest to it.
-    fn named(&self, beams: &[Beam]) -> Result<Vec<Vec<FoundMolecule>>, Error> {
-        let pool = &*self.pool;
-        let candidates = self.models[0].candidates;
-        let best = beams.par_iter().map(|beam| beam.best(pool));
-        let best = best.collect::<Result<Vec<Vec<ScoredMolecule>>, Error>>()?;
-        let allowed = "candidates whose labels are SMILES, and at least one evaluation";
-        let none = beams.iter().any(|beam| beam.evaluated() == 0);
-        ensure(!none, "decoding.beyond", "a query without a start", allowed)?;
-        let points = best.iter().flatten().flat_map(|scored| pool.point(scored.molecule));
-        let points: Vec<f32> = points.copied().collect();
-        let mut near = Vec::new();
-        if !points.is_empty() {
-            let count = COMPARED.min(candidates.distinct());
-            let placed = Queries::new(candidates.dim(), &points)?;
-            near = top_rows(&placed, &ByDistance(candidates), count)?;
-        }
-        let mut near = near.into_iter();
-        let named = |(best, beam): (Vec<ScoredMolecule>, &Beam)| {
-            let named = best.into_iter().zip(near.by_ref());
-            named.map(|(scored, near)| self.predicted(scored, beam, &near)).collect()
-        };
-        Ok(best.into_iter().zip(beams).map(named).collect())
-    }
-
-    /// Returns a molecule of a beam, where `near` are the rows of the candidates nearest to it.
-    fn predicted(&self, scored: ScoredMolecule, beam: &Beam, near: &[RowHit]) -> FoundMolecule {
-        let pool = &*self.pool;
-        let candidates = self.models[0].candidates;
-        let label = pool.molecule(scored.molecule).label.as_str();
-        let members = near.iter().map(|hit| candidates.members(hit.row as u32));
-        let members: Vec<u32> =
-            members.flat_map(|equal| equal.iter().take(8).copied().collect::<Vec<_>>()).collect();
-        let is_it = |&&at: &&u32| {
-            let candidate = Molecule::parse(candidates.label(at as usize));
-            candidate
-                .is_ok_and(|molecule| as_searched(molecule, &self.search.palette).key() == label)
-        };
-        let same = members.iter().find(is_it);
-        let nearest = same.or(members.first()).map_or(0, |&at| at as usize);
-        let facts = SearchFacts {
-            in_table: same.is_some(),
-            kept: scored.kept,
-            unknown: pool.unknown(scored.molecule),
-            evaluated: beam.evaluated(),
-            ended: beam.ended(pool),
-            nearest: candidates.id(nearest).to_owned(),
-            nearest_label: candidates.label(nearest).to_owned(),
-            difference: difference(candidates.label(nearest), label),
-        };
-        FoundMolecule { smiles: label.to_owned(), score: scored.score, facts }
-    }
-}
-
-/// Returns the atoms that the second molecule has in addition, and those that it lacks.
-fn difference(from: &str, to: &str) -> String {
-    let [Ok(from), Ok(to)] = [from, to].map(Molecule::parse) else { return String::new() };
-    let [from, to] = [from, to].map(|molecule| molecule.composition());
-    // carbon before hydrogen, as in formulas
-    let place = |element: &Element| (*element != Element::C, *element);
-    let elements: BTreeSet<_> = from.keys().chain(to.keys()).map(place).collect();
-    let more = elements.into_iter().filter_map(|(_, element)| {
-        let [before, after] =
-            [&from, &to].map(|atoms| atoms.get(&element).map_or(0, |&n| n as i64));
-        (before != after).then(|| format!("{} {:+}", element.symbol(), after - before))
-    });
-    more.collect::<Vec<_>>().join(", ")
 }

@@ -72,23 +72,24 @@ impl Placed {
 }
 
 impl MoleculePool {
-    /// No molecules, for models of some dimensions.
+    /// Creates a pool without molecules, for models of some dimensions.
     pub fn new(dims: &[usize]) -> Self {
         let placed = |&dim: &usize| Placed { dim, ..Placed::default() };
         Self { models: dims.iter().map(placed).collect(), ..Self::default() }
     }
 
-    /// Forgets all molecules.
+    /// Returns a pool without molecules, for the same models.
     pub fn cleared(&self) -> Self {
         Self::new(&self.models.iter().map(|placed| placed.dim).collect::<Vec<_>>())
     }
 
-    /// Bytes of so many molecules.
+    /// Returns the bytes of so many molecules.
     pub fn bytes_of(&self, molecules: usize) -> usize {
         let dims: usize = self.models.iter().map(|placed| placed.dim).sum();
         molecules.saturating_mul(4 * dims + BYTES)
     }
 
+    /// Returns the bytes of its molecules and of the structures that are not made again.
     pub fn bytes(&self) -> usize {
         self.bytes_of(self.all.len()).saturating_add(self.seen.len().saturating_mul(MADE))
     }
@@ -114,7 +115,7 @@ impl MoleculePool {
         self.models[0].point(molecule)
     }
 
-    /// `⟨z, ψ̃(c)⟩ + b(c) − w u(c)` under each model, w = `weight`.
+    /// Returns `⟨z, ψ̃(c)⟩ + b(c) − w u(c)` of a molecule under each model, w = `weight`.
     pub fn scores(&self, molecule: u32, z: &[&[f32]], weight: f64) -> impl Iterator<Item = f64> {
         self.models.iter().zip(z).enumerate().map(move |(model, (placed, z))| {
             let constant = f64::from(placed.constants[molecule as usize]);
@@ -122,13 +123,13 @@ impl MoleculePool {
         })
     }
 
-    /// `w u(c)` under a model, w = `weight`.
+    /// Returns `w u(c)` of a molecule under a model, w = `weight`; 0 where u(c) is not known.
     pub fn penalty(&self, molecule: u32, model: usize, weight: f64) -> f64 {
         let share = self.models[model].unknown[molecule as usize];
         if share.is_nan() { 0.0 } else { weight * share }
     }
 
-    /// Some molecules as candidates of each model.
+    /// Returns some molecules as candidates of each model.
     pub fn candidates(&self, molecules: &[u32]) -> Result<Vec<Candidates>, Error> {
         let labels: Vec<String> =
             molecules.iter().map(|&molecule| self.molecule(molecule).label.clone()).collect();

@@ -114,7 +114,7 @@ fn first_sets(
     sets.collect()
 }
 
-/// Scores less their mean.
+/// Returns scores less their mean.
 fn centred(sets: &ScoredSets) -> Vec<(&str, f64)> {
     let mean = sets.iter().map(|(_, score)| score).sum::<f64>() / sets.len().max(1) as f64;
     sets.iter().map(|(label, score)| (label.as_str(), score - mean)).collect()

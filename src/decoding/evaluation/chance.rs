@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use dsokr_core::random::generator;
+use dsokr_core::random::{Generator, generator};
 use dsokr_data::{Split, Truth};
 use dsokr_decode::{Ensemble, Pool};
 use rand::RngExt;
@@ -53,16 +53,7 @@ pub(super) fn drawn_outputs(
             .collect();
         let at = match right.iter().position(|gold| *gold == Some(first)) {
             Some(at) => at,
-            None => {
-                let competing = |at: &usize| right[*at].is_some_and(competes);
-                let competing: Vec<usize> = (0..right.len()).filter(competing).collect();
-                match competing.as_slice() {
-                    // the first output, where none is a candidate
-                    [] => 0,
-                    [at] => *at,
-                    several => several[random.random_range(0..several.len())],
-                }
-            }
+            None => drawn_place(&right, competes, &mut random),
         };
         named.insert(first);
         named.extend(right[at]);
@@ -76,4 +67,19 @@ pub(super) fn drawn_outputs(
     let label = |first: usize| Ok::<_, Error>(candidates.label(some.place(first)?));
     let labels = drawn.into_iter().map(label).collect::<Result<Vec<_>, _>>()?;
     Ok(features.truth_of_labels(labels)?.map(|drawn| (truth, drawn)))
+}
+
+/// Draws one of the right outputs of a query that compete, by its place among them; the first one where none is a candidate.
+fn drawn_place(
+    right: &[Option<usize>],
+    competes: impl Fn(usize) -> bool,
+    random: &mut Generator,
+) -> usize {
+    let is_competing = |at: &usize| right[*at].is_some_and(&competes);
+    let competing: Vec<usize> = (0..right.len()).filter(is_competing).collect();
+    match competing.as_slice() {
+        [] => 0,
+        [at] => *at,
+        several => several[random.random_range(0..several.len())],
+    }
 }

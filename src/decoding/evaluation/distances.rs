@@ -16,8 +16,8 @@ use crate::error::Error;
 use crate::metrics::molecules::{WORK, limit_of};
 use crate::targets::OutputSpace;
 
-/// `‖ψ(ŷ) − ψ(y)‖² = k(ŷ, ŷ) + k(y, y) − 2 k(ŷ, y)` of each query, ŷ the first of its candidates and y the right output, by
-/// their ids (thesis, table 4.4). None of a sum of kernels, and where the features of an output are neither held nor
+/// Returns `‖ψ(ŷ) − ψ(y)‖² = k(ŷ, ŷ) + k(y, y) − 2 k(ŷ, y)` of each query, ŷ the first of its candidates and y the right output,
+/// by their ids (thesis, table 4.4). None of a sum of kernels, and where the features of an output are neither held nor
 /// computed from the SMILES that it is shown by.
 pub(super) fn kernel_losses<'a>(
     decoder: &Decoder<'a>,
@@ -120,7 +120,7 @@ pub(super) fn mces_distances<'a>(
     Ok(distances.iter().map(|distance| distance.distance).collect())
 }
 
-/// `‖z − ψ̃(y)‖² + k(y, y) − ‖ψ̃(y)‖²` of each query, y in the rows `gold` of the candidates.
+/// Returns `‖z − ψ̃(y)‖² + k(y, y) − ‖ψ̃(y)‖²` of each query, y in the rows `gold` of the candidates.
 ///
 /// `k(y, y)` is 1 for normalised kernels and comes from the constants `−½ k(y, y)` of others, unless
 /// these were corrected for hubs.

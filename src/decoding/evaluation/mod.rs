@@ -27,9 +27,7 @@ pub(crate) use self::fingerprints::{
 };
 use self::golds::{GoldRows, check_lists};
 pub(crate) use self::golds::{RankedGolds, has_gold};
-use self::outputs::{
-    are_read_as_thousands, predicted_outputs, right_labels, truth_of, unknown_labels,
-};
+use self::outputs::{predicted_outputs, right_labels, truth_of, warn_of_foreign_outputs};
 pub use self::stored::StoredEvaluation;
 use crate::decoding::beyond::{BeyondSearch, Restrictions};
 use crate::decoding::decoder::{Decoder, PredictedOutput};
@@ -86,7 +84,7 @@ struct RankedQueries<'e> {
 }
 
 impl<'a> Models<'a> {
-    /// One model, with a search beyond its candidates.
+    /// Describes one model, with a search beyond its candidates.
     pub fn one(decoder: Decoder<'a>, search: Option<&'a BeyondSearch>) -> Self {
         let rule = Combination::default();
         Self {
@@ -243,30 +241,13 @@ impl<'a> Models<'a> {
                 evaluation.right_classes = right;
             }
         }
-        if split.foreign
-            && decoder.candidates.len() == ensemble.candidates().len()
-            && let Some((count, first)) =
-                unknown_labels(&truth, decoder.candidates, &config.output.features)?
-        {
-            let (what, remedy) = if config.output.features.are_classes() {
-                ("classes", "")
-            } else {
-                ("labels", ", and with the same separator")
-            };
-            tracing::warn!(
-                "{count} of {} queries have {what} that the run does not know, the first {first:?}, and so never predicts: \
-                 write them as the training data do{remedy}",
-                split.ids.len()
-            );
+        if split.foreign {
+            // of shards only the candidates that are named are here
+            let knows_all = decoder.candidates.len() == ensemble.candidates().len();
+            let known = knows_all.then_some(decoder.candidates);
+            warn_of_foreign_outputs(&truth, predicted.as_ref(), known, &config.output.features)?;
         }
         if let Some(predicted) = predicted {
-            if split.foreign && are_read_as_thousands(&truth, &predicted) {
-                tracing::warn!(
-                    "the right numbers are whole and most of them 100 times as large as any predicted one: decimals of the table of \
-                     queries are read as thousands if the sign before them, as in 1,234, is the one that groups thousands in the \
-                     training (output.features.decimal); write them with the same sign"
-                );
-            }
             if self.chance {
                 evaluation.drawn = drawn_outputs(split, pool, ensemble, &truth, config)?;
             }
@@ -292,13 +273,13 @@ impl<'a> Models<'a> {
         if self.mces {
             let pairs = pairs.clone();
             let pairs = pairs.map(|(&first, gold)| [first, candidates.find(gold)].map(label));
-            evaluation.scores.mces = evaluation.mean("mces", mces_distances(pairs)?);
+            evaluation.scores.mces = Some(evaluation.mean("mces", mces_distances(pairs)?));
         }
         let pairs = pairs.map(|(first, gold)| [first.map(|at| candidates.id(at)), Some(gold)]);
         if (decoder.fitted.is_some() || decoder.held.is_some())
             && let Some(losses) = kernel_losses(&decoder, pairs)?
         {
-            evaluation.scores.kernel_loss = evaluation.mean("kernel_loss", losses);
+            evaluation.scores.kernel_loss = Some(evaluation.mean("kernel_loss", losses));
         }
         if let Some(beyond) = self.beyond(ensemble, pool, 1)? {
             let truth = evaluation.outputs.as_ref().map(|(truth, _)| truth);
@@ -310,7 +291,7 @@ impl<'a> Models<'a> {
         if let [z] = predictions
             && let Some(errors) = squared_errors(z, &golds.rows, decoder)?
         {
-            evaluation.scores.squared_error = evaluation.mean("squared_error", errors);
+            evaluation.scores.squared_error = Some(evaluation.mean("squared_error", errors));
         }
         Ok(())
     }

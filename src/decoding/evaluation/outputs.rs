@@ -42,9 +42,41 @@ const OTHERS: usize = 10;
 /// How many times as large as any predicted number most right ones are that are wrongly read as thousands.
 const TIMES: f64 = 100.0;
 
+/// Warns where outputs of a table that is not of the run's data look as if they were written in another way: labels or classes
+/// that no candidate has, where `candidates` are all, and numbers that are read as thousands.
+pub(super) fn warn_of_foreign_outputs(
+    truth: &Truth,
+    predicted: Option<&Truth>,
+    candidates: Option<&Candidates>,
+    features: &OutputFeatures,
+) -> Result<(), Error> {
+    if let Some(candidates) = candidates
+        && let Some((count, first)) = unknown_labels(truth, candidates, features)?
+    {
+        let (what, remedy) = if features.are_classes() {
+            ("classes", "")
+        } else {
+            ("labels", ", and with the same separator")
+        };
+        tracing::warn!(
+            "{count} of {} queries have {what} that the run does not know, the first {first:?}, and so never predicts: write them \
+             as the training data do{remedy}",
+            truth.len()
+        );
+    }
+    if predicted.is_some_and(|predicted| are_read_as_thousands(truth, predicted)) {
+        tracing::warn!(
+            "the right numbers are whole and most of them 100 times as large as any predicted one: decimals of the table of \
+             queries are read as thousands if the sign before them, as in 1,234, is the one that groups thousands in the \
+             training (output.features.decimal); write them with the same sign"
+        );
+    }
+    Ok(())
+}
+
 /// Returns whether numbers of a table may be wrongly read as thousands: nearly all are whole and at least 1,000, and most are far
 /// larger than any predicted one, as decimals such as `1,234` are where the run has points before them.
-pub(super) fn are_read_as_thousands(truth: &Truth, predicted: &Truth) -> bool {
+fn are_read_as_thousands(truth: &Truth, predicted: &Truth) -> bool {
     let (Truth::Numbers(truth), Truth::Numbers(predicted)) = (truth, predicted) else {
         return false;
     };
@@ -57,18 +89,18 @@ pub(super) fn are_read_as_thousands(truth: &Truth, predicted: &Truth) -> bool {
 
 /// Returns the number of queries with a class, or a label of a set, that no candidate has, and the first of these; none where
 /// all are known, and of other outputs.
-pub(super) fn unknown_labels(
+fn unknown_labels(
     truth: &Truth,
     candidates: &Candidates,
     features: &OutputFeatures,
 ) -> Result<Option<(usize, String)>, Error> {
     let Some(right) = labels_of(truth) else { return Ok(None) };
     let labels = (0..candidates.len()).map(|candidate| candidates.label(candidate));
-    let known = features.truth_of_labels(labels)?.as_ref().and_then(labels_of);
-    let known: BTreeSet<String> = known.into_iter().flatten().flatten().collect();
+    let sets = features.truth_of_labels(labels)?.as_ref().and_then(labels_of);
+    let of_candidates: BTreeSet<String> = sets.into_iter().flatten().flatten().collect();
     let unknown: Vec<&String> = right
         .iter()
-        .filter_map(|labels| labels.iter().find(|label| !known.contains(*label)))
+        .filter_map(|labels| labels.iter().find(|label| !of_candidates.contains(*label)))
         .collect();
     Ok(unknown.first().map(|&first| (unknown.len(), first.clone())))
 }

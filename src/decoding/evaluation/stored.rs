@@ -88,7 +88,7 @@ impl From<&Evaluation> for StoredEvaluation {
 }
 
 impl From<StoredEvaluation> for Evaluation {
-    /// Values of metrics that this version does not have are left out.
+    /// Reads an evaluation, without the values of metrics that this version does not have.
     fn from(stored: StoredEvaluation) -> Self {
         let StoredEvaluation {
             scores,

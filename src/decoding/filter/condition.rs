@@ -40,7 +40,7 @@ pub struct Comparison {
 }
 
 impl Comparison {
-    /// A comparison that no text holds, but the key `place`.
+    /// Creates a comparison that no text holds, but the key `place`.
     pub fn at(
         place: impl Into<Place>,
         name: &str,
@@ -133,13 +133,13 @@ impl Stated {
     pub fn error(&self, found: &str, allowed: &str) -> Error {
         /// The most characters of a filter, and of a part of it, that a message shows.
         const SHOWN: usize = 200;
-        let found = shorten_to(found, SHOWN);
+        let part = shorten_to(found, SHOWN);
         match &self.within {
-            None => Error::value(self.place.clone(), found, allowed),
+            None => Error::value(self.place.clone(), part, allowed),
             Some((text, position)) => {
                 let text = shorten_to(text, SHOWN);
-                let found = format_args!("{text:?}, at position {position} {found}");
-                Error::value(self.place.clone(), found, allowed)
+                let whole = format_args!("{text:?}, at position {position} {part}");
+                Error::value(self.place.clone(), whole, allowed)
             }
         }
     }

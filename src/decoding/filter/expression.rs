@@ -49,7 +49,7 @@ struct Parser {
 }
 
 impl Parser {
-    /// Where a token is stated.
+    /// Returns where a token is stated.
     fn at(&self, position: usize) -> Stated {
         let within = Some((self.text.clone(), position));
         Stated { place: self.stated.place.clone(), within }
@@ -92,8 +92,8 @@ impl Parser {
 
     fn part(&mut self, depth: usize) -> Result<Condition, Error> {
         if depth >= DEEPEST {
-            let found = format!("brackets and \"not\" {depth} deep");
-            return Err(self.at(self.position()).error(&found, "fewer of them in one another"));
+            let nesting = format!("brackets and \"not\" {depth} deep");
+            return Err(self.at(self.position()).error(&nesting, "fewer of them in one another"));
         }
         if self.peek().is("not") {
             self.advance();
@@ -227,7 +227,11 @@ mod tests {
             ("supplier = nan", r#"supplier="nan""#),
             ("code = '1,2'", r#"code="1,2""#),
         ] {
-            assert_eq!(read(text).map(|found| written(&found)).unwrap(), expected, "{text}");
+            assert_eq!(
+                read(text).map(|condition| written(&condition)).unwrap(),
+                expected,
+                "{text}"
+            );
         }
     }
 

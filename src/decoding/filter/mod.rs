@@ -62,7 +62,7 @@ impl Filter {
         Ok(Self(expression::parse(place.into(), text)?))
     }
 
-    /// The filter of candidates for which all of some conditions hold.
+    /// Creates the filter of candidates for which all of some conditions hold.
     pub fn all(conditions: Vec<Condition>) -> Self {
         Self(Condition::All(conditions))
     }
@@ -226,7 +226,7 @@ impl Test {
             return Ok(match value {
                 Value::Number(number) => {
                     let decimals = decimals(column)?
-                        .map_err(|(found, allowed)| places[2].error(&found, allowed))?;
+                        .map_err(|(column, allowed)| places[2].error(&column, allowed))?;
                     Self::Number { column, decimals, operator: *operator, number: *number }
                 }
                 Value::Text(text) => {

@@ -61,7 +61,7 @@ impl Properties {
 }
 
 impl MoleculeProperties {
-    /// The properties of all candidates of some sets, one behind the other.
+    /// Reads the properties of all candidates of some sets, one behind the other.
     pub(crate) fn from_candidates<'a>(all: impl IntoIterator<Item = &'a Candidates>) -> Self {
         let properties = |candidates: &'a Candidates| {
             (0..candidates.len())
@@ -111,16 +111,15 @@ impl MoleculeTest {
             "similarity" => {
                 let least = number(comparison)?;
                 if !(0.0..=1.0).contains(&least) {
-                    let found = least.to_string();
-                    return Err(comparison.places[2].error(&found, "0 to 1"));
+                    return Err(comparison.places[2].error(&least.to_string(), "0 to 1"));
                 }
                 return Ok(Some(Self::Similarity(reference(comparison)?, operator, least)));
             }
             _ => return Ok(None),
         };
         if let Some(text) = &comparison.argument {
-            let found = format!("{text:?} in brackets");
-            return Err(comparison.places[0].error(&found, "no brackets behind this name"));
+            let brackets = format!("{text:?} in brackets");
+            return Err(comparison.places[0].error(&brackets, "no brackets behind this name"));
         }
         Ok(Some(test))
     }
@@ -160,8 +159,8 @@ fn number(comparison: &Comparison) -> Result<f64, Error> {
 pub(super) fn equality(comparison: &Comparison) -> Result<bool, Error> {
     let operator = comparison.operator;
     operator.equality().ok_or_else(|| {
-        let found = format!("\"{operator}\" of a text");
-        comparison.places[1].error(&found, "= or !=; numbers are also compared by <, <=, >=, >")
+        let order = format!("\"{operator}\" of a text");
+        comparison.places[1].error(&order, "= or !=; numbers are also compared by <, <=, >=, >")
     })
 }
 

@@ -43,7 +43,7 @@ pub(crate) struct NumberCounts {
 }
 
 impl NumberCounts {
-    /// The counts of all cells of a column.
+    /// Counts all cells of a column.
     pub fn from_column(columns: &Columns, column: usize) -> Self {
         let candidates = (0..columns.len()).into_par_iter();
         let counts = candidates.fold(Self::default, |counts, candidate| {
@@ -72,7 +72,7 @@ impl NumberCounts {
         self
     }
 
-    /// These counts and those of the candidates behind these.
+    /// Returns these counts together with those of the candidates behind these.
     pub fn with(self, more: Self) -> Self {
         Self {
             present: self.present + more.present,
@@ -92,14 +92,14 @@ impl NumberCounts {
     pub fn decimals(&self) -> Result<Decimals, NotNumbers> {
         if 2 * self.unread > self.present {
             let example = self.first_unread.as_deref().unwrap_or_default();
-            let found = format!("a number, of a column with cells such as {example:?}");
-            return Err((found, "a text in quotation marks, or a column of plain numbers"));
+            let column = format!("a number, of a column with cells such as {example:?}");
+            return Err((column, "a text in quotation marks, or a column of plain numbers"));
         }
         match (self.points, &self.comma, &self.both) {
             (true, Some(comma), Some(both)) => {
-                let found =
+                let column =
                     format!("a number, of a column with cells such as {comma:?} and {both:?}");
-                Err((found, "a column whose decimals have points in all cells, or commas in all"))
+                Err((column, "a column whose decimals have points in all cells, or commas in all"))
             }
             (true, Some(_), None) => Ok(Decimals::Either),
             (false, Some(_), _) => Ok(Decimals::Commas),
@@ -176,9 +176,9 @@ mod tests {
             (&["1.250,5", "12,50", "n/a"], Decimals::Commas, [1250.5, 12.5]),
             (&["0.5", "12,50"], Decimals::Either, [0.5, 12.5]),
         ] {
-            let found = decimals(cells).unwrap();
-            assert_eq!(found, expected, "{cells:?}");
-            let read: Vec<f64> = cells.iter().filter_map(|cell| found.read(cell)).collect();
+            let decimals = decimals(cells).unwrap();
+            assert_eq!(decimals, expected, "{cells:?}");
+            let read: Vec<f64> = cells.iter().filter_map(|cell| decimals.read(cell)).collect();
             assert_eq!(read[..2], numbers, "{cells:?}");
         }
     }
@@ -190,8 +190,8 @@ mod tests {
             (&["15 €", "12 €", "3"], "\"15 €\""),
             (&["Acme", "A & B"], "\"Acme\""),
         ] {
-            let (found, _) = decimals(cells).unwrap_err();
-            assert!(found.contains(says), "{found}");
+            let (column, _) = decimals(cells).unwrap_err();
+            assert!(column.contains(says), "{column}");
         }
     }
 
@@ -215,17 +215,17 @@ mod tests {
 
     #[test]
     fn cells_of_a_column_are_counted_once() {
-        let known = ColumnDecimals::default();
+        let columns = ColumnDecimals::default();
         let mut times = 0;
         for _ in 0..3 {
-            let found = known.find(2, || {
+            let decimals = columns.find(2, || {
                 times += 1;
                 Ok(counts(&["12,50"]))
             });
-            assert_eq!(found.unwrap(), Ok(Decimals::Commas));
+            assert_eq!(decimals.unwrap(), Ok(Decimals::Commas));
         }
         assert_eq!(times, 1);
-        let refused = known.find(3, || Ok(counts(&["Acme"]))).unwrap().unwrap_err();
-        assert_eq!(known.find(3, || unreachable!("it is known")).unwrap(), Err(refused));
+        let refused = columns.find(3, || Ok(counts(&["Acme"]))).unwrap().unwrap_err();
+        assert_eq!(columns.find(3, || unreachable!("it is known")).unwrap(), Err(refused));
     }
 }

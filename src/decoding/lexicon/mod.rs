@@ -76,8 +76,8 @@ impl MoleculeLexicon {
         let mut lines = text.trim_end_matches(['\r', '\n']).lines().zip(1..);
         let header = lines.next().map_or("", |(header, _)| header);
         if header != HEADER {
-            let found: String = header.chars().take(100).collect();
-            return Err(wrong(1, format!("{found:?}; allowed: {HEADER:?}, the two columns")));
+            let beginning: String = header.chars().take(100).collect();
+            return Err(wrong(1, format!("{beginning:?}; allowed: {HEADER:?}, the two columns")));
         }
         if let Some((_, number)) = lines.clone().nth(MOST) {
             return Err(wrong(number, format!("one more pair; allowed: at most {MOST}")));
@@ -87,8 +87,8 @@ impl MoleculeLexicon {
         let mut seen = HashMap::new();
         for (line, number) in lines {
             if line.len() > LONGEST {
-                let found = line.len();
-                return Err(wrong(number, format!("{found} bytes; allowed: at most {LONGEST}")));
+                let bytes = line.len();
+                return Err(wrong(number, format!("{bytes} bytes; allowed: at most {LONGEST}")));
             }
             let [said, fact] = line.split('\t').collect::<Vec<_>>()[..] else {
                 let message = format!("{line:?}; allowed: a regular expression, a tab and a fact");
@@ -142,7 +142,7 @@ impl Lexicon for MoleculeLexicon {
         said
     }
 
-    /// Nothing holds of a label that is not a SMILES.
+    /// Returns which facts hold of a label; none do of one that is not a SMILES.
     fn holds(&self, label: &str) -> Vec<Option<bool>> {
         match Molecule::parse(label) {
             Ok(molecule) => Fact::which(&self.facts, molecule),

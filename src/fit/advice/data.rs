@@ -42,93 +42,134 @@ fn named(ids: &[&str]) -> String {
 /// What stands before the id of an output that is compared by its id, so that it is no SMILES.
 const BY_ID: char = '\u{1f}';
 
+/// A split with a number for each of its inputs and outputs, which equal ones share.
+struct NumberedSplit<'s> {
+    name: &'static str,
+    split: &'s Split,
+    inputs: Vec<Option<u64>>,
+    outputs: Vec<Option<u64>>,
+}
+
+impl<'s> NumberedSplit<'s> {
+    /// Returns the numbers of the input and the output of a pair, where it has both.
+    fn pair(&self, row: usize) -> Option<(u64, u64)> {
+        self.inputs[row].zip(self.outputs[row])
+    }
+
+    /// Returns the names of some of the pairs.
+    fn names(&self, is_one: impl Fn(usize) -> bool) -> Vec<&'s str> {
+        let rows = (0..self.split.ids.len()).filter(|&row| is_one(row));
+        rows.map(|row| self.split.names()[row].as_str()).collect()
+    }
+}
+
+/// The numbers of the training pairs, with which held-out ones are compared.
+struct TrainingNumbers<'s> {
+    inputs: HashSet<u64>,
+    outputs: HashSet<u64>,
+    pairs: HashSet<(u64, u64)>,
+    groups: HashSet<&'s String>,
+    /// What inputs are called.
+    inputs_name: &'static str,
+    /// Whether outputs are few, and occur again by nature.
+    outputs_recur: bool,
+}
+
+impl<'s> TrainingNumbers<'s> {
+    /// Gathers the numbers of training pairs, whose outputs have these features.
+    fn new(train: &NumberedSplit<'s>, features: &OutputFeatures) -> Self {
+        let inputs_name = match &train.split.inputs {
+            Inputs::Texts(_) => "texts",
+            Inputs::Vectors(_) => "vectors",
+            Inputs::Kernels(_) => "inputs",
+        };
+        let outputs_recur = matches!(
+            features,
+            OutputFeatures::Labels(_)
+                | OutputFeatures::Classes(_)
+                | OutputFeatures::Rankings(_)
+                | OutputFeatures::Numbers(_)
+        );
+        Self {
+            inputs: train.inputs.iter().copied().flatten().collect(),
+            outputs: train.outputs.iter().copied().flatten().collect(),
+            pairs: (0..train.inputs.len()).filter_map(|row| train.pair(row)).collect(),
+            groups: train.split.groups_among_files().iter().collect(),
+            inputs_name,
+            outputs_recur,
+        }
+    }
+
+    /// Returns a line for each kind of things that a held-out split has in common with training.
+    fn shared_with(&self, held_out: &NumberedSplit) -> Vec<String> {
+        let NumberedSplit { name, split, .. } = *held_out;
+        let all = split.ids.len();
+        let has_pair =
+            |row: usize| held_out.pair(row).is_some_and(|pair| self.pairs.contains(&pair));
+        let has_input =
+            |row: usize| held_out.inputs[row].is_some_and(|input| self.inputs.contains(&input));
+        let has_output = |row: usize| {
+            let is_known = |output: u64| self.outputs.contains(&output);
+            !self.outputs_recur && held_out.outputs[row].is_some_and(is_known)
+        };
+        let pairs = held_out.names(has_pair);
+        let inputs = held_out.names(has_input);
+        let outputs = held_out.names(has_output);
+        // every row whose pair is known is a row whose input and output are
+        let kinds = [
+            ("pairs", 0, &pairs),
+            (self.inputs_name, pairs.len(), &inputs),
+            ("outputs", pairs.len(), &outputs),
+        ];
+        let mut lines = Vec::new();
+        for (kind, said, names) in kinds {
+            let count = names.len();
+            if count > said {
+                let names = named(names);
+                lines.push(format!(
+                    "{count} of {all} {name} {kind} are training {kind} too ({names})"
+                ));
+            }
+        }
+        // splits that are not drawn may divide groups
+        let is_connected = |row: usize| {
+            let group = split.groups_among_files().get(row);
+            let is_new = !has_input(row) && !has_output(row);
+            is_new && group.is_some_and(|group| self.groups.contains(group))
+        };
+        let connected = held_out.names(is_connected);
+        if !connected.is_empty() {
+            let count = connected.len();
+            let names = named(&connected);
+            lines.push(format!(
+                "{count} of {all} {name} pairs are new, but in groups of training pairs ({names})"
+            ));
+        }
+        lines
+    }
+}
+
 /// Advises where pairs, inputs and outputs of the held-out splits are training ones too. Inputs and outputs are named where
 /// more of them are known than pairs, and other pairs where training pairs are in their groups. Two SMILES of one molecule
-/// are one input, and one output.
+/// are one input, and one output. Label sets, classes, rankings and numbers are few, and occur again by nature.
 pub(super) fn shared_between_splits(findings: &Findings) -> Result<Option<String>, Error> {
     let splits = splits(findings);
     let inputs: Vec<&Inputs> = splits.iter().map(|(_, split)| &split.inputs).collect();
     let inputs = input_numbers(&inputs)?;
     let outputs = output_numbers(findings, &splits);
-    let mut rows = splits.iter().zip(inputs.iter().zip(&outputs));
-    let Some(((_, train), (train_inputs, train_outputs))) = rows.next() else { return Ok(None) };
-    let known_inputs: HashSet<u64> = train_inputs.iter().copied().flatten().collect();
-    let known_outputs: HashSet<u64> = train_outputs.iter().copied().flatten().collect();
-    let known_pairs: HashSet<(u64, u64)> =
-        train_inputs.iter().zip(train_outputs).filter_map(pair).collect();
-    let known_groups: HashSet<&String> = train.groups_among_files().iter().collect();
-    let what_inputs = match &train.inputs {
-        Inputs::Texts(_) => "texts",
-        Inputs::Vectors(_) => "vectors",
-        Inputs::Kernels(_) => "inputs",
-    };
-    // label sets, classes, rankings and numbers are few, and occur again by nature
-    let repeated = matches!(
-        findings.problem.config.output.features,
-        OutputFeatures::Labels(_)
-            | OutputFeatures::Classes(_)
-            | OutputFeatures::Rankings(_)
-            | OutputFeatures::Numbers(_)
-    );
-    let mut lines = Vec::new();
-    for ((name, split), (inputs, outputs)) in rows {
-        let has_pair = |row: usize| {
-            pair((&inputs[row], &outputs[row])).is_some_and(|pair| known_pairs.contains(&pair))
-        };
-        let has_input = |row: usize| inputs[row].is_some_and(|input| known_inputs.contains(&input));
-        let has_output =
-            |row: usize| outputs[row].is_some_and(|output| known_outputs.contains(&output));
-        let names = |shared: &dyn Fn(usize) -> bool| -> Vec<&str> {
-            let shared = (0..split.ids.len()).filter(|&row| shared(row));
-            shared.map(|row| split.names()[row].as_str()).collect()
-        };
-        let pairs = names(&has_pair);
-        let of_pairs = pairs.len();
-        let kinds = [
-            ("pairs", pairs),
-            (what_inputs, names(&has_input)),
-            ("outputs", names(&|row| !repeated && has_output(row))),
-        ];
-        for (at, (kind, ids)) in kinds.iter().enumerate() {
-            let count = ids.len();
-            // every row whose pair is known is a row whose input and output are
-            let least = if at == 0 { 0 } else { of_pairs };
-            if count > least {
-                let all = split.ids.len();
-                let ids = named(ids);
-                let line =
-                    format!("{count} of {all} {name} {kind} are training {kind} too ({ids})");
-                lines.push(line);
-            }
-        }
-        // splits that are not drawn may divide groups
-        let is_connected = |row: usize| {
-            let is_new = !has_input(row) && (repeated || !has_output(row));
-            is_new
-                && split
-                    .groups_among_files()
-                    .get(row)
-                    .is_some_and(|group| known_groups.contains(group))
-        };
-        let connected = names(&is_connected);
-        if !connected.is_empty() {
-            let count = connected.len();
-            let all = split.ids.len();
-            let ids = named(&connected);
-            lines.push(format!(
-                "{count} of {all} {name} pairs are new, but in groups of training pairs ({ids})"
-            ));
-        }
-    }
+    let numbers = inputs.into_iter().zip(outputs);
+    let mut numbered = splits
+        .into_iter()
+        .zip(numbers)
+        .map(|((name, split), (inputs, outputs))| NumberedSplit { name, split, inputs, outputs });
+    let Some(train) = numbered.next() else { return Ok(None) };
+    let training = TrainingNumbers::new(&train, &findings.problem.config.output.features);
+    let lines: Vec<String> =
+        numbered.flat_map(|held_out| training.shared_with(&held_out)).collect();
     if lines.is_empty() {
         return Ok(None);
     }
     Ok(Some(lines.join("; ") + ": the metrics say less about new ones"))
-}
-
-/// Returns a pair by the numbers of its input and output, where it has both.
-fn pair((input, output): (&Option<u64>, &Option<u64>)) -> Option<(u64, u64)> {
-    input.zip(*output)
 }
 
 /// Returns a number for each output of the splits, which equal outputs share: those with one id, and molecules and texts with one
@@ -181,6 +222,7 @@ fn classes<'a>(findings: &Findings<'a>, split: &Split) -> Vec<&'a str> {
     split.outputs.iter().flatten().map(|&output| all[output].as_str()).collect()
 }
 
+/// Advises where texts of inputs are empty.
 pub(super) fn empty_texts(findings: &Findings) -> Result<Option<String>, Error> {
     let mut lines = Vec::new();
     for (name, split) in splits(findings) {
@@ -197,6 +239,7 @@ pub(super) fn empty_texts(findings: &Findings) -> Result<Option<String>, Error> 
     Ok(Some(lines.join("; ") + ": they carry no information"))
 }
 
+/// Advises where features of outputs in a file look like bits that are packed into bytes.
 pub(super) fn packed_bits(findings: &Findings) -> Result<Option<String>, Error> {
     let OutputFeatures::File(file) = &findings.problem.config.output.features else {
         return Ok(None);

@@ -161,6 +161,7 @@ fn below_chance(
     ))
 }
 
+/// Advises where perfect h is low, so that a larger sketch or another kernel may do better.
 fn low_ceiling(findings: &Findings) -> Result<Option<String>, Error> {
     let Some(perfect) = &findings.report.perfect_h else { return Ok(None) };
     // shares: 1 is the best
@@ -247,6 +248,7 @@ fn far_from_zero(findings: &Findings) -> Result<Option<String>, Error> {
     )))
 }
 
+/// Advises where a value that was chosen from a list is the first or the last of it, and values beyond may be better.
 fn edge_of_grid(findings: &Findings) -> Result<Option<String>, Error> {
     let lines = findings.choices.iter().filter_map(|choice| {
         let (end, beyond) = choice.edge()?;
@@ -291,6 +293,7 @@ fn reranker_that_knows_all(findings: &Findings) -> Result<Option<String>, Error>
     )))
 }
 
+/// Advises where the loss still falls at the last epoch, whose model is the best.
 fn still_learning(findings: &Findings) -> Result<Option<String>, Error> {
     let [.., before, last] = findings.log else { return Ok(None) };
     let epochs = findings.problem.config.training.epochs;

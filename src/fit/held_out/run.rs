@@ -68,7 +68,7 @@ impl FurtherFits {
             let kept = run.map(|run| run.kept_fit(number, width)).transpose()?.flatten();
             let fit = match kept {
                 Some(predicted) => Refitted { predicted, left: None },
-                None => self.refit(number, (targets, evaluator), run, observer)?,
+                None => self.refit(number, targets, evaluator, run, observer)?,
             };
             refitted.push(fit);
         }
@@ -80,7 +80,8 @@ impl FurtherFits {
     fn refit(
         &self,
         number: usize,
-        (targets, evaluator): (&OutputTargets, &Evaluator),
+        targets: &OutputTargets,
+        evaluator: &Evaluator,
         run: Option<&RunDir>,
         observer: &mut dyn Observer,
     ) -> Result<Refitted, Error> {

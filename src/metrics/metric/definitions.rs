@@ -232,47 +232,47 @@ const fn larger(
 }
 
 impl Definition {
-    /// The metric, of other values of the queries, which it is not the mean of.
+    /// Returns the metric as one of other values of the queries, which it is not the mean of.
     const fn over(self, over: Over) -> Self {
         Self { over, is_mean: false, ..self }
     }
 
-    /// The metric, where it is the mean of these values.
+    /// Returns the metric as the mean of these values.
     const fn mean(self) -> Self {
         Self { is_mean: true, ..self }
     }
 
-    /// The metric, where it is the mean of these values, which are 0 or 1.
+    /// Returns the metric as the mean of these values, which are 0 or 1.
     const fn share(self) -> Self {
         Self { is_mean: true, is_share: true, ..self }
     }
 
-    /// The metric, whose values lie between others.
+    /// Returns the metric with the least and the largest value that it may have.
     const fn between(self, least: f64, most: f64) -> Self {
         Self { range: [least, most], ..self }
     }
 
-    /// The metric, with a shorter heading in tables.
+    /// Returns the metric with a shorter heading in tables.
     const fn heading(self, heading: &'static str) -> Self {
         Self { heading: Some(heading), ..self }
     }
 
-    /// The metric, with a wider column in tables.
+    /// Returns the metric with a wider column in tables.
     const fn width(self, width: usize) -> Self {
         Self { width, ..self }
     }
 
-    /// The metric, where it is an error, of which four digits are shown.
+    /// Returns the metric as an error, of which four digits are shown.
     const fn error(self) -> Self {
         Self { is_error: true, ..self }
     }
 
-    /// The metric, where it is an error in the unit of the outputs.
+    /// Returns the metric as an error in the unit of the outputs.
     const fn in_units(self) -> Self {
         Self { is_in_units: true, ..self }
     }
 
-    /// The metric, with so many decimal places in tables.
+    /// Returns the metric with so many decimal places in tables.
     const fn places(self, places: usize) -> Self {
         Self { places, ..self }
     }

@@ -6,7 +6,6 @@ mod summary;
 
 use std::borrow::Cow;
 
-use dsokr_data::Truth;
 use dsokr_decode::RankMetric;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::Error as _;
@@ -117,22 +116,22 @@ pub enum Needs {
 pub struct Metric(#[default(&METRICS[0])] &'static Definition);
 
 impl Metric {
-    /// Every metric, in the order of reports.
+    /// Returns every metric, in the order of reports.
     pub fn all() -> impl Iterator<Item = Self> {
         METRICS.iter().map(Self)
     }
 
-    /// Every metric that was [measured](Self::measured), with its value.
+    /// Returns every metric that was [measured](Self::measured), with its value.
     pub fn measured_in(scores: &Scores) -> impl Iterator<Item = (Self, f64)> {
         Self::all().filter_map(|metric| Some((metric, metric.measured(scores)?)))
     }
 
-    /// Its name in configurations and reports.
+    /// Returns its name in configurations and reports.
     pub fn name(self) -> &'static str {
         self.0.name
     }
 
-    /// Its name in figures and texts.
+    /// Returns its name in figures and texts.
     pub fn title(self) -> &'static str {
         self.0.title
     }
@@ -148,7 +147,7 @@ impl Metric {
         matches!(self.0.needs, Needs::Ranks | Needs::FiniteRanks)
     }
 
-    /// Returns the figure of this name.
+    /// Returns the metric of this name.
     pub fn find(name: &str) -> Option<Self> {
         METRICS.iter().find(|metric| metric.name == name).map(Self)
     }
@@ -158,7 +157,7 @@ impl Metric {
         self.0.needs
     }
 
-    /// Its heading in tables; none of a metric that they leave out.
+    /// Returns its heading in tables; none of a metric that they leave out.
     pub(crate) fn heading(self) -> Option<&'static str> {
         self.0.heading
     }
@@ -168,7 +167,8 @@ impl Metric {
         self.0.width
     }
 
-    /// Decimal places of a value in tables. Of errors four digits count, of very small ones in the unit of the outputs three.
+    /// Returns the decimal places of a value in tables. Of errors four digits count, of very small ones in the unit of the
+    /// outputs three.
     pub(crate) fn places(self, value: f64) -> usize {
         let Definition { places, is_error, is_in_units, .. } = *self.0;
         if is_in_units {
@@ -187,8 +187,8 @@ impl Metric {
 
     /// Returns whether it is the mean of its values of single queries.
     pub(crate) fn is_mean(self, evaluation: &Evaluation) -> bool {
-        let has_classes = matches!(evaluation.outputs, Some((Truth::Classes(_), _)));
-        self.0.is_mean && !(has_classes && matches!(self.0.over, Over::F1))
+        let is_of_classes = matches!(self.0.over, Over::F1) && evaluation.compares_classes();
+        self.0.is_mean && !is_of_classes
     }
 
     /// Returns the 95 % interval, as [`interval_of`] has it, of its value on an evaluation. Draws of an F1 or an area that are all

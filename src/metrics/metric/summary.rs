@@ -18,14 +18,14 @@ use crate::metrics::regression::PredictedNumbers;
 pub(crate) type Summary = Box<dyn Fn(&[usize]) -> f64 + Send + Sync>;
 
 impl Metric {
-    /// Returns what a resample of the queries says of the metric of all; none where that is not known, and for areas of too many
-    /// scores.
+    /// Returns what a resample of the queries says of the metric of all; none where the metric was not measured or is not known
+    /// of a resample, and for areas of too many scores.
     pub(crate) fn of_resamples(self, evaluation: &Evaluation) -> Option<Summary> {
         self.measured(&evaluation.scores)?;
-        let has_classes = matches!(evaluation.outputs, Some((Truth::Classes(_), _)));
+        let compares_classes = evaluation.compares_classes();
         match self.0.over {
-            Over::F1 if has_classes => of_classes(evaluation, PredictedClasses::f1_of_draw),
-            Over::MacroF1 if has_classes => {
+            Over::F1 if compares_classes => of_classes(evaluation, PredictedClasses::f1_of_draw),
+            Over::MacroF1 if compares_classes => {
                 of_classes(evaluation, PredictedClasses::macro_f1_of_draw)
             }
             Over::MacroF1 => {
@@ -73,6 +73,7 @@ impl Metric {
     /// Returns the metric of any of the queries, as if they were all; none where the evaluation lacks what it summarises.
     pub(crate) fn of_queries(self, evaluation: &Evaluation) -> Option<Summary> {
         let labels = || LabelCounts::from_evaluation(evaluation);
+        let compares_classes = evaluation.compares_classes();
         Some(match self.0.over {
             Over::Kept => mean(evaluation.queries.get(self.0.name)?.clone()),
             Over::Ranks(metric) => {
@@ -82,9 +83,7 @@ impl Metric {
                     metric.summarise(drawn.iter().map(|&query| values[query]).collect())
                 })
             }
-            Over::F1 if matches!(evaluation.outputs, Some((Truth::Classes(_), _))) => {
-                of_classes(evaluation, PredictedClasses::f1)?
-            }
+            Over::F1 if compares_classes => of_classes(evaluation, PredictedClasses::f1)?,
             Over::F1 => mean(labels()?.each(|(common, all), _| f1(common, all))),
             Over::HammingLoss => {
                 mean(labels()?.each(|(common, all), labels| (all - 2 * common) as f64 / labels))
@@ -93,7 +92,7 @@ impl Metric {
                 let counts = labels()?;
                 Box::new(move |drawn| counts.micro_f1(drawn))
             }
-            Over::MacroF1 if matches!(evaluation.outputs, Some((Truth::Classes(_), _))) => {
+            Over::MacroF1 if compares_classes => {
                 of_classes(evaluation, PredictedClasses::macro_f1)?
             }
             Over::MacroF1 => {
@@ -114,13 +113,13 @@ impl Metric {
 /// Resamples of the bootstrap in reports.
 pub const RESAMPLES: usize = 10_000;
 
-/// 95 % confidence intervals, `[low, high]`, of every metric that is known, by its name.
+/// Returns 95 % confidence intervals, `[low, high]`, of every metric that is known, by its name.
 ///
 /// Percentile bootstrap over queries: of the values that a metric takes on `resamples` draws of as many queries, with
 /// replacement, the interval reaches from the 2.5th to the 97.5th percentile. Where queries have groups, whose queries are not
 /// independent of one another, groups are drawn whole, as many as there are ([`resampled`]); fewer than three groups have no
-/// intervals, and those of fewer than ten are too short. All metrics are computed on the same draws, which depend only on `seed`, the number of queries and their
-/// groups.
+/// intervals, and those of fewer than ten are too short. All metrics are computed on the same draws, which depend only on
+/// `seed`, the number of queries and their groups.
 ///
 /// A label or class that is neither true nor predicted for the queries of a resample counts in its macro F1 with the F1 of all
 /// queries. An area under a curve leaves out labels that all or none of its queries have. Where there is no other label, the
@@ -160,11 +159,9 @@ pub fn intervals(
     })?;
     let interval = |(at, (metric, _)): (usize, &(Metric, Summary))| {
         let of_metric = drawn.iter().map(|values| values[at]).collect();
-        let ends = match metric.measured(&evaluation.scores) {
-            Some(value) => metric.interval(value, evaluation, units, of_metric),
-            None => drawn_interval(of_metric),
-        };
-        Some((metric.name().to_owned(), ends?))
+        let value = metric.measured(&evaluation.scores)?;
+        let ends = metric.interval(value, evaluation, units, of_metric)?;
+        Some((metric.name().to_owned(), ends))
     };
     Ok(measured.iter().enumerate().filter_map(interval).collect())
 }
@@ -246,7 +243,7 @@ struct LabelCounts {
 /// A label that is in one of the two sets or in both, and in how many.
 type LabelCount = (usize, u64);
 
-/// Common labels and labels of both sets together, with one more label.
+/// Adds a label to common labels and labels of both sets together.
 fn add((common, all): (u64, u64), &(_, sets): &LabelCount) -> (u64, u64) {
     (common + u64::from(sets == 2), all + sets)
 }

@@ -1,21 +1,20 @@
 //! Runs on the same queries, or on the same parts: all metrics with intervals, and paired differences from the first run.
 
+mod checks;
+mod render;
+
 use std::borrow::Cow;
 use std::collections::HashSet;
 
-use dsokr_core::{Argument, Place};
-use dsokr_decode::{
-    IndependentQueries, LEAST_GROUPS, PoolSizes, percentile_interval, resampled, sign_flip_p,
-};
+use dsokr_decode::{IndependentQueries, percentile_interval, resampled, sign_flip_p};
 use serde::Serialize;
 
-use crate::error::{Error, ensure};
+pub(crate) use self::checks::check_compared;
+pub use self::render::Format;
+use crate::error::Error;
 use crate::metrics::evaluation::{Evaluation, connected_groups};
 use crate::metrics::exchange::ExchangedAnswers;
 use crate::metrics::metric::{Metric, Summary, known_draws};
-use crate::metrics::queries::{groups_text, queries_text};
-use crate::metrics::scores::Scores;
-use crate::metrics::table::{Table, interval, places};
 
 /// A run's evaluation on queries.
 #[derive(derive_more::Debug)]
@@ -140,74 +139,123 @@ pub fn compare(runs: &[EvaluatedRun], resamples: usize, seed: u64) -> Result<Run
     for other in others {
         check_compared("compare", first, other)?;
     }
-
-    let evaluations = of_the_same_labels(runs)?;
-    let metrics: Vec<Metric> = Metric::all().collect();
-    let summaries: Vec<Vec<Option<Summary>>> = evaluations
-        .iter()
-        .map(|evaluation| metrics.iter().map(|metric| metric.of_resamples(evaluation)).collect())
-        .collect();
-    // the same queries, which not every run's configuration divides alike
-    let groups = &connected_groups(runs.iter().map(|run| run.evaluation.groups.as_slice()));
-    // one value for each run and metric, NaN where the run does not have the metric
-    let drawn = resampled(first.queries.len(), groups, resamples, seed, |queries| {
-        let queries: Vec<usize> = queries.collect();
-        let value = |summary: &Option<Summary>| {
-            summary.as_ref().map_or(f64::NAN, |summary| summary(&queries))
-        };
-        summaries.iter().flatten().map(value).collect::<Vec<f64>>()
-    })?;
-    let column = |run: usize, metric: usize| -> Vec<f64> {
-        drawn.iter().map(|values| values[run * metrics.len() + metric]).collect()
-    };
-    let queries = first.queries.len();
-    let units = IndependentQueries::new(queries, groups)?;
-    let has_intervals = units.have_intervals();
-    let exchanged: Vec<ExchangedAnswers> = evaluations
-        .iter()
-        .skip(1)
-        .map(|evaluation| ExchangedAnswers::new(&evaluations[0], evaluation))
-        .collect();
-    let mut compared: Vec<MetricComparison> = Vec::new();
-    for (at, &metric) in metrics.iter().enumerate() {
-        let value_of = |run: usize| {
-            let summary = summaries[run][at].as_ref()?;
-            Some((metric.measured(&evaluations[run].scores)?, summary))
-        };
-        let reference = value_of(0);
+    let drawn = DrawnRuns::draw(runs, resamples, seed)?;
+    let mut metrics: Vec<MetricComparison> = Vec::new();
+    for (at, &metric) in drawn.metrics.iter().enumerate() {
         let mut values = Vec::new();
         for (run, evaluated) in runs.iter().enumerate() {
-            let Some((value, ours)) = value_of(run) else { continue };
-            let mut difference = None;
-            if let Some((first, theirs)) = reference
-                && run > 0
-                && has_intervals
-            {
-                let is_mean = [0, run].into_iter().all(|run| metric.is_mean(&evaluations[run]));
-                let differences = differences([ours, theirs], &units);
-                // a metric that is infinite for a query has no differences
-                let p = if is_mean && finite(&differences) {
-                    Some(sign_flip_p(&differences, resamples, seed)?)
-                } else {
-                    exchanged[run - 1].p(metric, &units, resamples, seed)?
-                };
-                let drawn = [column(run, at), column(0, at)];
-                difference = p.and_then(|p| paired(value - first, drawn, p));
-            }
-            let ci95 = if has_intervals {
-                metric.interval(value, &evaluations[run], units.count(), column(run, at))
-            } else {
-                None
-            };
+            let Some(value) = drawn.value(run, at) else { continue };
+            let ci95 = drawn.interval(run, at);
+            let difference = if run == 0 { None } else { drawn.difference(run, at)? };
             values.push(RunValue { run: evaluated.name.clone(), value, ci95, difference });
         }
-        compared.extend(MetricComparison::from_runs(metric, values));
+        metrics.extend(MetricComparison::from_runs(metric, values));
     }
-    let metrics = compared;
-    let caution = None;
-    let groups = (units.count() < queries).then_some(units.count());
+    let queries = first.queries.len();
+    let groups = (drawn.units.count() < queries).then_some(drawn.units.count());
     let compared = Compared::Queries { queries, groups, resamples };
-    Ok(RunComparison { compared, metrics, caution })
+    Ok(RunComparison { compared, metrics, caution: None })
+}
+
+/// Evaluations of several runs on the same queries, with all metrics on draws of these. Runs and metrics are known by their
+/// places.
+struct DrawnRuns<'r> {
+    evaluations: Vec<Cow<'r, Evaluation>>,
+    metrics: Vec<Metric>,
+    /// What resamples say of each metric of each run; none where the run does not have it.
+    summaries: Vec<Vec<Option<Summary>>>,
+    /// For each draw the value of each metric of each run, NaN where the run does not have it.
+    draws: Vec<Vec<f64>>,
+    /// The queries, or their groups, that are independent of one another.
+    units: IndependentQueries,
+    /// The answers of each run but the first, exchanged with those of the first.
+    exchanged: Vec<ExchangedAnswers>,
+    resamples: usize,
+    seed: u64,
+}
+
+impl<'r> DrawnRuns<'r> {
+    /// Computes every metric of at least one run on draws of the queries, or of their groups.
+    fn draw(runs: &'r [EvaluatedRun], resamples: usize, seed: u64) -> Result<Self, Error> {
+        let evaluations = of_the_same_labels(runs)?;
+        let metrics: Vec<Metric> = Metric::all().collect();
+        let summaries: Vec<Vec<Option<Summary>>> = evaluations
+            .iter()
+            .map(|evaluation| {
+                metrics.iter().map(|metric| metric.of_resamples(evaluation)).collect()
+            })
+            .collect();
+        // the same queries, which not every run's configuration divides alike
+        let groups = &connected_groups(runs.iter().map(|run| run.evaluation.groups.as_slice()));
+        let queries = runs[0].queries.len();
+        let draws = resampled(queries, groups, resamples, seed, |queries| {
+            let queries: Vec<usize> = queries.collect();
+            let value = |summary: &Option<Summary>| {
+                summary.as_ref().map_or(f64::NAN, |summary| summary(&queries))
+            };
+            summaries.iter().flatten().map(value).collect::<Vec<f64>>()
+        })?;
+        let units = IndependentQueries::new(queries, groups)?;
+        let first = &evaluations[0];
+        let others = evaluations.iter().skip(1);
+        let exchanged = others.map(|other| ExchangedAnswers::new(first, other)).collect();
+        Ok(Self { evaluations, metrics, summaries, draws, units, exchanged, resamples, seed })
+    }
+
+    /// Returns a metric of a run; none where the run does not have it, or nothing is known of resamples.
+    fn value(&self, run: usize, metric: usize) -> Option<f64> {
+        self.summaries[run][metric].as_ref()?;
+        self.metrics[metric].measured(&self.evaluations[run].scores)
+    }
+
+    /// Returns a metric of a run on each draw.
+    fn values(&self, run: usize, metric: usize) -> Vec<f64> {
+        let at = run * self.metrics.len() + metric;
+        self.draws.iter().map(|values| values[at]).collect()
+    }
+
+    /// Returns the 95 % interval of a metric of a run; none where there is none.
+    fn interval(&self, run: usize, metric: usize) -> Option<[f64; 2]> {
+        if !self.units.have_intervals() {
+            return None;
+        }
+        let value = self.value(run, metric)?;
+        let evaluation = &self.evaluations[run];
+        let drawn = self.values(run, metric);
+        self.metrics[metric].interval(value, evaluation, self.units.count(), drawn)
+    }
+
+    /// Returns the difference of a metric of a run, which is not the first one, from that of the first one; none where one of the
+    /// two does not have it, and where too little is known of resamples.
+    fn difference(&self, run: usize, metric: usize) -> Result<Option<PairedDifference>, Error> {
+        let Some((value, first)) = self.value(run, metric).zip(self.value(0, metric)) else {
+            return Ok(None);
+        };
+        if !self.units.have_intervals() {
+            return Ok(None);
+        }
+        let Some(p) = self.p(run, metric)? else { return Ok(None) };
+        Ok(paired(value - first, [self.values(run, metric), self.values(0, metric)], p))
+    }
+
+    /// Returns the p-value of the hypothesis that there is no difference between a metric of a run, which is not the first one, and
+    /// that of the first one; none where the metric is not one of both runs' answers.
+    fn p(&self, run: usize, metric: usize) -> Result<Option<f64>, Error> {
+        let both = [run, 0];
+        let is_mean =
+            both.into_iter().all(|run| self.metrics[metric].is_mean(&self.evaluations[run]));
+        if let [Some(ours), Some(theirs)] = both.map(|run| self.summaries[run][metric].as_ref())
+            && is_mean
+        {
+            let differences = differences([ours, theirs], &self.units);
+            // a metric that is infinite for a query has no differences
+            if finite(&differences) {
+                return Ok(Some(sign_flip_p(&differences, self.resamples, self.seed)?));
+            }
+        }
+        let exchanged = &self.exchanged[run - 1];
+        exchanged.p(self.metrics[metric], &self.units, self.resamples, self.seed)
+    }
 }
 
 /// Returns the differences of a mean of two runs on the queries of each unit, added.
@@ -244,86 +292,6 @@ fn of_the_same_labels<'r>(runs: &'r [EvaluatedRun]) -> Result<Vec<Cow<'r, Evalua
     Ok(evaluations)
 }
 
-/// Refuses a run with other queries than the first one's, and one whose queries were ranked among other candidates.
-/// `place` names what asked for the comparison.
-pub(crate) fn check_compared(
-    place: impl Into<Place>,
-    first: &EvaluatedRun,
-    other: &EvaluatedRun,
-) -> Result<(), Error> {
-    let place = place.into();
-    same_queries(&place, (&first.name, first.queries), (&other.name, other.queries))?;
-    same_pool(&place, first, other)?;
-    same_candidates(place, first, other)
-}
-
-fn same_queries(
-    place: &Place,
-    (first, expected): (&str, &[String]),
-    (other, queries): (&str, &[String]),
-) -> Result<(), Error> {
-    let same = |holds: bool, show: &dyn Fn(&[String]) -> String| {
-        let mismatch = format_args!("{other}, with {}", show(queries));
-        let allowed = format_args!("runs with the queries of {first}: {}", show(expected));
-        ensure(holds, place.clone(), mismatch, allowed)
-    };
-    same(queries.len() == expected.len(), &|queries| format!("{} queries", queries.len()))?;
-    match queries.iter().zip(expected).position(|(query, expected)| query != expected) {
-        None => Ok(()),
-        Some(at) => same(false, &|queries| format!("query {:?} in row {at}", queries[at])),
-    }
-}
-
-/// Refuses queries that were ranked among the candidates of two rules, unless both give each query the same ones.
-fn same_pool(place: &Place, first: &EvaluatedRun, other: &EvaluatedRun) -> Result<(), Error> {
-    let (Some(pool), Some(expected)) = (&other.evaluation.pool, &first.evaluation.pool) else {
-        return Ok(());
-    };
-    let found = format_args!("{}, ranked among the candidates {:?}", other.name, pool.rule);
-    let allowed = format_args!(
-        "runs ranked among the candidates of {}, {:?}: evaluate both with the same candidates",
-        first.name, expected.rule
-    );
-    let holds = pool.rule == expected.rule || pool.fingerprint == expected.fingerprint;
-    ensure(holds, place.clone(), found, allowed)
-}
-
-/// Refuses runs with other candidates, where ranks are compared and queries do not have the same lists.
-fn same_candidates(place: Place, first: &EvaluatedRun, other: &EvaluatedRun) -> Result<(), Error> {
-    let listed = |run: &EvaluatedRun| run.evaluation.pool.as_ref()?.fingerprint;
-    let same_lists = listed(first).is_some() && listed(first) == listed(other);
-    let scores = &other.evaluation.scores;
-    let expected = &first.evaluation.scores;
-    if same_lists || !scores.has_ranks() || !expected.has_ranks() {
-        return Ok(());
-    }
-    let as_many = scores.ranks.candidates == expected.ranks.candidates
-        && scores.ranks.candidates_per_query == expected.ranks.candidates_per_query;
-    let shared = |run: &EvaluatedRun| run.evaluation.pool.as_ref()?.shared.clone();
-    // where runs do not say which candidates they have, only the numbers are known
-    let differ = shared(first).zip(shared(other)).is_some_and(|(a, b)| a.differ(&b));
-    let others = if as_many { ", of other ids or labels" } else { "" };
-    let found = format_args!("{}, with {}{others}", other.name, counts(scores));
-    let allowed = format_args!(
-        "runs with the candidates of {}, {}: add the same candidates to both, or give each query its list by {}",
-        first.name,
-        counts(expected),
-        Argument::new("candidates")
-    );
-    ensure(as_many && !differ, place, found, allowed)
-}
-
-/// Returns how many candidates there are, and how many of them each query has.
-fn counts(scores: &Scores) -> String {
-    let all = format!("{} candidates", scores.ranks.candidates);
-    match scores.ranks.candidates_per_query {
-        None => all,
-        Some(PoolSizes { least, median, most }) => {
-            format!("{all}, {least} to {most} of each query (median {median})")
-        }
-    }
-}
-
 /// Returns the difference of a metric, whose values on the same draws are `ours` and `theirs`, with its p-value; none if a value
 /// is infinite, and where too few draws have both.
 fn paired(difference: f64, [ours, theirs]: [Vec<f64>; 2], p: f64) -> Option<PairedDifference> {
@@ -337,7 +305,7 @@ fn finite(values: &[f64]) -> bool {
     values.iter().all(|value| value.is_finite())
 }
 
-/// Holm's step-down correction of p-values for their number k, in the order given (Holm 1979).
+/// Corrects p-values for their number k by Holm's step-down method, and returns them in the order given (Holm 1979).
 ///
 /// Sorted ascending, the i-th becomes `min(1, max_{j ≤ i} (k − j + 1) p_j)`. The probability of
 /// rejecting any true hypothesis at level α is at most α, whatever their dependence.
@@ -357,138 +325,6 @@ pub fn holm(p: &[f64]) -> Vec<f64> {
     corrected
 }
 
-/// How a comparison is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
-    /// Columns aligned by spaces.
-    Text,
-    /// A Markdown table.
-    Markdown,
-    /// A LaTeX tabular, for the package booktabs.
-    Latex,
-    /// Comma-separated values, with all digits.
-    Csv,
-    /// One JSON object.
-    Json,
-}
-
-impl Format {
-    /// The formats by their names, in the order of this list.
-    pub const ALL: [(&'static str, Self); 5] = [
-        ("text", Self::Text),
-        ("markdown", Self::Markdown),
-        ("latex", Self::Latex),
-        ("csv", Self::Csv),
-        ("json", Self::Json),
-    ];
-}
-
-impl RunComparison {
-    /// Returns the comparison in a format.
-    ///
-    /// # Errors
-    /// [`Error::Serialise`], which finite numbers do not cause.
-    pub fn render(&self, format: Format) -> Result<String, Error> {
-        Ok(match format {
-            Format::Text => format!("{}\n{}\n", self.caption(), self.shown(false).text()),
-            Format::Markdown => format!("{}\n\n{}", self.shown(false).markdown(), self.caption()),
-            Format::Latex => format!("% {}{}", self.caption(), self.shown(true).latex()),
-            Format::Csv => self.all_digits().csv("\n"),
-            Format::Json => serde_json::to_string(self)? + "\n",
-        })
-    }
-
-    /// Returns a caption for the numbers.
-    fn caption(&self) -> String {
-        let first = self.metrics.iter().flat_map(|metric| &metric.runs).next();
-        let first = first.map_or("", |value| value.run.as_str());
-        let caution: String = self.caution.iter().map(|caution| format!(" {caution}.")).collect();
-        let on = match self.compared {
-            Compared::Queries { queries, groups: None, resamples } => {
-                format!("{}, {resamples} bootstrap resamples", queries_text(queries))
-            }
-            Compared::Queries { queries, groups: Some(groups), .. } if groups < LEAST_GROUPS => {
-                return format!(
-                    "{} in {}: fewer than {LEAST_GROUPS} have no intervals and no differences.{caution}\n",
-                    queries_text(queries),
-                    groups_text(groups)
-                );
-            }
-            Compared::Queries { queries, groups: Some(groups), resamples } => {
-                format!(
-                    "{} in {groups} groups, {resamples} bootstrap resamples of groups",
-                    queries_text(queries)
-                )
-            }
-            Compared::Parts { parts, folds } => {
-                format!(
-                    "{parts} parts of {folds}-fold cross-validations, corrected resampled t-test"
-                )
-            }
-        };
-        format!(
-            "{on}; differences from {first} are paired, p-values are two-sided, and Holm's correction is over the runs \
-             of each metric.{caution}\n"
-        )
-    }
-
-    /// Returns a row for each run of each metric, with the metric's name, or its title, on the first one.
-    fn shown(&self, titles: bool) -> Table {
-        let interval_name = "95 % interval";
-        let names = ["metric", "run", "value", interval_name, "difference", interval_name];
-        let row = |(metric, at, value): (&MetricComparison, usize, &RunValue)| {
-            let RunValue { run, value, ci95, difference } = value;
-            let arrow = if metric.larger_is_better { '↑' } else { '↓' };
-            let title = Metric::find(metric.metric).filter(|_| titles).map(|metric| metric.title());
-            let title = title.unwrap_or(metric.metric);
-            let name = if at == 0 { format!("{title} {arrow}") } else { String::new() };
-            let places = places(*value);
-            let number = format!("{value:.places$}");
-            let [paired, between, p, holm] =
-                difference.map_or_else(Default::default, |difference| {
-                    let ends = difference.ci95;
-                    let ends =
-                        ends.map(|[low, high]| format!("[{low:+.places$}, {high:+.places$}]"));
-                    [
-                        format!("{:+.places$}", difference.difference),
-                        ends.unwrap_or_default(),
-                        format!("{:.4}", difference.p),
-                        format!("{:.4}", difference.p_holm),
-                    ]
-                });
-            [name, run.clone(), number, interval(*ci95, places), paired, between, p, holm]
-        };
-        Table::new(names.into_iter().chain(["p", "p (Holm)"]), 2).with(self.rows().map(row))
-    }
-
-    /// Returns the table with all digits and a column for each number.
-    fn all_digits(&self) -> Table {
-        let names = ["metric", "larger_is_better", "run", "value", "low", "high", "difference"];
-        let names = names.into_iter().chain(["difference_low", "difference_high", "p", "p_holm"]);
-        let row = |(metric, _, value): (&MetricComparison, usize, &RunValue)| {
-            let RunValue { run, value, ci95, difference } = value;
-            let ends = |ends: Option<[f64; 2]>| ends.map_or([None; 2], |ends| ends.map(Some));
-            let [low, high] = ends(*ci95);
-            let [from, to] = ends(difference.and_then(|difference| difference.ci95));
-            let paired = difference.map(|difference| difference.difference);
-            let p = difference.map(|difference| difference.p);
-            let holm = difference.map(|difference| difference.p_holm);
-            let numbers = [Some(*value), low, high, paired, from, to, p, holm];
-            let numbers = numbers.map(|number| number.map(|n| n.to_string()).unwrap_or_default());
-            let texts = [metric.metric.into(), metric.larger_is_better.to_string(), run.clone()];
-            texts.into_iter().chain(numbers)
-        };
-        Table::new(names, 3).with(self.rows().map(row))
-    }
-
-    /// Returns the runs of each metric, each with its place among them.
-    fn rows(&self) -> impl Iterator<Item = (&MetricComparison, usize, &RunValue)> {
-        self.metrics.iter().flat_map(|metric| {
-            metric.runs.iter().enumerate().map(move |(at, value)| (metric, at, value))
-        })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use dsokr_data::{LabelSet, Truth};
@@ -496,8 +332,7 @@ mod tests {
 
     use super::{Compared, EvaluatedRun, Evaluation, Format, compare};
 
-    /// Returns each model names a wrong label and not the right one. Of four labels these are 2 of 4 decisions, whichever
-    /// run knows all four. The evaluation of a run whose right outputs are first or second, with the group of each query.
+    /// Returns the evaluation of a run whose right outputs are first or second, with the group of each query.
     fn answered(name: &str, right: &[bool], groups: &[usize]) -> Evaluation {
         let ranks: Vec<Option<Rank>> =
             right.iter().map(|&right| Rank::new(u64::from(!right), 1, 10).ok()).collect();
@@ -588,6 +423,8 @@ mod tests {
         assert!(text.starts_with(says) && !text.contains("p-values"), "{text}");
     }
 
+    /// Each model names a wrong label and not the right one. Of four labels these are 2 of 4 decisions, whichever run knows all
+    /// four.
     #[test]
     fn runs_that_know_different_labels_are_compared_by_the_labels_of_both() {
         let queries = ["q".to_owned()];
