@@ -12,6 +12,7 @@ use dsokr_data::config::TextConfig;
 use dsokr_data::{InputKind, Split, SplitName};
 use dsokr_decode::CandidateBlocks;
 use dsokr_decode::report::ReliabilityBin;
+use dsokr_molecule::Molecule;
 use tokio::sync::watch;
 
 use super::description::{About, ModelDescription, NamedMetric, Outputs, examples, outputs};
@@ -250,6 +251,11 @@ impl Model {
     /// Returns whether queries are mass spectra.
     pub(super) fn reads_spectra(&self) -> bool {
         self.member().config.encoder.abilities().spectra
+    }
+
+    /// Returns the molecule that the label of a candidate stands for; none where candidates are no molecules.
+    pub(super) fn molecule(&self, label: &str) -> Option<Molecule> {
+        if self.outputs == Outputs::Molecules { Molecule::parse(label).ok() } else { None }
     }
 
     /// Returns the training texts.
