@@ -43,7 +43,7 @@ enum QueryColumn {
 }
 
 impl QueryColumn {
-    /// The column for the inputs of an encoder.
+    /// Returns the column for the inputs of an encoder.
     fn of(abilities: Abilities) -> Self {
         match abilities.reads {
             InputKind::Texts if abilities.spectra => Self::PrecursorMz,
@@ -65,13 +65,10 @@ impl QueryColumn {
         let text = text.unwrap_or_default();
         match self {
             Self::Text => Some(text.to_owned()),
-            Self::PrecursorMz => {
-                let spectrum = text.parse::<Spectrum>().ok();
-                Some(
-                    spectrum
-                        .map_or_else(String::new, |spectrum| spectrum.precursor_mz().to_string()),
-                )
-            }
+            Self::PrecursorMz => match text.parse::<Spectrum>() {
+                Ok(spectrum) => Some(spectrum.precursor_mz().to_string()),
+                Err(_) => Some(String::new()),
+            },
             Self::None => None,
         }
     }
@@ -97,8 +94,8 @@ fn competing_line(
     Some(format!("{count} of {candidates} candidates {has} {property}; {all}\n"))
 }
 
-/// Returns a table for people, behind what is doubtful about the query and how many of the candidates a rule leaves to it. With
-/// candidates that are `wanted` it says in the place of a table without rows that none is.
+/// Returns a table for people, behind what is doubtful about the query and how many of the candidates a rule leaves to it. Where
+/// none of these is `wanted`, it says so in the place of a table without rows.
 pub fn text(
     answer: &Answer,
     rule: Option<&CandidateRule>,
@@ -110,11 +107,12 @@ pub fn text(
     let competing = competing_line(answer, rule, candidates).unwrap_or_default();
     let is_empty = answer.hits.is_empty() && answer.exact.is_none() && answer.beyond.is_empty();
     if let Some(wanted) = wanted.filter(|_| is_empty) {
-        let which = match (wanted.count(), answer.competing) {
-            (0, _) | (_, None) => format!("{candidates} candidates"),
-            (_, Some(count)) => format!("the {count} candidates of the query"),
+        let none = if wanted.count() == 0 {
+            format!("none of {candidates} candidates passes the filter\n")
+        } else {
+            "no candidate of the query passes the filter\n".to_owned()
         };
-        return cautions + &competing + &format!("none of {which} passes the filter\n");
+        return cautions + &competing + &none;
     }
     let quantile = |Quantile { level, value }: &Quantile| {
         format!("{:>14}  {value}\n", format!("quantile {level}"))

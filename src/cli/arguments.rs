@@ -108,13 +108,13 @@ pub enum Queries {
     Vectors(Range<usize>, Box<dyn Fn(Vec<usize>) -> Result<Split, Error>>),
 }
 
-/// Queries without outputs.
+/// Returns queries without outputs.
 fn queries(ids: Vec<String>, inputs: Inputs) -> Split {
     let outputs = vec![None; ids.len()];
     Split::new(ids, inputs, outputs)
 }
 
-/// Some queries as a run reads them.
+/// Returns some queries as a run reads them.
 pub fn read(batch: &Split, member: &Member) -> Result<Split, Error> {
     match &batch.inputs {
         // lists of candidates name the queries

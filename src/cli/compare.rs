@@ -73,23 +73,20 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
     let open = |path| queries.open(alone, std::slice::from_ref(path), None);
     let runs = arguments.runs.iter().map(open).collect::<Result<Vec<_>, Error>>()?;
     let request = queries.request(&runs[0]).with_candidates_of(&runs[0])?;
-    let answers = runs.iter().map(|run| request.predict(alone, run, Member::coordinates));
-    let answers = answers.collect::<Result<Vec<_>, Error>>()?;
+    let predictions = runs.iter().map(|run| request.predict(alone, run, Member::coordinates));
+    let predictions = predictions.collect::<Result<Vec<_>, Error>>()?;
     let mut evaluated = Vec::new();
     let mut caution = None;
-    for ((run, answers), name) in runs.iter().zip(&answers).zip(names) {
+    for ((run, predicted), name) in runs.iter().zip(&predictions).zip(names) {
         if caution.is_none() {
             let caution_of_run = match request.split {
-                Some(split) => {
-                    let mut members = run.members().iter();
-                    members.find_map(|member| member.config.caution_about(split))
-                }
-                None => run.caution_of_learned(answers)?,
+                Some(split) => run.caution_about(split),
+                None => run.caution_of_learned(predicted)?,
             };
             caution = caution_of_run.map(|caution| format!("{name}: {caution}"));
         }
-        let (evaluation, _) = run.evaluate(answers)?;
-        evaluated.push(EvaluatedRun { name, queries: answers.split().names(), evaluation });
+        let (evaluation, _) = run.evaluate(predicted)?;
+        evaluated.push(EvaluatedRun { name, queries: predicted.split().names(), evaluation });
     }
     let comparison = compare(&evaluated, RESAMPLES, runs[0].config().seed)?;
     match comparison.compared {

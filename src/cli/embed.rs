@@ -1,8 +1,5 @@
-use crate::error::ensure;
 use std::path::PathBuf;
 
-use crate::error::Error;
-use crate::run::{Member, check_not_read, check_output};
 use dsokr_core::Argument;
 use dsokr_data::config::OnBadRow;
 use dsokr_data::write_matrix;
@@ -12,6 +9,8 @@ use dsokr_nn::Processor;
 use crate::cli::arguments::{Texts, is_standard_input, read};
 use crate::cli::output::print;
 use crate::cli::signals;
+use crate::error::{Error, ensure};
+use crate::run::{Member, check_not_read, check_output};
 
 /// Texts that are encoded at once.
 const BATCH: usize = 256;
@@ -52,17 +51,17 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
     let allowed = "a path that ends with .npy, by which other commands know the format";
     ensure(is_npy, Argument::new("out"), arguments.out.display(), allowed)?;
     let device = arguments.device.open()?;
-    let mut run = Member::open_on(&arguments.run, &device)?;
+    let mut member = Member::open_on(&arguments.run, &device)?;
     let file = &arguments.file;
     let out = &arguments.out;
-    let width = run.candidates.dim();
+    let width = member.candidates.dim();
     let there = out.clone();
     signals::advise(move || {
         format!("{} is as it was; the same command starts again", there.display())
     });
     let rows = if arguments.outputs {
         let column = arguments.texts.column.as_deref();
-        let mut all = Some(run.embed_outputs(file, column, arguments.data.as_deref())?);
+        let mut all = Some(member.embed_outputs(file, column, arguments.data.as_deref())?);
         let rows = all.iter().flatten().count() / width;
         write_matrix::<Error>(out, rows, width, || Ok(all.take()))?;
         rows
@@ -70,8 +69,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
         let allowed = "a file, which is read twice, first for the number of its texts";
         ensure(!is_standard_input(file), "FILE", "-", allowed)?;
         // the rows of the matrix follow those of the file
-        run.config.set_on_bad_row(OnBadRow::Stop)?;
-        let mut texts = arguments.texts.open(file, &run, None)?;
+        member.config.set_on_bad_row(OnBadRow::Stop)?;
+        let mut texts = arguments.texts.open(file, &member, None)?;
         let mut rows = 0;
         let mut more = 1;
         while more > 0 {
@@ -79,13 +78,13 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
             rows += more;
         }
         ensure(rows != 0, "FILE", format!("{} without texts", file.display()), "texts")?;
-        let mut texts = arguments.texts.open(file, &run, None)?;
+        let mut texts = arguments.texts.open(file, &member, None)?;
         write_matrix(out, rows, width, || {
             let batch = texts.batch(BATCH)?;
             if batch.ids.is_empty() {
                 return Ok(None);
             }
-            run.coordinates(&read(&batch, &run)?).map(Some)
+            member.coordinates(&read(&batch, &member)?).map(Some)
         })?;
         rows
     };

@@ -6,8 +6,7 @@ use std::path::{Path, PathBuf};
 use dsokr_core::store::write_atomically;
 use dsokr_core::{Argument, Processes};
 use dsokr_data::{Inputs, SplitName, Truth};
-use dsokr_decode::report::ReliabilityBin;
-use dsokr_decode::report::{Comparison, compare};
+use dsokr_decode::report::{Comparison, ReliabilityBin, compare};
 use dsokr_decode::{Decoded, RANK_METRICS, Rank, RankMetric};
 use serde::Serialize;
 use serde_json::json;
@@ -16,8 +15,7 @@ use tracing::warn;
 use crate::cli::output::{PROGRAM, print, print_json};
 use crate::cli::plot::check_svg;
 use crate::cli::queries::Queries;
-use crate::cli::report;
-use crate::cli::report::{Evaluated, compared_molecules};
+use crate::cli::report::{self, Evaluated, compared_molecules};
 use crate::error::{Error, ensure};
 use crate::metrics::compare::{EvaluatedRun, check_compared};
 use crate::metrics::evaluation::{Evaluation, connected_groups, warn_of_few_groups};
@@ -395,34 +393,38 @@ impl Shown {
             }
         }
         if let (Some(other), Some(differences)) = (&names.against, against) {
-            let have_intervals =
-                differences.metrics.values().any(|difference| difference.ci95.is_some());
-            let how = match (differences.groups, have_intervals) {
-                (None, _) => "95 % intervals of a paired bootstrap".to_owned(),
-                (Some(groups), true) => {
-                    format!("95 % intervals of a paired bootstrap of {groups} groups of queries")
-                }
-                (Some(1), false) => "without intervals, since all queries are one group".to_owned(),
-                (Some(groups), false) => {
-                    format!("without intervals, since the queries are {groups} groups")
-                }
-            };
-            text += &format!("\ndifference from {other}, {how}:\n");
-            for metric in &RANK_METRICS {
-                let name = metric.title;
-                let Some(paired) = differences.metrics.get(metric.name) else { continue };
-                let difference = paired.difference;
-                text += &format!("{name:<8} {difference:+.4}");
-                if let (Some([low, high]), Some(better)) = (paired.ci95, paired.first_better) {
-                    let better = 100.0 * better;
-                    text +=
-                        &format!(" [{low:+.4}, {high:+.4}], better in {better:.1} % of resamples");
-                }
-                text += "\n";
-            }
+            text += &differences_text(other, differences);
         }
         print(&text)
     }
+}
+
+/// Returns the differences of the metrics from those of the run of `--against`, a line each.
+fn differences_text(against: &str, differences: &Comparison) -> String {
+    let have_intervals = differences.metrics.values().any(|difference| difference.ci95.is_some());
+    let how = match (differences.groups, have_intervals) {
+        (None, _) => "95 % intervals of a paired bootstrap".to_owned(),
+        (Some(groups), true) => {
+            format!("95 % intervals of a paired bootstrap of {groups} groups of queries")
+        }
+        (Some(1), false) => "without intervals, since all queries are one group".to_owned(),
+        (Some(groups), false) => {
+            format!("without intervals, since the queries are {groups} groups")
+        }
+    };
+    let mut text = format!("\ndifference from {against}, {how}:\n");
+    for metric in &RANK_METRICS {
+        let name = metric.title;
+        let Some(paired) = differences.metrics.get(metric.name) else { continue };
+        let difference = paired.difference;
+        text += &format!("{name:<8} {difference:+.4}");
+        if let (Some([low, high]), Some(better)) = (paired.ci95, paired.first_better) {
+            let better = 100.0 * better;
+            text += &format!(" [{low:+.4}, {high:+.4}], better in {better:.1} % of resamples");
+        }
+        text += "\n";
+    }
+    text
 }
 
 /// Returns a line with a metric and its 95 % interval, in as many decimal places as tables have of its value.

@@ -157,8 +157,8 @@ pub fn main() -> ExitCode {
     main_with(&[])
 }
 
-/// [`main`] with further kinds of `[encoder]` tables. Call it first in `main`: it decides how the process allocates
-/// memory, logs and handles signals.
+/// Runs the command as [`main`] does, with further kinds of `[encoder]` tables. Call it first in `main`: it decides how the process
+/// allocates memory, logs and handles signals.
 pub fn main_with(kinds: &[Kind]) -> ExitCode {
     dsokr_core::print_arguments_as(output::write_flag);
     keep_pages(true);

@@ -71,7 +71,7 @@ impl Job {
 }
 
 impl Drop for Job {
-    /// A panic ends the whole job: the other ranks would wait for this one.
+    /// Ends the whole job after a panic: the other ranks would wait for this one.
     fn drop(&mut self) {
         if std::thread::panicking() {
             let rank = SimpleCommunicator::world().rank();

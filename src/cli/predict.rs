@@ -88,7 +88,7 @@ struct ListedAnswer {
 }
 
 impl ListedAnswer {
-    /// The first `top` candidates of a set, or all of them.
+    /// Returns the first `top` candidates of a set, or all of them.
     fn of_set(mut answer: Answer, top: Option<usize>) -> Self {
         let set_size = Some(answer.hits.len());
         answer.hits.truncate(top.unwrap_or(usize::MAX));

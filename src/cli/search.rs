@@ -52,7 +52,7 @@ pub struct Arguments {
 }
 
 impl Arguments {
-    /// A text, asked of a run.
+    /// Creates the arguments that ask a run for a text.
     pub fn new(run: PathBuf, text: &str, top: usize) -> Self {
         Self { run, text: Some(text.to_owned()), top, ..Self::default() }
     }
@@ -70,8 +70,10 @@ pub fn run(processes: &Processes, arguments: &Arguments) -> Result<(), Error> {
     // the answers have them
     let run = run.with_beyond(arguments.beyond.beyond.as_ref())?.without_cautions_in_log();
     let wanted = arguments.wants.of(processes, &run)?;
-    let search = Search { processes, arguments, run: &run, wanted: wanted.as_ref() };
     check_reads_texts(&run, &arguments.run)?;
+    let among = run.rule_of_search(arguments.candidates.as_ref())?;
+    let search =
+        Search { processes, arguments, run: &run, among: among.as_ref(), wanted: wanted.as_ref() };
     match &arguments.text {
         Some(text) => print(&search.answer(text)?),
         None if std::io::stdin().is_terminal() && processes.size() == 1 => prompt(&search),
@@ -97,14 +99,15 @@ struct Search<'s> {
     processes: &'s Processes,
     arguments: &'s Arguments,
     run: &'s Run,
+    /// The rule that leaves each query its candidates, if there is one.
+    among: Option<&'s CandidateRule>,
     wanted: Option<&'s Wanted>,
 }
 
 impl Search<'_> {
+    /// Returns the answer to a text as it is printed.
     fn answer(&self, text: &str) -> Result<String, Error> {
-        let Self { processes, arguments, run, wanted } = *self;
-        let among = run.rule_of_search(arguments.candidates.as_ref())?;
-        let among = among.as_ref();
+        let Self { processes, arguments, run, among, wanted } = *self;
         let read = |member: &Member| member.texts(&[text]);
         let answers = run.answer_queries(processes, read, among, wanted, arguments.top)?;
         let answer = answers.into_iter().next().unwrap_or_default();
@@ -148,13 +151,11 @@ fn lines(search: &Search) -> Result<(), Error> {
     // rank 0 reads for all
     let name = Path::new("standard input");
     let stream = std::io::stdin().lock();
-    let run = search.run;
-    let among = run.rule_of_search(search.arguments.candidates.as_ref())?;
     let texts = || {
-        let first = &run.members()[0];
+        let first = &search.run.members()[0];
         let on_bad_row = on_bad_text(first);
         let texts = TextReader::new(name, stream, TextFormat::Lines, "text", None, on_bad_row)?;
-        Ok::<_, Error>(checked(texts, first, among.as_ref()))
+        Ok::<_, Error>(checked(texts, first, search.among))
     };
     let mut texts = processes.is_first().then(texts).transpose()?;
     loop {

@@ -64,7 +64,7 @@ fn host(text: &str) -> Result<IpAddr, String> {
 }
 
 impl Arguments {
-    /// A run, served only to this machine.
+    /// Creates the arguments that serve a run to this machine alone.
     pub fn local(run: PathBuf, port: u16) -> Self {
         Self {
             runs: vec![run],
@@ -84,11 +84,8 @@ pub fn run(processes: &Processes, arguments: &Arguments) -> Result<(), Error> {
     if let Some(folder) = shards
         && let [_, _, ..] = &runs[..]
     {
-        return Err(Error::value(
-            Argument::new("shards"),
-            folder.display(),
-            "absent, for several runs",
-        ));
+        let allowed = "absent, for several runs";
+        return Err(Error::value(Argument::new("shards"), folder.display(), allowed));
     }
     // a machine that serves run directories alone may have no folder for temporary files
     let scratch = if runs.iter().any(|run| archive::is_archive(run)) {
@@ -121,9 +118,7 @@ pub fn run(processes: &Processes, arguments: &Arguments) -> Result<(), Error> {
     })
 }
 
-/// Unpacks the archives among runs into the folder `scratch`, and returns all run directories. An archive whose run has
-/// the name of another run gets the name of its file, since requests tell runs apart by their names, and where another
-/// one has that name too, as `v1/model.tar.zst` and `v2/model.tar.zst` have, the name of the folder that is given.
+/// Unpacks the archives among runs into the folder `scratch`, and returns all run directories.
 fn unpacked(runs: &[PathBuf], scratch: &Path) -> Result<Vec<PathBuf>, Error> {
     let mut folders = Vec::new();
     for (number, run) in runs.iter().enumerate() {
@@ -143,6 +138,14 @@ fn unpacked(runs: &[PathBuf], scratch: &Path) -> Result<Vec<PathBuf>, Error> {
             })?;
         folders.push(folder);
     }
+    rename_archives(&mut folders, runs)?;
+    Ok(folders)
+}
+
+/// Renames the folders of archives, since requests tell runs apart by their names: an archive whose run has the name of another
+/// run gets the name of its file, and where another one has that name too, as `v1/model.tar.zst` and `v2/model.tar.zst` have,
+/// the name of the folder that is given.
+fn rename_archives(folders: &mut [PathBuf], runs: &[PathBuf]) -> Result<(), Error> {
     let names: Vec<String> = folders
         .iter()
         .map(|folder| name(&folder.canonicalize().unwrap_or_else(|_| folder.clone())))
@@ -168,7 +171,7 @@ fn unpacked(runs: &[PathBuf], scratch: &Path) -> Result<Vec<PathBuf>, Error> {
             *folder = renamed;
         }
     }
-    Ok(folders)
+    Ok(())
 }
 
 /// Returns the name of the file of an archive, without `.tar.zst`.

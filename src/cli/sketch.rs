@@ -111,7 +111,7 @@ pub fn run(processes: &Processes, arguments: &Arguments) -> Result<(), Error> {
     drawn
 }
 
-/// All curves of a configuration.
+/// Returns all curves of a configuration.
 fn study(
     processes: &Processes,
     arguments: &Arguments,

@@ -78,7 +78,7 @@ impl Trainings {
         Ok(base)
     }
 
-    /// Trainings of a configuration with all settings of the axes.
+    /// Returns the request for trainings of a configuration with all settings of the axes.
     pub fn request<'a>(&'a self, config: &'a Checked, axes: &'a [Axis]) -> SweepRequest<'a> {
         SweepRequest {
             config,
@@ -93,7 +93,7 @@ impl Trainings {
     }
 }
 
-/// Trains, and shows how far it is.
+/// Trains all settings, and shows how far it is.
 pub fn train(request: &SweepRequest) -> Result<Sweep, Error> {
     let folder = request.place();
     signals::advise(move || {

@@ -55,7 +55,7 @@ pub struct Arguments {
     pub json: bool,
 }
 
-/// What a signal says from now on of a run that is trained at a path.
+/// Sets what is said from now on of a run that is trained at a path, if a signal ends the training.
 fn advise_to_resume(path: &Path, resumed: bool) {
     let path = path.to_owned();
     signals::advise(move || {

@@ -18,8 +18,7 @@ use super::refusal::Refusal;
 use crate::decoding::decoder::PredictedOutput;
 use crate::decoding::fingerprint::Fingerprint;
 use crate::error::Error;
-use crate::run;
-use crate::run::{Hit, Quantile};
+use crate::run::{self, Hit, Quantile};
 
 /// Training texts that explain an answer.
 const NEAREST: usize = 3;
@@ -208,29 +207,35 @@ pub(super) fn explained(
     listed: bool,
 ) -> Result<Answer, Refusal> {
     let nearest = text.map_or(Ok(Vec::new()), |text| nearest(processes, model, text))?;
-    let neighbours: Vec<(&str, Parts)> = nearest
-        .iter()
-        .filter(|_| model.outputs == Outputs::Molecules)
-        .filter_map(|near| Some((near.id.as_str(), Parts::from_smiles(near.label.as_deref()?)?)))
-        .collect();
+    let neighbour = |near: &Nearest| {
+        let molecule = model.molecule(near.label.as_deref()?)?;
+        Some((near.id.clone(), Parts::new(&molecule)))
+    };
+    let neighbours: Vec<(String, Parts)> = nearest.iter().filter_map(neighbour).collect();
     let spectrum = text.filter(|_| model.reads_spectra()).map(|text| model.run.spectrum(text));
     let spectrum = spectrum.transpose()?;
     let molecules = spectrum.as_ref().filter(|_| model.outputs == Outputs::Molecules);
     let mut peaks = molecules.and_then(|spectrum| Explainer::new(spectrum, ppm));
     let explained = |hit: Hit| {
-        let explained =
-            peaks.as_mut().map(|peaks| peaks.explained_by(&hit.label)).transpose()?.flatten();
-        let fragments = peaks.as_ref().and_then(|peaks| peaks.fragments_of(&hit.label));
+        let molecule = model.molecule(&hit.label);
+        let molecule = molecule.as_ref();
+        let mut explained = None;
+        let mut fragments = None;
+        if let (Some(peaks), Some(molecule)) = (&mut peaks, molecule) {
+            explained = peaks.explained_by(molecule)?;
+            fragments = peaks.fragments_of(molecule);
+        }
         let mut shared = Vec::new();
-        if !neighbours.is_empty()
-            && let Some(parts) = Parts::from_smiles(&hit.label)
-        {
+        if let Some(molecule) = molecule.filter(|_| !neighbours.is_empty()) {
+            let parts = Parts::new(molecule);
             shared.extend(neighbours.iter().map(|(id, other)| parts.shared(id, other)));
         }
-        let properties = Properties::from_label(model, &hit.id, &hit.label);
-        let mass = properties.molecule.as_ref().map(|molecule| molecule.monoisotopic);
-        let ion = spectrum.as_ref().zip(mass);
-        let ion = ion.and_then(|(spectrum, mass)| CandidateIon::new(spectrum, mass));
+        let properties = Properties::new(model, &hit.id, molecule);
+        // its mass as it is, not the rounded one of the properties
+        let ion = spectrum
+            .as_ref()
+            .zip(molecule)
+            .and_then(|(spectrum, molecule)| CandidateIon::new(spectrum, molecule.neutral_mass()));
         Ok::<_, Error>(ExplainedHit { hit, properties, shared, explained, fragments, ion })
     };
     let run::Answer { hits, exact, quantiles, gap, cautions, competing, .. } = answer;
@@ -295,13 +300,14 @@ struct Parts {
 }
 
 impl Parts {
-    fn from_smiles(smiles: &str) -> Option<Self> {
-        let molecule = Molecule::parse(smiles).ok()?;
-        let rings = ring_systems(&molecule);
-        let rings: BTreeSet<_> = rings.iter().map(|system| system.name(&molecule)).collect();
-        let groups = groups(&molecule);
-        let rings = rings.into_iter().collect();
-        Some(Self { groups, rings, fingerprint: Fingerprint::new(&molecule) })
+    fn new(molecule: &Molecule) -> Self {
+        let rings = ring_systems(molecule);
+        let rings: BTreeSet<_> = rings.iter().map(|system| system.name(molecule)).collect();
+        Self {
+            groups: groups(molecule),
+            rings: rings.into_iter().collect(),
+            fingerprint: Fingerprint::new(molecule),
+        }
     }
 
     fn shared(&self, id: &str, other: &Self) -> Shared {

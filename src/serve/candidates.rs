@@ -168,14 +168,13 @@ fn rounded(mass: f64) -> f64 {
 }
 
 impl Properties {
-    pub(super) fn from_label(model: &Model, id: &str, label: &str) -> Self {
-        let molecule = Some(label).filter(|_| model.outputs == Outputs::Molecules);
-        let molecule = molecule.and_then(|label| Molecule::parse(label).ok());
+    /// Returns the properties of a candidate with this id, which is this molecule, if it is one.
+    pub(super) fn new(model: &Model, id: &str, molecule: Option<&Molecule>) -> Self {
         let molecule = molecule.map(|molecule| MoleculeProperties {
             formula: molecule.formula(),
             mass: rounded(molecule.molar_mass()),
             monoisotopic: rounded(molecule.neutral_mass()),
-            groups: groups(&molecule),
+            groups: groups(molecule),
         });
         let config = model.run.config();
         let facts = config.data.facts();
@@ -207,6 +206,7 @@ fn link(column: Option<&str>, id: &str) -> Option<String> {
     (is_key && is_upper).then(|| format!("https://pubchem.ncbi.nlm.nih.gov/#query={id}"))
 }
 
+/// Returns the names of the functional groups of a molecule.
 pub(super) fn groups(molecule: &Molecule) -> Vec<String> {
     functional_groups(molecule).into_keys().map(|group| group.name()).collect()
 }
@@ -228,20 +228,21 @@ impl Endpoint for EmbedRequest {
         limits: &Limits,
     ) -> Result<EmbedResponse, Refusal> {
         let allowed = listed(model.run.names().iter().map(String::as_str));
-        let run = match (&self.member, model.run.members()) {
-            (None, [run]) => run,
+        let member = match (&self.member, model.run.members()) {
+            (None, [member]) => member,
             (None, _) => Err(Error::value("member", "absent", format!("one of {allowed}")))?,
             (Some(name), [_]) => {
                 let allowed = "absent: the model is no ensemble, and has no members";
                 return Err(Refusal::not_found("member", name, allowed));
             }
             (Some(name), members) => {
-                let at = model.run.names().iter().position(|member| member == name);
+                let at = model.run.names().iter().position(|other| other == name);
                 &members[at.ok_or_else(|| Refusal::not_found("member", name, &allowed))?]
             }
         };
-        let z = run.coordinates(&self.queries().check(limits)?.read(run)?)?;
-        let coordinates = z.chunks_exact(run.candidates.dim()).map(<[f32]>::to_vec).collect();
+        let queries = self.queries().check(limits)?.read(member)?;
+        let z = member.coordinates(&queries)?;
+        let coordinates = z.chunks_exact(member.candidates.dim()).map(<[f32]>::to_vec).collect();
         Ok(EmbedResponse { about: model.about(), coordinates })
     }
 }
@@ -302,7 +303,7 @@ fn all_found(places: Vec<Option<usize>>, ids: &[String]) -> Result<Vec<usize>, R
     places.into_iter().zip(ids).map(|(place, id)| place.ok_or_else(|| unknown(id))).collect()
 }
 
-/// Candidates of a list of ids, by their places among those that come with them.
+/// Returns the candidates of a list of ids, by their places among those that come with them.
 fn find<'a>(
     processes: &Processes,
     model: &'a Model,
@@ -332,7 +333,7 @@ impl Endpoint for CandidatesRequest {
         let candidate = |at: usize| {
             let id = candidates.id(at).to_owned();
             let label = candidates.label(at).to_owned();
-            let properties = Properties::from_label(model, &id, &label);
+            let properties = Properties::new(model, &id, model.molecule(&label).as_ref());
             let columns = candidates.columns().further(at);
             let columns = columns.map(|(name, cell)| (name.to_owned(), cell.to_owned())).collect();
             Candidate { id, label, columns, properties }
@@ -371,9 +372,9 @@ impl Endpoint for DrawingRequest {
         let (places, candidates) = find(processes, model, limits, std::slice::from_ref(&self.id))?;
         let label = candidates.label(places[0]);
         let drawn = match model.outputs {
-            Outputs::Molecules => match Molecule::parse(label) {
-                Ok(molecule) => Some(molecule.svg_with_marked(&self.marked(&molecule)?)),
-                Err(_) => None,
+            Outputs::Molecules => match model.molecule(label) {
+                Some(molecule) => Some(molecule.svg_with_marked(&self.marked(&molecule)?)),
+                None => None,
             },
             Outputs::Graphs => {
                 let allowed = "absent: atoms are marked in molecules only";

@@ -61,7 +61,7 @@ pub fn block_on(
     }
 }
 
-/// As [`block_on`], only on this process.
+/// Serves as [`block_on`] does, on this process alone.
 fn listen(
     server: &Server,
     address: SocketAddr,
@@ -173,7 +173,7 @@ pub async fn run(listener: TcpListener, server: &Server, stop: impl Future<Outpu
     }
 }
 
-/// A name without a port, as [`Limits::hosts`](super::Limits::hosts) has them.
+/// Refuses everything but a name without a port, as [`Limits::hosts`](super::Limits::hosts) has them.
 ///
 /// # Errors
 /// [`dsokr_core::Error::Value`] for everything else.

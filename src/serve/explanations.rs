@@ -177,24 +177,22 @@ pub(super) struct Explainer<'a> {
 }
 
 impl<'a> Explainer<'a> {
-    /// Parts of ions with the spectrum's adduct, of several the one nearest to the precursor, count where they are within
+    /// Creates the explainer of a spectrum, by parts of ions with its adduct, of several the one nearest to the precursor, within
     /// `ppm` millionths of a peak; none of an adduct that is not known.
     pub(super) fn new(spectrum: &'a Spectrum, ppm: f64) -> Option<Self> {
         let fragments = PeakExplainer::new(spectrum, ppm).ok()?;
         Some(Self { spectrum, fragments, ppm, by_formula: HashMap::new() })
     }
 
-    /// Returns what the fragments of a molecule explain; `None` for labels that are not molecules, and for molecules that are too
-    /// large to be broken.
-    pub(super) fn fragments_of(&self, smiles: &str) -> Option<ExplainedFragments> {
-        let molecule = Molecule::parse(smiles).ok()?;
-        let explanation = self.fragments.explain(&molecule)?;
+    /// Returns what the fragments of a molecule explain; `None` for molecules that are too large to be broken.
+    pub(super) fn fragments_of(&self, molecule: &Molecule) -> Option<ExplainedFragments> {
+        let explanation = self.fragments.explain(molecule)?;
         let of_peak = |peak: &FragmentPeak| FragmentOfPeak {
             peak: peak.peak,
             mz: self.spectrum.peaks()[peak.peak].mz,
             atoms: peak.atoms().collect(),
             broken: peak.broken.iter().map(|&bond| molecule.bonds()[bond].atoms).collect(),
-            formula: peak.formula(&molecule),
+            formula: peak.formula(molecule),
             hydrogens: peak.hydrogens,
             cost: peak.cost,
             ppm: peak.ppm,
@@ -206,14 +204,12 @@ impl<'a> Explainer<'a> {
         })
     }
 
-    /// Returns the peaks that a molecule explains; `None` for labels that are not molecules, for molecules that name isotopes,
-    /// and for formulas with too many parts.
+    /// Returns the peaks that a molecule explains; `None` for molecules that name isotopes, and for formulas with too many parts.
     pub(super) fn explained_by(
         &mut self,
-        smiles: &str,
+        molecule: &Molecule,
     ) -> Result<Option<Vec<ExplainedPeak>>, Error> {
         Cancellation::current().check()?;
-        let Ok(molecule) = Molecule::parse(smiles) else { return Ok(None) };
         // the parts of a formula are of the most abundant isotopes
         if molecule.atoms().iter().any(|atom| atom.isotope.is_some()) {
             return Ok(None);

@@ -1,6 +1,7 @@
 //! Answers as files.
 
-use crate::error::ensure;
+use std::collections::BTreeSet;
+
 use dsokr_core::Processes;
 use dsokr_molecule::Molecule;
 use serde::{Deserialize, Serialize};
@@ -13,7 +14,7 @@ use super::model::{Model, ReadPart};
 use super::queries::{Endpoint, RequestQueries};
 use super::refusal::Refusal;
 use super::search::SearchRequest;
-use crate::error::Error;
+use crate::error::{Error, ensure};
 use crate::metrics::table::Table;
 use crate::run::Hit;
 
@@ -57,7 +58,7 @@ impl Endpoint for ExportRequest {
         self.search.queries()
     }
 
-    fn needs(&self) -> Option<ReadPart> {
+    fn needs(&self) -> BTreeSet<ReadPart> {
         self.search.needs()
     }
 

@@ -1,5 +1,6 @@
 //! An answer to each request, and the OpenAPI description of requests and answers.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
@@ -70,12 +71,11 @@ impl Server {
         let model = self.model(queries.model)?;
         let server = self.clone();
         self.0.counters.queries.fetch_add(queries.len() as u64, Relaxed);
-        if let Some(needed) = request.needs() {
-            if needed == ReadPart::Properties {
-                model.hurry();
-            }
-            model.wait(needed, self.0.limits.read).await?;
+        let needed = request.needs();
+        if needed.contains(&ReadPart::Properties) {
+            model.hurry();
         }
+        model.wait(&needed, self.0.limits.read).await?;
         let compute = move |processes: &Processes| {
             replicas::pass(processes, A::NAME, &request)?;
             request.answer(processes, &model, &server.0.limits)
@@ -155,10 +155,11 @@ fn typed(kind: &'static str, body: String) -> Response {
 async fn models(State(server): State<Server>) -> Result<Json<ModelsResponse>, Refusal> {
     let shared = Arc::clone(&server.0);
     let begun = Instant::now();
+    let texts = BTreeSet::from([ReadPart::Texts]);
     for model in &shared.models {
         // what is not read by then is said to be missing
         let rest = shared.limits.read.saturating_sub(begun.elapsed());
-        let _ = model.wait(ReadPart::Texts, rest).await;
+        let _ = model.wait(&texts, rest).await;
     }
     let limits = &server.0.limits;
     let models =

@@ -1,5 +1,6 @@
 //! A trained run with what explains its answers.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -11,6 +12,7 @@ use dsokr_data::config::TextConfig;
 use dsokr_data::{InputKind, Split, SplitName};
 use dsokr_decode::CandidateBlocks;
 use dsokr_decode::report::ReliabilityBin;
+use dsokr_molecule::Molecule;
 use tokio::sync::watch;
 
 use super::description::{About, ModelDescription, NamedMetric, Outputs, examples, outputs};
@@ -54,17 +56,53 @@ pub struct Model {
     search: OnceLock<Result<BeyondSearch, String>>,
     /// Whether a request has asked for the properties before the background has read them.
     is_hurried: AtomicBool,
-    /// The last part that has been read in the background.
-    last_read: watch::Sender<Option<ReadPart>>,
+    /// The parts that have been read in the background.
+    read: ReadParts,
 }
 
-/// Parts of a model that are read in the background, in turn.
+/// A part of a model that is read in the background.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum ReadPart {
     /// Training texts and validation queries.
     Texts,
     /// The properties that filters compare.
     Properties,
+}
+
+/// The parts of a model that have been read.
+struct ReadParts(watch::Sender<BTreeSet<ReadPart>>);
+
+impl ReadParts {
+    /// Returns no parts.
+    fn none() -> Self {
+        Self(watch::Sender::new(BTreeSet::new()))
+    }
+
+    /// Returns whether a part is read.
+    fn has(&self, part: ReadPart) -> bool {
+        self.0.borrow().contains(&part)
+    }
+
+    /// Adds a part, and tells those who wait for it.
+    fn add(&self, part: ReadPart) {
+        self.0.send_modify(|read| {
+            read.insert(part);
+        });
+    }
+
+    /// Waits until all of some parts are read; refuses them after `limit`.
+    async fn wait(&self, needed: &BTreeSet<ReadPart>, limit: Duration) -> Result<(), Refusal> {
+        let mut read = self.0.subscribe();
+        let are_read = read.wait_for(|read| needed.is_subset(read));
+        let _ = tokio::time::timeout(limit, are_read).await;
+        let what = match needed.difference(&self.0.borrow()).next() {
+            None => return Ok(()),
+            Some(ReadPart::Texts) => "the texts of the data",
+            Some(ReadPart::Properties) => "the properties for filters",
+        };
+        let error = format!("{what} are still read after the start of the server: try again");
+        Err(Refusal::later(error))
+    }
 }
 
 impl Model {
@@ -107,11 +145,11 @@ impl Model {
             reliability: OnceLock::new(),
             search: OnceLock::new(),
             is_hurried: AtomicBool::new(false),
-            last_read: watch::Sender::new(None),
+            read: ReadParts::none(),
         })
     }
 
-    /// The model with its data under this root, if one is given.
+    /// Returns the model with its data under this root, if one is given.
     #[must_use]
     pub fn with_data(self, data: Option<&Path>) -> Self {
         Self { data: data.map(Path::to_path_buf), ..self }
@@ -133,7 +171,7 @@ impl Model {
             self.warn("the training texts", self.training().err());
         }
         self.warn("the validation queries", self.validation().err());
-        self.finish(ReadPart::Texts);
+        self.read.add(ReadPart::Texts);
     }
 
     /// Reads what chooses candidates and what filters compare, while searches that need neither go on; what cannot be read is
@@ -148,12 +186,7 @@ impl Model {
                 self.run.molecule_properties();
             });
         }
-        self.finish(ReadPart::Properties);
-    }
-
-    /// Tells those who wait for a part that it is read.
-    fn finish(&self, part: ReadPart) {
-        self.last_read.send_modify(|last| *last = (*last).max(Some(part)));
+        self.read.add(ReadPart::Properties);
     }
 
     /// Returns whether filters compare properties of the candidates.
@@ -164,35 +197,25 @@ impl Model {
     /// Reads the properties for a request that waits for them, on a thread of its own: on a machine with other work the background
     /// may not come to it for minutes. Further requests wait for the same thread.
     pub(super) fn hurry(self: &Arc<Self>) {
-        let is_read = self.last_read.borrow().is_some_and(|read| read >= ReadPart::Properties);
+        let is_read = self.read.has(ReadPart::Properties);
         if is_read || !self.has_properties() || self.is_hurried.swap(true, Relaxed) {
             return;
         }
         let model = Arc::clone(self);
         std::thread::spawn(move || {
             model.run.molecule_properties();
-            model.finish(ReadPart::Properties);
+            model.read.add(ReadPart::Properties);
         });
     }
 
     /// Waits for what a request needs and [`read_texts`](Self::read_texts) and [`read_properties`](Self::read_properties) read,
     /// without a worker.
-    pub(super) async fn wait(&self, needed: ReadPart, limit: Duration) -> Result<(), Refusal> {
-        let mut last_read = self.last_read.subscribe();
-        let is_read = last_read.wait_for(|read| read.is_some_and(|read| read >= needed));
-        match tokio::time::timeout(limit, is_read).await {
-            Ok(Ok(_)) => Ok(()),
-            // the sender lives as long as the model
-            Ok(Err(_)) | Err(_) => {
-                let what = match needed {
-                    ReadPart::Texts => "the texts of the data",
-                    ReadPart::Properties => "the properties for filters",
-                };
-                let error =
-                    format!("{what} are still read after the start of the server: try again");
-                Err(Refusal::later(error))
-            }
-        }
+    pub(super) async fn wait(
+        &self,
+        needed: &BTreeSet<ReadPart>,
+        limit: Duration,
+    ) -> Result<(), Refusal> {
+        self.read.wait(needed, limit).await
     }
 
     fn warn(&self, what: &str, missing: Option<&String>) {
@@ -228,6 +251,11 @@ impl Model {
     /// Returns whether queries are mass spectra.
     pub(super) fn reads_spectra(&self) -> bool {
         self.member().config.encoder.abilities().spectra
+    }
+
+    /// Returns the molecule that the label of a candidate stands for; none where candidates are no molecules.
+    pub(super) fn molecule(&self, label: &str) -> Option<Molecule> {
+        if self.outputs == Outputs::Molecules { Molecule::parse(label).ok() } else { None }
     }
 
     /// Returns the training texts.
@@ -416,4 +444,26 @@ fn files(folder: &Path) -> Files {
     }
     files.sort();
     files
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A request may hurry the properties, which are then known before the texts.
+    #[test]
+    fn each_part_that_is_needed_is_waited_for() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        let read = ReadParts::none();
+        let known = |needed: &[ReadPart]| {
+            let needed = needed.iter().copied().collect();
+            runtime.block_on(read.wait(&needed, Duration::ZERO)).is_ok()
+        };
+        assert!(known(&[]) && !known(&[ReadPart::Properties]));
+        read.add(ReadPart::Properties);
+        assert!(known(&[ReadPart::Properties]));
+        assert!(!known(&[ReadPart::Texts]) && !known(&[ReadPart::Texts, ReadPart::Properties]));
+        read.add(ReadPart::Texts);
+        assert!(known(&[ReadPart::Texts, ReadPart::Properties]));
+    }
 }

@@ -1,6 +1,7 @@
 //! The common parts of requests about a model: the model, and queries.
 
-use crate::error::ensure;
+use std::collections::BTreeSet;
+
 use dsokr_basis::Features;
 use dsokr_basis::features::DenseRows;
 use dsokr_core::Processes;
@@ -9,13 +10,12 @@ use dsokr_decode::CandidateBlocks;
 use dsokr_spectra::Spectrum;
 use serde::Serialize;
 
+use super::Limits;
 use super::model::{Model, ReadPart};
 use super::refusal::Refusal;
 use crate::config::candidate_rule::CandidateRule;
-use crate::error::Error;
+use crate::error::{Error, ensure};
 use crate::run::{Member, PredictedQueries};
-
-use super::Limits;
 
 /// A kind of queries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,12 +53,12 @@ pub(super) trait Endpoint: Serialize + Send + 'static {
     /// Returns the model and the queries.
     fn queries(&self) -> RequestQueries<'_>;
 
-    /// Returns the part of a model that must be read before.
-    fn needs(&self) -> Option<ReadPart> {
-        None
+    /// Returns the parts of the model that must be read before.
+    fn needs(&self) -> BTreeSet<ReadPart> {
+        BTreeSet::new()
     }
 
-    /// The answer, which the processes compute together.
+    /// Returns the answer, which the processes compute together.
     fn answer(
         &self,
         processes: &Processes,
@@ -80,7 +80,7 @@ pub(super) struct RequestQueries<'a> {
 }
 
 impl<'a> RequestQueries<'a> {
-    /// The queries of a request that has none.
+    /// Creates the queries of a request that has none.
     pub(super) fn from_model(model: &'a Option<String>) -> Self {
         Self { model: model.as_deref(), ..Self::default() }
     }
@@ -111,10 +111,10 @@ impl<'a> RequestQueries<'a> {
 
     /// Refuses queries that are not of one kind or not within the limits.
     pub(super) fn check(self, limits: &Limits) -> Result<Self, Error> {
-        let key = match (self.texts, self.vectors, self.coordinates) {
-            (Some(_), None, None) => QueryKind::Texts.key(),
-            (None, Some(_), None) => QueryKind::Vectors.key(),
-            (None, None, Some(_)) => QueryKind::Coordinates.key(),
+        let kind = match (self.texts, self.vectors, self.coordinates) {
+            (Some(_), None, None) => QueryKind::Texts,
+            (None, Some(_), None) => QueryKind::Vectors,
+            (None, None, Some(_)) => QueryKind::Coordinates,
             (texts, vectors, coordinates) => {
                 let given = [texts.is_some(), vectors.is_some(), coordinates.is_some()];
                 let count = given.iter().filter(|&&given| given).count();
@@ -128,6 +128,7 @@ impl<'a> RequestQueries<'a> {
                 return Err(Error::value("queries", format!("{count} kinds"), allowed));
             }
         };
+        let key = kind.key();
         let count = self.len();
         let allowed = format_args!("1 to {}", limits.queries);
         let holds = (1..=limits.queries).contains(&count);

@@ -69,7 +69,7 @@ impl Refusal {
         Self { status, error: error.to_string() }
     }
 
-    /// A refusal of a body or parameters that axum has not read, for this reason.
+    /// Creates the refusal of a body or parameters that axum has not read, for this reason.
     pub(super) fn unread(status: StatusCode, reason: String) -> Self {
         Self::new(status, in_words(without_preface(reason), "an object"))
     }
@@ -79,12 +79,12 @@ impl Refusal {
         Self::new(StatusCode::NOT_FOUND, error)
     }
 
-    /// A refusal of a request that may be answered later.
+    /// Creates the refusal of a request that may be answered later.
     pub(super) fn later(error: impl ToString) -> Self {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, error)
     }
 
-    /// An error of the server itself, which its log has.
+    /// Logs an error of the server itself, and creates the refusal that says so.
     pub(super) fn failed(error: impl std::fmt::Display) -> Self {
         tracing::error!("a request failed: {error}");
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "the server failed; its log says why")

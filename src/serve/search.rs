@@ -1,5 +1,6 @@
 //! Searches: a request for the best candidates of queries, and the response.
 
+use std::collections::BTreeSet;
 use std::fmt::{self, Formatter};
 
 use dsokr_core::{Cancellation, Processes};
@@ -17,8 +18,7 @@ use super::queries::{Endpoint, QueryKind, RequestQueries};
 use super::refusal::Refusal;
 use crate::config::candidate_rule::CandidateRule;
 use crate::error::{Error, ensure};
-use crate::run;
-use crate::run::{Calibration, PredictedQueries, Wanted};
+use crate::run::{self, Calibration, PredictedQueries, Wanted};
 
 /// Queries: exactly one of `texts`, `vectors` and `coordinates`.
 #[derive(Deserialize, Serialize, ToSchema)]
@@ -134,11 +134,13 @@ impl Endpoint for SearchRequest {
             .with_coordinates(&self.coordinates)
     }
 
-    fn needs(&self) -> Option<ReadPart> {
-        let explained = (self.explain && self.texts.is_some()).then_some(ReadPart::Texts);
+    fn needs(&self) -> BTreeSet<ReadPart> {
+        let explains_texts = self.explain && self.texts.is_some();
         let filter = self.filter.as_ref().and_then(|filter| filter.read().ok());
         let reads_molecules = filter.is_some_and(|filter| filter.reads_molecules());
-        if reads_molecules { Some(ReadPart::Properties) } else { explained }
+        let texts = explains_texts.then_some(ReadPart::Texts);
+        let properties = reads_molecules.then_some(ReadPart::Properties);
+        texts.into_iter().chain(properties).collect()
     }
 
     fn answer(

@@ -30,7 +30,7 @@ enum Place {
 type Task = Box<dyn FnOnce(&Processes) + Send>;
 
 impl Workers {
-    /// Several ranks are one worker.
+    /// Creates as many workers as the limits say, or of several ranks one.
     pub(super) fn new(processes: &Processes, limits: &Limits) -> Self {
         let (place, workers) = match processes.size() {
             1 => {

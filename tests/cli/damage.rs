@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::sandbox::{BAG, CONFIG, RIDGE, Sandbox, copy};
+use crate::sandbox::{BAG, CONFIG, RIDGE, Sandbox, config_of_numbers, copy};
 
 /// The files below `run`, by name.
 fn files(run: &Path) -> Vec<PathBuf> {
@@ -114,38 +114,6 @@ fn the_rule_of_an_ensemble_is_the_one_that_was_fitted() {
     sandbox.fail(&["evaluate", "run"], 2, &["run/combination.json", "damaged or changed"]);
 }
 
-/// Numbers from numbers, of splits that are drawn.
-const NUMBERS: &str = r#"
-[data]
-source = "pool"
-folder = "numbers"
-file = "rows.csv"
-numbered = true
-inputs = { column = "a..b", numbers = true }
-splits = { train = 60, validation = 15, test = 15 }
-
-[output]
-features = { kind = "numbers", column = ["y"] }
-kernel = { name = "linear" }
-scaling = "standard"
-
-[sketch]
-full = true
-
-[encoder]
-kind = "kernel-machine"
-inputs = { kind = "vectors", scaling = "standard" }
-kernel = { name = "gaussian", gamma = 0.1 }
-lambda = [1e-4, 1e-3]
-
-[decoding]
-search = "exact"
-
-[evaluation]
-metric = "rrmse"
-split = "test"
-"#;
-
 /// Copies each binary file of `other` into `run`, where evaluation and archives are to refuse it.
 fn assert_refuses_files_of(sandbox: &Sandbox, run: &str, other: &str, names: &[&str]) {
     for name in names {
@@ -171,7 +139,19 @@ fn files_of_a_different_run_are_refused() {
     let row = |at: i32| format!("{},{},{}\n", at * 7 % 31, at * 11 % 23, at * 3 % 17);
     let rows: String = (0..90).map(row).collect();
     sandbox.write("data/numbers/rows.csv", &format!("a,b,y\n{rows}"));
-    sandbox.write("numbers.toml", NUMBERS);
+    // splits are drawn
+    let data = r#"source = "pool"
+folder = "numbers"
+file = "rows.csv"
+numbered = true
+inputs = { column = "a..b", numbers = true }
+splits = { train = 60, validation = 15, test = 15 }"#;
+    let output = "features = { kind = \"numbers\", column = [\"y\"] }";
+    let machine = r#"kind = "kernel-machine"
+inputs = { kind = "vectors", scaling = "standard" }
+kernel = { name = "gaussian", gamma = 0.1 }
+lambda = [1e-4, 1e-3]"#;
+    sandbox.write("numbers.toml", &config_of_numbers(data, output, machine));
     for seed in ["1", "2"] {
         let set = format!("seed={seed}");
         let out = format!("numbers{seed}");

@@ -127,6 +127,10 @@ fn of_several_adducts_a_hit_has_the_one_nearest_to_the_precursor() {
     let [ion, explained, _] = &alone;
     assert_eq!(ion["adduct"], "[M+Na]+");
     assert!((number(ion, "mz") - 85.02600).abs() < 1e-4 && number(ion, "ppm").abs() < 1.0, "{ion}");
+    // of the mass with all of its digits, which the properties of the molecule round
+    let mass = dsokr::molecule::Molecule::parse("OCCO").unwrap().neutral_mass();
+    let expected = "[M+Na]+".parse::<dsokr::spectra::Adduct>().unwrap().mz(mass);
+    assert!((number(ion, "mz") - expected).abs() < 1e-9, "{ion}: {expected}");
     assert_eq!(explained[0]["formula"], "C2H4NaO");
     assert_eq!(hit("[M+H]+/[M+Na]+"), alone);
     assert_eq!(hit("[M+Na]+/[M+H]+"), alone);

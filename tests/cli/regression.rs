@@ -1,6 +1,6 @@
 //! Numbers that are predicted as they are.
 
-use crate::sandbox::{Sandbox, json, npy, number};
+use crate::sandbox::{RIDGE, Sandbox, config_of_numbers, json, npy, number};
 
 /// An ARFF file of three sines and two smooth functions of them; `broken` rewrites a line of data.
 fn waves(broken: impl Fn(usize, String) -> String) -> String {
@@ -203,32 +203,11 @@ fn each_number_has_a_column_of_its_own_in_tables() {
         table += &format!("{id}\t-{}.5\t-{}\n", at % 8, 1000 - at % 8);
     }
     sandbox.write("data/small/outputs.tsv", &table);
-    let config = r#"
-[data]
-folder = "small"
-
-[output]
-table = "outputs.tsv"
+    let data = "folder = \"small\"\ntest = \"test.tsv\"";
+    let output = r#"table = "outputs.tsv"
 label = "y1"
-features = { kind = "numbers", column = ["y1", "y2"] }
-kernel = { name = "linear" }
-scaling = "standard"
-
-[sketch]
-full = true
-
-[encoder]
-kind = "kernel-machine"
-inputs = { kind = "ngrams", blocks = [{ kind = "words", min = 1, max = 1 }] }
-lambda = 1e-4
-
-[decoding]
-search = "exact"
-
-[evaluation]
-metric = "rrmse"
-"#;
-    sandbox.write("small.toml", config);
+features = { kind = "numbers", column = ["y1", "y2"] }"#;
+    sandbox.write("small.toml", &config_of_numbers(data, output, RIDGE));
     sandbox.train("small.toml", &[]);
     let predict = ["predict", "runs/small", "data/small/test.tsv", "--top", "1", "--format"];
     let answers = sandbox.succeed(&[&predict[..], &["jsonl"]].concat());
@@ -265,33 +244,10 @@ fn numbers_of_a_table_are_predicted_in_its_units() {
         table += &format!("{id}\t{} {}\n", at % 8, 1000 - at % 8);
     }
     sandbox.write("data/small/outputs.tsv", &table);
-    let config = r#"
-[data]
-folder = "small"
-test = "test.tsv"
-
-[output]
-table = "outputs.tsv"
-features = { kind = "numbers", column = "sizes" }
-kernel = { name = "linear" }
-scaling = "standard"
-
-[sketch]
-full = true
-
-[encoder]
-kind = "kernel-machine"
-inputs = { kind = "ngrams", blocks = [{ kind = "words", min = 1, max = 1 }] }
-lambda = 1e-4
-
-[decoding]
-search = "exact"
-
-[evaluation]
-metric = "rrmse"
-split = "test"
-"#;
-    sandbox.write("small.toml", config);
+    let data = "folder = \"small\"\ntest = \"test.tsv\"";
+    let output = r#"table = "outputs.tsv"
+features = { kind = "numbers", column = "sizes" }"#;
+    sandbox.write("small.toml", &config_of_numbers(data, output, RIDGE));
     let report = sandbox.train("small.toml", &[]);
     // the second number is a linear function of the first
     let targets = report["targets"].as_array().unwrap();

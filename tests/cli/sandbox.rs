@@ -54,6 +54,35 @@ pub const RIDGE: &str = r#"kind = "kernel-machine"
 lambda = 0.001
 inputs = { kind = "ngrams", blocks = [{ kind = "words", min = 1, max = 1 }] }"#;
 
+/// The configuration of a kernel machine that predicts numbers as they are, and is evaluated on test pairs: the keys of `[data]`
+/// and `[encoder]`, and those of `[output]` that name the numbers.
+pub fn config_of_numbers(data: &str, output: &str, encoder: &str) -> String {
+    format!(
+        r#"
+[data]
+{data}
+
+[output]
+{output}
+kernel = {{ name = "linear" }}
+scaling = "standard"
+
+[sketch]
+full = true
+
+[encoder]
+{encoder}
+
+[decoding]
+search = "exact"
+
+[evaluation]
+metric = "rrmse"
+split = "test"
+"#
+    )
+}
+
 impl Sandbox {
     pub fn new() -> Self {
         let sandbox = Self { folder: tempfile::tempdir().unwrap() };

@@ -34,7 +34,7 @@ pub(super) fn doubts(column: &Column) -> Option<String> {
     lines(DOUBTS.iter().filter_map(|doubt| doubt(column)))
 }
 
-/// Texts with line breaks between; none of no text.
+/// Returns texts with line breaks between; none of no text.
 pub(super) fn lines(texts: impl Iterator<Item = String>) -> Option<String> {
     let texts: Vec<String> = texts.collect();
     if texts.is_empty() { None } else { Some(texts.join("\n")) }

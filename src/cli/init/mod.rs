@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use self::remarks::remarks;
 use crate::cli::meant::check_table;
-use crate::cli::output::{print, print_json, quoted, shell_path};
+use crate::cli::output::{PROGRAM, print, print_json, quoted, shell_path};
 use crate::error::{Error, ensure};
 use crate::metrics::table::Table;
 use crate::studies::init::{
@@ -172,22 +172,22 @@ fn facts(survey: &Survey, config: &Path) -> Value {
 
 /// Returns what is known of a table, and how to go on, as text.
 fn summary(table: &Path, survey: &Survey, config: &Path) -> String {
-    let name = config.file_stem().unwrap_or_default().to_string_lossy();
-    let run = shell_word(&format!("runs/{name}"));
+    let program = &*PROGRAM;
+    let run = run_of(config);
     let input = &survey.roles.input;
     let ask = if survey.reads_vectors() {
-        format!("  dsokr predict {run} {}\n", shell_path(table))
+        format!("  {program} predict {run} {}\n", shell_path(table))
     } else if let Some(example) = &input.readings.short_example {
-        format!("  dsokr search {run} {}\n", quoted(example))
+        format!("  {program} search {run} {}\n", quoted(example))
     } else if input.kind == ColumnKind::Smiles {
         // the first part of a SMILES is none
         String::new()
     } else {
         let example = shorten_to(&input.example, LONGEST_EXAMPLE);
-        format!("  dsokr search {run} {}\n", quoted(&example))
+        format!("  {program} search {run} {}\n", quoted(&example))
     };
     format!(
-        "{}: {} rows\n\n{}{}\nwrote {}: {}\n\nnext:\n  dsokr train {}\n{ask}",
+        "{}: {} rows\n\n{}{}\nwrote {}: {}\n\nnext:\n  {program} train {}\n{ask}",
         table.display(),
         survey.table.rows,
         columns(survey),
@@ -196,6 +196,12 @@ fn summary(table: &Path, survey: &Survey, config: &Path) -> String {
         splits(survey),
         shell_path(config),
     )
+}
+
+/// Returns the run directory that a training of a configuration makes first, as an argument.
+fn run_of(config: &Path) -> String {
+    let name = config.file_stem().unwrap_or_default().to_string_lossy();
+    shell_word(&format!("runs/{name}"))
 }
 
 /// Returns the sizes of the splits, or their files.
@@ -267,22 +273,23 @@ fn spectra(arguments: &Arguments, file: &Path) -> Result<(), Error> {
             "{name}: its cells name the split of each row, which is not kept: spectra are divided by molecule\n"
         );
     }
-    let name = config.file_stem().unwrap_or_default().to_string_lossy();
+    let program = &*PROGRAM;
+    let folder = SpectraSurvey::folder(&config);
     print(&format!(
         "{}: {} spectra; candidates are {molecules} molecules\n{remarks}\nwrote {} and {}: {training} training, {validation} \
-         validation and {test} test spectra; no molecule has spectra in two of them\n\nnext:\n  dsokr train {}\n  dsokr predict \
-         {} {}\n",
+         validation and {test} test spectra; no molecule has spectra in two of them\n\nnext:\n  {program} train {}\n  \
+         {program} predict {} {}\n",
         file.display(),
         survey.library.len(),
         config.display(),
-        SpectraSurvey::folder(&config).display(),
+        folder.display(),
         shell_path(&config),
-        shell_word(&format!("runs/{name}")),
-        shell_path(&SpectraSurvey::folder(&config).join("test.mgf")),
+        run_of(&config),
+        shell_path(&folder.join("test.mgf")),
     ))
 }
 
-/// Several tables as one, next to the first; none of one table.
+/// Writes several tables as one, next to the first; none of one table.
 fn joined(tables: &[PathBuf], force: bool) -> Result<Option<Joined>, Error> {
     let [first, _, ..] = tables else { return Ok(None) };
     let stem = |path: &PathBuf| path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
@@ -296,15 +303,18 @@ fn columns(survey: &Survey) -> String {
     let names = ["column", "holds", "used as", "example", "distinct", "empty"];
     let mut table = Table::new(names, 4);
     for column in &survey.columns {
-        let used = match &column.name {
-            name if *name == survey.roles.input.name => "input",
-            name if *name == survey.roles.output.name => "output",
-            name if survey.roles.further.iter().any(|column| column.name == *name) => "output",
-            name if Some(name) == survey.roles.id.as_ref() => "id",
-            _ => "",
+        let name = &column.name;
+        let used = if *name == survey.roles.input.name {
+            "input"
+        } else if survey.roles.outputs().any(|output| output.name == *name) {
+            "output"
+        } else if survey.roles.id.as_ref() == Some(name) {
+            "id"
+        } else {
+            ""
         };
         table.push([
-            column.name.clone(),
+            name.clone(),
             column.kind.to_string(),
             used.to_owned(),
             shorten_to(&column.example, 40),

@@ -163,7 +163,7 @@ fn further_learned(survey: &Survey) -> Option<String> {
     let are_molecules = output.kind == ColumnKind::Smiles;
     let reason = if are_molecules { ", since molecules are the output" } else { "" };
     let from = if are_molecules && input.kind != ColumnKind::Smiles {
-        format!(", also from molecules by --input {}", output.name)
+        format!(", also from molecules by --input {}", shell_word(&output.name))
     } else {
         String::new()
     };
@@ -177,11 +177,12 @@ fn further_molecules(survey: &Survey) -> Option<String> {
     if names.is_empty() {
         return None;
     }
-    let joined =
-        names.iter().fold(survey.roles.input.name.clone(), |joined, name| joined + "." + name);
+    let all: Vec<&str> =
+        [&survey.roles.input.name].into_iter().chain(names).map(String::as_str).collect();
     Some(format!(
-        "further molecules are left out as inputs: {}; a column of all SMILES with points between, {joined}, learns from all",
-        list(names)
+        "further molecules are left out as inputs: {}; a column of all SMILES with points between, {}, learns from all",
+        list(names),
+        all.join(".")
     ))
 }
 

@@ -25,12 +25,12 @@ impl Axis {
         Self { logarithmic: true, ..Self::linear(label) }
     }
 
-    /// A logarithmic axis of whole numbers.
+    /// Creates a logarithmic axis of whole numbers.
     pub fn numbers(label: impl Into<String>) -> Self {
         Self { whole: true, ..Self::logarithmic(label) }
     }
 
-    /// An axis from 0 to 1.
+    /// Creates an axis from 0 to 1.
     pub fn share(label: impl Into<String>) -> Self {
         Self { with_zero: true, most: Some(1.0), ..Self::linear(label) }
     }
@@ -85,14 +85,14 @@ pub struct Ruler<'a> {
 }
 
 impl Ruler<'_> {
-    /// Where a value lies, in points; outside values lie at the end.
+    /// Returns where a value lies, in points; outside values lie at the end.
     pub fn place(&self, value: f64) -> f64 {
         // the logarithm of a negative number is not a number, and `max` then gives the other one
         let value = self.axis.scaled(value).max(self.low).min(self.high);
         self.start + (value - self.low) / (self.high - self.low) * self.length
     }
 
-    /// Ticks with their labels, about `count`.
+    /// Returns about `count` ticks with their labels.
     pub fn ticks(&self, count: usize) -> Vec<(f64, String)> {
         if !self.axis.names.is_empty() {
             return (0..).map(f64::from).zip(self.axis.names.iter().cloned()).collect();
@@ -138,7 +138,7 @@ impl Ruler<'_> {
     }
 }
 
-/// Decimal places of a number with one digit.
+/// Returns the decimal places of a number with one digit.
 fn places(value: f64) -> usize {
     (-(value.log10() + 1e-9).floor()).max(0.0) as usize
 }

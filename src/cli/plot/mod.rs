@@ -47,7 +47,7 @@ pub fn check_svg(argument: &'static str, file: &PathBuf) -> Result<(), Error> {
     Ok(())
 }
 
-/// Hits@k against k, a line for each run, and the band of its 95 % intervals where it has some.
+/// Draws Hits@k against k, a line for each run, and the band of its 95 % intervals where it has some.
 pub fn hits(path: &Path, runs: &[(String, Vec<HitsPoint>)]) -> Result<(), Error> {
     let lines = runs.iter().map(|(name, curve)| {
         let at = |at: &HitsPoint| (at.k as f64, at.hits, at.ci95);
@@ -61,7 +61,7 @@ pub fn hits(path: &Path, runs: &[(String, Vec<HitsPoint>)]) -> Result<(), Error>
     save(path, &[Panel { title, x: Axis { whole: true, ..x }, y, series: lines.collect() }])
 }
 
-/// The share of queries whose right output has a rank in each bin.
+/// Draws the share of queries whose right output has a rank in each bin.
 pub fn ranks(path: &Path, runs: &[(String, RankHistogram)]) -> Result<(), Error> {
     let bars = runs.iter().map(|(name, histogram)| {
         let missing = match histogram.missing {
@@ -82,7 +82,7 @@ pub fn ranks(path: &Path, runs: &[(String, RankHistogram)]) -> Result<(), Error>
     save(path, &[Panel { title, x, y, series: bars.collect() }])
 }
 
-/// The share of queries whose first candidate is right, against its score and against its gap to the next one.
+/// Draws the share of queries whose first candidate is right, against its score and against its gap to the next one.
 pub fn reliability(path: &Path, bins: [&[ReliabilityBin]; 2]) -> Result<(), Error> {
     let at = |bin: &ReliabilityBin| (bin.mean_score, bin.right, Some([bin.low, bin.high]));
     let names = [
@@ -97,7 +97,7 @@ pub fn reliability(path: &Path, bins: [&[ReliabilityBin]; 2]) -> Result<(), Erro
     save(path, &panels.collect::<Vec<_>>())
 }
 
-/// The share of numbers at most equal to their quantile, against its level.
+/// Draws the share of numbers at most equal to their quantile, against its level.
 pub fn coverage(path: &Path, shares: &[Coverage]) -> Result<(), Error> {
     let observed = shares.iter().map(|point| (point.level, point.share, None));
     let calibrated = [0.0, 1.0].into_iter().map(|level| (level, level, None));
@@ -111,7 +111,7 @@ pub fn coverage(path: &Path, shares: &[Coverage]) -> Result<(), Error> {
     save(path, &[Panel { title, x, y, series }])
 }
 
-/// Training loss and validation metric of each run against its epochs, side by side. Runs need one metric.
+/// Draws training loss and validation metric of each run against its epochs, side by side. Runs need one metric.
 pub fn learning(path: &Path, runs: &[LearningCurve]) -> Result<(), Error> {
     let metric = runs.first().map_or("", |curve| &curve.metric);
     let panel = |title: &str, label: String, value: fn(&LearningPoint) -> Option<f64>| {
@@ -135,7 +135,7 @@ pub fn learning(path: &Path, runs: &[LearningCurve]) -> Result<(), Error> {
 /// The most metrics that a comparison draws.
 const COMPARED: usize = 4;
 
-/// The first metrics of runs that are compared, side by side: a mark with its 95 % interval for each run.
+/// Draws the first metrics of runs that are compared, side by side: a mark with its 95 % interval for each run.
 pub fn comparison(path: &Path, comparison: &RunComparison) -> Result<(), Error> {
     let panels = comparison.metrics.iter().take(COMPARED).map(|metric| {
         let names = (1..=metric.runs.len()).map(|number| number.to_string()).collect();
@@ -153,7 +153,7 @@ pub fn comparison(path: &Path, comparison: &RunComparison) -> Result<(), Error> 
     save(path, &panels.collect::<Vec<_>>())
 }
 
-/// How large a sketch should be: spectra, leverage scores, and the metric against the sketch size.
+/// Draws how large a sketch should be: spectra, leverage scores, and the metric against the sketch size.
 pub fn sketch_sizes(path: &Path, curves: &[Curve], leverage: &[Leverage]) -> Result<(), Error> {
     // curves of several powers have one spectrum
     let first = |at: usize| curves[..at].iter().all(|c| c.spectrum != curves[at].spectrum);
@@ -194,13 +194,13 @@ pub fn sketch_sizes(path: &Path, curves: &[Curve], leverage: &[Leverage]) -> Res
     save(path, &panels)
 }
 
-/// Values at 1, 2, and so on, as far as they are above 0.
+/// Returns the series of values at 1, 2, and so on, as far as they are above 0.
 fn ordered(name: String, values: &[f64]) -> Series {
     let values = values.iter().copied().take_while(|&value| value > 0.0);
     series(name, Style::Line, (1..).map(f64::from).zip(values).map(|(x, y)| (x, y, None)))
 }
 
-/// The metric of embeddings of each rank, a line for each c, at the best λ.
+/// Draws the metric of embeddings of each rank, a line for each c, at the best λ.
 pub fn embedding(path: &Path, curve: &EmbeddingCurve) -> Result<(), Error> {
     let mut names = Vec::new();
     let mut lines = Vec::<Series>::new();
@@ -224,7 +224,7 @@ pub fn embedding(path: &Path, curve: &EmbeddingCurve) -> Result<(), Error> {
     save(path, &[Panel { title, x: Axis::numbers("rank"), y, series: lines }])
 }
 
-/// The metric of a sweep against each of its keys: a point with its 95 % interval for each run, those of the best setting in
+/// Draws the metric of a sweep against each of its keys: a point with its 95 % interval for each run, those of the best setting in
 /// a color of their own. Runs without a value lie at the end of the bad values.
 pub fn sweep(path: &Path, sweep: &Sweep) -> Result<(), Error> {
     // what lies outside an axis is drawn at its end

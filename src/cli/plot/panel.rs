@@ -162,7 +162,7 @@ impl Panel {
     }
 }
 
-/// As many ticks as their labels leave room for.
+/// Returns as many ticks as their labels leave room for.
 fn x_ticks(x: &Ruler, length: f64) -> Vec<(f64, String)> {
     let fits = |ticks: &Vec<(f64, String)>| {
         ticks.iter().map(|(_, label)| width_of(label, TICK) + 6.0).sum::<f64>() <= length
@@ -176,7 +176,7 @@ fn x_ticks(x: &Ruler, length: f64) -> Vec<(f64, String)> {
 }
 
 impl Series {
-    /// The shades of bands and bars.
+    /// Draws the shades of bands and bars.
     fn areas(&self, drawing: &mut Drawing, (x, y): (&Ruler, &Ruler), color: &str) {
         let side = |side: usize| {
             let ends = move |&(at, high, ends): &Value| match self.style {
@@ -213,7 +213,7 @@ impl Series {
         }
     }
 
-    /// The sample before a name in the legend.
+    /// Draws the sample before a name in the legend.
     fn sample(&self, drawing: &mut Drawing, (x, y): Point, color: &str) {
         let wide = SAMPLE - 5.0;
         if self.style != Style::Marks {
@@ -247,7 +247,7 @@ const BOLD: &str = " font-weight=\"bold\"";
 pub struct Drawing(String);
 
 impl Drawing {
-    /// An empty figure; screen readers say its title.
+    /// Creates an empty figure; screen readers say its title.
     pub fn new(width: f64, height: f64, title: &str) -> Self {
         let title = xml(title);
         Self(format!(
@@ -272,7 +272,7 @@ impl Drawing {
         );
     }
 
-    /// A closed polygon.
+    /// Draws a closed polygon.
     pub fn area(&mut self, points: &[Point], color: &str, opacity: f64) {
         let points = list(points);
         self.0 += &format!(
@@ -285,7 +285,7 @@ impl Drawing {
             &format!("<circle cx=\"{x:.2}\" cy=\"{y:.2}\" r=\"{radius}\" fill=\"{color}\"/>\n");
     }
 
-    /// A line of text of a size in points, at a point of its baseline, with further attributes.
+    /// Writes a line of text of a size in points, at a point of its baseline, with further attributes.
     pub fn text(&mut self, (x, y): Point, text: &str, size: f64, more: &str) {
         let text = xml(text);
         self.0 +=
@@ -311,7 +311,7 @@ const WIDTHS: [u16; 95] = [
 /// About the width of any other character.
 const OTHER: u16 = 650;
 
-/// Width of a text, in points.
+/// Returns the width of a text, in points.
 fn width_of(text: &str, size: f64) -> f64 {
     let one = |character: char| {
         let place = (character as usize).checked_sub(usize::from(b' '));
