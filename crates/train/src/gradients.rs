@@ -43,7 +43,7 @@ pub(super) fn gradients<E: Encoder, M>(
         parts.push((part, keys.next_u64()));
     }
     let is_divided = parts.len() > 1 || step.is_some();
-    let compared = if is_divided && objective.compares_pairs() {
+    let compared = if is_divided && task.config.loss.compares_pairs() {
         Some(Compared::new(task, model, &parts, objective, step.as_ref())?)
     } else {
         None
