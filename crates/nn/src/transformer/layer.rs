@@ -95,8 +95,8 @@ impl Layer {
         }
     }
 
-    /// Returns the layer's input, what is added to scores, and the layer's parameters. Where there are fewer than most,
-    /// the input fills the other places, which have no gradient.
+    /// Returns the layer's input, what is added to scores, and the layer's parameters. The input fills the places of those that
+    /// the layer lacks, which have no gradient.
     fn inputs(&self, x: Tensor<2>, added_scores: Option<Tensor<4>>) -> [DispatchTensor; INPUTS] {
         struct Inputs(Vec<DispatchTensor>);
 
@@ -109,6 +109,7 @@ impl Layer {
         let mut inputs = Inputs(vec![x.clone().into_dispatch()]);
         inputs.0.extend(added_scores.map(Tensor::into_dispatch));
         self.visit(&mut inputs);
+        assert!(inputs.0.len() <= INPUTS, "a layer of more than {INPUTS} inputs and parameters");
         inputs.0.resize_with(INPUTS, || x.clone().into_dispatch());
         inputs.0.try_into().unwrap_or_else(|_| unreachable!("they were made as many"))
     }
