@@ -13,7 +13,7 @@ use rand::Rng;
 use super::activation::Activation;
 use super::affine::{Affine, Norm, add};
 use super::architecture::Architecture;
-use super::local::{self, Scores};
+use super::local::{self, Scoring};
 use super::positions::Rotations;
 use crate::pass::{Masks, Pass};
 
@@ -60,7 +60,7 @@ impl Shared {
             return attention(qkv, settings);
         }
         let added = self.added_scores.clone();
-        local::attention(qkv, Scores { are_scaled: *scaled_scores, added, reach }, &settings)
+        local::attention(qkv, Scoring { are_scaled: *scaled_scores, added, reach }, &settings)
     }
 
     /// Returns the attention of a layer; `preceding` rows of probabilities precede these in the batch.
