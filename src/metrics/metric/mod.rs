@@ -32,7 +32,7 @@ struct Definition {
     title: &'static str,
     /// Its definition.
     meaning: &'static str,
-    /// Whether a larger figure is a better one.
+    /// Whether a larger value is a better one.
     larger_is_better: bool,
     /// The data that it needs.
     needs: Needs,
@@ -84,7 +84,7 @@ enum Over {
 pub enum Needs {
     /// Ranks.
     Ranks,
-    /// Ranks, and a gold candidate for each query: without it the figure is infinite.
+    /// Ranks, and a gold candidate for each query: without it the value is infinite.
     FiniteRanks,
     /// Outputs that are graphs.
     Graphs,
@@ -117,22 +117,22 @@ pub enum Needs {
 pub struct Metric(#[default(&METRICS[0])] &'static Definition);
 
 impl Metric {
-    /// Every metric, in the order of reports.
+    /// Returns every metric, in the order of reports.
     pub fn all() -> impl Iterator<Item = Self> {
         METRICS.iter().map(Self)
     }
 
-    /// Every metric that was [measured](Self::measured), with its value.
+    /// Returns every metric that was [measured](Self::measured), with its value.
     pub fn measured_in(scores: &Scores) -> impl Iterator<Item = (Self, f64)> {
         Self::all().filter_map(|metric| Some((metric, metric.measured(scores)?)))
     }
 
-    /// Its name in configurations and reports.
+    /// Returns its name in configurations and reports.
     pub fn name(self) -> &'static str {
         self.0.name
     }
 
-    /// Its name in figures and texts.
+    /// Returns its name in figures and texts.
     pub fn title(self) -> &'static str {
         self.0.title
     }
@@ -148,7 +148,7 @@ impl Metric {
         matches!(self.0.needs, Needs::Ranks | Needs::FiniteRanks)
     }
 
-    /// Returns the figure of this name.
+    /// Returns the metric of this name; none where there is none.
     pub fn find(name: &str) -> Option<Self> {
         METRICS.iter().find(|metric| metric.name == name).map(Self)
     }
@@ -158,7 +158,7 @@ impl Metric {
         self.0.needs
     }
 
-    /// Its heading in tables; none of a metric that they leave out.
+    /// Returns its heading in tables; none of a metric that they leave out.
     pub(crate) fn heading(self) -> Option<&'static str> {
         self.0.heading
     }
@@ -168,7 +168,7 @@ impl Metric {
         self.0.width
     }
 
-    /// Decimal places of a value in tables. Of errors four digits count, of very small ones in the unit of the outputs three.
+    /// Returns the decimal places of a value in tables. Of errors four digits count, of very small ones in the unit of the outputs three.
     pub(crate) fn places(self, value: f64) -> usize {
         let Definition { places, is_error, is_in_units, .. } = *self.0;
         if is_in_units {
@@ -226,29 +226,30 @@ impl Metric {
         ends.map(|end| end.clamp(-largest, largest))
     }
 
-    /// Returns whether a larger figure is a better one.
+    /// Returns whether a larger value is a better one.
     pub fn larger_is_better(self) -> bool {
         self.0.larger_is_better
     }
 
-    /// Returns the figure; where it is not known, the worst there is.
+    /// Returns its value; where that is not known, the worst there is.
     pub fn value(self, scores: &Scores) -> f64 {
         let worst = if self.0.larger_is_better { f64::NEG_INFINITY } else { f64::INFINITY };
         self.read(scores).unwrap_or(worst)
     }
 
-    /// Returns the figure of what a search has found beyond the candidates, where it compares that; else [`value`](Self::value).
+    /// Returns its value for what a search has found beyond the candidates, where it compares that; else
+    /// [`value`](Self::value).
     pub(crate) fn value_beyond(self, scores: &Scores) -> f64 {
         let beyond = scores.beyond_candidates().and_then(|beyond| self.measured(&beyond));
         beyond.unwrap_or_else(|| self.value(scores))
     }
 
-    /// Returns the figure; none where it is not known or not finite.
+    /// Returns its value; none where that is not known or not finite.
     fn read(self, scores: &Scores) -> Option<f64> {
         scores.number(self.0.name)
     }
 
-    /// Returns the figure, negated where smaller is better, so that larger always is.
+    /// Returns its value, negated where smaller is better, so that larger always is.
     pub fn score(self, scores: &Scores) -> f64 {
         let value = self.value(scores);
         if self.0.larger_is_better { value } else { -value }
