@@ -41,9 +41,8 @@ impl Learner for NeighboursConfig {
         let texts = problem.dataset.train.inputs.texts()?;
         let texts: Vec<_> = texts.iter().map(|text| words(text)).collect();
         Ok(Box::new(move |targets: &OutputTargets| {
-            let (_, targets) = targets.basis()?;
             let texts = texts.clone();
-            let targets = targets.coordinates().to_vec();
+            let targets = targets.coordinates()?;
             Ok(Fitted::new(Neighbours { count: self.neighbours, texts, targets }))
         }))
     }

@@ -145,8 +145,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
     let alone = &Processes::default();
     let wanted = arguments.wants.of(alone, &run)?;
     // without a coverage the search says it
-    let is_empty = arguments.coverage.is_some() && arguments.top == Some(0);
-    ensure(!is_empty, Argument::new("top"), 0, "at least 1")?;
+    let asks_for_none = arguments.coverage.is_some() && arguments.top == Some(0);
+    ensure(!asks_for_none, Argument::new("top"), 0, "at least 1")?;
     let sets = calibrated_sets(arguments, &run, among)?;
     let answer = |batch: &Split| match &sets {
         None => {

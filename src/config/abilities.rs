@@ -63,6 +63,7 @@ pub enum HeldOutPredictions {
     /// By models that were fitted without a fold of the pairs, [`Fit::fold_predictions`](crate::Fit::fold_predictions), for
     /// `decoding.reranker`.
     Parts,
-    /// By a model without a part of the pairs that the fit leaves on its way, for `decoding.reranker.refit = false`.
+    /// By a model without one fold of the pairs that the fit leaves on its way, for `decoding.reranker.refit = false`:
+    /// [`Fit::fold_predictions`](crate::Fit::fold_predictions) is called after the fit with that fold alone.
     PartOfFit,
 }

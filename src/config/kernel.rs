@@ -1,9 +1,12 @@
 //! Kernels as a configuration names them, whose γ may be left to the training outputs or inputs.
 
+use std::iter;
+
 use dsokr_basis::kernel::median_squared_distance;
 use dsokr_basis::{Kernel, RowSource};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::Error as _;
+use serde::ser::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Value, json};
 
@@ -63,11 +66,14 @@ impl KernelConfig {
 
 impl Serialize for KernelConfig {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        if self.median {
-            serializer.collect_map([("name", self.name()), ("gamma", MEDIAN)])
-        } else {
-            self.kernel.serialize(serializer)
+        if !self.median {
+            return self.kernel.serialize(serializer);
         }
+        let mut parameters = toml::Table::try_from(&self.kernel).map_err(S::Error::custom)?;
+        parameters.remove("name");
+        parameters.insert("gamma".into(), MEDIAN.into());
+        let name = ("name".to_owned(), self.name().into());
+        serializer.collect_map(iter::once(name).chain(parameters))
     }
 }
 
@@ -110,11 +116,14 @@ impl JsonSchema for KernelConfig {
         let kernels = schema.get_mut("oneOf").and_then(Value::as_array_mut).into_iter().flatten();
         for kernel in kernels {
             if let Some(gamma) = kernel.pointer_mut("/properties/gamma") {
+                let number = gamma.get("description").and_then(Value::as_str).unwrap_or_default();
+                let description = format!(
+                    "{number} `\"median\"` is the median heuristic: γ is 1 over the median of d² over all pairs of 1000 \
+                     training outputs, or inputs, that the seed draws, so that half of the pairs have a kernel above 1/e. \
+                     The log has the number, and the run keeps it."
+                );
                 *gamma = json!({
-                    "description": "γ, above 0; `1/(2 width²)`. `\"median\"` is the median heuristic: γ is 1 \
-                        over the median of d² over all pairs of 1000 training outputs, or inputs, that the seed draws, so \
-                        that half of the pairs have a kernel above 1/e. The log has the number, and the \
-                        run keeps it.",
+                    "description": description,
                     "anyOf": [{ "type": "number" }, { "enum": [MEDIAN] }],
                 });
             }

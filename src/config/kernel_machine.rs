@@ -130,7 +130,7 @@ impl KernelMachineConfig {
         Some(embedding)
     }
 
-    /// Returns whether the loss is a Lipschitz one.
+    /// Returns whether the solver is `lipschitz`, which minimises any loss.
     pub(crate) fn is_lipschitz(&self) -> bool {
         self.solver.abilities().lipschitz
     }

@@ -84,6 +84,16 @@ pub enum Cell<'h> {
     Texts(&'h [String]),
 }
 
+impl Cell<'_> {
+    /// Returns whether the value is not known, so that JSON has no key for it.
+    fn is_absent(&self) -> bool {
+        match self {
+            Self::Number(number) => number.is_none(),
+            Self::Count(_) | Self::Text(_) | Self::Texts(_) => false,
+        }
+    }
+}
+
 /// The cell of a table: empty for what is absent, and spaces between several texts.
 impl Display for Cell<'_> {
     fn fmt(&self, out: &mut Formatter) -> fmt::Result {
@@ -102,7 +112,7 @@ impl Serialize for Hit {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
         for (name, cell) in self.named_cells() {
-            if cell != Cell::Number(None) {
+            if !cell.is_absent() {
                 map.serialize_entry(name, &cell)?;
             }
         }

@@ -148,9 +148,10 @@ pub trait Fit {
         observer: &mut dyn Observer,
     ) -> Result<Fitted, Error>;
 
-    /// Returns predictions of models that were each fitted to the targets without one of the `folds`, which hold training
-    /// pairs in rising order, for `decoding.reranker`. It is called only where [`Abilities::held_out`] says that the learner
-    /// gives them (default: none); else the learner is prepared and fitted anew without each fold.
+    /// Returns predictions of models that were each fitted to the targets without one of the `folds`, which hold training pairs
+    /// in rising order, for `decoding.reranker`. It is called only where [`Abilities::held_out`] says that the learner
+    /// gives them (default: none), and so [`Fitted::held_out`] too; else the learner is prepared and fitted anew without each
+    /// fold.
     ///
     /// # Errors
     /// As [`fit`](Self::fit).
@@ -232,12 +233,12 @@ where
 pub struct FoldPredictions {
     /// Predictions for the pairs of the fold.
     pub fold: HeldOut,
-    /// Predictions for other pairs, by models that were fitted without the fold and without the pair.
+    /// Predictions for pairs that are not of the fold, by models that were fitted without the fold and without the pair.
     pub rest: HeldOut,
     /// Some of the pairs that the model was fitted to, such as every eighth.
     pub fitted_pairs: Vec<usize>,
     /// Its predictions for these, `[pairs × p]` row-major.
-    pub fitted: Vec<f32>,
+    pub fitted_predictions: Vec<f32>,
 }
 
 /// A fitted [`Learner`]: it maps inputs to coordinates. After the fit nothing depends on the type

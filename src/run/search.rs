@@ -43,9 +43,9 @@ impl Run {
         self.answer_queries(alone, |member| member.texts(texts), among.as_ref(), None, top)
     }
 
-    /// As [`search`](Self::search), the answer to each of the queries that `read` reads for a member, of any kind of
-    /// inputs, among all candidates or those that a rule gives each; of these only those that are [`wanted`](Self::wanted).
-    /// The memory grows with their number, so a long stream is answered some queries at a time. Several processes, which
+    /// Returns the answer to each query, as [`search`](Self::search) does. `read` gives the queries as a member reads them, with
+    /// inputs of any kind. A rule `among` says which candidates compete for each query, without it all do; of these an answer
+    /// has only those that are [`wanted`](Self::wanted). The memory grows with their number, so a long stream is answered some queries at a time. Several processes, which
     /// all call this, rank the candidates together.
     ///
     /// # Errors

@@ -60,9 +60,13 @@ impl UnseenPairs {
 }
 
 impl HeldOut {
-    /// Creates predictions `[pairs × p]` for some training pairs, of which `ids` are the outputs of all.
-    pub fn new(pairs: Vec<usize>, ids: &[String], predictions: Vec<f32>) -> Self {
-        let ids = pairs.iter().map(|&pair| ids[pair].clone()).collect();
+    /// Creates predictions `[pairs × p]` for some of the training pairs; `all_ids` are the ids of the outputs of all training
+    /// pairs.
+    ///
+    /// # Panics
+    /// If a pair is none of the training pairs.
+    pub fn new(pairs: Vec<usize>, all_ids: &[String], predictions: Vec<f32>) -> Self {
+        let ids = pairs.iter().map(|&pair| all_ids[pair].clone()).collect();
         Self { pairs, ids, predictions, groups: Vec::new() }
     }
 
@@ -71,7 +75,7 @@ impl HeldOut {
         Self { predictions, ids: ids.to_vec(), pairs: (0..ids.len()).collect(), groups: Vec::new() }
     }
 
-    /// Adds the group of each pair, of `groups` of all training pairs that the data name.
+    /// Returns the predictions with the group of each pair, of `groups` of all training pairs that the data name.
     pub(crate) fn grouped(self, groups: Option<&[Vec<usize>]>) -> Self {
         let Some(groups) = groups else { return self };
         let mut group_of = vec![0; groups.iter().map(Vec::len).sum()];
@@ -82,8 +86,9 @@ impl HeldOut {
         Self { groups, ..self }
     }
 
-    /// Joins predictions of several models, each for other training pairs, of which `ids` are the outputs of all.
-    pub(crate) fn joined(all: impl IntoIterator<Item = Self>, ids: &[String]) -> Self {
+    /// Joins predictions of several models, each for other training pairs; `all_ids` are the ids of the outputs of all
+    /// training pairs.
+    pub(crate) fn joined(all: impl IntoIterator<Item = Self>, all_ids: &[String]) -> Self {
         let mut rows: Vec<(usize, Vec<f32>)> = Vec::new();
         for predicted in all {
             let width = predicted.width().max(1);
@@ -92,7 +97,7 @@ impl HeldOut {
         }
         rows.sort_unstable_by_key(|(pair, _)| *pair);
         let (pairs, predictions): (Vec<usize>, Vec<Vec<f32>>) = rows.into_iter().unzip();
-        Self::new(pairs, ids, predictions.concat())
+        Self::new(pairs, all_ids, predictions.concat())
     }
 
     /// Returns the number p of coordinates of a prediction.

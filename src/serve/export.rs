@@ -104,18 +104,22 @@ fn value(text: &str) -> String {
     if line.starts_with("$$$$") || line.starts_with('>') { format!(" {line}") } else { line }
 }
 
-/// Names and values of a hit, with those of a molecule behind them.
+/// The names of the values of a molecule, which are no cells of a hit.
+const OF_MOLECULES: [&str; 2] = ["formula", "mass"];
+
+/// Returns names and values of a hit, with those of a molecule behind them.
 fn cells(ExplainedHit { hit, properties, .. }: &ExplainedHit) -> Vec<(&str, String)> {
     let cells = hit.cells().map(|(name, cell)| (name, cell.to_string()));
     let molecule = properties.molecule.iter().flat_map(|molecule| {
-        [("formula", molecule.formula.clone()), ("mass", format!("{:.3}", molecule.mass))]
+        let values = [molecule.formula.clone(), format!("{:.3}", molecule.mass)];
+        OF_MOLECULES.into_iter().zip(values)
     });
     cells.chain(molecule).collect()
 }
 
 /// Returns a row for each hit. Molecules have two columns more, which are empty for a label that is no SMILES.
 fn csv(hits: &[ExplainedHit], columns: &[&str], molecules: bool) -> String {
-    let of_molecules: &[&str] = if molecules { &["formula", "mass"] } else { &[] };
+    let of_molecules = if molecules { &OF_MOLECULES[..] } else { &[] };
     let names: Vec<&str> = Hit::NAMES
         .into_iter()
         .chain(columns.iter().copied())

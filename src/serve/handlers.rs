@@ -214,10 +214,11 @@ async fn metrics(State(server): State<Server>) -> Response {
     typed("text/plain; version=0.0.4", text)
 }
 
-/// The requests about a model: of their one list the handlers of those with JSON answers, the routes, the description, and
-/// what other ranks compute are made.
+/// The one list of endpoints, of which the routes and the description are made: those about the server, and the requests about
+/// a model, of which handlers of those with JSON answers, and what other ranks compute, are made too.
 macro_rules! endpoints {
     (
+        server { $($of_server:ident $server_path:literal;)* }
         json { $($(#[$doc:meta])* $name:ident $path:literal $request:ident -> $answer:ident;)* }
         files { $($file:ident $method:ident $file_path:literal $file_request:ident;)* }
     ) => {
@@ -239,8 +240,7 @@ macro_rules! endpoints {
         pub(super) fn api() -> Router<Server> {
             Router::new()
                 .route("/api", get(openapi))
-                .route("/api/models", get(models))
-                .route("/metrics", get(metrics))
+                $(.route($server_path, get($of_server)))*
                 $(.route($path, post($name)))*
                 $(.route($file_path, $method($file)))*
         }
@@ -279,7 +279,7 @@ macro_rules! endpoints {
                 description = "Search by trained runs of dsokr. Answers to requests that cannot be answered hold \
                                `error`, which says what was found and what is allowed."
             ),
-            paths(models, $($name,)* $($file,)* metrics,),
+            paths($($of_server,)* $($name,)* $($file,)*),
             components(schemas(ErrorBody))
         )]
         struct Description;
@@ -287,6 +287,10 @@ macro_rules! endpoints {
 }
 
 endpoints! {
+    server {
+        models "/api/models";
+        metrics "/metrics";
+    }
     json {
         /// The best candidates of texts, vectors or coordinates.
         search "/api/search" SearchRequest -> SearchResponse;

@@ -7,7 +7,7 @@
 
 use dsokr_basis::features::Selected;
 use dsokr_basis::features::distinct;
-use dsokr_basis::{OutputKernel, RowKind, RowSource, SketchKind, Tempering};
+use dsokr_basis::{OutputKernel, RowKind, RowSource, Tempering};
 use dsokr_data::{DataRoot, Dataset};
 use dsokr_machines::{DOUBLE, OutputSpace, eigendecomposition};
 use serde::Serialize;
@@ -296,30 +296,11 @@ fn anchors(config: &Checked, dataset: &Dataset, n: usize, candidates: f64) -> Ve
         if kernel.feature_scale(1.0).is_some() {
             continue;
         }
-        let size = size.min(n) as f64;
+        let size = size.min(n);
         let method = config.sketch.method_for(kernel, n);
-        let n = n as f64;
-        let count = match method {
-            SketchKind::Subsampling { .. } => size,
-            SketchKind::Leverage { pilot, .. } => size + n.min(pilot as f64),
-            SketchKind::Accumulation { terms } => n.min(size * terms as f64),
-            SketchKind::SparsifiedRademacher { density }
-            | SketchKind::SparsifiedGaussian { density } => n * (1.0 - (1.0 - density).powf(size)),
-            // every output has an entry; the enum may grow
-            _ => n,
-        };
-        let mixed = match method {
-            SketchKind::Accumulation { terms } => size * terms as f64 / count,
-            SketchKind::SparsifiedRademacher { density }
-            | SketchKind::SparsifiedGaussian { density }
-                if method.has_few_entries() =>
-            {
-                n * size * density / count
-            }
-            _ if method.has_few_entries() => 1.0,
-            // every row of R mixes with each output; the enum may grow
-            _ => size,
-        };
+        let count = method.compared_outputs(size, n);
+        let mixed = method.held_entries(size, n);
+        let size = size as f64;
         let entries = match rows.kind() {
             RowKind::Dense => rows.width() as f64,
             RowKind::Bits => rows.width() as f64 / 64.0,

@@ -21,6 +21,10 @@ fn has_all(names: &[&str], place: &str) {
     for name in Hit::NAMES {
         assert!(names.contains(&name), "no {name} in {place}: {names:?}");
     }
+    for name in names {
+        let count = names.iter().filter(|other| *other == name).count();
+        assert_eq!(count, 1, "{name} in {place}: {names:?}");
+    }
 }
 
 /// A sandbox with a run of molecules, whose answers can be exported in every form.

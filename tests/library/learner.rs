@@ -135,7 +135,7 @@ impl Fit for Prepared<'_> {
             let every_eighth: Vec<usize> = rest.iter().copied().step_by(8).collect();
             FoldPredictions {
                 fold: HeldOut::new(part.clone(), ids, model.without(part, part, true)),
-                fitted: model.without(&every_eighth, part, true),
+                fitted_predictions: model.without(&every_eighth, part, true),
                 fitted_pairs: every_eighth,
                 rest: HeldOut::new(rest.clone(), ids, model.without(&rest, part, false)),
             }

@@ -8,6 +8,7 @@ use dsokr::Metric;
 use dsokr::basis::{Kernel, SketchKind};
 use dsokr::data::table::{TABLE_FORMATS, Table};
 use dsokr::machines::Solver;
+use dsokr::train::LossConfig;
 use serde_json::json;
 
 fn read(name: &str) -> String {
@@ -50,6 +51,15 @@ fn names(text: &str, name: &str) -> bool {
     text.contains(&format!("`{name}`")) || text.contains(&format!("\"{name}\""))
 }
 
+/// Returns the names that may stand for a table in Python, which are those of a literal type.
+fn literal(kind: &str) -> BTreeSet<String> {
+    let python = read("bindings/python/python/dsokr/_tables.py");
+    let listed =
+        python.split(&format!("\n{kind}: TypeAlias = Literal[")).nth(1).expect("the names");
+    let listed = listed.split(']').next().unwrap_or_default();
+    listed.split('"').skip(1).step_by(2).map(str::to_owned).collect()
+}
+
 /// Checks that each entry is in the reference of this program, and that a page says when to choose it.
 fn assert_in_book(table: &str) {
     let reference = dsokr::config::reference();
@@ -63,14 +73,13 @@ fn assert_in_book(table: &str) {
 #[test]
 fn every_kernel_is_in_the_book_and_in_python() {
     assert_in_book("encoder.kernel");
-    let python = read("bindings/python/python/dsokr/_tables.py");
-    let literal = python.split("\nKernel: TypeAlias = Literal[").nth(1).expect("the names");
-    let literal: BTreeSet<&str> =
-        literal.split(']').next().unwrap_or_default().split('"').collect();
+    let by_name = literal("Kernel");
+    let documented = read("bindings/python/python/dsokr/_basis.py");
     for name in choices("encoder.kernel") {
+        assert!(names(&documented, &name), "no {name} in the docstring of Basis.fit");
         // those without a required setting can be given by their name alone
         let alone = serde_json::from_value::<Kernel>(json!({ "name": name }));
-        assert_eq!(literal.contains(name.as_str()), alone.is_ok(), "{name} in Python");
+        assert_eq!(by_name.contains(name.as_str()), alone.is_ok(), "{name} in Python");
         if let Ok(kernel) = alone {
             assert_eq!(kernel.name(), name);
         }
@@ -131,6 +140,24 @@ fn every_loss_is_in_the_book_and_of_both_kinds_of_learners() {
     };
     let encoders = of("training.loss", &["contrastive", "softmax"]);
     assert_eq!(encoders, of("encoder.solver.loss", &["pinball"]));
+}
+
+/// A loop of a program's own has every loss of the trainer, by the same names.
+#[test]
+fn every_loss_of_encoders_is_in_python() {
+    let functions = read("bindings/python/python/dsokr/_targets.py");
+    let parameters = functions.split("\n_PARAMETERS = {\n").nth(1).expect("the losses");
+    let lines = parameters.split("\n}\n").next().unwrap_or_default().lines();
+    let known: Vec<&str> = lines.filter_map(|line| line.split('"').nth(1)).collect();
+    assert_eq!(known, choices("training.loss"));
+
+    let alone = literal("Loss");
+    let documented = read("bindings/python/python/dsokr/_basis.py");
+    for name in known {
+        let is_alone = serde_json::from_value::<LossConfig>(json!({ "name": name })).is_ok();
+        assert_eq!(alone.contains(name), is_alone, "{name} in Python");
+        assert!(names(&documented, name), "no {name} in the docstring of Basis.loss");
+    }
 }
 
 #[test]
@@ -242,6 +269,40 @@ fn every_event_of_a_training_is_told_by_the_command_and_by_python() {
             let name = format!("Event::{event}");
             let has = |after: &str| text.contains(&format!("{name}{after}"));
             assert!(has(" {") || has("(") || has(" |") || has(" =>"), "no {name} in {file}");
+        }
+    }
+}
+
+#[test]
+fn every_key_that_a_resumed_run_may_change_is_on_the_page_of_runs() {
+    let source = read("src/fit/resume.rs");
+    let (_, list) = source.split_once("\nconst CHANGEABLE: ").expect("the list");
+    let list = list.split("\n];\n").next().unwrap_or_default();
+    let keys: Vec<&str> = list.split('"').skip(1).step_by(2).collect();
+    assert!(keys.len() > 10, "{keys:?}");
+    let page = read("book/src/runs.md");
+    let sentence = page.split("With `--resume`, `--set` changes ").nth(1).expect("the sentence");
+    let sentence = sentence.split(", of an incomplete run.").next().unwrap_or_default();
+    for key in keys {
+        let key = key.strip_prefix("training.").unwrap_or(key);
+        assert!(names(sentence, key), "no {key} in: {sentence}");
+    }
+}
+
+#[test]
+fn every_endpoint_of_the_server_is_in_the_documentation_and_the_book() {
+    let handlers = read("src/serve/handlers.rs");
+    let list = handlers.split("\nendpoints! {\n").nth(1).expect("the list");
+    let list = list.split("\n}\n").next().unwrap_or_default();
+    let paths: Vec<&str> = list.split('"').filter(|text| text.starts_with('/')).collect();
+    assert!(paths.len() > 7, "{paths:?}");
+    let documentation = read("src/serve/mod.rs");
+    let page = read("book/src/serve.md");
+    for path in paths {
+        for text in [&documentation, &page] {
+            let is_named =
+                ["GET", "POST"].iter().any(|method| text.contains(&format!("`{method} {path}`")));
+            assert!(is_named, "no {path}");
         }
     }
 }

@@ -1,6 +1,9 @@
 //! Ranks, and metrics of them.
 
-use dsokr_decode::{Combination, Ensemble, Metrics, MissingGold, Pool, Rank, bootstrap, report};
+use dsokr_decode::{
+    Combination, Ensemble, Metrics, MissingGold, Pool, RANK_METRICS, Rank, RankSummary, bootstrap,
+    report,
+};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use rayon::prelude::*;
@@ -90,10 +93,20 @@ impl Ranks {
         resamples: Option<usize>,
         seed: u64,
     ) -> PyResult<Table<'py>> {
-        let (metrics, interval, hits) = work(py, || {
+        // hits are those that were asked for
+        let others = || RANK_METRICS.iter().filter(|metric| !metric.name.starts_with("hits@"));
+        let (metrics, intervals, hits) = work(py, || {
             let metrics = Metrics::from_ranks(&self.ranks, self.candidates, self.duplicates)?;
-            let reciprocal = |count| bootstrap(&self.ranks, Rank::expected_reciprocal, count, seed);
-            let interval = resamples.map(reciprocal).transpose()?.map(|(_, ci95)| ci95);
+            // the bootstrap is of means of values that are 0 where the gold candidate is missing
+            let have_interval = others()
+                .filter(|metric| metric.summary == RankSummary::Mean && metric.missing == 0.0);
+            let mut intervals = Vec::new();
+            if let Some(count) = resamples {
+                for metric in have_interval {
+                    let (_, ci95) = bootstrap(&self.ranks, metric.value, count, seed)?;
+                    intervals.push((metric.name, ci95));
+                }
+            }
             // means do not depend on the number of resamples, and 40 are the fewest
             let count = resamples.unwrap_or(40);
             let hits = k.iter().map(|&k| {
@@ -102,22 +115,20 @@ impl Ranks {
                 Ok((k, mean, ci95))
             });
             let hits = hits.collect::<Result<Vec<_>, dsokr_core::Error>>()?;
-            Ok::<_, dsokr_core::Error>((metrics, interval, hits))
+            Ok::<_, dsokr_core::Error>((metrics, intervals, hits))
         })?;
         let table = PyDict::new(py);
         table.set_item("queries", metrics.queries)?;
         table.set_item("candidates", metrics.candidates)?;
-        // hits are those that were asked for
-        let others = metrics.of_ranks.iter();
-        for (metric, value) in others.filter(|(metric, _)| !metric.name.starts_with("hits@")) {
-            table.set_item(metric.name, value.unwrap_or(metric.missing))?;
+        for metric in others() {
+            table.set_item(metric.name, metrics.value(metric.name).unwrap_or(metric.missing))?;
         }
-        if let Some(ci95) = interval {
-            table.set_item("mrr_ci95", ci95)?;
+        for (name, ci95) in intervals {
+            table.set_item(format!("{name}_ci95"), ci95)?;
         }
         for (k, mean, ci95) in hits {
             table.set_item(format!("hits@{k}"), mean)?;
-            if interval.is_some() {
+            if resamples.is_some() {
                 table.set_item(format!("hits@{k}_ci95"), ci95)?;
             }
         }

@@ -54,8 +54,7 @@ pub static RANK_METRICS: [RankMetric; 7] = [
         title: "MRR",
         meaning: "Mean reciprocal rank",
         value: Rank::expected_reciprocal,
-        is_share: false,
-        ..SHARE
+        ..MEAN
     },
     RankMetric {
         name: "hits@1",
@@ -99,8 +98,8 @@ pub static RANK_METRICS: [RankMetric; 7] = [
 /// The name of the mean reciprocal rank.
 pub const MRR: &str = "mrr";
 
-/// A share of queries, to which one whose gold candidate is missing does not belong.
-const SHARE: RankMetric = RankMetric {
+/// A mean over queries of values that are larger for better ranks, and 0 where a gold candidate is missing.
+const MEAN: RankMetric = RankMetric {
     name: "",
     title: "",
     meaning: "",
@@ -108,25 +107,34 @@ const SHARE: RankMetric = RankMetric {
     value: Rank::expected_reciprocal,
     missing: 0.0,
     summary: RankSummary::Mean,
-    is_share: true,
+    is_share: false,
     places: 4,
     in_tables: true,
 };
+
+/// A share of queries.
+const SHARE: RankMetric = RankMetric { is_share: true, ..MEAN };
 
 /// A mean of ranks, which is infinite where a gold candidate is missing.
 const RANK: RankMetric = RankMetric {
     larger_is_better: false,
     value: Rank::expected_rank,
     missing: f64::INFINITY,
-    is_share: false,
     places: 1,
-    ..SHARE
+    ..MEAN
 };
 
 impl RankMetric {
     /// Returns the value of a query.
     pub fn of(&self, rank: Option<&Rank>) -> f64 {
         rank.map_or(self.missing, self.value)
+    }
+
+    /// Returns the least and the largest value that the metric may have: of a gold candidate that is missing, and of one that
+    /// is first.
+    pub fn range(&self) -> [f64; 2] {
+        let first = self.of(Rank::new(0, 1, 1).ok().as_ref());
+        [first.min(self.missing), first.max(self.missing)]
     }
 
     /// Returns whether the metric of these ranks is the same wherever the gold candidates are among the others, as Hits@10 is 1
@@ -229,5 +237,34 @@ impl<'de> Deserialize<'de> for RankValues {
             }
         }
         Ok(values)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn direction_range_and_share_of_each_metric_are_those_of_its_values() {
+        let values = |metric: &RankMetric| -> Vec<f64> {
+            let ranks = (0..100).map(|above| Rank::new(above, 1, 100).ok());
+            ranks.chain([None]).map(|rank| metric.of(rank.as_ref())).collect()
+        };
+        for metric in &RANK_METRICS {
+            let values = values(metric);
+            let is_no_better = |pair: &[f64]| {
+                if metric.larger_is_better { pair[1] <= pair[0] } else { pair[1] >= pair[0] }
+            };
+            assert!(values.windows(2).all(is_no_better), "{}: {values:?}", metric.name);
+            let [least, most] = metric.range();
+            let is_within = |value: &f64| (least..=most).contains(value);
+            assert!(
+                least < most && values.iter().all(is_within),
+                "{}: {least} {most}",
+                metric.name
+            );
+            let are_shares = values.iter().all(|&value| value == 0.0 || value == 1.0);
+            assert_eq!(metric.is_share, are_shares, "{}", metric.name);
+        }
     }
 }

@@ -106,7 +106,7 @@ pub struct SolverAbilities {
     /// It compares all training inputs with each other, and gives the model of a prefix of the rows with that of all
     /// ([`PreparedSolver::fit_with_prefix`](crate::PreparedSolver::fit_with_prefix)).
     pub compares_all_inputs: bool,
-    /// It minimises a [`Loss`] other than the square.
+    /// It minimises any [`Loss`], which is a setting.
     pub lipschitz: bool,
 }
 

@@ -43,7 +43,7 @@ pub(super) fn gradients<E: Encoder, M>(
         parts.push((part, keys.next_u64()));
     }
     let is_divided = parts.len() > 1 || step.is_some();
-    let compared = if is_divided && objective.compares_pairs() {
+    let compared = if is_divided && task.config.loss.compares_pairs() {
         Some(Compared::new(task, model, &parts, objective, step.as_ref())?)
     } else {
         None
@@ -189,29 +189,38 @@ impl Compared {
 /// the limit is 0. On the CPU engine there are none if the norm is not finite. On other devices nothing is read: the
 /// factor `[1]` that scales them is returned with them, and is NaN then; without a limit the norm is not known.
 fn clipped<E: Encoder>(model: &Model<E>, all: BatchGradients, limit: f32) -> BatchGradients {
-    let BatchGradients { gradients: Some(mut gradients), .. } = all else { return all };
+    let BatchGradients { gradients: Some(gradients), .. } = all else { return all };
     let mut on_cpu_engine = true;
     visit(model, |_, parameter| on_cpu_engine &= parameter.is_on_cpu_engine());
-    if !on_cpu_engine {
-        if limit == 0.0 {
-            return BatchGradients { gradients: Some(gradients), ..all };
-        }
-        let mut flat = Vec::new();
-        visit_distinct(model, |_, parameter| flat.extend(parameter.flat_gradient(&gradients)));
-        let Clip { factor, norm } = clip(flat, limit);
-        let norm = Some(StepNumber::pending(norm));
-        return BatchGradients { gradients: Some(gradients), norm, factor: Some(factor), ..all };
+    if on_cpu_engine {
+        let (gradients, norm) = clipped_on_cpu(model, gradients, limit);
+        return BatchGradients { gradients, norm: Some(norm.into()), ..all };
     }
+    if limit == 0.0 {
+        return BatchGradients { gradients: Some(gradients), ..all };
+    }
+    let mut flat = Vec::new();
+    visit_distinct(model, |_, parameter| flat.extend(parameter.flat_gradient(&gradients)));
+    let Clip { factor, norm } = clip(flat, limit);
+    let norm = Some(StepNumber::pending(norm));
+    BatchGradients { gradients: Some(gradients), norm, factor: Some(factor), ..all }
+}
+
+/// Returns gradients in memory with their norm, scaled as [`clipped`] does; none where a limit finds that the norm is not finite.
+fn clipped_on_cpu<E: Encoder>(
+    model: &Model<E>,
+    mut gradients: Gradients,
+    limit: f32,
+) -> (Option<Gradients>, f64) {
     let mut sum = 0.0;
     visit_distinct(model, |_, parameter| {
         sum += parameter.squared_gradient(&gradients).map_or(0.0, f64::from);
     });
-    let length = f64::sqrt(sum);
-    if limit > 0.0 && length > f64::from(limit) {
-        let factor = (f64::from(limit) / length) as f32;
+    let norm = f64::sqrt(sum);
+    if limit > 0.0 && norm > f64::from(limit) {
+        let factor = (f64::from(limit) / norm) as f32;
         visit_distinct(model, |_, parameter| parameter.scale_gradient(&mut gradients, factor));
     }
-    let is_usable = limit == 0.0 || length.is_finite();
-    let gradients = is_usable.then_some(gradients);
-    BatchGradients { gradients, norm: Some(length.into()), ..all }
+    let is_usable = limit == 0.0 || norm.is_finite();
+    (is_usable.then_some(gradients), norm)
 }

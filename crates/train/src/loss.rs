@@ -4,7 +4,7 @@ use burn::tensor::activation::log_softmax;
 use burn::tensor::{Device, Int, Tensor, TensorData, Transaction};
 use dsokr_basis::Features;
 use dsokr_basis::features::{DenseRows, Distinct, distinct};
-use dsokr_core::loss::Pieces;
+use dsokr_core::loss::{DistanceLoss, Pieces};
 use dsokr_kernels::on_cpu_engine;
 use dsokr_nn::parameters::total;
 use dsokr_nn::{Encoder, Model, Values};
@@ -78,14 +78,26 @@ impl From<f64> for StepNumber {
 
 /// A loss with what it needs of all training pairs.
 pub(super) struct Objective<'a> {
-    loss: &'a LossConfig,
-    classes: Option<Classes>,
-    /// Which of the distinct outputs each pair has, under the contrastive loss.
-    outputs: Vec<u32>,
+    kind: LossKind,
     /// w of each pair; empty where all are 1.
     weights: &'a [f64],
     /// The mean w of all pairs.
     mean_weight: f64,
+}
+
+/// What a loss compares a prediction with.
+enum LossKind {
+    /// Its target, by their squared distance.
+    SquaredDistance,
+    /// Its target, by their distance.
+    Distance(Pieces),
+    /// The targets of its batch.
+    Batch {
+        /// Which of the distinct outputs each training pair has.
+        outputs: Vec<u32>,
+    },
+    /// All distinct outputs of the training pairs.
+    AllOutputs(Classes),
 }
 
 /// All distinct outputs of the training pairs. Targets never change, so a batch costs one product with k
@@ -103,7 +115,7 @@ impl<'a> Objective<'a> {
         let loss = &task.config.loss;
         let objective =
             Self::new(loss, task.pairs.targets(), task.pairs.weights(), p, task.device)?;
-        if let Some(Classes { targets, .. }) = &objective.classes {
+        if let LossKind::AllOutputs(Classes { targets, .. }) = &objective.kind {
             tracing::info!(outputs = targets.dims()[0], "the softmax runs over training outputs");
         }
         Ok(objective)
@@ -111,7 +123,7 @@ impl<'a> Objective<'a> {
 
     /// Creates the objective of pairs with these targets `[pairs × p]`.
     fn new(
-        loss: &'a LossConfig,
+        loss: &LossConfig,
         targets: &[f32],
         weights: &'a [f64],
         p: usize,
@@ -121,24 +133,22 @@ impl<'a> Objective<'a> {
             [] => 1.0,
             all => all.iter().sum::<f64>() / all.len() as f64,
         };
-        let plain = Self { loss, classes: None, outputs: Vec::new(), weights, mean_weight };
-        if loss.temperature().is_none() {
-            return Ok(plain);
-        }
-        let rows = Features::from(DenseRows::new(p, targets.to_vec())?);
-        let Distinct { representative, class, .. } = distinct(&rows)?;
-        if plain.compares_pairs() {
-            return Ok(Self { outputs: class, ..plain });
-        }
-        let values = representative.iter().flat_map(|&row| &targets[row * p..][..p]);
-        let values = TensorData::new(values.copied().collect(), [representative.len(), p]);
-        let targets = unit(Tensor::from_data(values, device));
-        Ok(Self { classes: Some(Classes { targets, class }), ..plain })
-    }
-
-    /// Returns whether the loss of a pair depends on the other pairs of its batch.
-    pub(super) fn compares_pairs(&self) -> bool {
-        matches!(self.loss, LossConfig::Contrastive { .. })
+        let outputs = || distinct(&Features::from(DenseRows::new(p, targets.to_vec())?));
+        let kind = match loss {
+            LossConfig::Square(_) => LossKind::SquaredDistance,
+            LossConfig::Huber(loss) => LossKind::Distance(loss.pieces()),
+            LossConfig::EpsilonInsensitive(loss) => LossKind::Distance(loss.pieces()),
+            LossConfig::EpsilonInsensitiveSquare(loss) => LossKind::Distance(loss.pieces()),
+            LossConfig::Contrastive { .. } => LossKind::Batch { outputs: outputs()?.class },
+            LossConfig::Softmax { .. } => {
+                let Distinct { representative, class, .. } = outputs()?;
+                let values = representative.iter().flat_map(|&row| &targets[row * p..][..p]);
+                let values = TensorData::new(values.copied().collect(), [representative.len(), p]);
+                let targets = unit(Tensor::from_data(values, device));
+                LossKind::AllOutputs(Classes { targets, class })
+            }
+        };
+        Ok(Self { kind, weights, mean_weight })
     }
 
     /// Returns what the sum of the losses of a batch of so many pairs is divided by: the sum of their weights if each had
@@ -148,13 +158,13 @@ impl<'a> Objective<'a> {
         (pairs as f64 * self.mean_weight) as f32
     }
 
-    /// Returns `Σ_i w_i ℓ(z_i, y_i)` of some pairs, for the contrastive loss those of a whole batch. `batch` gives
+    /// Returns `Σ_i w_i ℓ(z_i, y_i)` of some pairs, for the contrastive loss those of a whole batch. `targets` gives
     /// their targets `[pairs × p]` and residuals r(y), and `scale` is ln 1/τ, by default 0.
     pub(super) fn loss(
         &self,
         z: Tensor<2>,
         pairs: &[usize],
-        batch: impl FnOnce() -> (Tensor<2>, Vec<f32>),
+        targets: impl FnOnce() -> (Tensor<2>, Vec<f32>),
         scale: Option<Tensor<1>>,
     ) -> Tensor<1> {
         let device = z.device();
@@ -164,24 +174,28 @@ impl<'a> Objective<'a> {
         };
         let weights = weights.as_deref();
         let scale = || scale.unwrap_or_else(|| Tensor::zeros([1], &device));
-        if let Some(Classes { targets, class }) = &self.classes {
-            let right: Vec<i32> = pairs.iter().map(|&pair| class[pair] as i32).collect();
-            let right = TensorData::new(right, [pairs.len(), 1]);
-            let right = Tensor::<2, Int>::from_data(right, &device);
-            let scores = similarities(unit(z), targets.clone(), scale());
-            return -weighted(log_softmax(scores, 1).gather(1, right), weights).sum();
-        }
-        let (targets, residuals) = batch();
-        match self.loss.distance() {
-            Some(_) if matches!(self.loss, LossConfig::Square(_)) => {
+        match &self.kind {
+            LossKind::SquaredDistance => {
+                let (targets, residuals) = targets();
                 let residuals = residuals.iter().enumerate();
                 total(weighted((z - targets).square(), weights))
                     + residuals.map(|(at, residual)| weight(weights, at) * residual).sum::<f32>()
             }
-            Some(loss) => distance(loss.pieces(), z, targets, residuals, weights),
-            None => {
-                let outputs: Vec<u32> = pairs.iter().map(|&pair| self.outputs[pair]).collect();
+            LossKind::Distance(loss) => {
+                let (targets, residuals) = targets();
+                distance(*loss, z, targets, residuals, weights)
+            }
+            LossKind::Batch { outputs } => {
+                let (targets, _) = targets();
+                let outputs: Vec<u32> = pairs.iter().map(|&pair| outputs[pair]).collect();
                 contrastive(z, targets, scale(), weights, &outputs)
+            }
+            LossKind::AllOutputs(Classes { targets, class }) => {
+                let right: Vec<i32> = pairs.iter().map(|&pair| class[pair] as i32).collect();
+                let right = TensorData::new(right, [pairs.len(), 1]);
+                let right = Tensor::<2, Int>::from_data(right, &device);
+                let scores = similarities(unit(z), targets.clone(), scale());
+                -weighted(log_softmax(scores, 1).gather(1, right), weights).sum()
             }
         }
     }

@@ -155,7 +155,7 @@ impl FurtherFits {
             Ok(FoldPredictions {
                 fold: predicted.select(&fold.pairs),
                 rest,
-                fitted: predicted.select(&fold.repeated).predictions,
+                fitted_predictions: predicted.select(&fold.repeated).predictions,
                 fitted_pairs: fold.repeated.clone(),
             })
         };

@@ -74,7 +74,7 @@ impl<'a> ExampleBuilder<'a> {
         // network would learn to trust the most similar spectrum too much
         let knows_spectra = self.texts.is_some_and(|texts| texts.spectra.is_some());
         let fitted_pairs: &[usize] = if knows_spectra { &[] } else { &fold.fitted_pairs };
-        let fitted_predictions: &[f32] = if knows_spectra { &[] } else { &fold.fitted };
+        let fitted_predictions: &[f32] = if knows_spectra { &[] } else { &fold.fitted_predictions };
         let shown = [fold.fold.pairs.as_slice(), fitted_pairs].concat();
         let predictions = [fold.fold.predictions.as_slice(), fitted_predictions].concat();
         let predictions = Queries::new(p, &predictions)?.normalised();

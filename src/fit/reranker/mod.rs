@@ -201,6 +201,7 @@ fn halves(fold: &FoldPredictions, problem: &Problem) -> Option<[FoldPredictions;
         let pairs: Vec<usize> = fold.fold.pairs.iter().copied().filter(is_in).collect();
         FoldPredictions { fold: fold.fold.select(&pairs), ..fold.clone() }
     };
-    let first = FoldPredictions { fitted_pairs: Vec::new(), fitted: Vec::new(), ..half(0) };
+    let first =
+        FoldPredictions { fitted_pairs: Vec::new(), fitted_predictions: Vec::new(), ..half(0) };
     Some([first, half(1)])
 }

@@ -128,7 +128,7 @@ impl PreparedMachine<'_> {
         Ok(FoldPredictions {
             fold: HeldOut::new(fold.to_vec(), ids, predict(fold)?),
             rest: HeldOut::new(rest.to_vec(), ids, leave_one_out),
-            fitted: predict(&fitted_pairs)?,
+            fitted_predictions: predict(&fitted_pairs)?,
             fitted_pairs,
         })
     }

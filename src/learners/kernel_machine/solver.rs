@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use dsokr_basis::RowSource;
 use dsokr_basis::features::{HeldRows, Selected};
 use dsokr_basis::kernel::gram;
-use dsokr_basis::{Kernel, RowSource};
 use dsokr_core::Processes;
 use dsokr_machines::{
     Cost, Coupling, FitSize, KernelModel, LastSystem, OutputEmbedding, OutputSpace, PrefixFit,
@@ -159,17 +159,16 @@ pub(super) fn advice_on_unlike(
     if 2 * unlike <= n {
         return Ok(None);
     }
-    let cure = match (inputs, &*settings.kernel) {
+    let is_median = settings.kernel.stated().is_none();
+    let cure = match (inputs, settings.kernel.gamma()) {
         (TrainingInputs::Gram(_), _) => "try other kernels".to_owned(),
-        (_, Kernel::Gaussian { .. } | Kernel::GaussianTanimoto { .. })
-            if settings.kernel.stated().is_none() =>
-        {
+        (TrainingInputs::Rows(..), Some(_)) if is_median => {
             "try a number below that of the median as encoder.kernel.gamma".into()
         }
-        (_, Kernel::Gaussian { gamma } | Kernel::GaussianTanimoto { gamma }) => {
+        (TrainingInputs::Rows(..), Some(gamma)) => {
             format!("try an encoder.kernel.gamma below {gamma}")
         }
-        (TrainingInputs::Rows(..), _) => "try a different encoder.kernel or other inputs".into(),
+        (TrainingInputs::Rows(..), None) => "try a different encoder.kernel or other inputs".into(),
     };
     let values = settings.lambda.values().len();
     Ok(Some(format!(

@@ -25,7 +25,7 @@ const OF_OUTPUTS: [Definition; 21] = [
     smaller("ged_bonds", "edit distance with bonds", Needs::Graphs, "The same with bonds compared")
         .heading("with bonds")
         .places(3)
-    .width(15),
+        .width(15),
     larger("accuracy", "accuracy", Needs::Classes, "Share of queries whose class is predicted")
         .over(Over::Classes(PredictedClasses::accuracy))
         .share(),
@@ -50,7 +50,8 @@ const OF_OUTPUTS: [Definition; 21] = [
         "roc_auc",
         "ROC AUC",
         Needs::LabelsOrClasses,
-        "Area under the ROC curve of scores of labels or classes, their mean or that of the positive class",
+        "Area under the ROC curve of scores of labels or classes, their mean or that of the \
+         positive class",
     )
     .over(Over::Area(ScoredLabels::roc_auc)),
     larger(
@@ -90,8 +91,8 @@ const OF_OUTPUTS: [Definition; 21] = [
     smaller("mae", "MAE", Needs::Numbers, "Mean absolute error of numbers, averaged over targets")
         .over(Over::Numbers(PredictedNumbers::mae))
         .mean()
-    .in_units()
-    .width(10),
+        .in_units()
+        .width(10),
     smaller(
         "rmse",
         "RMSE",
@@ -122,7 +123,8 @@ const OF_OUTPUTS: [Definition; 21] = [
         "rrmse",
         "RRMSE",
         Needs::Numbers,
-        "Root of the squared error of numbers over that of the training mean, averaged over targets",
+        "Root of the squared error of numbers over that of the training mean, averaged over \
+         targets",
     )
     .over(Over::Numbers(PredictedNumbers::rrmse))
     .width(8),
@@ -138,7 +140,8 @@ const OF_OUTPUTS: [Definition; 21] = [
         "kernel_loss",
         "kernel loss",
         Needs::ComparedOutputs,
-        "Mean squared distance of the chosen outputs from the right ones in the kernel's feature space",
+        "Mean squared distance of the chosen outputs from the right ones in the kernel's feature \
+         space",
     )
     .error()
     .width(14),
@@ -146,7 +149,8 @@ const OF_OUTPUTS: [Definition; 21] = [
         "mces",
         "MCES at 1",
         Needs::Asked,
-        "Mean myopic MCES distance of the first molecules from the right ones, which an evaluation measures if asked; it does not choose",
+        "Mean myopic MCES distance of the first molecules from the right ones, which an evaluation \
+         measures if asked; it does not choose",
     )
     .places(3)
     .width(10),
@@ -185,8 +189,7 @@ fn of_ranks(metric: &'static RankMetric) -> Definition {
         over: Over::Ranks(metric),
         is_mean: metric.summary == RankSummary::Mean,
         is_share: metric.is_share,
-        // shares and reciprocals, or ranks
-        range: if metric.larger_is_better { [0.0, 1.0] } else { [1.0, f64::INFINITY] },
+        range: metric.range(),
         heading: metric.in_tables.then_some(metric.title),
         places: metric.places,
         is_error: false,

@@ -31,7 +31,7 @@ struct Definition {
     title: &'static str,
     /// Its definition.
     meaning: &'static str,
-    /// Whether a larger figure is a better one.
+    /// Whether a larger value is a better one.
     larger_is_better: bool,
     /// The data that it needs.
     needs: Needs,
@@ -83,7 +83,7 @@ enum Over {
 pub enum Needs {
     /// Ranks.
     Ranks,
-    /// Ranks, and a gold candidate for each query: without it the figure is infinite.
+    /// Ranks, and a gold candidate for each query: without it the value is infinite.
     FiniteRanks,
     /// Outputs that are graphs.
     Graphs,
@@ -147,7 +147,7 @@ impl Metric {
         matches!(self.0.needs, Needs::Ranks | Needs::FiniteRanks)
     }
 
-    /// Returns the metric of this name.
+    /// Returns the metric of this name; none where there is none.
     pub fn find(name: &str) -> Option<Self> {
         METRICS.iter().find(|metric| metric.name == name).map(Self)
     }
@@ -226,29 +226,30 @@ impl Metric {
         ends.map(|end| end.clamp(-largest, largest))
     }
 
-    /// Returns whether a larger figure is a better one.
+    /// Returns whether a larger value is a better one.
     pub fn larger_is_better(self) -> bool {
         self.0.larger_is_better
     }
 
-    /// Returns the figure; where it is not known, the worst there is.
+    /// Returns its value; where that is not known, the worst there is.
     pub fn value(self, scores: &Scores) -> f64 {
         let worst = if self.0.larger_is_better { f64::NEG_INFINITY } else { f64::INFINITY };
         self.read(scores).unwrap_or(worst)
     }
 
-    /// Returns the figure of what a search has found beyond the candidates, where it compares that; else [`value`](Self::value).
+    /// Returns its value for what a search has found beyond the candidates, where it compares that; else
+    /// [`value`](Self::value).
     pub(crate) fn value_beyond(self, scores: &Scores) -> f64 {
         let beyond = scores.beyond_candidates().and_then(|beyond| self.measured(&beyond));
         beyond.unwrap_or_else(|| self.value(scores))
     }
 
-    /// Returns the figure; none where it is not known or not finite.
+    /// Returns its value; none where that is not known or not finite.
     fn read(self, scores: &Scores) -> Option<f64> {
         scores.number(self.0.name)
     }
 
-    /// Returns the figure, negated where smaller is better, so that larger always is.
+    /// Returns its value, negated where smaller is better, so that larger always is.
     pub fn score(self, scores: &Scores) -> f64 {
         let value = self.value(scores);
         if self.0.larger_is_better { value } else { -value }

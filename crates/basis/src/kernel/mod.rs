@@ -159,6 +159,23 @@ impl Kernel {
         }
     }
 
+    /// Checks that each parameter is in its range.
+    fn validate_parameters(&self) -> Result<(), Error> {
+        match *self {
+            Self::Gaussian { gamma } | Self::GaussianTanimoto { gamma } => {
+                let key = format_args!("kernel {}: gamma", self.name());
+                let holds = gamma > 0.0 && gamma.is_finite();
+                Error::ensure(holds, key, gamma, "finite numbers above 0")
+            }
+            Self::Linear
+            | Self::Cosine
+            | Self::Tanimoto
+            | Self::NGram
+            | Self::Kemeny
+            | Self::Hamming => Ok(()),
+        }
+    }
+
     /// Returns the kinds of rows that the kernel is defined on, and the values that they may hold; none where any
     /// finite number is allowed.
     fn domain(&self) -> (&'static [RowKind], Option<Values>) {
@@ -188,18 +205,13 @@ impl OutputKernel for Kernel {
     }
 
     fn validate(&self, rows: RowKind) -> Result<(), Error> {
-        let name = self.name();
-        if let Some(gamma) = self.gamma() {
-            let key = format_args!("kernel {name}: gamma");
-            let holds = gamma > 0.0 && gamma.is_finite();
-            Error::ensure(holds, key, gamma, "finite numbers above 0")?;
-        }
+        self.validate_parameters()?;
         let (defined, _) = self.domain();
         if defined.contains(&rows) {
             return Ok(());
         }
         Err(Error::Shape(Misfit::Kernel {
-            kernel: name.to_owned(),
+            kernel: self.name().to_owned(),
             found: rows.to_string(),
             allowed: defined.iter().map(RowKind::to_string).collect(),
         }))
@@ -253,7 +265,16 @@ impl OutputKernel for Kernel {
     /// Two zero rows are equal: k = 1. Under cosine, Tanimoto, n-gram, Kemeny and Hamming kernels a zero row
     /// has `k(y, ·) = 0` with every other row.
     fn is_normalised(&self) -> bool {
-        *self != Self::Linear
+        match self {
+            Self::Linear => false,
+            Self::Cosine
+            | Self::Gaussian { .. }
+            | Self::Tanimoto
+            | Self::GaussianTanimoto { .. }
+            | Self::NGram
+            | Self::Kemeny
+            | Self::Hamming => true,
+        }
     }
 
     /// Computes the matrix in parallel.

@@ -134,7 +134,7 @@ impl FewEntries {
 
 impl Sketch {
     /// Returns the generator of one block of columns; of the whole sketch for kinds that pick outputs, which
-    /// use block 0.
+    /// use block 0. What several blocks of columns share is drawn from a generator of another purpose.
     fn generator(&self, block: usize) -> Generator {
         generator(self.seed, &format!("sketch/{}", self.kind.name()), block as u64)
     }
@@ -145,7 +145,8 @@ impl Sketch {
         start..self.n.min(start + COLUMNS)
     }
 
-    /// Draws the entries of R where they are few; none where its columns are independent.
+    /// Draws the entries of R of kinds that pick outputs; none of those whose columns are [drawn](Self::drawn_columns) block by
+    /// block.
     ///
     /// # Errors
     /// Why there is no sketch with these parameters and sizes.
@@ -178,26 +179,30 @@ impl Sketch {
                 }))?))
             }
             SketchKind::SparsifiedRademacher { density }
-            | SketchKind::SparsifiedGaussian { density }
-                if (0..self.blocks()).all(|block| self.independent(block).is_empty()) =>
-            {
-                let name = self.kind.name();
-                let density = number(density);
-                Err(Error::unsupported(format_args!(
-                    "sketch {name}: no non-zero among {m} x {n} entries drawn at density {density}; \
-                     raise it"
-                )))
+            | SketchKind::SparsifiedGaussian { density } => {
+                self.check_any_entry(density)?;
+                Ok(None)
             }
-            SketchKind::Gaussian
-            | SketchKind::SparsifiedRademacher { .. }
-            | SketchKind::SparsifiedGaussian { .. }
-            | SketchKind::CountSketch => Ok(None),
+            SketchKind::Gaussian | SketchKind::CountSketch => Ok(None),
         }
     }
 
-    /// Returns the independent columns of one block that are not zero, always the same ones; none where entries are
-    /// [picked](Self::pick).
-    pub(super) fn independent(&self, block: usize) -> Columns {
+    /// Checks that an entry of a sparsified sketch is not zero.
+    fn check_any_entry(&self, density: f64) -> Result<(), Error> {
+        if (0..self.blocks()).any(|block| !self.drawn_columns(block).is_empty()) {
+            return Ok(());
+        }
+        let Self { m, n, .. } = self;
+        let name = self.kind.name();
+        let density = number(density);
+        Err(Error::unsupported(format_args!(
+            "sketch {name}: no non-zero among {m} x {n} entries drawn at density {density}; raise it"
+        )))
+    }
+
+    /// Draws the columns of one block that are not zero, always the same ones; none of kinds that
+    /// [pick](Self::pick) outputs.
+    pub(super) fn drawn_columns(&self, block: usize) -> Columns {
         let m = self.m;
         let outputs = self.outputs(block);
         let mut random = self.generator(block);

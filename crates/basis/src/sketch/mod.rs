@@ -142,6 +142,38 @@ impl SketchKind {
         }
     }
 
+    /// Returns the number of outputs, of n, that all are compared with for a sketch of m rows: its anchors, at most or on
+    /// average, and those whose columns leverage scores are computed from.
+    pub fn compared_outputs(&self, m: usize, n: usize) -> f64 {
+        let [size, all] = [m, n].map(|count| count as f64);
+        match *self {
+            Self::Subsampling { .. } => size,
+            Self::Leverage { pilot, .. } => size + all.min(pilot as f64),
+            Self::Accumulation { terms } => all.min(size * terms as f64),
+            Self::SparsifiedRademacher { density } | Self::SparsifiedGaussian { density } => {
+                all * (1.0 - (1.0 - density).powf(size))
+            }
+            Self::Gaussian | Self::CountSketch => all,
+        }
+    }
+
+    /// Returns the number of entries of R that are held for each of the [`compared_outputs`](Self::compared_outputs).
+    pub fn held_entries(&self, m: usize, n: usize) -> f64 {
+        let [size, all] = [m, n].map(|count| count as f64);
+        match *self {
+            Self::Subsampling { .. } | Self::Leverage { .. } | Self::CountSketch => 1.0,
+            Self::Accumulation { terms } => size * terms as f64 / self.compared_outputs(m, n),
+            Self::SparsifiedRademacher { density } | Self::SparsifiedGaussian { density } => {
+                if self.has_few_entries() {
+                    all * size * density / self.compared_outputs(m, n)
+                } else {
+                    size
+                }
+            }
+            Self::Gaussian => size,
+        }
+    }
+
     /// Checks the parameters and the sizes m (rows of the sketch) and n (training outputs).
     ///
     /// # Errors
@@ -313,7 +345,7 @@ impl Sketch {
     pub fn columns(&self, block: usize) -> Columns {
         match &self.picked {
             Some(picked) => picked.columns(self.m(), block),
-            None => self.independent(block),
+            None => self.drawn_columns(block),
         }
     }
 

@@ -30,7 +30,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{check_queries, ensure_allowed};
 use crate::intervals::{IndependentQueries, percentile_interval, resampled};
 use crate::rank::Rank;
-use crate::rank_metrics::{RANK_METRICS, RankMetric};
+use crate::rank_metrics::{RANK_METRICS, RankMetric, RankSummary};
 
 pub use rows::{QueryRow, ReliabilityBin, query_rows, reliability, worst};
 
@@ -167,8 +167,8 @@ pub struct Comparison {
     /// Number of their groups, which are drawn whole; none where each query is by itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub groups: Option<usize>,
-    /// How each of [`RANK_METRICS`] differs, by its name, but for those that are infinite where a
-    /// gold candidate is missing.
+    /// How each of [`RANK_METRICS`] differs, by its name, but for medians and those that are infinite where a gold
+    /// candidate is missing.
     #[serde(flatten)]
     pub metrics: BTreeMap<String, Difference>,
 }
@@ -206,8 +206,10 @@ pub fn compare(
     seed: u64,
 ) -> Result<Comparison, Error> {
     Error::check_length("ranks of the second model", second.len(), first.len())?;
-    let compared = RANK_METRICS.iter().filter(|metric| metric.missing.is_finite());
-    let compared: Vec<&RankMetric> = compared.collect();
+    // the means over a resample are compared
+    let is_compared =
+        |metric: &&RankMetric| metric.missing.is_finite() && metric.summary == RankSummary::Mean;
+    let compared: Vec<&RankMetric> = RANK_METRICS.iter().filter(is_compared).collect();
     let less = |(first, second): (&Option<Rank>, &Option<Rank>)| -> Vec<f64> {
         let value = |metric: &&RankMetric| metric.of(first.as_ref()) - metric.of(second.as_ref());
         compared.iter().map(value).collect()
@@ -231,7 +233,9 @@ pub fn compare(
     };
     let difference = |(at, metric): (usize, &&RankMetric)| {
         let drawn: Vec<f64> = drawn.iter().map(|means| means[at]).collect();
-        let better = drawn.iter().filter(|&&mean| mean > 0.0).count() as f64;
+        let is_better =
+            |mean: &&f64| if metric.larger_is_better { **mean > 0.0 } else { **mean < 0.0 };
+        let better = drawn.iter().filter(is_better).count() as f64;
         let same = drawn.iter().filter(|&&mean| mean == 0.0).count() as f64;
         let first_better = have_intervals.then(|| (better + same / 2.0) / resamples as f64);
         let first = mean(metric, first);

@@ -484,3 +484,28 @@ pub(super) fn names() -> String {
     names.dedup();
     names.join(", ")
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::path::Path;
+
+    use super::FAMILIES;
+    use crate::pretrained::Pretrained;
+
+    /// Families with the layers of BERT and the names of its tensors.
+    const LIKE_BERT: [&str; 7] =
+        ["bert", "roberta", "data2vec-text", "xlm-roberta", "camembert", "dpr", "ernie"];
+
+    /// What the folders of `tests/golden` have is compared with transformers.
+    #[test]
+    fn every_family_that_differs_from_bert_has_a_golden_folder() {
+        let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
+        let folders = golden.read_dir().unwrap().map(|entry| entry.unwrap().path());
+        let folders = folders.filter(|path| path.join("expected.safetensors").exists());
+        let in_golden: BTreeSet<&str> =
+            folders.map(|path| Pretrained::open(&path).unwrap().config.family.name).collect();
+        let others = FAMILIES.iter().filter(|family| !LIKE_BERT.contains(&family.name));
+        assert_eq!(others.map(|family| family.name).collect::<BTreeSet<_>>(), in_golden);
+    }
+}

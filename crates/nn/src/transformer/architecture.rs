@@ -188,11 +188,45 @@ impl Architecture {
     /// Returns whether attention compares all tokens of a text by nothing but their vectors, layers normalise after their
     /// sub-layers, and nothing is dropped behind them: of those the last may be computed for first tokens alone.
     pub(crate) fn is_plain(&self) -> bool {
-        self.position_kind == Positions::Learned
-            && self.scaled_scores
+        // a new field is named here, so that it is said whether it changes attention; ONNX graphs (`graph.rs`) and weight files
+        // (`layout` in `weights.rs`) may depend on it too
+        let Self {
+            position_kind,
+            scaled_scores,
+            norm_place: _,
+            masked_tokens,
+            vocabulary: _,
+            positions: _,
+            first_position: _,
+            padding: _,
+            types: _,
+            embedding_width: _,
+            embedding_norm: _,
+            layers: _,
+            own_layers: _,
+            width: _,
+            heads: _,
+            head_width: _,
+            feed_forward: _,
+            activation: _,
+            gated: _,
+            norm_centred: _,
+            norm_bias: _,
+            attention_bias: _,
+            feed_forward_bias: _,
+            epsilon: _,
+            dropout: _,
+            attention_dropout: _,
+            inner_dropout: _,
+            drops_everywhere,
+            precision: _,
+            recompute: _,
+        } = self;
+        *position_kind == Positions::Learned
+            && *scaled_scores
             && !self.normalises_before()
-            && self.masked_tokens.is_none()
-            && !self.drops_everywhere
+            && masked_tokens.is_none()
+            && !drops_everywhere
     }
 
     /// Returns whether the fused attention serves texts of `longest` tokens in all layers.

@@ -13,7 +13,7 @@ use rand::Rng;
 use super::activation::Activation;
 use super::affine::{Affine, Norm, add};
 use super::architecture::Architecture;
-use super::local::{self, Scores};
+use super::local::{self, Scoring};
 use super::positions::{Offsets, Relative, Rotations};
 use crate::pass::{Masks, Pass};
 
@@ -62,15 +62,15 @@ impl Shared {
         if *scaled_scores && reach.is_none() && self.relative.is_none() {
             return attention(qkv, settings);
         }
-        let mut scores = Scores { are_scaled: *scaled_scores, added: None, offsets: None, reach };
+        let mut scoring = Scoring { are_scaled: *scaled_scores, added: None, offsets: None, reach };
         match &self.relative {
-            Some(Relative::Scores(added)) => scores.added = Some(added.clone()),
+            Some(Relative::Scores(added)) => scoring.added = Some(added.clone()),
             Some(Relative::Offsets(offsets)) => {
-                scores.offsets = Some(self.offsets(offsets, affine, index));
+                scoring.offsets = Some(self.offsets(offsets, affine, index));
             }
             None => {}
         }
-        local::attention(qkv, scores, &settings)
+        local::attention(qkv, scoring, &settings)
     }
 
     /// Returns the queries and keys that a layer makes of the vectors for distances, each `[2 longest − 1, d]`.
@@ -118,8 +118,8 @@ impl Layer {
         }
     }
 
-    /// Returns the layer's input, what distances give, and the layer's parameters. Where there are fewer than most, the input
-    /// fills the other places, which have no gradient.
+    /// Returns the layer's input, what distances give, and the layer's parameters. The input fills the places of those that the
+    /// layer lacks, which have no gradient.
     fn inputs(&self, x: Tensor<2>, relative: Option<&Relative>) -> [DispatchTensor; INPUTS] {
         struct Inputs(Vec<DispatchTensor>);
 
@@ -132,6 +132,7 @@ impl Layer {
         let mut inputs = Inputs(vec![x.clone().into_dispatch()]);
         inputs.0.extend(relative.map(Relative::tensor));
         self.visit(&mut inputs);
+        assert!(inputs.0.len() <= INPUTS, "a layer of more than {INPUTS} inputs and parameters");
         inputs.0.resize_with(INPUTS, || x.clone().into_dispatch());
         inputs.0.try_into().unwrap_or_else(|_| unreachable!("they were made as many"))
     }

@@ -12,7 +12,7 @@ use rayon::prelude::*;
 const OUTSIDE: f32 = -1e9;
 
 /// What makes scores of the products of queries and keys.
-pub(super) struct Scores {
+pub(super) struct Scoring {
     /// Whether products are divided by √d_h.
     pub(super) are_scaled: bool,
     /// What is added, `[1, heads, longest, longest]`.
@@ -29,8 +29,8 @@ pub(super) struct Scores {
 /// three products make them.
 ///
 /// Products have 32 bits. Dropout drops the same probabilities as in the fused operation.
-pub(super) fn attention(qkv: Tensor<2>, scores: Scores, settings: &Attention) -> Tensor<2> {
-    let Scores { are_scaled, added, offsets, reach } = scores;
+pub(super) fn attention(qkv: Tensor<2>, scoring: Scoring, settings: &Attention) -> Tensor<2> {
+    let Scoring { are_scaled, added, offsets, reach } = scoring;
     let Attention { sequences, heads, dropout, .. } = settings;
     let device = qkv.device();
     let [_, triple] = qkv.dims();

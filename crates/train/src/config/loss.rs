@@ -41,17 +41,6 @@ pub enum LossConfig {
 }
 
 impl LossConfig {
-    /// Returns the loss of the distance of a prediction to its target, if it is one.
-    pub(crate) fn distance(&self) -> Option<&dyn DistanceLoss> {
-        match self {
-            Self::Square(loss) => Some(loss),
-            Self::Huber(loss) => Some(loss),
-            Self::EpsilonInsensitive(loss) => Some(loss),
-            Self::EpsilonInsensitiveSquare(loss) => Some(loss),
-            Self::Contrastive { .. } | Self::Softmax { .. } => None,
-        }
-    }
-
     /// Returns τ at the start, where it is learned.
     pub fn temperature(&self) -> Option<f64> {
         match *self {
@@ -61,12 +50,27 @@ impl LossConfig {
         }
     }
 
-    pub(super) fn validate(&self) -> Result<(), Error> {
-        if let Some(loss) = self.distance() {
-            loss.validate().map_err(|error| error.of("training.loss."))?;
+    /// Returns whether the loss of a pair depends on the other pairs of its batch.
+    pub(crate) fn compares_pairs(&self) -> bool {
+        match self {
+            Self::Square(_) | Self::Huber(_) => false,
+            Self::EpsilonInsensitive(_) | Self::EpsilonInsensitiveSquare(_) => false,
+            Self::Contrastive { .. } => true,
+            Self::Softmax { .. } => false,
         }
-        let temperature = self.temperature().unwrap_or(1.0);
-        let holds = (0.01..=100.0).contains(&temperature);
-        Error::ensure(holds, "training.loss.temperature", temperature, "0.01 to 100")
+    }
+
+    pub(super) fn validate(&self) -> Result<(), Error> {
+        let checked = match self {
+            Self::Square(loss) => loss.validate(),
+            Self::Huber(loss) => loss.validate(),
+            Self::EpsilonInsensitive(loss) => loss.validate(),
+            Self::EpsilonInsensitiveSquare(loss) => loss.validate(),
+            Self::Contrastive { temperature } | Self::Softmax { temperature } => {
+                let holds = (0.01..=100.0).contains(temperature);
+                Error::ensure(holds, "temperature", temperature, "0.01 to 100")
+            }
+        };
+        checked.map_err(|error| error.of("training.loss."))
     }
 }

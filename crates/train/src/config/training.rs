@@ -130,7 +130,7 @@ impl TrainingConfig {
     /// [`Error::Value`] with the first key that is out of range.
     pub fn validate(&self) -> Result<(), Error> {
         self.loss.validate()?;
-        if let LossConfig::Contrastive { .. } = self.loss {
+        if self.loss.compares_pairs() {
             let allowed = "at least 2, for this loss";
             Error::ensure(self.batch > 1, "training.batch", self.batch, allowed)?;
         }

@@ -18,21 +18,17 @@ use super::folder::{Values, write_files, write_safetensors};
 use super::golden::assert_close;
 use crate::host;
 
-const FAMILIES: [&str; 13] = [
-    "distilbert",
-    "mpnet",
-    "electra",
-    "albert",
-    "deberta",
-    "deberta-absolute",
-    "esm",
-    "esm-absolute",
-    "modernbert",
-    "modernbert-biases",
-    "nomic",
-    "t5",
-    "mt5",
-];
+/// The families of `tests/golden`, each with a folder of a small encoder.
+fn families() -> Vec<String> {
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
+    let names = fs::read_dir(golden).unwrap().map(|entry| entry.unwrap().file_name());
+    let names = names.map(|name| name.into_string().unwrap());
+    let mut families: Vec<String> =
+        names.filter_map(|name| Some(name.strip_prefix("family-")?.to_owned())).collect();
+    families.sort();
+    assert!(families.len() > 10, "{families:?}");
+    families
+}
 
 fn folder(family: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(format!("family-{family}"))
@@ -98,7 +94,7 @@ fn assert_states_and_gradients(family: &str, device: &Device) {
 
 #[test]
 fn states_and_gradients_are_those_of_transformers() {
-    FAMILIES.iter().for_each(|family| assert_states_and_gradients(family, &Device::flex()));
+    families().iter().for_each(|family| assert_states_and_gradients(family, &Device::flex()));
 }
 
 /// On the adapter that there is, such as Mesa's software Vulkan (book/src/devices.md).
@@ -106,14 +102,14 @@ fn states_and_gradients_are_those_of_transformers() {
 #[test]
 fn states_and_gradients_on_a_gpu_are_those_of_transformers() {
     let device = Device::wgpu(burn::tensor::DeviceKind::DefaultDevice);
-    FAMILIES.iter().for_each(|family| assert_states_and_gradients(family, &device));
+    families().iter().for_each(|family| assert_states_and_gradients(family, &device));
 }
 
 /// Activation checkpointing changes neither states nor gradients.
 #[test]
 fn recomputed_layers_have_the_same_gradients() {
-    for family in FAMILIES {
-        let folder = folder(family);
+    for family in families() {
+        let folder = folder(&family);
         let (body, _) =
             Pretrained::open(&folder).unwrap().body(&Device::flex().autodiff()).unwrap();
         let ids = ids(&folder);
@@ -121,7 +117,7 @@ fn recomputed_layers_have_the_same_gradients() {
         lean.architecture.recompute = true;
         let (states, gradients) = states_and_gradients(&body, &ids);
         let (lean_states, lean_gradients) = states_and_gradients(&lean, &ids);
-        assert_close(&lean_states, &states, 1e-5, family);
+        assert_close(&lean_states, &states, 1e-5, &family);
         for (path, gradient) in gradients {
             let largest = gradient.values.iter().fold(1.0f32, |most, value| most.max(value.abs()));
             let what = format!("{family}: {path}");
@@ -135,8 +131,8 @@ fn recomputed_layers_have_the_same_gradients() {
 /// layers than BERT's compute with all others.
 #[test]
 fn encoders_of_each_family_satisfy_the_contract() {
-    for family in FAMILIES {
-        let folder = folder(family);
+    for family in families() {
+        let folder = folder(&family);
         let model = Pretrained::open(&folder).unwrap();
         let inputs: Vec<TokenIds> = ids(&folder).into_iter().map(TokenIds::from).collect();
         for pooling in [Pooling::Mean, Pooling::First] {
@@ -154,10 +150,31 @@ fn encoders_of_each_family_satisfy_the_contract() {
     }
 }
 
+/// BERT's layers compute the last one for first tokens alone, others for all tokens.
+#[test]
+fn pooled_first_tokens_are_those_of_all_states() {
+    for family in families() {
+        let folder = folder(&family);
+        let (body, _) = Pretrained::open(&folder).unwrap().body(&Device::flex()).unwrap();
+        let ids = ids(&folder);
+        let texts: Vec<&[u32]> = ids.iter().map(Vec::as_slice).collect();
+        let states = host(body.hidden(&texts, Pass::Evaluate));
+        let width = body.architecture.width;
+        let mut expected = Vec::new();
+        let mut start = 0;
+        for text in &ids {
+            expected.extend_from_slice(&states[start * width..][..width]);
+            start += text.len();
+        }
+        let pooled = host(body.pooled(&texts, Pooling::First, Pass::Evaluate));
+        assert_close(&pooled, &expected, 1e-5, &family);
+    }
+}
+
 #[test]
 fn a_written_folder_is_the_same_body() {
-    for family in FAMILIES {
-        let folder = folder(family);
+    for family in families() {
+        let folder = folder(&family);
         let model = Pretrained::open(&folder).unwrap();
         let (parameters, _) = model.parameters().unwrap();
         let target = tempfile::tempdir().unwrap();
