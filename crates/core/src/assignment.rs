@@ -110,7 +110,8 @@ impl<T: Cost> Matching<T> {
         if its_row != NONE {
             self.column_of[its_row] = NONE;
         }
-        (self.column_of[row], self.row_of[column]) = (column, row);
+        self.column_of[row] = column;
+        self.row_of[column] = row;
     }
 
     /// Assigns all of `rows` to all of `columns`, as many, as cheaply as can be; costs may have grown
@@ -168,7 +169,8 @@ impl<T: Cost> Matching<T> {
             self.row_of[column] == NONE && self.excess(row, column, costs) == zero
         };
         if let Some(&column) = columns.iter().find(free) {
-            (self.column_of[row], self.row_of[column]) = (column, row);
+            self.column_of[row] = column;
+            self.row_of[column] = row;
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use dsokr_basis::kernel::candidate_constant;
+use dsokr_basis::kernel::{candidate_constant, zero_rows};
 use dsokr_basis::{Basis, Block, OutputKernel, RowKind, RowSource};
 use dsokr_core::{Cancellation, Error};
 use rayon::prelude::*;
@@ -100,9 +100,7 @@ impl<'a> ExactSearch<'a> {
         let rows = scaled(kernel, &block)?;
         let width = block.width();
         let count = block.len();
-        let norms = block.squared_norms().into_iter().enumerate();
-        let zeros = norms.filter(|&(_, squared)| squared == 0.0 && kernel.is_normalised());
-        let zeros = zeros.map(|(row, _)| row).collect();
+        let zeros = zero_rows(kernel, &block);
         Self { kernel, space: Space::Outputs { rows, width, zeros }, encoding }.checked(count)
     }
 

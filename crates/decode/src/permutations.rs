@@ -237,7 +237,8 @@ fn make_first<'c>(matching: &mut Matching<i64>, costs: impl Fn(usize) -> &'c [i6
             seen[column] = true;
             matching.row_of[given_up] = NONE;
             if place(matching, &tight, displaced, row, &mut seen) {
-                (matching.column_of[row], matching.row_of[column]) = (column, row);
+                matching.column_of[row] = column;
+                matching.row_of[column] = row;
                 break;
             }
             matching.row_of[given_up] = row;
@@ -261,7 +262,8 @@ fn place(
         }
         seen[column] = true;
         if holder == NONE || place(matching, tight, holder, first, seen) {
-            (matching.column_of[row], matching.row_of[column]) = (column, row);
+            matching.column_of[row] = column;
+            matching.row_of[column] = row;
             return true;
         }
     }

@@ -99,6 +99,16 @@ impl Slots {
     }
 }
 
+/// Where a score is among those of all candidates.
+struct Place {
+    /// How many candidates have a higher score.
+    above: u64,
+    /// How many candidates have the score.
+    same: u64,
+    /// The highest score below.
+    next_score: Option<f64>,
+}
+
 /// How many candidates have each of some scores, or lie between them.
 pub(crate) struct Ladder {
     steps: Steps,
@@ -136,12 +146,16 @@ impl Ladder {
         Ok(())
     }
 
-    /// Returns the numbers of candidates above and of a score, and the next score below.
-    fn place(&self, score: f64) -> (u64, u64, Option<f64>) {
+    /// Returns the place of a score.
+    fn place(&self, score: f64) -> Place {
         let Slots { counts, highest } = &self.slots;
         let at = self.steps.slot(score);
         let next = (at + 1..counts.len()).find(|&next| counts[next] > 0);
-        (counts[..at].iter().sum(), counts[at], next.map(|next| highest[next]))
+        Place {
+            above: counts[..at].iter().sum(),
+            same: counts[at],
+            next_score: next.map(|next| highest[next]),
+        }
     }
 }
 
@@ -165,10 +179,10 @@ impl Found {
         let shown = |score| shown(score) as f32;
         let standing = |&(row, score): &(usize, f64)| {
             let candidates = members.get(&row).cloned().unwrap_or_default();
-            let (above, same, next) = self.ladder.place(score);
+            let Place { above, same, next_score } = self.ladder.place(score);
             let tied = same - candidates.len() as u64;
-            let next = if tied > 0 { Some(score) } else { next };
-            let gap = next.map(|next| shown(score) - shown(next));
+            let next_score = if tied > 0 { Some(score) } else { next_score };
+            let gap = next_score.map(|next| shown(score) - shown(next));
             RankedHit { candidates, score: shown(score), above, tied, gap }
         };
         let hits = self.rows.iter().map(standing).collect();

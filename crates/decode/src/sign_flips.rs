@@ -102,29 +102,38 @@ fn share_of_signs(
     is_extreme: impl Fn(&[bool]) -> bool + Sync,
 ) -> Result<f64, Error> {
     check_least(draws, 1, "no draws of signs")?;
-    if count <= EXACT {
-        let ways: u32 = 1 << count;
-        let marked = |way: u32| -> Vec<bool> { (0..count).map(|at| way >> at & 1 == 1).collect() };
-        let extreme = (0..ways).filter(|&way| is_extreme(&marked(way))).count();
-        return Ok(extreme as f64 / f64::from(ways));
-    }
-
-    let stage = Cancellation::current().stage("signs of differences", draws);
-    let is_drawn_extreme = |draw: u64| {
+    let is_exact = count <= EXACT;
+    let ways = if is_exact { 1 << count } else { draws };
+    let stage = Cancellation::current().stage("paired randomisation test", ways);
+    let is_way_extreme = |way: u64| {
         stage.advance(1)?;
-        let mut random = generator(seed, "signs", draw);
-        let mut marked = Vec::with_capacity(count);
-        while marked.len() < count {
-            let signs = below(&mut random, 1 << SIGNS);
-            let number = SIGNS.min(count - marked.len());
-            marked.extend((0..number).map(|at| signs >> at & 1 == 1));
-        }
+        let marked = if is_exact { marks(way, count) } else { drawn_marks(seed, way, count) };
         Ok(is_extreme(&marked))
     };
     let extreme: Result<Vec<bool>, Error> =
-        (0..draws as u64).into_par_iter().map(is_drawn_extreme).collect();
+        (0..ways as u64).into_par_iter().map(is_way_extreme).collect();
     let extreme = extreme?.into_iter().filter(|&is_extreme| is_extreme).count();
-    Ok((1 + extreme) as f64 / (1 + draws) as f64)
+    if is_exact {
+        return Ok(extreme as f64 / ways as f64);
+    }
+    // the way that marks none
+    Ok((1 + extreme) as f64 / (1 + ways) as f64)
+}
+
+/// Returns which of `count` things the lowest bits mark.
+fn marks(bits: u64, count: usize) -> Vec<bool> {
+    (0..count).map(|at| bits >> at & 1 == 1).collect()
+}
+
+/// Returns which of `count` things a draw marks.
+fn drawn_marks(seed: u64, draw: u64, count: usize) -> Vec<bool> {
+    let mut random = generator(seed, "signs", draw);
+    let mut marked = Vec::with_capacity(count);
+    while marked.len() < count {
+        let signs = below(&mut random, 1 << SIGNS);
+        marked.extend(marks(signs, SIGNS.min(count - marked.len())));
+    }
+    marked
 }
 
 #[cfg(test)]

@@ -46,8 +46,8 @@ impl Operation<Flex, 5> for ResidualNorm {
                 for (i, inverse) in inverse.iter_mut().enumerate() {
                     let row = i * width..(i + 1) * width;
                     let x = &x[row.clone()];
-let r = &r[row.clone()];
-let y = &mut y[row.clone()];
+                    let r = &r[row.clone()];
+                    let y = &mut y[row.clone()];
                     let standard = if keep { &mut standard[row] } else { &mut standard[..width] };
                     let summands = r.iter().zip(bias).zip(x);
                     masked!(dropout, i * width, |keep| {
@@ -109,7 +109,7 @@ let y = &mut y[row.clone()];
                     for (i, scale) in inverse.iter().enumerate() {
                         let row = i * width..(i + 1) * width;
                         let dy = &mut dy[row.clone()];
-let h = &standard[row.clone()];
+                        let h = &standard[row.clone()];
                         for j in 0..width {
                             dgamma[j] += dy[j] * h[j];
                             dbeta[j] += dy[j];

@@ -73,22 +73,21 @@ pub fn leading(mut matrix: Mat<f64>, tolerance: f64) -> Result<Eigen, Error> {
     for j in 0..size {
         for i in 0..j {
             let mean = 0.5 * (matrix[(i, j)] + matrix[(j, i)]);
-            (matrix[(i, j)], matrix[(j, i)]) = (mean, mean);
+            matrix[(i, j)] = mean;
+            matrix[(j, i)] = mean;
         }
     }
     let elements = matrix.col_iter().flat_map(|column| column.iter());
     if let Some(&value) = elements.into_iter().find(|value| !value.is_finite()) {
         return Err(overflow("", value));
     }
-    let eigen = match size {
-        0..=QUICK => symmetric_eigen(matrix.as_ref()),
-        _ => {
-            let name = format!("eigenvectors of {size} unknowns");
-            let _stage = Cancellation::current().stage(name, 0);
-            Cancellation::wait_for(move || symmetric_eigen(matrix.as_ref()))?
-        }
+    let eigen = if size <= QUICK {
+        symmetric_eigen(matrix.as_ref())?
+    } else {
+        let name = format!("eigenvectors of {size} unknowns");
+        let _stage = Cancellation::current().stage(name, 0);
+        Cancellation::wait_for(move || symmetric_eigen(matrix.as_ref()))??
     };
-    let eigen = eigen?;
     let largest = eigen.values.first().copied().unwrap_or(0.0);
     if largest.is_nan() || largest <= 0.0 {
         return Err(Error::ZeroMatrix { what: "the kernel matrix", largest });

@@ -332,11 +332,11 @@ impl Basis {
     ) -> Result<Mat<f64>, Error> {
         let dimension = self.dimension();
         let count = range.len();
-        let out = match (&self.map, &self.tempered) {
-            (Projector::Linear { .. }, None) => {
-                product::widen(&self.project_range(rows, range)?.coordinates)
-            }
-            _ => self.wide(rows, range)?,
+        let is_one_matrix = matches!(self.map, Projector::Linear { .. });
+        let out = if is_one_matrix && self.tempered.is_none() {
+            product::widen(&self.project_range(rows, range)?.coordinates)
+        } else {
+            self.wide(rows, range)?
         };
         let mut columns = Mat::zeros(dimension, count);
         let parts = columns.par_col_chunks_mut(ROWS).zip(out.par_chunks(ROWS * dimension));

@@ -203,14 +203,13 @@ fn part_of_block<'r>(
     for row in zeros {
         columns.entries(row, 0..m, |at, value| zero[at] += f64::from(value));
     }
-    let rows = match kernel.built_in() {
-        Some(Kernel::Linear) => rows,
-        _ => {
-            let (scales, rows) = f32::scales_and_rows(kernel, rows);
-            let scales: Vec<f64> = scales.into_iter().map(f64::from).collect();
-            columns = columns.scaled(&scales);
-            rows
-        }
+    let rows = if kernel.built_in() == Some(&Kernel::Linear) {
+        rows
+    } else {
+        let (scales, rows) = f32::scales_and_rows(kernel, rows);
+        let scales: Vec<f64> = scales.into_iter().map(f64::from).collect();
+        columns = columns.scaled(&scales);
+        rows
     };
     // the product of dense rows with a dense sketch, the factors of others
     if let (Block::Dense(columns), Block::Dense(rows)) = (&columns, &rows) {

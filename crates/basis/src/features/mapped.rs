@@ -115,7 +115,7 @@ impl MappedRows {
         let bytes = self.mapping.bytes(self.place(&rows));
         match self.kind() {
             RowKind::Bits => Ok(BitBlock::from_packed(self.width, bytes)?.into()),
-            _ => self.dense(rows.start, bytes),
+            RowKind::Dense | RowKind::Sparse => self.dense(rows.start, bytes),
         }
     }
 

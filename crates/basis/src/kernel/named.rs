@@ -40,14 +40,10 @@ pub fn read(stored: &Stored, prefix: &str) -> Result<Kernel, Error> {
 /// [`Error::File`] for a file of a different kernel, or of none.
 pub fn check(stored: &Stored, kernel: &dyn OutputKernel) -> Result<(), Error> {
     let (key, given) = entry(kernel);
-    match stored.metadata(key) {
-        Ok(stored_name) if stored_name == given => Ok(()),
-        _ => {
-            let kernel = stored.metadata(CUSTOM).or_else(|_| stored.metadata(BUILT_IN))?;
-            Err(Error::file(
-                stored.path(),
-                format!("fitted with the kernel {kernel}, not with {given}"),
-            ))
-        }
+    if stored.metadata(key).is_ok_and(|stored_name| stored_name == given) {
+        return Ok(());
     }
+    let kernel = stored.metadata(CUSTOM).or_else(|_| stored.metadata(BUILT_IN))?;
+    let message = format!("fitted with the kernel {kernel}, not with {given}");
+    Err(Error::file(stored.path(), message))
 }

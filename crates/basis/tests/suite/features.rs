@@ -154,7 +154,7 @@ proptest! {
         width in 1usize..200, bounds in (0usize..=200, 0usize..=200), seed in 0u64..1000,
     ) {
         let start = bounds.0.min(width);
-let end = bounds.1.min(width);
+        let end = bounds.1.min(width);
         let columns = start.min(end)..start.max(end);
         let mut random = generator(seed, "entries", 0);
         let ones: Vec<u32> = (0..width as u32).filter(|_| below(&mut random, 2) == 1).collect();

@@ -144,7 +144,8 @@ impl BlockSums {
         while !bytes.is_empty() {
             let (now, rest) = bytes.split_at(bytes.len().min(self.size - self.within));
             self.block.update(now);
-            (self.within, bytes) = (self.within + now.len(), rest);
+            self.within += now.len();
+            bytes = rest;
             if self.within == self.size {
                 self.sums.push(std::mem::take(&mut self.block).finalize());
                 self.within = 0;

@@ -408,7 +408,7 @@ proptest! {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a");
         let f32s = format!("{name} f32");
-let u64s = format!("{name} u64");
+        let u64s = format!("{name} u64");
         let tensors = [Tensor::f32(&f32s, &[values.len()], &values), Tensor::u64(&u64s, &[words.len()], &words)];
         let metadata = BTreeMap::from([(key.clone(), value.clone())]);
         store::Contents::new("any", 1, &metadata, &tensors).write(&path).unwrap();

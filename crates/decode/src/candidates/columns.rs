@@ -155,7 +155,8 @@ impl Columns {
     fn check_same_names(&self, more: &Self) -> Result<(), Error> {
         let message = || {
             let names = |columns: &Self| columns.names().collect::<Vec<_>>().join(", ");
-            let (here, there) = (names(self), names(more));
+            let here = names(self);
+            let there = names(more);
             Error::inconsistent(format_args!(
                 "candidates with the columns {here}, and more with {there}"
             ))

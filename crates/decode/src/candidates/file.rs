@@ -15,7 +15,7 @@ use super::divided::{CandidateWriter, Layout, ReadRows};
 use super::filled::{FilledRows, interleaved};
 use super::tensors::{array, optional, pairs};
 use super::texts::Texts;
-use super::{Candidates, check_constants, check_order};
+use super::{Candidates, Correction, check_constants, check_order};
 use crate::blocks::check_count;
 use crate::classes::Classes;
 use crate::codes::{LARGEST, StoredCodes};
@@ -153,10 +153,9 @@ impl Candidates {
         let count = columns.ids().len();
         check_count(count as u64)?;
         let classes = read_classes(stored, columns.ids(), rows, mapped)?;
-        let (before, correction) = match read_hubs(stored, rows)? {
-            Some((before, hubs, weight)) => (before, Some((hubs, weight))),
-            None => (constants.clone(), None),
-        };
+        let correction = read_correction(stored, rows)?;
+        let before =
+            correction.as_ref().map_or(&constants, |correction| &correction.before).clone();
         check_constants(0, &before)?;
         let hashes = optional::<u64>(stored, "hashes", mapped)?;
         let hashes = hashes.unwrap_or_else(|| Vec::new().into());
@@ -186,7 +185,7 @@ impl Candidates {
             by_id,
             correction: None,
         };
-        if let Some((hubs, weight)) = correction {
+        if let Some(Correction { hubs, weight, .. }) = correction {
             let bad = |error: Error| Error::file(stored.path(), error);
             read = read.with_hubs(hubs, weight).map_err(bad)?;
         }
@@ -314,8 +313,8 @@ fn read_by_id(stored: &Stored, ids: &Texts, mapped: bool) -> Result<Array<u32>, 
     Ok(by_id)
 }
 
-/// Reads the correction for hubs, if there is one: the constants before it, the hubs, and their weight.
-fn read_hubs(stored: &Stored, rows: usize) -> Result<Option<(Vec<f32>, Hubs, f32)>, Error> {
+/// Reads the correction for hubs, if there is one.
+fn read_correction(stored: &Stored, rows: usize) -> Result<Option<Correction>, Error> {
     if !stored.has("hubs") {
         return Ok(None);
     }
@@ -323,7 +322,7 @@ fn read_hubs(stored: &Stored, rows: usize) -> Result<Option<(Vec<f32>, Hubs, f32
     let neighbours = stored.parsed(HUB_NEIGHBOURS, "a number of neighbours")?;
     let hubs = Hubs { neighbours: NonZeroUsize::get(neighbours), means };
     let weight = stored.parsed(HUB_WEIGHT, "a number from 0")?;
-    Ok(Some((before, hubs, weight)))
+    Ok(Some(Correction { hubs, weight, before }))
 }
 
 /// Refuses multiplicities that f32 does not hold, of rows from `first` on.

@@ -182,8 +182,10 @@ impl StoredCodes {
         let codes =
             self.codes.get(rows.start * width..rows.end * width, |_, _| Ok::<_, Error>(()))?;
         let numbers = self.numbers.get(4 * rows.start..4 * rows.end, |_, _| Ok::<_, Error>(()))?;
-        let coded = (Cow::Borrowed(bytemuck::cast_slice(codes)), numbers.as_chunks().0.into());
-        Ok(CodedBlock::from_coded(self.dim, coded, constants.into(), multiplicities.into()))
+        let codes = Cow::Borrowed(bytemuck::cast_slice(codes));
+        let numbers = numbers.as_chunks().0.into();
+        let constants = constants.into();
+        Ok(CodedBlock::from_coded(self.dim, codes, numbers, constants, multiplicities.into()))
     }
 }
 
@@ -196,13 +198,14 @@ impl<'a> CodedBlock<'a> {
         multiplicities: Cow<'a, [u32]>,
     ) -> Option<Self> {
         let Coded { codes, numbers } = Coded::new(dim, rows);
-        Self::from_coded(dim, (codes.into(), numbers.into()), constants, multiplicities)
+        Self::from_coded(dim, codes.into(), numbers.into(), constants, multiplicities)
     }
 
     /// Creates the bounds of [`Coded`] rows, like [`new`](Self::new).
     fn from_coded(
         dim: usize,
-        (codes, numbers): (Cow<'a, [i8]>, Cow<'a, [[f32; 4]]>),
+        codes: Cow<'a, [i8]>,
+        numbers: Cow<'a, [[f32; 4]]>,
         constants: Cow<'a, [f32]>,
         multiplicities: Cow<'a, [u32]>,
     ) -> Option<Self> {
@@ -248,7 +251,8 @@ impl TileCodes {
             *inverse = if length > SMALL { 1.0 / length } else { 0.0 };
             unit.iter_mut().for_each(|value| *value *= *inverse);
             rotate(unit);
-            (norm, largest) = (norm.max(length), largest.max(largest_of(unit)));
+            norm = norm.max(length);
+            largest = largest.max(largest_of(unit));
         }
         let scale = largest / 127.0;
         let mut codes = vec![128; lanes / LANES * width];

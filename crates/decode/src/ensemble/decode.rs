@@ -207,8 +207,14 @@ impl Ensemble<'_> {
     }
 }
 
-/// A row of a query: its number, its score, and how many candidates share it.
-pub(super) type Scored = (usize, f32, u32);
+/// A row of a query, with its score.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ScoredRow {
+    pub row: usize,
+    pub score: f32,
+    /// How many candidates share the row.
+    count: u32,
+}
 
 /// The rows that are at hand for the queries of a member.
 enum AtHand<'p> {
@@ -245,24 +251,27 @@ impl<'p> AtHand<'p> {
         listed: &mut Listed,
         member: &Member,
         query: usize,
-    ) -> Result<Vec<Scored>, Error> {
+    ) -> Result<Vec<ScoredRow>, Error> {
         let queries = &member.queries;
         let candidates = member.candidates;
-        let mut rows: Vec<Scored> = match self {
+        let mut rows: Vec<ScoredRow> = match self {
             Self::Best(best) => {
-                let count = |row: usize| candidates.classes().count(row);
-                let rows = best.rows[query].iter();
-                rows.map(|&(row, score)| (row, score as f32, count(row))).collect()
+                let scored = |&(row, score): &(usize, f64)| {
+                    let count = candidates.classes().count(row);
+                    ScoredRow { row, score: score as f32, count }
+                };
+                best.rows[query].iter().map(scored).collect()
             }
             Self::Listed(lists) => {
                 let list = lists.list(query).iter();
                 listed.gather(list.map(|&candidate| candidates.class_of(candidate as usize)));
                 let scores = listed.score(queries, query, candidates)?;
                 let rows = listed.rows.iter().zip(scores).zip(&listed.counts);
-                rows.map(|((&row, score), &count)| (row as usize, score, count)).collect()
+                rows.map(|((&row, score), &count)| ScoredRow { row: row as usize, score, count })
+                    .collect()
             }
         };
-        rows.sort_unstable_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+        rows.sort_unstable_by(|a, b| b.score.total_cmp(&a.score).then(a.row.cmp(&b.row)));
         Ok(rows)
     }
 }
@@ -273,7 +282,7 @@ pub(super) fn first_rows(
     reranker: &Reranker,
     pool: Pool,
     member: &Member,
-) -> Result<Vec<Vec<Scored>>, Error> {
+) -> Result<Vec<Vec<ScoredRow>>, Error> {
     let queries = member.queries.len();
     let at_hand = AtHand::find(processes, pool, member, &vec![None; queries], reranker.size())?;
     let stage = Cancellation::current().stage("candidates of the queries", queries);
@@ -295,7 +304,7 @@ pub(super) fn reranked(
     member: &Member,
     gold: &[Option<u32>],
     k: usize,
-) -> Result<Vec<(Decoded, Vec<Scored>)>, Error> {
+) -> Result<Vec<(Decoded, Vec<ScoredRow>)>, Error> {
     let queries = &member.queries;
     let candidates = member.candidates;
     let at_hand = AtHand::find(processes, pool, member, gold, reranker.size().max(k))?;
@@ -304,15 +313,15 @@ pub(super) fn reranked(
         stage.advance(1)?;
         let rows = at_hand.rows(listed, member, query)?;
         let (anew, old) = rows.split_at(reranker.size().min(rows.len()));
-        let seen = anew.iter().map(|&(row, score, _)| Seen::candidate(candidates, row, score));
-        let seen: Vec<Seen> = seen.collect();
+        let see = |scored: &ScoredRow| Seen::candidate(candidates, scored.row, scored.score);
+        let seen: Vec<Seen> = anew.iter().map(see).collect();
         let mut scores = reranker.scores(queries, query, &seen, true)?;
-        scores.extend(old.iter().map(|&(_, score, _)| f64::from(score)));
+        scores.extend(old.iter().map(|scored| f64::from(scored.score)));
         let members = |row: usize| -> Cow<[u32]> {
             let members = candidates.members(row as u32);
             members.iter().copied().filter(|&candidate| pool.has(query, candidate)).collect()
         };
-        let scored = rows.iter().map(|&(row, ..)| row).zip(scores.iter().copied());
+        let scored = rows.iter().map(|scored| scored.row).zip(scores.iter().copied());
         let hits_of_query = hits(expand(scored, k, members));
         let Some(gold) = gold[query] else {
             return Ok((
@@ -320,14 +329,14 @@ pub(super) fn reranked(
                 anew.to_vec(),
             ));
         };
-        let place = rows.iter().position(|&(row, ..)| row == gold as usize);
+        let place = rows.iter().position(|scored| scored.row == gold as usize);
         let (rank, score) = match (place, &at_hand) {
             // a row that keeps its score keeps its rank, beyond the rows at hand too
             (place, AtHand::Best(best)) if place.is_none_or(|at| at >= seen.len()) => {
                 (best.ranks[query], best.scores[query].map(|score| score as f32))
             }
             (Some(at), _) => {
-                let counted = scores.iter().copied().zip(rows.iter().map(|&(_, _, count)| count));
+                let counted = scores.iter().copied().zip(rows.iter().map(|scored| scored.count));
                 let rank = Rank::among(counted, scores[at], pool.size(query, candidates.len()))?;
                 (Some(rank), Some(scores[at] as f32))
             }

@@ -89,7 +89,7 @@ pub fn fit_weights(
     let count = models.members.len();
     let limit = memory / ((8 * count + 4) * gold.len().max(1));
     let equal = || vec![1.0 / count as f64; count];
-    let mut weights = rule.weights().map_or_else(equal, <[f64]>::to_vec);
+    let weights = rule.weights().map_or_else(equal, <[f64]>::to_vec);
     let combiner = rule.with_weights(Some(weights.clone()))?.combiner(&models.members)?;
     models.check(pool, gold, 0)?;
     check_queries(gold.len())?;
@@ -126,31 +126,42 @@ pub fn fit_weights(
         }
         Ok::<f64, Error>(Metrics::from_ranks(&ranks, 0, 0)?.mrr())
     };
-    let mut listed = rivals.mrr(&[with(&weights)])?[0];
-    let mut mrr = exact(&weights)?;
+    let listed = rivals.mrr(&[with(&weights)])?[0];
+    let mrr = exact(&weights)?;
+    let mut best = TriedWeights { weights, listed, mrr };
     for _ in 0..STEPS {
-        let best = |moves: Vec<Vec<f64>>| {
+        let improved = |moves: Vec<Vec<f64>>| {
             let combiners: Vec<Combiner> = moves.iter().map(|weights| with(weights)).collect();
             let mrr_of_moves = rivals.mrr(&combiners)?;
             let mut promising: Vec<usize> =
-                (0..moves.len()).filter(|&at| mrr_of_moves[at] > listed + GAIN).collect();
+                (0..moves.len()).filter(|&at| mrr_of_moves[at] > best.listed + GAIN).collect();
             promising.sort_by(|&a, &b| mrr_of_moves[b].total_cmp(&mrr_of_moves[a]));
             for at in promising.into_iter().take(TRIES) {
-                let reached = exact(&moves[at])?;
-                if reached > mrr + GAIN {
-                    return Ok(Some((moves[at].clone(), mrr_of_moves[at], reached)));
+                let mrr = exact(&moves[at])?;
+                if mrr > best.mrr + GAIN {
+                    let weights = moves[at].clone();
+                    return Ok(Some(TriedWeights { weights, listed: mrr_of_moves[at], mrr }));
                 }
             }
             Ok::<_, Error>(None)
         };
-        let taken = match best(moves(&weights))? {
-            None => best(transfers(&weights))?,
-            taken => taken,
+        let better = match improved(moves(&best.weights))? {
+            None => improved(transfers(&best.weights))?,
+            better => better,
         };
-        let Some(taken) = taken else { break };
-        (weights, listed, mrr) = taken;
+        let Some(better) = better else { break };
+        best = better;
     }
-    Ok(FittedWeights { weights, mrr })
+    Ok(FittedWeights { weights: best.weights, mrr: best.mrr })
+}
+
+/// Weights that have been tried.
+struct TriedWeights {
+    weights: Vec<f64>,
+    /// The mean reciprocal rank among the rivals that are kept, which may be too high.
+    listed: f64,
+    /// The mean reciprocal rank.
+    mrr: f64,
 }
 
 /// Some of a member's queries.

@@ -106,7 +106,8 @@ pub fn likely_weights(
         });
         let Some((next, there)) = taken else { break };
         let gain = there.value - here.value;
-        (factors, here) = (next, there);
+        factors = next;
+        here = there;
         if gain < GAIN {
             break;
         }

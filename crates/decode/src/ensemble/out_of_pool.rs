@@ -5,7 +5,7 @@ use std::ops::Range;
 use dsokr_core::{Cancellation, Error};
 use rayon::prelude::*;
 
-use super::decode::{Scored, first_rows, reranked};
+use super::decode::{ScoredRow, first_rows, reranked};
 use super::member::{Member, member_error};
 use super::models::Models;
 use super::rule::{Combiner, Values};
@@ -18,7 +18,7 @@ use crate::pool::Pool;
 use crate::reranker::Seen;
 
 /// The first rows of each query under one member, with their scores.
-type FirstRows = Vec<Vec<Scored>>;
+type FirstRows = Vec<Vec<ScoredRow>>;
 
 /// The best candidates of each query, and the first rows under each member that has a reranker.
 type HitsAndFirstRows = (Vec<Vec<Hit>>, Vec<Option<FirstRows>>);
@@ -248,9 +248,8 @@ impl OutOfPoolScores<'_> {
         if let Some(reranker) = self.models.rerankers[at]
             && let Some(first) = &self.first[at]
         {
-            let first = first[query].iter();
-            let mut seen: Vec<Seen> =
-                first.map(|&(row, score, _)| Seen::candidate(candidates, row, score)).collect();
+            let see = |first: &ScoredRow| Seen::candidate(candidates, first.row, first.score);
+            let mut seen: Vec<Seen> = first[query].iter().map(see).collect();
             // one with the features of an earlier row is that row
             let is_row = |seen: &Seen, row: usize| match outputs.hash(row) {
                 Some(hash) => seen.candidates.hash(seen.row) == Some(hash),

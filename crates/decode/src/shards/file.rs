@@ -156,14 +156,26 @@ pub(super) struct Shard {
     pub stored: Arc<Stored>,
 }
 
+/// A shard of a rank, and the part of it that the rank scores.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct AssignedShard {
+    /// The number of the shard, from 0.
+    pub number: usize,
+    /// Which of the equal shares the rank scores, from 0.
+    pub share: usize,
+    /// How many ranks share the shard.
+    pub shares: usize,
+}
+
 impl Shard {
     /// Opens a shard of `count` in a folder, which must have these candidates.
     pub fn open(
         folder: &Path,
         count: usize,
-        (at, share, sharing): (usize, usize, usize),
+        assigned: AssignedShard,
         fingerprint: &str,
     ) -> Result<Self, Error> {
+        let AssignedShard { number: at, share, shares: ranks } = assigned;
         let stored = Arc::new(Stored::open(&folder.join(name(at, count)), KIND, VERSION)?);
         let check = |holds, message: Arguments| {
             ensure(holds, || Error::file(stored.path(), message.to_string()))
@@ -207,7 +219,7 @@ impl Shard {
                 "a shard of other candidates: their fingerprint is {stored_fingerprint}, {expected}"
             ),
         )?;
-        let share_rows = part(rows.len(), share, sharing);
+        let share_rows = part(rows.len(), share, ranks);
         let scored = rows.start + share_rows.start..rows.start + share_rows.end;
         let answers = share == 0;
         Ok(Self { candidates, numbers, rows, scored, answers, all, precision, stored })

@@ -18,9 +18,9 @@ use crate::candidates::{Candidates, Columns, StorageType};
 use crate::error::check_consistent;
 
 pub use answers::{AllCandidates, CandidatePlace, SomeCandidates};
-use file::Shard;
 pub(crate) use file::ShardCandidates;
 pub use file::ShardSet;
+use file::{AssignedShard, Shard};
 
 /// Candidates in the files that [`write`](Self::write) writes. Each of several [`Processes`] opens its own.
 ///
@@ -249,12 +249,15 @@ fn count_in(folder: &Path) -> Result<usize, Error> {
     }
 }
 
-/// Returns the shards of a rank, with which of how many equal shares of each it scores.
-fn assigned(rank: usize, size: usize, shards: usize) -> Vec<(usize, usize, usize)> {
+/// Returns the shards of a rank.
+fn assigned(rank: usize, size: usize, shards: usize) -> Vec<AssignedShard> {
     if size <= shards {
-        return part(shards, rank, size).map(|at| (at, 0, 1)).collect();
+        let whole = |number| AssignedShard { number, share: 0, shares: 1 };
+        return part(shards, rank, size).map(whole).collect();
     }
-    let at = rank * shards / size;
-    let first = |at: usize| (at * size).div_ceil(shards);
-    vec![(at, rank - first(at), first(at + 1) - first(at))]
+    let number = rank * shards / size;
+    let first_rank = |number: usize| (number * size).div_ceil(shards);
+    let share = rank - first_rank(number);
+    let shares = first_rank(number + 1) - first_rank(number);
+    vec![AssignedShard { number, share, shares }]
 }

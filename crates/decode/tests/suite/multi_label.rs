@@ -43,7 +43,7 @@ proptest! {
             (0..sets.len()).filter(|&i| sets[i].contains(&label)).collect()
         };
         let t = cells(&truth);
-let p = cells(&predicted);
+        let p = cells(&predicted);
         let labels: BTreeSet<u32> = truth.iter().chain(&predicted).flatten().copied().collect();
         let by_label = labels.iter().map(|&j| f1(&column(&truth, j), &column(&predicted, j)));
         let macro_f1 = if labels.is_empty() { 1.0 } else { by_label.sum::<f64>() / labels.len() as f64 };

@@ -327,7 +327,7 @@ proptest! {
         dim in 1usize..300,
     ) {
         let queries = 20;
-let count = 50;
+        let count = 50;
         let set = Set::reals(seed, count, count, dim);
         let rotate = |index: usize| (index + rotation) % count;
         let rotated = Set {
@@ -339,7 +339,7 @@ let count = 50;
         let gold = golds(seed, queries, count);
         let moved: Vec<usize> = gold.iter().map(|&g| (g + count - rotation) % count).collect();
         let a = set.candidates();
-let b = rotated.candidates();
+        let b = rotated.candidates();
         let queries = Queries::new(dim, &rows).unwrap();
         prop_assert_eq!(
             rank(&queries, &classes(&a, &gold), &a).unwrap(),
@@ -350,19 +350,19 @@ let b = rotated.candidates();
     #[test]
     fn duplicating_every_candidate_doubles_the_counts(seed in any::<u64>(), dim in 1usize..40) {
         let queries = 20;
-let count = 60;
+        let count = 60;
         let set = Set::reals(seed, count, 40, dim);
         let doubled = Set { class: [set.class.clone(), set.class.clone()].concat(), ..set.clone() };
         let rows = real_queries(seed, queries, dim);
         let gold = golds(seed, queries, count);
         let a = set.candidates();
-let b = doubled.candidates();
+        let b = doubled.candidates();
         let queries = Queries::new(dim, &rows).unwrap();
         let single = rank(&queries, &classes(&a, &gold), &a).unwrap();
         let double = rank(&queries, &classes(&b, &gold), &b).unwrap();
         for (single, double) in single.into_iter().zip(double) {
             let single = single.unwrap();
-let double = double.unwrap();
+            let double = double.unwrap();
             prop_assert_eq!(2 * single.above(), double.above());
             prop_assert_eq!(2 * single.tied(), double.tied());
             prop_assert_eq!(2 * single.pool(), double.pool());

@@ -333,7 +333,7 @@ proptest! {
                 basis.clone().tempered(&tempering, &rows).unwrap().project_wide(&rows, 0..n).unwrap()
             };
             let u = transpose(&from_faer(&points_of(true)));
-let t = transpose(&from_faer(&points_of(false)));
+            let t = transpose(&from_faer(&points_of(false)));
             if tempered_nothing(power, centred) {
                 continue;
             }

@@ -30,7 +30,7 @@ proptest! {
         let mut turned = models.members();
         turned.rotate_left(turn % members);
         let a = models.ensemble();
-let b = Ensemble::new(turned).unwrap();
+        let b = Ensemble::new(turned).unwrap();
         let place = |c: usize| b.members()[0].candidates.find(&format!("c{c}")).unwrap();
         let moved: Vec<usize> = gold.iter().map(|&c| place(c)).collect();
         for rule in rules(seed, members) {
@@ -71,7 +71,7 @@ let b = Ensemble::new(turned).unwrap();
     fn a_member_of_weight_zero_decides_nothing(seed in any::<u64>()) {
         let models = Models::reals(seed, 3, 20, 60);
         let all = models.ensemble();
-let gold = golds(seed, 20, 60);
+        let gold = golds(seed, 20, 60);
         let some = Ensemble::new(models.members()[..2].to_vec()).unwrap();
         for rule in rules(seed, 2).into_iter().filter(|rule| rule.weights().is_some()) {
             let [first, second] = rule.weights().unwrap() else { unreachable!() };

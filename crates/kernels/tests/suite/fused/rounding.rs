@@ -120,7 +120,8 @@ fn rounded_products_and_their_gradients_are_within_their_error() {
         let [x, w] = inputs.0.each_ref().map(|x| host(x.clone()));
         let bias = host(inputs.1[0].clone());
         let dy = factors([m, n]);
-        let (x, w) = (|i: usize, j: usize| x[i * k + j], |i: usize, j: usize| w[i * n + j]);
+        let x = |i: usize, j: usize| x[i * k + j];
+        let w = |i: usize, j: usize| w[i * n + j];
         let dy = |i: usize, j: usize| dy[i * n + j];
         let outcome = inputs.outcome(DType::F32, |[x, w], [b]| linear(x, w, b, Precision::Bf16));
         let expected = [
