@@ -35,44 +35,43 @@ impl PretrainedInputs {
         &self.model
     }
 
+    /// Warns of prompts that the folder names, where none of them is put before texts.
+    fn warn_of_unused_prompts(&self, config: &PretrainedConfig) {
+        let Some(sentences) = &self.model.sentences else { return };
+        let unused = sentences.unused_prompts();
+        if config.prompt.is_none() && !unused.is_empty() {
+            let names = unused.join(", ");
+            warn!(
+                "the model has the prompts {names}, of which none is put before texts: set encoder.prompt to the text of \
+                 one, or to \"\""
+            );
+        }
+    }
+
     /// Warns of training texts that the vocabulary does not know: the model was trained on texts that are written
-    /// otherwise. Of many texts the first [`AT_ONCE`] are read.
+    /// otherwise. Of many texts the first [`CHECKED`] are read.
     fn warn_of_unknown_tokens(&self, train: &Split) -> Result<(), Error> {
         const HINT: &str = "does this model want spaces between letters, or upper case?";
         let all = train.inputs.texts()?;
-        let texts = &all[..all.len().min(AT_ONCE)];
-        let tokens = &self.model.tokenizer;
-        let around = self.reader.encode("")?.0;
-        let known_around = tokens.count_known(&around);
-        let counts: Vec<Result<(usize, usize), dsokr_nn::Error>> = texts
-            .par_iter()
-            .map(|text| {
-                let ids = self.reader.encode(text)?.0;
-                let known = tokens.count_known(&ids).saturating_sub(known_around);
-                Ok((ids.len().saturating_sub(around.len()), known))
-            })
-            .collect();
-        let mut without = 0;
-        let mut count = 0;
-        let mut known = 0;
-        for text in counts {
-            let (count_of_text, known_of_text) = text?;
-            count += count_of_text;
-            known += known_of_text;
-            without += usize::from(count_of_text > 0 && known_of_text == 0);
-        }
-        let of = if texts.len() < all.len() { "the first " } else { "" };
-        let share = (count - known.min(count)) as f64 / count.max(1) as f64;
+        let first = &all[..all.len().min(CHECKED)];
+        let counts = count_tokens(first, &self.model.tokenizer, |text| self.reader.encode(text))?;
+        let without = counts.iter().filter(|text| text.all > 0 && text.known == 0).count();
+        let tokens: usize = counts.iter().map(|text| text.all).sum();
+        let known: usize = counts.iter().map(|text| text.known).sum();
+        let unknown = 1.0 - known as f64 / tokens.max(1) as f64;
+        let texts = if first.len() < all.len() {
+            format!("the first {}", first.len())
+        } else {
+            first.len().to_string()
+        };
         if without > 0 {
             warn!(
-                "{without} of {of}{} training texts have no token that the vocabulary knows: {HINT}",
-                texts.len()
+                "{without} of {texts} training texts have no token that the vocabulary knows: {HINT}"
             );
-        } else if share > MOST_UNKNOWN {
+        } else if tokens > 0 && unknown > MOST_UNKNOWN {
             warn!(
-                "{:.0} % of the tokens of {of}{} training texts are unknown to the vocabulary: {HINT}",
-                100.0 * share,
-                texts.len()
+                "{:.0} % of the tokens of {texts} training texts are unknown to the vocabulary: {HINT}",
+                100.0 * unknown
             );
         }
         Ok(())
@@ -97,23 +96,17 @@ impl Prepare for PretrainedInputs {
     type Settings = PretrainedConfig;
     type Input = TokenIds;
 
-    /// Nothing is learned from the texts.
+    /// Opens the folder. Nothing is learned from the texts, which are only read for warnings.
     fn fit(config: &PretrainedConfig, train: &Split) -> Result<Self, Error> {
         let inputs = Self::new(config, Pretrained::open(&pretrained_folder(config)?)?)?;
-        if let Some(sentences) = &inputs.model.sentences {
+        if inputs.model.sentences.is_some() {
             info!(
                 prompt = inputs.reader.prompt(),
                 max_length = inputs.reader.max_length(),
                 "texts are read as a model of sentence-transformers"
             );
-            let unused = sentences.unused_prompts();
-            if config.prompt.is_none() && !unused.is_empty() {
-                let names = unused.join(", ");
-                warn!(
-                    "the model names the prompts {names} and none of them is put before texts: encoder.prompt"
-                );
-            }
         }
+        inputs.warn_of_unused_prompts(config);
         inputs.warn_of_unknown_tokens(train)?;
         Ok(inputs)
     }
@@ -123,7 +116,8 @@ impl Prepare for PretrainedInputs {
     }
 
     fn knows(&self, split: &Split) -> Result<Vec<bool>, Error> {
-        known(split, &self.model.tokenizer, |text| self.reader.encode(text))
+        let texts = split.inputs.texts()?;
+        are_known(texts, &self.model.tokenizer, |text| self.reader.encode(text))
     }
 
     fn files(&self) -> Result<Vec<(&'static str, String)>, Error> {
@@ -194,7 +188,8 @@ impl Prepare for TokenInputs {
     }
 
     fn knows(&self, split: &Split) -> Result<Vec<bool>, Error> {
-        known(split, &self.tokens, |text| self.tokens.encode(text, self.max_length))
+        let texts = split.inputs.texts()?;
+        are_known(texts, &self.tokens, |text| self.tokens.encode(text, self.max_length))
     }
 
     fn files(&self) -> Result<Vec<(&'static str, String)>, Error> {
@@ -214,6 +209,8 @@ impl Prepare for TokenInputs {
 
 /// Number of texts that are tokenised at a time.
 const AT_ONCE: usize = 4096;
+/// Number of training texts whose tokens are looked up before a training, which tokenises all of them once more.
+const CHECKED: usize = 1000;
 /// Share of unknown tokens in training texts that a pretrained encoder is meant to read.
 const MOST_UNKNOWN: f64 = 0.2;
 
@@ -244,18 +241,41 @@ fn tokenise(
     all.finish().map_err(Error::io(&std::env::temp_dir()))
 }
 
-/// Returns whether each text of a split has more tokens than the empty text, not counting what the vocabulary of `tokens` lacks.
-fn known(
-    split: &Split,
+/// The tokens of a text beyond those of the empty text.
+struct TokenCounts {
+    all: usize,
+    /// Those that the vocabulary has.
+    known: usize,
+}
+
+/// Counts the tokens of each text by the vocabulary of `tokens`.
+fn count_tokens(
+    texts: &[String],
+    tokens: &Tokenizer,
+    encode: impl Fn(&str) -> Result<(Vec<u32>, bool), dsokr_nn::Error> + Sync,
+) -> Result<Vec<TokenCounts>, Error> {
+    let (empty, _) = encode("")?;
+    let known_of_empty = tokens.count_known(&empty);
+    let count = |text: &String| {
+        let (ids, _) = encode(text)?;
+        Ok(TokenCounts {
+            all: ids.len().saturating_sub(empty.len()),
+            known: tokens.count_known(&ids).saturating_sub(known_of_empty),
+        })
+    };
+    // a parallel collection into a `Result` would give any thread's error
+    let counts: Vec<Result<TokenCounts, dsokr_nn::Error>> = texts.par_iter().map(count).collect();
+    Ok(counts.into_iter().collect::<Result<_, _>>()?)
+}
+
+/// Returns whether each text has a token that the vocabulary of `tokens` has, beyond those of the empty text.
+fn are_known(
+    texts: &[String],
     tokens: &Tokenizer,
     encode: impl Fn(&str) -> Result<(Vec<u32>, bool), dsokr_nn::Error> + Sync,
 ) -> Result<Vec<bool>, Error> {
-    let empty = tokens.count_known(&encode("")?.0);
-    let is_known = |text: &String| Ok(tokens.count_known(&encode(text)?.0) > empty);
-    // a parallel collection into a `Result` would give any thread's error
-    let known: Vec<Result<bool, dsokr_nn::Error>> =
-        split.inputs.texts()?.par_iter().map(is_known).collect();
-    Ok(known.into_iter().collect::<Result<_, _>>()?)
+    let counts = count_tokens(texts, tokens, encode)?;
+    Ok(counts.iter().map(|text| text.known > 0).collect())
 }
 
 fn check(config: &TokenInputsConfig) -> Result<(), Error> {

@@ -2,9 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use dsokr::basis::Kernel;
-use dsokr::config::{KernelConfig, KernelMachineConfig, Lambda, MachineInputsConfig, NgramWeights};
-use dsokr::data::config::{LabelFeatures, OutputFeatures};
+use dsokr::config::{KernelMachineConfig, Lambda, MachineInputsConfig, NgramWeights};
 use dsokr::data::featurizers::{NgramConfig, NgramKind};
 use dsokr::train::LogLine;
 use dsokr::{
@@ -15,6 +13,7 @@ use serde_json::json;
 
 use crate::Folder;
 use crate::single_lists::events;
+use crate::things::{labelled, things};
 
 /// The names of the events that an observer was told of, and the lines that they have for the log.
 #[derive(Default)]
@@ -52,21 +51,10 @@ impl Observer for Told {
     }
 }
 
-/// Returns texts about things with a colour and a form, and these as label sets.
+/// Returns the configuration of an encoder of things.
 fn config(encoder: EncoderTable) -> Config {
-    let names = ["red", "green", "blue", "round", "flat", "long"];
-    let mut texts = Vec::new();
-    let mut sets = Vec::new();
-    for pair in 0..60 {
-        let colour = names[pair % 3];
-        let form = names[3 + pair / 3 % 3];
-        texts.push(format!("something {colour} that is {form}"));
-        sets.push(format!("{colour},{form}"));
-    }
-    let features =
-        OutputFeatures::Labels(LabelFeatures { column: "labels".into(), separator: ',' });
-    let kernel = KernelConfig::from(Kernel::Tanimoto);
-    let mut config = Config::in_memory(texts, sets, features, kernel, encoder).unwrap();
+    let (texts, sets) = things(60, |_, colour, form| format!("something {colour} that is {form}"));
+    let mut config = labelled(texts, sets, encoder).unwrap();
     config.sketch.size = 9;
     config
 }

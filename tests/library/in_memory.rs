@@ -2,37 +2,27 @@
 
 use std::fs;
 
-use dsokr::basis::Kernel;
-use dsokr::config::{KernelConfig, KernelMachineConfig, Lambda, MachineInputsConfig, NgramWeights};
+use dsokr::config::{KernelMachineConfig, Lambda, MachineInputsConfig, NgramWeights};
 use dsokr::core::Processes;
-use dsokr::data::config::{LabelFeatures, NumberFeatures, OutputFeatures};
+use dsokr::data::config::{NumberFeatures, OutputFeatures};
 use dsokr::data::featurizers::{NgramConfig, NgramKind};
 use dsokr::data::{Split, SplitName};
 use dsokr::{Config, EncoderTable, Error, OutputScores, Run, fit, fit_pairs, write_pairs};
 
 use crate::Folder;
+use crate::things::{labelled, things};
 
 fn config(texts: Vec<String>, outputs: Vec<String>) -> Result<Config, Error> {
     let blocks = vec![NgramConfig::new(NgramKind::Words, 1, 1)];
     let inputs = MachineInputsConfig::Ngrams { blocks, weights: NgramWeights::TfIdf };
     let machine = KernelMachineConfig::new(inputs, Lambda::One(1e-4));
-    let features =
-        OutputFeatures::Labels(LabelFeatures { column: "labels".into(), separator: ',' });
-    let kernel = KernelConfig::from(Kernel::Tanimoto);
-    Config::in_memory(texts, outputs, features, kernel, EncoderTable::from_learner(machine)?)
+    labelled(texts, outputs, EncoderTable::from_learner(machine)?)
 }
 
 #[test]
 fn pairs_in_memory_are_learned_searched_and_evaluated_on_a_file() {
     let folder = Folder::new();
-    let names = ["red", "green", "blue", "round", "flat", "long"];
-    let mut texts = Vec::new();
-    let mut sets = Vec::new();
-    for pair in 0..60 {
-        let [a, b] = [names[pair % 3], names[3 + pair / 3 % 3]];
-        texts.push(format!("something {a} that is {b}"));
-        sets.push(format!("{a},{b}"));
-    }
+    let (texts, sets) = things(60, |_, colour, form| format!("something {colour} that is {form}"));
     let mut config = config(texts, sets).unwrap();
     config.sketch.size = 9;
     let config = config.validate().unwrap();

@@ -4,10 +4,8 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use burn::tensor::Device;
-use dsokr::basis::Kernel;
-use dsokr::config::{Checked, HubConfig, KernelConfig, RerankerConfig};
+use dsokr::config::{Checked, HubConfig, RerankerConfig};
 use dsokr::data::Split;
-use dsokr::data::config::{LabelFeatures, OutputFeatures};
 use dsokr::targets::{OutputTargets, Problem};
 use dsokr::{
     Abilities, Config, EncoderTable, Error, Evaluator, Fit, Fitted, FoldPredictions, HeldOut,
@@ -18,6 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Folder;
 use crate::single_lists::choices;
+use crate::things::{labelled, things};
 
 /// The mean target of the training texts that share most words with a text.
 #[derive(Debug, Serialize, Deserialize)]
@@ -155,24 +154,14 @@ impl Predictor for Neighbours {
     }
 }
 
-/// Returns texts about things with a colour and a form, and these as label sets.
+/// Returns the configuration of a learner of things.
 fn config(predicts_parts: bool) -> Config {
     register::<NeighboursConfig>("neighbours-with-parts").unwrap();
-    let names = ["red", "green", "blue", "round", "flat", "long"];
-    let mut texts = Vec::new();
-    let mut sets = Vec::new();
-    for pair in 0..90 {
-        let colour = names[pair % 3];
-        let form = names[3 + pair / 3 % 3];
-        texts.push(format!("thing {pair} is {colour} and {form}"));
-        sets.push(format!("{colour},{form}"));
-    }
     let learner = NeighboursConfig { neighbours: 3, predicts_parts };
     let encoder = EncoderTable::from_learner(learner).unwrap();
-    let features =
-        OutputFeatures::Labels(LabelFeatures { column: "labels".into(), separator: ',' });
-    let kernel = KernelConfig::from(Kernel::Tanimoto);
-    let mut config = Config::in_memory(texts, sets, features, kernel, encoder).unwrap();
+    let (texts, sets) =
+        things(90, |thing, colour, form| format!("thing {thing} is {colour} and {form}"));
+    let mut config = labelled(texts, sets, encoder).unwrap();
     config.sketch.size = 9;
     config
 }

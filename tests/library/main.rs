@@ -33,6 +33,7 @@ mod single_lists;
 mod sweep;
 mod synthetic;
 mod tables;
+mod things;
 mod values;
 
 use std::path::PathBuf;
