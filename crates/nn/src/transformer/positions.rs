@@ -219,9 +219,14 @@ impl Distances {
     /// `[buckets, heads]`.
     pub(super) fn scores(self, table: Tensor<2>, longest: usize) -> Tensor<4> {
         let [_, heads] = table.dims();
+        // many pairs have one distance
+        let before: Vec<u32> = (0..longest).map(|distance| self.bucket(distance, 0)).collect();
+        let behind: Vec<u32> = (0..longest).map(|distance| self.bucket(0, distance)).collect();
         let pairs = (0..longest).flat_map(|query| (0..longest).map(move |key| (query, key)));
-        let buckets = pairs.map(|(query, key)| self.bucket(query, key));
-        let rows = bag(table, Arc::new(SparseBatch::selection(buckets)), None);
+        let bucket = |(query, key): (usize, usize)| {
+            if key > query { behind[key - query] } else { before[query - key] }
+        };
+        let rows = bag(table, Arc::new(SparseBatch::selection(pairs.map(bucket))), None);
         rows.reshape([1, longest, longest, heads]).permute([0, 3, 1, 2])
     }
 
