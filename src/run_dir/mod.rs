@@ -84,10 +84,10 @@ pub(crate) use held_out::{KNOWS_ALL, UnseenPairs, drawn_pairs};
 pub use learning_curve::{LearningCurve, LearningPoint};
 pub use log::SolvedLine;
 pub use metrics_table::metrics_table;
-#[cfg(feature = "command")]
-pub(crate) use place::parent;
 pub use place::{OutputFolder, check_not_read, check_output};
 pub(crate) use place::{RunLock, check_link, create_whole, inner, name, place_of, reserve, run_of};
+#[cfg(feature = "command")]
+pub(crate) use place::{is_run, parent};
 pub use preparation::PreparationFile;
 pub(crate) use preparation::save_files;
 pub(crate) use report::{

@@ -15,7 +15,7 @@ use crate::config::Checked;
 use crate::error::{Error, ensure};
 
 /// Returns whether a folder is a run directory. Other folders too may have a file of the configuration's name.
-fn is_run(folder: &Path) -> bool {
+pub(crate) fn is_run(folder: &Path) -> bool {
     let has = |name: &str| folder.join(name).exists();
     has(CONFIG) && [FINGERPRINTS, CANDIDATES, MEMBERS].into_iter().any(has)
 }
