@@ -87,7 +87,7 @@ pub use metrics_table::metrics_table;
 pub use place::{OutputFolder, check_not_read, check_output};
 pub(crate) use place::{RunLock, check_link, create_whole, inner, name, place_of, reserve, run_of};
 #[cfg(feature = "command")]
-pub(crate) use place::{is_run, parent};
+pub(crate) use place::{is_run, parent, remove_made_folders};
 pub use preparation::PreparationFile;
 pub(crate) use preparation::save_files;
 pub(crate) use report::{

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind, Seek, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use dsokr_core::Argument;
 use dsokr_core::store::{Listed, create_folder, new_folder, remove_abandoned, replace_folder};
@@ -71,8 +71,7 @@ pub(crate) fn reserve(
             return Ok((path, None));
         }
         check_writable(&path)?;
-        let made = missing_folders(&path);
-        create_parent(&path)?;
+        let made = create_parent(&path)?;
         let lock = RunLock::take(&path);
         // another process has been faster: it has made the run, or the next number may be free
         let takes_next = out.is_none() && !resume && lock.is_err();
@@ -85,12 +84,6 @@ pub(crate) fn reserve(
         }
         return Ok((path, lock));
     }
-}
-
-/// Returns the folders above a path that do not exist, the lowest first.
-fn missing_folders(path: &Path) -> Vec<PathBuf> {
-    let is_missing = |folder: &&Path| !folder.as_os_str().is_empty() && !folder.exists();
-    parent(path).ancestors().take_while(is_missing).map(Path::to_path_buf).collect()
 }
 
 /// Refuses a place in which nothing can be written, such as that of a name that is too long: makes and removes a temporary
@@ -255,12 +248,10 @@ pub(crate) fn create_whole(
     reserved: Option<Arc<RunLock>>,
     fill: impl FnOnce(&Path) -> Result<(), Error>,
 ) -> Result<Option<Arc<RunLock>>, Error> {
+    let _made = create_parent(path)?;
     let lock = match reserved {
         Some(lock) => Some(lock),
-        None => {
-            create_parent(path)?;
-            RunLock::take(path)?.map(Arc::new)
-        }
+        None => RunLock::take(path)?.map(Arc::new),
     };
     if path.exists() {
         return Err(Error::RunExists { path: path.into() });
@@ -269,11 +260,57 @@ pub(crate) fn create_whole(
     Ok(lock)
 }
 
-/// Creates the folder that a run is to lie in.
-fn create_parent(path: &Path) -> Result<(), Error> {
+/// Creates the folder that a run is to lie in, and those above it.
+fn create_parent(path: &Path) -> Result<MadeFolders, Error> {
     let parent = parent(path);
-    create_folder(parent)
+    MadeFolders::create(parent)
         .map_err(|e| Error::run(parent, format!("no run directory can be made there: {e}")))
+}
+
+/// The folders that were made for runs which have not been written yet.
+static MADE: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+
+/// Folders that were made for a run to lie in. Those that hold nothing go again when this is dropped, and by
+/// [`remove_made_folders`].
+#[derive(Debug, Default)]
+struct MadeFolders {
+    /// The lowest first.
+    folders: Vec<PathBuf>,
+}
+
+impl MadeFolders {
+    /// Creates a folder and the folders above it that do not exist.
+    fn create(folder: &Path) -> io::Result<Self> {
+        let is_missing = |folder: &&Path| !folder.as_os_str().is_empty() && !folder.exists();
+        let missing = folder.ancestors().take_while(is_missing);
+        let made = Self { folders: missing.map(Path::to_path_buf).collect() };
+        made_folders().extend(made.folders.iter().cloned());
+        create_folder(folder)?;
+        Ok(made)
+    }
+}
+
+impl Drop for MadeFolders {
+    fn drop(&mut self) {
+        for folder in &self.folders {
+            // one that holds something stays
+            let _ = fs::remove_dir(folder);
+            made_folders().remove(folder);
+        }
+    }
+}
+
+fn made_folders() -> MutexGuard<'static, BTreeSet<PathBuf>> {
+    MADE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Removes the folders that were made for runs and hold nothing, where a signal ends the process.
+#[cfg(feature = "command")]
+pub(crate) fn remove_made_folders() {
+    // a folder comes before those in it
+    for folder in made_folders().iter().rev() {
+        let _ = fs::remove_dir(folder);
+    }
 }
 
 /// The right to write a run directory, the folder of a sweep, or a download, which one process has at a time.
@@ -286,8 +323,8 @@ pub(crate) struct RunLock {
     path: PathBuf,
     /// The entry in the list of files that a signal removes when it ends the process; none while the lock is dropped.
     listed: Option<Listed>,
-    /// The folders that were made for the place, the lowest first, which go again where it stays empty.
-    made: Vec<PathBuf>,
+    /// The folders that were made for the place.
+    made: MadeFolders,
 }
 
 impl RunLock {
@@ -335,8 +372,12 @@ impl RunLock {
     /// # Errors
     /// As [`take`](Self::take); a folder that cannot be made.
     pub(crate) fn take_of_sweep(folder: &Path) -> Result<Option<Self>, Error> {
-        create_parent(folder)?;
-        Self::take_of("sweep", folder)
+        let made = create_parent(folder)?;
+        let mut lock = Self::take_of("sweep", folder)?;
+        if let Some(lock) = &mut lock {
+            lock.made = made;
+        }
+        Ok(lock)
     }
 
     /// Takes the lock of the download of an archive to `file`, from its first byte until it is unpacked: two processes would
@@ -394,7 +435,7 @@ impl RunLock {
             }
             remove_abandoned(&place);
             let listed = Some(Listed::new(&path));
-            return Ok(Ok(Self { file, path, listed, made: Vec::new() }));
+            return Ok(Ok(Self { file, path, listed, made: MadeFolders::default() }));
         }
     }
 }
@@ -445,10 +486,6 @@ impl Drop for RunLock {
         // removed while it is locked: who opens it meanwhile finds that it is gone, and tries again
         if is_at(&self.file, &self.path) {
             let _ = fs::remove_file(&self.path);
-        }
-        // one that holds something stays
-        for folder in &self.made {
-            let _ = fs::remove_dir(folder);
         }
     }
 }
