@@ -4,12 +4,13 @@ use std::path::{Path, PathBuf};
 
 use clap::Command;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use dsokr_core::message::{first_of, shell_word};
+use dsokr_core::message::first_of;
+use dsokr_data::table::TextFormat;
 
-use crate::cli::output::{PROGRAM, shell_path};
+use crate::cli::output::{PROGRAM, quoted, shell_path};
 use crate::error::Error;
 use crate::run::archive::is_archive;
-use dsokr_data::table::TextFormat;
+use crate::run_dir::is_run;
 
 /// Refuses a path that is a table or a run, and no configuration.
 ///
@@ -44,7 +45,7 @@ pub fn check_runs(paths: &[PathBuf]) -> Result<(), Error> {
 
 fn check_run(path: &Path) -> Result<(), Error> {
     if path.is_dir() {
-        return check_one_run(path);
+        return check_folder(path);
     }
     if !path.is_file() {
         return Ok(());
@@ -74,13 +75,13 @@ fn check_run(path: &Path) -> Result<(), Error> {
 }
 
 /// Refuses a folder that is no run and has some.
-fn check_one_run(path: &Path) -> Result<(), Error> {
-    let is_run = |path: &Path| path.join("config.toml").is_file();
+fn check_folder(path: &Path) -> Result<(), Error> {
     if is_run(path) {
         return Ok(());
     }
-    let folders = std::fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.path());
-    let mut runs: Vec<PathBuf> = folders.filter(|folder| is_run(folder)).collect();
+    let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
+    let mut runs: Vec<PathBuf> =
+        entries.map(|entry| entry.path()).filter(|folder| is_run(folder)).collect();
     if runs.is_empty() {
         return Ok(());
     }
@@ -119,11 +120,11 @@ pub fn advised(mut error: clap::Error, command: &Command) -> clap::Error {
     };
     let advice = match argument.strip_prefix("--") {
         Some(name) => {
-            let has_it = |command: &&Command| {
-                command.get_arguments().any(|option| option.get_long() == Some(name))
+            let has_argument = |command: &&Command| {
+                command.get_arguments().any(|argument| argument.get_long() == Some(name))
             };
             let others: Vec<&str> =
-                command.get_subcommands().filter(has_it).map(Command::get_name).collect();
+                command.get_subcommands().filter(has_argument).map(Command::get_name).collect();
             if others.is_empty() {
                 return error;
             }
@@ -150,18 +151,17 @@ fn is_of_search(error: &clap::Error) -> bool {
 /// # Errors
 /// [`Error`] with the right order.
 pub fn check_order(run: &Path, text: Option<&str>) -> Result<(), Error> {
-    match text {
-        Some(text) if !run.exists() && Path::new(text).join("config.toml").is_file() => {
-            let program = PROGRAM.as_str();
-            let message = format!(
-                "no run directory; the run comes first: `{program} search {} {:?}`",
-                shell_word(text),
-                run.display().to_string()
-            );
-            Err(Error::run(run, message))
-        }
-        Some(_) | None => Ok(()),
+    let Some(text) = text.map(Path::new) else { return Ok(()) };
+    if run.exists() || !is_run(text) {
+        return Ok(());
     }
+    let message = format!(
+        "no run directory; the run comes first: `{} search {} {}`",
+        PROGRAM.as_str(),
+        shell_path(text),
+        quoted(&run.display().to_string())
+    );
+    Err(Error::run(run, message))
 }
 
 /// Refuses a file of queries that is a run behind a path that is a file: the arguments are in the wrong order.
@@ -169,18 +169,16 @@ pub fn check_order(run: &Path, text: Option<&str>) -> Result<(), Error> {
 /// # Errors
 /// [`Error`] with the right order.
 pub fn check_queries_last(runs: &[PathBuf], queries: &Path) -> Result<(), Error> {
-    match runs {
-        [first, ..] if first.is_file() && queries.join("config.toml").is_file() => {
-            let program = PROGRAM.as_str();
-            let message = format!(
-                "no run directory; runs come first: `{program} predict {} {}`",
-                shell_path(queries),
-                shell_path(first)
-            );
-            Err(Error::run(first, message))
-        }
-        [..] => Ok(()),
-    }
+    let Some(first) = runs.first().filter(|first| first.is_file() && is_run(queries)) else {
+        return Ok(());
+    };
+    let message = format!(
+        "no run directory; runs come first: `{} predict {} {}`",
+        PROGRAM.as_str(),
+        shell_path(queries),
+        shell_path(first)
+    );
+    Err(Error::run(first, message))
 }
 
 /// Refuses a path that is a configuration or a run, and no table.

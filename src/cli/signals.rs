@@ -12,6 +12,7 @@ use dsokr_core::store::end_writing;
 
 use super::output;
 use crate::error::Error;
+use crate::run_dir::remove_made_folders;
 
 /// The exit code of a process that a signal has ended is this and the number of the signal.
 const CODE: u8 = 128;
@@ -43,12 +44,12 @@ static ADVICE: Mutex<Option<Advice>> = Mutex::new(None);
 /// Held by the thread that ends the process.
 static ENDING: Mutex<()> = Mutex::new(());
 
-/// What the first signal does from now on.
+/// Sets what the first signal does from now on.
 pub fn respond(response: Response) {
     *RESPONSE.lock().unwrap_or_else(PoisonError::into_inner) = response;
 }
 
-/// Returns what standard error says of what is saved and how to go on, if a signal ends the work from now on.
+/// Sets what standard error says of what is saved and how to go on, if a signal ends the work from now on.
 pub fn advise(advice: impl Fn() -> String + Send + 'static) {
     *ADVICE.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(advice));
 }
@@ -134,6 +135,7 @@ fn interrupted(error: &Error) -> Option<String> {
 fn end(signal: i32, state: Option<String>) -> ! {
     let ending = ENDING.lock().unwrap_or_else(PoisonError::into_inner);
     end_writing();
+    remove_made_folders();
     output::clear();
     let advice = ADVICE.lock().unwrap_or_else(PoisonError::into_inner);
     let advice =

@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 use dsokr_core::store::{Listed, remove_abandoned};
 
 use super::FINGERPRINTS;
-use super::place::{canonical, check_writable, create_parent, name, parent};
+use super::place::{MadeFolders, canonical, check_writable, create_parent, name, parent};
 use crate::error::Error;
 
 /// The right to write a run directory, the folder of a sweep, or a download, which one process has at a time.
@@ -22,8 +22,8 @@ pub(crate) struct RunLock {
     path: PathBuf,
     /// The entry in the list of files that a signal removes when it ends the process; none while the lock is dropped.
     listed: Option<Listed>,
-    /// The folders that were made for the place, the lowest first, which go again where it stays empty.
-    pub(super) made: Vec<PathBuf>,
+    /// The folders that were made for the place.
+    pub(super) made: MadeFolders,
 }
 
 impl RunLock {
@@ -71,8 +71,12 @@ impl RunLock {
     /// # Errors
     /// As [`take`](Self::take); a folder that cannot be made.
     pub(crate) fn take_of_sweep(folder: &Path) -> Result<Option<Self>, Error> {
-        create_parent(folder)?;
-        Self::take_of("sweep", folder)
+        let made = create_parent(folder)?;
+        let mut lock = Self::take_of("sweep", folder)?;
+        if let Some(lock) = &mut lock {
+            lock.made = made;
+        }
+        Ok(lock)
     }
 
     /// Takes the lock of the download of an archive to `file`, from its first byte until it is unpacked: two processes would
@@ -130,7 +134,7 @@ impl RunLock {
             }
             remove_abandoned(&place);
             let listed = Some(Listed::new(&path));
-            return Ok(Ok(Self { file, path, listed, made: Vec::new() }));
+            return Ok(Ok(Self { file, path, listed, made: MadeFolders::default() }));
         }
     }
 }
@@ -176,10 +180,6 @@ impl Drop for RunLock {
         // removed while it is locked: who opens it meanwhile finds that it is gone, and tries again
         if is_at(&self.file, &self.path) {
             let _ = fs::remove_file(&self.path);
-        }
-        // one that holds something stays
-        for folder in &self.made {
-            let _ = fs::remove_dir(folder);
         }
     }
 }

@@ -94,9 +94,9 @@ pub use log::SolvedLine;
 pub use metrics_table::metrics_table;
 pub(crate) use new_run::{create_whole, place_of, reserve};
 pub use output_folder::{OutputFolder, check_not_read, check_output};
-#[cfg(feature = "command")]
-pub(crate) use place::parent;
 pub(crate) use place::{check_link, inner, name, run_of};
+#[cfg(feature = "command")]
+pub(crate) use place::{is_run, parent, remove_made_folders};
 pub use preparation::PreparationFile;
 pub(crate) use preparation::save_files;
 pub(crate) use report::changed_tables;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use dsokr_core::store::new_folder;
 
 use super::lock::RunLock;
-use super::place::{check_link, check_writable, create_parent, missing_folders};
+use super::place::{check_link, check_writable, create_parent};
 use crate::error::Error;
 
 /// Returns the run directory: `--out`, else `runs/<name>`, else the first one of `runs/<name>-2`, `-3`, … that is free and
@@ -49,8 +49,7 @@ pub(crate) fn reserve(
             return Ok((path, None));
         }
         check_writable(&path)?;
-        let made = missing_folders(&path);
-        create_parent(&path)?;
+        let made = create_parent(&path)?;
         let lock = RunLock::take(&path);
         // another process has been faster: it has made the run, or the next number may be free
         let takes_next = out.is_none() && !resume && lock.is_err();
@@ -82,12 +81,10 @@ pub(crate) fn create_whole(
     reserved: Option<Arc<RunLock>>,
     fill: impl FnOnce(&Path) -> Result<(), Error>,
 ) -> Result<Option<Arc<RunLock>>, Error> {
+    let _made = create_parent(path)?;
     let lock = match reserved {
         Some(lock) => Some(lock),
-        None => {
-            create_parent(path)?;
-            RunLock::take(path)?.map(Arc::new)
-        }
+        None => RunLock::take(path)?.map(Arc::new),
     };
     if path.exists() {
         return Err(Error::RunExists { path: path.into() });

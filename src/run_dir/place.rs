@@ -1,6 +1,9 @@
 //! Where runs lie, and whether something can be written there.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::{fs, io};
 
 use dsokr_core::Argument;
 use dsokr_core::store::create_folder;
@@ -10,7 +13,7 @@ use crate::config::Checked;
 use crate::error::{Error, ensure};
 
 /// Returns whether a folder is a run directory. Other folders too may have a file of the configuration's name.
-fn is_run(folder: &Path) -> bool {
+pub(crate) fn is_run(folder: &Path) -> bool {
     let has = |name: &str| folder.join(name).exists();
     has(CONFIG) && [FINGERPRINTS, CANDIDATES, MEMBERS].into_iter().any(has)
 }
@@ -24,12 +27,6 @@ pub(crate) fn run_of(path: &Path) -> Option<PathBuf> {
     };
     // a link in a run is one of its files, wherever it leads
     within(path).or_else(|| within(parent(path)))
-}
-
-/// Returns the folders above a path that do not exist, the lowest first.
-pub(super) fn missing_folders(path: &Path) -> Vec<PathBuf> {
-    let is_missing = |folder: &&Path| !folder.as_os_str().is_empty() && !folder.exists();
-    parent(path).ancestors().take_while(is_missing).map(Path::to_path_buf).collect()
 }
 
 /// Refuses a place in which nothing can be written, such as that of a name that is too long: makes and removes a temporary
@@ -75,11 +72,57 @@ pub(crate) fn inner(path: &Path, config: &Checked) -> Result<Vec<PathBuf>, Error
     Ok(members.iter().map(|member| path.join(MEMBERS).join(&member.name)).collect())
 }
 
-/// Creates the folder that a run is to lie in.
-pub(super) fn create_parent(path: &Path) -> Result<(), Error> {
+/// Creates the folder that a run is to lie in, and those above it.
+pub(super) fn create_parent(path: &Path) -> Result<MadeFolders, Error> {
     let parent = parent(path);
-    create_folder(parent)
+    MadeFolders::create(parent)
         .map_err(|e| Error::run(parent, format!("no run directory can be made there: {e}")))
+}
+
+/// The folders that were made for runs which have not been written yet.
+static MADE: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+
+/// Folders that were made for a run to lie in. Those that hold nothing go again when this is dropped, and by
+/// [`remove_made_folders`].
+#[derive(Debug, Default)]
+pub(super) struct MadeFolders {
+    /// The lowest first.
+    folders: Vec<PathBuf>,
+}
+
+impl MadeFolders {
+    /// Creates a folder and the folders above it that do not exist.
+    fn create(folder: &Path) -> io::Result<Self> {
+        let is_missing = |folder: &&Path| !folder.as_os_str().is_empty() && !folder.exists();
+        let missing = folder.ancestors().take_while(is_missing);
+        let made = Self { folders: missing.map(Path::to_path_buf).collect() };
+        made_folders().extend(made.folders.iter().cloned());
+        create_folder(folder)?;
+        Ok(made)
+    }
+}
+
+impl Drop for MadeFolders {
+    fn drop(&mut self) {
+        for folder in &self.folders {
+            // one that holds something stays
+            let _ = fs::remove_dir(folder);
+            made_folders().remove(folder);
+        }
+    }
+}
+
+fn made_folders() -> MutexGuard<'static, BTreeSet<PathBuf>> {
+    MADE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Removes the folders that were made for runs and hold nothing, where a signal ends the process.
+#[cfg(feature = "command")]
+pub(crate) fn remove_made_folders() {
+    // a folder comes before those in it
+    for folder in made_folders().iter().rev() {
+        let _ = fs::remove_dir(folder);
+    }
 }
 
 /// Returns the path of a run without links: two names of one run have one lock.

@@ -85,12 +85,12 @@ impl<'py, T: Hint + IntoPyObject<'py>> IntoPyObject<'py> for Typed<T> {
     }
 }
 
-/// Numbers as an array that owns them, without a copy.
+/// Returns numbers as an array that owns them, without a copy.
 pub fn vector<T: Number>(py: Python<'_>, values: Vec<T>) -> Vector<'_, T> {
     Typed(PyArray::from_vec(py, values))
 }
 
-/// Rows of numbers as an array that owns them, without a copy.
+/// Returns rows of numbers as an array that owns them, without a copy.
 pub fn matrix<T: Number>(
     py: Python<'_>,
     values: Vec<T>,
@@ -102,7 +102,7 @@ pub fn matrix<T: Number>(
     Ok(Typed(PyArray::from_owned_array(py, array)))
 }
 
-/// A copy of the numbers of an array in C order, and its shape. Work reads copies, since other threads may write to an array,
+/// Returns a copy of the numbers of an array in C order, and its shape. Work reads copies, since other threads may write to an array,
 /// or resize it, while the interpreter's lock is released.
 pub fn numbers<T: Number>(
     array: &MatrixView<T>,

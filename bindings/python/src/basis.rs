@@ -60,7 +60,7 @@ impl Basis {
         Ok(Self { inner: inner? })
     }
 
-    /// The weighted sum of kernels, each on its own columns of joined rows.
+    /// Fits the basis of a weighted sum of kernels, each on its own columns of joined rows.
     #[staticmethod]
     fn sum(
         py: Python,
@@ -76,7 +76,7 @@ impl Basis {
         Ok(Self { inner: work(py, sum)? })
     }
 
-    /// Coordinates [n × p], k(y, y) and squared distances from the span, of n outputs.
+    /// Returns coordinates [n × p], k(y, y) and squared distances from the span, of n outputs.
     fn project<'py>(&self, py: Python<'py>, rows: &Bound<'py, Rows>) -> PyResult<Projected<'py>> {
         let rows = rows.get();
         let projected = work(py, || self.inner.project(rows.source()).map_err(named));
@@ -99,19 +99,19 @@ impl Basis {
         Ok(Self { inner: work(py, || dsokr_basis::Basis::load(&path))? })
     }
 
-    /// p, the number of coordinates.
+    /// Returns p, the number of coordinates.
     #[getter]
     fn rank(&self) -> usize {
         self.inner.dimension()
     }
 
-    /// The p eigenvalues, descending.
+    /// Returns the p eigenvalues, descending.
     #[getter]
     fn spectrum<'py>(&self, py: Python<'py>) -> Vector<'py, f64> {
         vector(py, self.inner.spectrum().to_vec())
     }
 
-    /// The settings of the basis, as JSON.
+    /// Returns the settings of the basis, as JSON.
     #[getter]
     fn description(&self) -> PyResult<String> {
         let basis = &self.inner;
@@ -128,7 +128,7 @@ impl Basis {
     }
 }
 
-/// `k(a_i, b_j)` of all pairs of rows; `kernel` is a table of a configuration as JSON.
+/// Returns `k(a_i, b_j)` of all pairs of rows; `kernel` is a table of a configuration as JSON.
 #[pyfunction]
 pub fn kernel_matrix<'py>(
     py: Python<'py>,
@@ -165,7 +165,7 @@ pub fn kernel_matrix<'py>(
     matrix(py, values, a.len(), b.len())
 }
 
-/// Approximate ridge leverage scores of rows.
+/// Returns approximate ridge leverage scores of rows.
 #[pyfunction]
 pub fn leverage_scores<'py>(
     py: Python<'py>,
@@ -184,7 +184,7 @@ pub fn leverage_scores<'py>(
     Ok(vector(py, scores?))
 }
 
-/// Errors of rows say whose rows they are.
+/// Returns an error of rows that says whose rows they are.
 fn named(error: dsokr_core::Error) -> Failure {
     use dsokr_core::Error;
     let of_rows = matches!(

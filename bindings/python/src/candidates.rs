@@ -39,7 +39,7 @@ pub struct Candidates {
 
 #[pymethods]
 impl Candidates {
-    /// Outputs in a basis: each distinct one is projected once, with the constant −½ k(c, c), or 0
+    /// Creates candidates of outputs in a basis: each distinct one is projected once, with the constant −½ k(c, c), or 0
     /// where the kernel is normalised.
     #[staticmethod]
     fn project(
@@ -66,7 +66,7 @@ impl Candidates {
         Ok(Self::new(inner?, normalised))
     }
 
-    /// Points that are given, each with its constant in the last column; equal rows are one.
+    /// Creates candidates of points that are given, each with its constant in the last column; equal rows are one.
     #[staticmethod]
     fn points(
         py: Python,
@@ -93,7 +93,7 @@ impl Candidates {
         Ok(Self::new(inner?, false))
     }
 
-    /// The candidates with their constants lowered by `weight` times h(c), the mean of the `neighbours` largest similarities
+    /// Returns the candidates with their constants lowered by `weight` times h(c), the mean of the `neighbours` largest similarities
     /// of a candidate with held-out predictions.
     fn with_hubs(
         &self,
@@ -111,7 +111,7 @@ impl Candidates {
         Ok(Self::new(inner?, self.normalised))
     }
 
-    /// Ranks of the gold candidates, by id, among all candidates or the lists of ids of each query.
+    /// Returns ranks of the gold candidates, by id, among all candidates or the lists of ids of each query.
     fn rank(
         &self,
         py: Python,
@@ -132,7 +132,7 @@ impl Candidates {
         })
     }
 
-    /// Indices and scores of the k best candidates of each query, best first.
+    /// Returns indices and scores of the k best candidates of each query, best first.
     fn top_k<'py>(
         &self,
         py: Python<'py>,
@@ -174,19 +174,19 @@ impl Candidates {
         Ok(Self::new(inner, normalised))
     }
 
-    /// All ids, in order.
+    /// Returns all ids, in order.
     #[getter]
     fn ids(&self) -> Vec<String> {
         self.inner.ids().map(str::to_owned).collect()
     }
 
-    /// Labels of the candidates, in order.
+    /// Returns labels of the candidates, in order.
     #[getter]
     fn labels(&self) -> Vec<&str> {
         (0..self.inner.len()).map(|at| self.inner.label(at)).collect()
     }
 
-    /// The columns behind ids and labels: the name of each, and the cell of each candidate.
+    /// Returns the columns behind ids and labels: the name of each, and the cell of each candidate.
     #[getter]
     fn columns(&self) -> Vec<(&str, Vec<&str>)> {
         let columns = self.inner.columns();
@@ -194,7 +194,7 @@ impl Candidates {
         columns.names().enumerate().skip(2).map(|(at, name)| (name, cells(at))).collect()
     }
 
-    /// b(c) of each candidate.
+    /// Returns b(c) of each candidate.
     #[getter]
     fn constants<'py>(&self, py: Python<'py>) -> Vector<'py, f32> {
         let constants = self.inner.constants();
@@ -207,7 +207,7 @@ impl Candidates {
     }
 }
 
-/// Ids, labels and further columns by name.
+/// Returns ids, labels and further columns by name.
 pub fn named_columns(
     ids: Vec<String>,
     labels: Vec<String>,
@@ -250,7 +250,7 @@ pub fn check_spread(
     })
 }
 
-/// Candidates with these columns where `place` puts their distinct rows.
+/// Returns candidates with these columns where `place` puts their distinct rows.
 pub fn placed(
     rows: &dyn RowSource,
     columns: Columns,
@@ -271,7 +271,7 @@ impl Candidates {
     }
 }
 
-/// Lists of ids of candidates, one a query.
+/// Returns lists of ids of candidates, one a query.
 pub fn lists_of(
     candidates: &dsokr_decode::Candidates,
     lists: &[Vec<String>],

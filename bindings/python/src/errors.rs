@@ -34,17 +34,17 @@ pub enum Failure {
 }
 
 impl Failure {
-    /// A wrong argument.
+    /// Creates the failure of a wrong argument.
     pub fn argument(name: &str, message: impl std::fmt::Display) -> Self {
         Self::Argument(format!("{name}: {message}"))
     }
 
-    /// A file that cannot be read or written, or does not hold what it must.
+    /// Creates the failure of a file that cannot be read or written, or does not hold what it must.
     pub fn file(path: &Path, message: impl ToString, errno: Option<i32>) -> Self {
         Self::File { path: path.display().to_string(), message: message.to_string(), errno }
     }
 
-    /// A file that the operating system has refused.
+    /// Creates the failure of a file that the operating system has refused.
     pub fn io(path: &Path, message: impl ToString, source: &io::Error) -> Self {
         let missing = (source.kind() == io::ErrorKind::NotFound).then_some(ENOENT);
         Self::file(path, message, source.raw_os_error().or(missing))
@@ -157,7 +157,7 @@ pub fn write_parameter(argument: &Argument, f: &mut fmt::Formatter) -> fmt::Resu
     }
 }
 
-/// A table of a configuration, such as a kernel's, from JSON.
+/// Reads a table of a configuration, such as a kernel's, from JSON.
 pub fn table<T: serde::de::DeserializeOwned>(name: &str, json: &str) -> Result<T, Failure> {
     serde_json::from_str(json).map_err(|error| {
         // the place in JSON that the caller has not written says nothing
@@ -167,7 +167,7 @@ pub fn table<T: serde::de::DeserializeOwned>(name: &str, json: &str) -> Result<T
     })
 }
 
-/// A value as JSON.
+/// Returns a value as JSON.
 pub fn json(value: &impl serde::Serialize) -> PyResult<String> {
     Ok(serde_json::to_string(value).map_err(|error| Failure::Other(error.to_string()))?)
 }

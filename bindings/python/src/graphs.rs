@@ -48,13 +48,13 @@ impl Graph {
         self.inner.labels().to_vec()
     }
 
-    /// Every edge once: (smaller node, larger node, label).
+    /// Returns every edge once: (smaller node, larger node, label).
     #[getter]
     fn edges(&self) -> Vec<(usize, usize, u64)> {
         self.inner.edges().collect()
     }
 
-    /// This graph with all edges labelled 0.
+    /// Returns this graph with all edges labelled 0.
     fn without_edge_labels(&self) -> Self {
         Self { inner: self.inner.clone().without_edge_labels() }
     }
@@ -72,7 +72,7 @@ pub struct GraphVocabulary {
 
 #[pymethods]
 impl GraphVocabulary {
-    /// The features that occur in `graphs`, and their rows; `kernel` is a table of a configuration as
+    /// Returns the features that occur in `graphs`, and their rows; `kernel` is a table of a configuration as
     /// JSON.
     #[staticmethod]
     fn fit(py: Python, kernel: &str, graphs: Vec<Bound<Graph>>) -> PyResult<(Self, Rows)> {
@@ -84,13 +84,13 @@ impl GraphVocabulary {
         Ok((Self { inner }, Rows::owned(rows)))
     }
 
-    /// The rows of graphs; what is not in the vocabulary is the last column.
+    /// Returns the rows of graphs; what is not in the vocabulary is the last column.
     fn rows(&self, py: Python, graphs: Vec<Bound<Graph>>) -> PyResult<Rows> {
         let graphs: Vec<_> = graphs.iter().map(|graph| graph.get().inner.clone()).collect();
         work(py, || self.inner.rows(&graphs).map(Rows::owned))
     }
 
-    /// The vocabulary of a kernel, a table of a configuration as JSON, with the features of an earlier one.
+    /// Creates the vocabulary of a kernel, a table of a configuration as JSON, with the features of an earlier one.
     #[staticmethod]
     fn from_features(kernel: &str, features: Vec<u64>) -> PyResult<Self> {
         let kernel: GraphKernel = table("kernel", kernel)?;
@@ -98,20 +98,20 @@ impl GraphVocabulary {
         Ok(Self { inner: inner.map_err(Failure::from)? })
     }
 
-    /// The features, in the order of their columns.
+    /// Returns the features, in the order of their columns.
     #[getter]
     fn features(&self) -> Vec<u64> {
         self.inner.features().to_vec()
     }
 
-    /// The width of the rows.
+    /// Returns the width of the rows.
     #[getter]
     fn width(&self) -> usize {
         self.inner.width()
     }
 }
 
-/// (lower bound, upper bound, mapping, states) of the edit distance of each pair of graphs, in parallel.
+/// Returns (lower bound, upper bound, mapping, states) of the edit distance of each pair of graphs, in parallel.
 #[pyfunction]
 #[expect(clippy::type_complexity)]
 pub fn edit_distances(

@@ -28,7 +28,7 @@ pub struct KernelMachine {
     space: Option<OutputSpace>,
 }
 
-/// The solver of a ridge regression, of a kernel and a sketch of the inputs, as tables of a configuration in JSON.
+/// Returns the solver of a ridge regression, of a kernel and a sketch of the inputs, as tables of a configuration in JSON.
 fn ridge<'r>(
     rows: &'r Rows,
     kernel: &str,
@@ -51,7 +51,7 @@ fn ridge<'r>(
     })
 }
 
-/// Targets with the weights of their pairs, where these are given.
+/// Returns targets with the weights of their pairs, where these are given.
 fn weighted(targets: Targets, weights: Option<&[f64]>) -> Result<Targets, Failure> {
     match weights {
         Some(weights) => targets.with_weights(weights).about("sample_weight"),
@@ -61,7 +61,7 @@ fn weighted(targets: Targets, weights: Option<&[f64]>) -> Result<Targets, Failur
 
 #[pymethods]
 impl KernelMachine {
-    /// The least of `Σ_i w_i ‖h(x_i) − y_i‖² / Σ_i w_i + λ ‖h‖²`, over all functions, or over those in the span of a sketch
+    /// Fits the least of `Σ_i w_i ‖h(x_i) − y_i‖² / Σ_i w_i + λ ‖h‖²`, over all functions, or over those in the span of a sketch
     /// of the inputs; without `weights` all w are 1.
     #[staticmethod]
     #[expect(clippy::too_many_arguments)]
@@ -125,7 +125,7 @@ impl KernelMachine {
         Ok(Self { model, space: Some(space) })
     }
 
-    /// Predictions of input rows, one row each.
+    /// Returns predictions of input rows, one row each.
     fn predict<'py>(&self, py: Python<'py>, rows: &Bound<'py, Rows>) -> PyResult<Matrix<'py, f32>> {
         let rows = rows.get();
         let values = work(py, || self.model.predict(rows.source()))?;
@@ -154,14 +154,14 @@ impl KernelMachine {
         Ok(Candidates::new(inner?, space.kernel().is_normalised()))
     }
 
-    /// The basis of the outputs, where they are sketched.
+    /// Returns the basis of the outputs, where they are sketched.
     #[getter]
     fn basis(&self) -> Option<crate::basis::Basis> {
         let basis = self.space.as_ref()?.as_basis()?;
         Some(crate::basis::Basis { inner: basis.clone() })
     }
 
-    /// The numbers of a prediction.
+    /// Returns how many numbers a prediction has.
     #[getter]
     fn width(&self) -> usize {
         self.model.width()
@@ -198,7 +198,7 @@ impl KernelMachine {
     }
 }
 
-/// R of a sketch, m × n; `scores` are those of a leverage sketch.
+/// Returns R of a sketch, m × n; `scores` are those of a leverage sketch.
 #[pyfunction]
 pub fn sketch_matrix<'py>(
     py: Python<'py>,

@@ -27,7 +27,7 @@ fn parse(smiles: &[String]) -> Result<Vec<Molecule>, Failure> {
     parsed.into_iter().enumerate().map(named).collect()
 }
 
-/// Counts of substructures, or with `bits` the bits of a Morgan fingerprint; `options` is a table of a
+/// Returns counts of substructures, or with `bits` the bits of a Morgan fingerprint; `options` is a table of a
 /// configuration as JSON.
 #[pyfunction]
 pub fn molecule_features(
@@ -47,7 +47,7 @@ pub fn molecule_features(
     })
 }
 
-/// One SMILES for all that stand for the same molecule.
+/// Returns one SMILES for all that stand for the same molecule.
 #[pyfunction]
 pub fn canonical_smiles(py: Python, smiles: Vec<String>) -> PyResult<Vec<String>> {
     work(py, || {
@@ -61,13 +61,13 @@ pub fn canonical_smiles(py: Python, smiles: Vec<String>) -> PyResult<Vec<String>
     })
 }
 
-/// A drawing as SVG.
+/// Returns a drawing as SVG.
 #[pyfunction]
 pub fn drawing(py: Python, smiles: String) -> PyResult<String> {
     work(py, || Ok::<_, Failure>(parse(&[smiles])?[0].svg()))
 }
 
-/// The graphs of molecules: elements as node labels, bond orders as edge labels.
+/// Returns the graphs of molecules: elements as node labels, bond orders as edge labels.
 #[pyfunction]
 pub fn molecule_graphs(py: Python, smiles: Vec<String>) -> PyResult<Vec<Graph>> {
     work(py, || {

@@ -30,7 +30,7 @@ impl Ranks {
         Ok(Self { ranks, candidates, duplicates: duplicate_candidates })
     }
 
-    /// The ranks of gold candidates, by id, that a model gives.
+    /// Returns the ranks of gold candidates, by id, that a model gives.
     pub fn of_golds(
         model: &Ensemble,
         pool: Pool,
@@ -42,7 +42,7 @@ impl Ranks {
         Self::new(model, pool, ranks)
     }
 
-    /// A number of each rank.
+    /// Returns a number of each rank.
     fn each<'py, T: Number>(
         &self,
         py: Python<'py>,
@@ -56,7 +56,7 @@ impl Ranks {
 
 #[pymethods]
 impl Ranks {
-    /// Four arrays with a number for each query: E[rank], from 1 and infinite without a gold candidate; E[1/rank], else 0;
+    /// Returns four arrays with a number for each query: E[rank], from 1 and infinite without a gold candidate; E[1/rank], else 0;
     /// the candidates with a higher score than the gold one, else −1; and the others with its score, else 0.
     #[getter]
     fn arrays<'py>(&self, py: Python<'py>) -> Arrays<'py> {
@@ -68,7 +68,7 @@ impl Ranks {
         )
     }
 
-    /// The ranks, and the numbers of candidates and of duplicates, as JSON, which `from_json` reads.
+    /// Returns the ranks, and the numbers of candidates and of duplicates, as JSON, which `from_json` reads.
     fn to_json(&self) -> PyResult<String> {
         json(&(&self.ranks, self.candidates, self.duplicates))
     }
@@ -80,12 +80,12 @@ impl Ranks {
         Ok(Self { ranks, candidates, duplicates })
     }
 
-    /// P(rank ≤ k) of each query.
+    /// Returns P(rank ≤ k) of each query.
     fn hits<'py>(&self, py: Python<'py>, k: u64) -> Vector<'py, f64> {
         self.each(py, 0.0, |rank| rank.expected_hit(k))
     }
 
-    /// Metrics by name, with 95 % bootstrap intervals unless `resamples` is none.
+    /// Returns metrics by name, with 95 % bootstrap intervals unless `resamples` is none.
     fn metrics<'py>(
         &self,
         py: Python<'py>,
@@ -138,7 +138,7 @@ impl Ranks {
         Ok(Typed(table))
     }
 
-    /// The metrics of a random order of the same candidates.
+    /// Returns the metrics of a random order of the same candidates.
     fn chance(&self, py: Python) -> PyResult<Self> {
         let random = |rank: &Option<Rank>| {
             rank.map(|rank| Rank::new(0, rank.pool(), rank.pool())).transpose()
@@ -147,7 +147,7 @@ impl Ranks {
         Ok(Self { ranks, ..*self })
     }
 
-    /// A paired bootstrap of the differences from the ranks of a second model, as JSON.
+    /// Compares with the ranks of a second model by a paired bootstrap of the differences, as JSON.
     fn compare(
         &self,
         py: Python,

@@ -38,14 +38,14 @@ impl Rows {
         Ok(Self::owned(rows.about(name)?))
     }
 
-    /// Packed bits as `numpy.packbits` makes them of each row, ⌈width/8⌉ bytes a row.
+    /// Creates rows of packed bits as `numpy.packbits` makes them of each row, ⌈width/8⌉ bytes a row.
     #[staticmethod]
     fn bits(packed: VectorView<u8>, width: usize, name: &str) -> PyResult<Self> {
         let bytes = packed.as_slice().map_err(|_| Failure::argument(name, "not contiguous"))?;
         Ok(Self::owned(BitRows::from_packed(width, bytes).about(name)?))
     }
 
-    /// Compressed sparse rows with increasing columns.
+    /// Creates compressed sparse rows with increasing columns.
     #[staticmethod]
     fn sparse(
         width: usize,
@@ -65,7 +65,7 @@ impl Rows {
         Ok(Self::owned(rows.about(name)?))
     }
 
-    /// (rows, columns).
+    /// Returns (rows, columns).
     #[getter]
     fn shape(&self) -> (usize, usize) {
         (self.source().len(), self.source().width())
@@ -76,7 +76,7 @@ impl Rows {
         format!("Rows(shape=({}, {}), kind=\"{}\")", rows.len(), rows.width(), rows.kind())
     }
 
-    /// "dense", "bit" or "sparse".
+    /// Returns "dense", "bit" or "sparse".
     #[getter(kind)]
     fn kind_name(&self) -> String {
         self.source().kind().to_string()
@@ -86,13 +86,13 @@ impl Rows {
         self.source().len()
     }
 
-    /// The type of the numbers, as NumPy has it.
+    /// Returns the type of the numbers, as NumPy has it.
     #[getter]
     fn dtype<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         py.import("numpy")?.call_method1("dtype", ("float32",))
     }
 
-    /// All rows as a dense array, which NumPy asks for.
+    /// Returns all rows as a dense array, which NumPy asks for.
     #[pyo3(signature = (dtype=None, copy=None))]
     fn __array__<'py>(
         &self,
@@ -110,7 +110,7 @@ impl Rows {
         }
     }
 
-    /// The rows as dense vectors, one after the other.
+    /// Returns the rows as dense vectors, one after the other.
     fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         self.toarray(py)?.0.call_method0("__iter__")
     }
@@ -138,7 +138,7 @@ impl Rows {
         self.select(py, chosen.extract()?)
     }
 
-    /// The rows as a `scipy.sparse.csr_array`; needs SciPy.
+    /// Returns the rows as a `scipy.sparse.csr_array`; needs SciPy.
     fn to_scipy<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let (offsets, columns, values) = self.csr(py)?;
         let array = py.import("scipy.sparse")?.getattr("csr_array")?;
@@ -157,7 +157,7 @@ impl Rows {
         work(py, || self.source().select(&chosen).map(Self::owned))
     }
 
-    /// All rows as a dense array.
+    /// Returns all rows as a dense array.
     fn toarray<'py>(&self, py: Python<'py>) -> PyResult<Matrix<'py, f32>> {
         let (rows, width) = self.shape();
         let values = work(py, || {
@@ -167,7 +167,7 @@ impl Rows {
         matrix(py, values, rows, width)
     }
 
-    /// All rows in compressed form: offsets, columns, values.
+    /// Returns all rows in compressed form: offsets, columns, values.
     fn csr<'py>(
         &self,
         py: Python<'py>,

@@ -29,7 +29,7 @@ pub fn work<T: Send, E: Into<Failure> + Send>(
     finished(run(py, false, None, |_| f())?)
 }
 
-/// As [`work`], for `f` that calls a module of PyTorch: on threads of its own.
+/// Works as [`work`] does, for `f` that calls a module of PyTorch: on threads of its own.
 #[cfg(feature = "run")]
 pub fn work_apart<T: Send, E: Into<Failure> + Send>(
     py: Python,
@@ -45,7 +45,7 @@ fn finished<T>((result, raised): (Result<T, Failure>, Option<PyErr>)) -> PyResul
     }
 }
 
-/// As [`work_apart`], with a callable of Python that `f` [calls](Callback::call) on the caller's thread. What it raises cancels
+/// Works as [`work_apart`] does, with a callable of Python that `f` [calls](Callback::call) on the caller's thread. What it raises cancels
 /// `f` as a signal does. Why `f` ended is the cause of either exception.
 #[cfg(feature = "run")]
 pub fn work_with<T: Send, E: Into<Failure> + Send>(
@@ -63,7 +63,7 @@ pub fn work_with<T: Send, E: Into<Failure> + Send>(
     Err(raised)
 }
 
-/// The result of `f`, and the exception that stopped it.
+/// Returns the result of `f`, and the exception that stopped it.
 fn run<T: Send, E: Into<Failure> + Send>(
     py: Python,
     calls_python: bool,
@@ -128,9 +128,9 @@ struct Threads {
 }
 
 impl Threads {
-    /// A call that waits for code of Python has threads of its own: that code may wait for calls that need the shared ones,
-    /// of which there may be only one. So has a call from a thread of a pool, such as that of a log's handler, which the
-    /// pool waits for.
+    /// Returns the threads of a call. One that waits for code of Python has threads of its own: that code may wait for calls that
+    /// need the shared ones, of which there may be only one. So has a call from a thread of a pool, such as that of a log's
+    /// handler, which the pool waits for.
     fn of_call(calls_python: bool) -> Result<Self, Failure> {
         let pools = Pools::of_process()?;
         let apart = calls_python || rayon::current_thread_index().is_some();
@@ -170,7 +170,7 @@ struct Pools {
 static POOLS: AtomicPtr<Pools> = AtomicPtr::new(std::ptr::null_mut());
 
 impl Pools {
-    /// The pools of this process, made where there are none. A forked child cannot end the pools of its parent.
+    /// Returns the pools of this process, made where there are none. A forked child cannot end the pools of its parent.
     fn of_process() -> Result<&'static Self, Failure> {
         let process = std::process::id();
         let current = POOLS.load(Ordering::Acquire);
@@ -197,7 +197,7 @@ impl Pools {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A pool that no call uses.
+    /// Takes a pool that no call uses.
     fn take(&self) -> Result<ThreadPool, Failure> {
         let idle = self.idle().pop();
         idle.map_or_else(new_pool, Ok)

@@ -1,12 +1,17 @@
 //! The columns of inputs that the file of the training pairs has, by which other files are read.
 
+use std::io::ErrorKind;
 use std::path::Path;
 
 use dsokr_core::message::list;
+use dsokr_core::store::read_text;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
 use crate::table::{Table, TableOptions};
+
+/// The file beside JSON lines that has the names of the numbers in their lists. A fit of Python writes it.
+const BESIDE_LISTS: &str = "input-columns.json";
 
 /// What only the file of the training pairs tells of the columns of its inputs, and of outputs that are found by their names. A
 /// run keeps it.
@@ -20,6 +25,19 @@ pub enum InputColumns {
 }
 
 impl InputColumns {
+    /// Reads the names of the numbers in the lists of JSON lines from the file beside these; none where there is no such file.
+    pub(crate) fn beside_lists(lines: &Path) -> Result<Option<Self>, Error> {
+        let path = lines.with_file_name(BESIDE_LISTS);
+        match read_text(&path) {
+            Ok(text) => {
+                let columns = serde_json::from_str(&text);
+                columns.map(Some).map_err(|error| Error::file(&path, error))
+            }
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(Error::io(&path, error)),
+        }
+    }
+
     /// Returns the names of the columns, where they have some.
     pub(crate) fn named(&self) -> Option<&NamedColumns> {
         match self {
@@ -32,7 +50,8 @@ impl InputColumns {
 /// The names of columns, in the order of the training file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NamedColumns {
-    /// The attributes of an .arff file that are inputs, or the columns of a table that `FIRST..LAST` names as inputs.
+    /// The attributes of an .arff file that are inputs, the columns of a table that `FIRST..LAST` names as inputs, or the names of
+    /// the numbers in lists of JSON lines.
     pub inputs: Vec<String>,
     /// The attributes that are numbers to predict, or the columns that `FIRST..LAST` names as outputs.
     pub outputs: Vec<String>,

@@ -507,6 +507,33 @@ fn columns_of_numbers_keep_the_order_of_the_training() {
     assert_eq!(predict("inputs.csv"), predict("same.csv"));
 }
 
+/// As Python writes the pairs of a frame: lists of numbers, and beside them the names of the frame's columns.
+#[test]
+fn a_run_keeps_the_names_of_numbers_in_lists_that_lie_beside_them() {
+    let sandbox = Sandbox::new();
+    let mut pairs = String::new();
+    for row in 0..60 {
+        let class = if row % 7 < 3 { "low" } else { "high" };
+        let numbers = [f64::from(row % 7) / 8.0, f64::from(row * 5 % 11) / 8.0];
+        let pair = serde_json::json!({"input": numbers, "output": class});
+        writeln!(pairs, "{pair}").unwrap();
+    }
+    sandbox.write("pairs.jsonl", &pairs);
+    sandbox.succeed(&["init", "pairs.jsonl"]);
+    sandbox.train("pairs.toml", &[]);
+    assert!(!sandbox.path("runs/pairs/input-columns.json").exists());
+    let names = "{\"named\":{\"inputs\":[\"logP\",\"mass\"],\"outputs\":[],\"dense\":true}}\n";
+    sandbox.write("input-columns.json", names);
+    sandbox.train("pairs.toml", &[]);
+    assert_eq!(sandbox.read("runs/pairs-2/input-columns.json"), names);
+    // it is a file of the run, as the others are
+    sandbox.write("runs/pairs-2/input-columns.json", &names.replace("mass", "size"));
+    let evaluate = ["evaluate", "runs/pairs-2"];
+    sandbox.fail(&evaluate, 2, &["runs/pairs-2/input-columns.json", "damaged or changed"]);
+    sandbox.write("input-columns.json", "{}");
+    sandbox.fail(&["train", "pairs.toml"], 2, &["input-columns.json"]);
+}
+
 /// The table with the first `kept` columns alone.
 fn without_columns(table: &str, kept: usize) -> String {
     let line = |line: &str| {

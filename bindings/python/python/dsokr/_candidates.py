@@ -61,10 +61,10 @@ class Candidates:
     ) -> Candidates:
         """Candidates at given points, (n, p), such as a different model's embeddings."""
         matrix = as_matrix(points, "points")
-        own = np.zeros(len(matrix), np.float32) if constants is None else as_vector(constants, "constants", np.float32)
-        if len(own) != len(matrix):
-            raise ConfigError(f"constants: {len(own)} constants of {len(matrix)} points")
-        rows = np.column_stack([matrix, own])
+        column = np.zeros(len(matrix), np.float32) if constants is None else as_vector(constants, "constants", np.float32)
+        if len(column) != len(matrix):
+            raise ConfigError(f"constants: {len(column)} constants of {len(matrix)} points")
+        rows = np.column_stack([matrix, column])
         return cls._of(_dsokr.Candidates.points(rows, *_names(len(matrix), ids, labels, columns)))
 
     @classmethod
@@ -122,8 +122,8 @@ class Candidates:
             return Hit(ids[at], labels[at], float(score), {"columns": further})
 
         return [
-            Hits(hit(at, score) for at, score in zip(row, own, strict=True))
-            for row, own in zip(indices, scores, strict=True)
+            Hits(hit(at, score) for at, score in zip(indices_of_query, scores_of_query, strict=True))
+            for indices_of_query, scores_of_query in zip(indices, scores, strict=True)
         ]
 
     def with_hubs(self, Z: Any, *, neighbours: int = 10, weight: float = 0.5) -> Candidates:
@@ -217,8 +217,8 @@ def _names(
     for name, values in ({} if columns is None else columns).items():
         place = f"columns[{name!r}]"
         if name in CELLS:
-            own = ", ".join(CELLS)
-            raise ConfigError(f"{place}: expected another name, since hits have cells of their own with the names {own}")
+            taken = ", ".join(CELLS)
+            raise ConfigError(f"{place}: expected another name, since hits have cells of their own with the names {taken}")
         cells = ["" if is_missing(value) else value for value in listed(values, place)]
         further.append((str(name), texts(cells, place, count)))
     return id_texts, label_texts, further

@@ -18,7 +18,7 @@ class Basis:
     @property
     def description(self, /) -> str:
         """
-        The settings of the basis, as JSON.
+        Returns the settings of the basis, as JSON.
         """
     @staticmethod
     def fit(rows: Rows, kernel: str, sketch: str, size: SupportsIndex, seed: SupportsIndex, tolerance: SupportsFloat | SupportsIndex, tempering: tuple[SupportsFloat | SupportsIndex, bool, bool] | None) -> Basis:
@@ -33,12 +33,12 @@ class Basis:
         """
     def project(self, /, rows: Rows) -> tuple[NDArray[float32], NDArray[float64], NDArray[float64]]:
         """
-        Coordinates [n × p], k(y, y) and squared distances from the span, of n outputs.
+        Returns coordinates [n × p], k(y, y) and squared distances from the span, of n outputs.
         """
     @property
     def rank(self, /) -> int:
         """
-        p, the number of coordinates.
+        Returns p, the number of coordinates.
         """
     def save(self, /, path: str | PathLike[str]) -> None:
         """
@@ -47,12 +47,12 @@ class Basis:
     @property
     def spectrum(self, /) -> NDArray[float64]:
         """
-        The p eigenvalues, descending.
+        Returns the p eigenvalues, descending.
         """
     @staticmethod
     def sum(bases: SupportsGetItem[int, Basis], weights: SupportsGetItem[int, SupportsFloat | SupportsIndex], rows: Rows, size: SupportsIndex) -> Basis:
         """
-        The weighted sum of kernels, each on its own columns of joined rows.
+        Fits the basis of a weighted sum of kernels, each on its own columns of joined rows.
         """
 
 @final
@@ -64,12 +64,12 @@ class Candidates:
     @property
     def columns(self, /) -> list[tuple[str, list[str]]]:
         """
-        The columns behind ids and labels: the name of each, and the cell of each candidate.
+        Returns the columns behind ids and labels: the name of each, and the cell of each candidate.
         """
     @property
     def constants(self, /) -> NDArray[float32]:
         """
-        b(c) of each candidate.
+        Returns b(c) of each candidate.
         """
     def coordinates_of(self, /, ids: SupportsGetItem[int, str]) -> NDArray[float32]:
         """
@@ -88,12 +88,12 @@ class Candidates:
     @property
     def ids(self, /) -> list[str]:
         """
-        All ids, in order.
+        Returns all ids, in order.
         """
     @property
     def labels(self, /) -> list[str]:
         """
-        Labels of the candidates, in order.
+        Returns labels of the candidates, in order.
         """
     @staticmethod
     def load(path: str | PathLike[str], normalised: bool) -> Candidates:
@@ -108,17 +108,17 @@ class Candidates:
     @staticmethod
     def points(points: NDArray[float32], ids: SupportsGetItem[int, str], labels: SupportsGetItem[int, str], columns: SupportsGetItem[int, tuple[str, SupportsGetItem[int, str]]]) -> Candidates:
         """
-        Points that are given, each with its constant in the last column; equal rows are one.
+        Creates candidates of points that are given, each with its constant in the last column; equal rows are one.
         """
     @staticmethod
     def project(basis: Basis, rows: Rows, ids: SupportsGetItem[int, str], labels: SupportsGetItem[int, str], columns: SupportsGetItem[int, tuple[str, SupportsGetItem[int, str]]]) -> Candidates:
         """
-        Outputs in a basis: each distinct one is projected once, with the constant −½ k(c, c), or 0
+        Creates candidates of outputs in a basis: each distinct one is projected once, with the constant −½ k(c, c), or 0
         where the kernel is normalised.
         """
     def rank(self, /, predictions: NDArray[float32], gold: SupportsGetItem[int, str], names: SupportsGetItem[int, str], missing: str, lists: SupportsGetItem[int, SupportsGetItem[int, str]] | None) -> Ranks:
         """
-        Ranks of the gold candidates, by id, among all candidates or the lists of ids of each query.
+        Returns ranks of the gold candidates, by id, among all candidates or the lists of ids of each query.
         """
     def save(self, /, path: str | PathLike[str]) -> None:
         """
@@ -126,11 +126,11 @@ class Candidates:
         """
     def top_k(self, /, predictions: NDArray[float32], k: SupportsIndex) -> tuple[NDArray[int64], NDArray[float32]]:
         """
-        Indices and scores of the k best candidates of each query, best first.
+        Returns indices and scores of the k best candidates of each query, best first.
         """
     def with_hubs(self, /, predictions: NDArray[float32], neighbours: SupportsIndex, weight: SupportsFloat | SupportsIndex) -> Candidates:
         """
-        The candidates with their constants lowered by `weight` times h(c), the mean of the `neighbours` largest similarities
+        Returns the candidates with their constants lowered by `weight` times h(c), the mean of the `neighbours` largest similarities
         of a candidate with held-out predictions.
         """
 
@@ -146,11 +146,11 @@ class Control:
     @property
     def learning_rate(self, /) -> float:
         """
-        The learning rate of the next step.
+        Returns the learning rate of the next step.
         """
     def parameters(self, /) -> dict[str, Any]:
         """
-        The parameters of the model by name.
+        Returns the parameters of the model by name.
         """
     def scale_learning_rate(self, /, factor: SupportsFloat | SupportsIndex) -> None:
         """
@@ -172,7 +172,7 @@ class Evaluation:
     """
     def __str__(self, /) -> str:
         """
-        The metrics as a table.
+        Returns the metrics as a table.
         """
     @staticmethod
     def from_json(text: str) -> Evaluation:
@@ -181,27 +181,27 @@ class Evaluation:
         """
     def intervals(self, /) -> str:
         """
-        95 % intervals of all metrics, as JSON.
+        Returns 95 % intervals of all metrics, as JSON.
         """
     @property
     def ranks(self, /) -> Ranks:
         """
-        The ranks of the gold candidates.
+        Returns the ranks of the gold candidates.
         """
     @property
     def rows(self, /) -> list[tuple[str, str | None, str, tuple[str, str, float] | None]]:
         """
-        For each query its name, its text where it has one, the id of its gold, and its best candidate.
+        Returns for each query its name, its text where it has one, the id of its gold, and its best candidate.
         """
     @property
     def scores(self, /) -> str:
         """
-        The metrics, those of a random order of the candidates, names and metrics of the members of an
+        Returns the metrics, those of a random order of the candidates, names and metrics of the members of an
         ensemble, why the metrics say less about new queries, and the number of groups of queries, as JSON.
         """
     def to_json(self, /) -> str:
         """
-        Everything but the outputs that only reports show, as JSON, which `from_json` reads.
+        Returns everything but the outputs that only reports show, as JSON, which `from_json` reads.
         """
 
 @final
@@ -214,7 +214,7 @@ class Graph:
     @property
     def edges(self, /) -> list[tuple[int, int, int]]:
         """
-        Every edge once: (smaller node, larger node, label).
+        Returns every edge once: (smaller node, larger node, label).
         """
     @property
     def labels(self, /) -> list[int]:
@@ -223,7 +223,7 @@ class Graph:
         """
     def without_edge_labels(self, /) -> Graph:
         """
-        This graph with all edges labelled 0.
+        Returns this graph with all edges labelled 0.
         """
 
 @final
@@ -234,27 +234,27 @@ class GraphVocabulary:
     @property
     def features(self, /) -> list[int]:
         """
-        The features, in the order of their columns.
+        Returns the features, in the order of their columns.
         """
     @staticmethod
     def fit(kernel: str, graphs: SupportsGetItem[int, Graph]) -> tuple[GraphVocabulary, Rows]:
         """
-        The features that occur in `graphs`, and their rows; `kernel` is a table of a configuration as
+        Returns the features that occur in `graphs`, and their rows; `kernel` is a table of a configuration as
         JSON.
         """
     @staticmethod
     def from_features(kernel: str, features: SupportsGetItem[int, SupportsIndex]) -> GraphVocabulary:
         """
-        The vocabulary of a kernel, a table of a configuration as JSON, with the features of an earlier one.
+        Creates the vocabulary of a kernel, a table of a configuration as JSON, with the features of an earlier one.
         """
     def rows(self, /, graphs: SupportsGetItem[int, Graph]) -> Rows:
         """
-        The rows of graphs; what is not in the vocabulary is the last column.
+        Returns the rows of graphs; what is not in the vocabulary is the last column.
         """
     @property
     def width(self, /) -> int:
         """
-        The width of the rows.
+        Returns the width of the rows.
         """
 
 @final
@@ -265,7 +265,7 @@ class KernelMachine:
     @property
     def basis(self, /) -> Basis | None:
         """
-        The basis of the outputs, where they are sketched.
+        Returns the basis of the outputs, where they are sketched.
         """
     def candidates(self, /, outputs: Rows, ids: SupportsGetItem[int, str], labels: SupportsGetItem[int, str], columns: SupportsGetItem[int, tuple[str, SupportsGetItem[int, str]]]) -> Candidates:
         """
@@ -278,12 +278,12 @@ class KernelMachine:
         """
     def predict(self, /, rows: Rows) -> NDArray[float32]:
         """
-        Predictions of input rows, one row each.
+        Returns predictions of input rows, one row each.
         """
     @staticmethod
     def ridge(rows: Rows, kernel: str, targets: NDArray[float64], lambda_: SupportsFloat | SupportsIndex, sketch: tuple[str, SupportsIndex] | None, seed: SupportsIndex, weights: SupportsGetItem[int, SupportsFloat | SupportsIndex] | None) -> KernelMachine:
         """
-        The least of `Σ_i w_i ‖h(x_i) − y_i‖² / Σ_i w_i + λ ‖h‖²`, over all functions, or over those in the span of a sketch
+        Fits the least of `Σ_i w_i ‖h(x_i) − y_i‖² / Σ_i w_i + λ ‖h‖²`, over all functions, or over those in the span of a sketch
         of the inputs; without `weights` all w are 1.
         """
     def save(self, /, folder: str | PathLike[str]) -> None:
@@ -299,7 +299,7 @@ class KernelMachine:
     @property
     def width(self, /) -> int:
         """
-        The numbers of a prediction.
+        Returns how many numbers a prediction has.
         """
 
 @final
@@ -311,16 +311,16 @@ class Ranks:
     @property
     def arrays(self, /) -> tuple[NDArray[float64], NDArray[float64], NDArray[int64], NDArray[int64]]:
         """
-        Four arrays with a number for each query: E[rank], from 1 and infinite without a gold candidate; E[1/rank], else 0;
+        Returns four arrays with a number for each query: E[rank], from 1 and infinite without a gold candidate; E[1/rank], else 0;
         the candidates with a higher score than the gold one, else −1; and the others with its score, else 0.
         """
     def chance(self, /) -> Ranks:
         """
-        The metrics of a random order of the same candidates.
+        Returns the metrics of a random order of the same candidates.
         """
     def compare(self, /, other: Ranks, resamples: SupportsIndex, seed: SupportsIndex) -> str:
         """
-        A paired bootstrap of the differences from the ranks of a second model, as JSON.
+        Compares with the ranks of a second model by a paired bootstrap of the differences, as JSON.
         """
     @staticmethod
     def from_json(text: str) -> Ranks:
@@ -329,15 +329,15 @@ class Ranks:
         """
     def hits(self, /, k: SupportsIndex) -> NDArray[float64]:
         """
-        P(rank ≤ k) of each query.
+        Returns P(rank ≤ k) of each query.
         """
     def metrics(self, /, k: SupportsGetItem[int, SupportsIndex], resamples: SupportsIndex | None, seed: SupportsIndex) -> dict[str, Any]:
         """
-        Metrics by name, with 95 % bootstrap intervals unless `resamples` is none.
+        Returns metrics by name, with 95 % bootstrap intervals unless `resamples` is none.
         """
     def to_json(self, /) -> str:
         """
-        The ranks, and the numbers of candidates and of duplicates, as JSON, which `from_json` reads.
+        Returns the ranks, and the numbers of candidates and of duplicates, as JSON, which `from_json` reads.
         """
 
 @final
@@ -347,7 +347,7 @@ class Rows:
     """
     def __array__(self, /, dtype: Any | None = None, copy: bool | None = None) -> Any:
         """
-        All rows as a dense array, which NumPy asks for.
+        Returns all rows as a dense array, which NumPy asks for.
         """
     def __getitem__(self, index: Any, /) -> Rows:
         """
@@ -355,18 +355,18 @@ class Rows:
         """
     def __iter__(self, /) -> Any:
         """
-        The rows as dense vectors, one after the other.
+        Returns the rows as dense vectors, one after the other.
         """
     def __len__(self, /) -> int: ...
     def __repr__(self, /) -> str: ...
     @staticmethod
     def bits(packed: NDArray[uint8], width: SupportsIndex, name: str) -> Rows:
         """
-        Packed bits as `numpy.packbits` makes them of each row, ⌈width/8⌉ bytes a row.
+        Creates rows of packed bits as `numpy.packbits` makes them of each row, ⌈width/8⌉ bytes a row.
         """
     def csr(self, /) -> tuple[NDArray[int64], NDArray[int64], NDArray[float32]]:
         """
-        All rows in compressed form: offsets, columns, values.
+        Returns all rows in compressed form: offsets, columns, values.
         """
     @staticmethod
     def dense(array: NDArray[float32], name: str) -> Rows:
@@ -376,7 +376,7 @@ class Rows:
     @property
     def dtype(self, /) -> Any:
         """
-        The type of the numbers, as NumPy has it.
+        Returns the type of the numbers, as NumPy has it.
         """
     @staticmethod
     def joined(parts: SupportsGetItem[int, Rows]) -> Rows:
@@ -386,7 +386,7 @@ class Rows:
     @property
     def kind(self, /) -> str:
         """
-        "dense", "bit" or "sparse".
+        Returns "dense", "bit" or "sparse".
         """
     def select(self, /, indices: SupportsGetItem[int, SupportsIndex]) -> Rows:
         """
@@ -395,20 +395,20 @@ class Rows:
     @property
     def shape(self, /) -> tuple[int, int]:
         """
-        (rows, columns).
+        Returns (rows, columns).
         """
     @staticmethod
     def sparse(width: SupportsIndex, offsets: NDArray[int64], columns: NDArray[int64], values: NDArray[float32], name: str) -> Rows:
         """
-        Compressed sparse rows with increasing columns.
+        Creates compressed sparse rows with increasing columns.
         """
     def to_scipy(self, /) -> Any:
         """
-        The rows as a `scipy.sparse.csr_array`; needs SciPy.
+        Returns the rows as a `scipy.sparse.csr_array`; needs SciPy.
         """
     def toarray(self, /) -> NDArray[float32]:
         """
-        All rows as a dense array.
+        Returns all rows as a dense array.
         """
 
 @final
@@ -418,21 +418,21 @@ class Runs:
     """
     def calibration(self, /, coverage: SupportsFloat | SupportsIndex, candidates: str | None) -> str:
         """
-        The calibration of sets of candidates with a coverage, as JSON.
+        Returns the calibration of sets of candidates with a coverage, as JSON.
         """
     @property
     def candidates(self, /) -> Candidates:
         """
-        The candidates of the first member.
+        Returns the candidates of the first member.
         """
     @property
     def description(self, /) -> str:
         """
-        Names of the members, the rule that combines them, and the configuration of the first one, as JSON.
+        Returns names of the members, the rule that combines them, and the configuration of the first one, as JSON.
         """
     def embed(self, /, queries: Rows | SupportsGetItem[int, str], scaled: bool) -> NDArray[float32]:
         """
-        Coordinates of texts or rows that the first member predicts; with `scaled` as they are scored.
+        Returns coordinates of texts or rows that the first member predicts; with `scaled` as they are scored.
         """
     def evaluate(self, /, split: str | None, queries: str | PathLike[str] | None, query_id: str | None, filter_known: bool, candidates: str | None, least_candidates: SupportsIndex | None, missing_gold: str | None, mces: bool, data: str | PathLike[str] | None, coordinates: NDArray[float32] | None) -> Evaluation:
         """
@@ -441,7 +441,7 @@ class Runs:
     @property
     def offset(self, /) -> NDArray[float32] | None:
         """
-        What the first member adds to the coordinates of its module of PyTorch; none for other encoders.
+        Returns what the first member adds to the coordinates of its module of PyTorch; none for other encoders.
         """
     @staticmethod
     def open(paths: SupportsGetItem[int, str | PathLike[str]], device: str, rule: str | None, fit_weights: bool, data: str | PathLike[str] | None, beyond: str | None, encoder: Any | None) -> Runs:
@@ -451,24 +451,24 @@ class Runs:
         """
     def rank(self, /, queries: Rows | SupportsGetItem[int, str], gold: SupportsGetItem[int, str], names: SupportsGetItem[int, str], missing: str, lists: SupportsGetItem[int, SupportsGetItem[int, str]] | None) -> Ranks:
         """
-        Ranks of the gold candidates, by id, for texts or rows under the first member with its reranker, among all candidates or
+        Returns ranks of the gold candidates, by id, for texts or rows under the first member with its reranker, among all candidates or
         the lists of ids of each query.
         """
     def score(self, /, texts: SupportsGetItem[int, str], molecules: SupportsGetItem[int, str], skip: bool) -> list[float]:
         """
-        The score of each pair of a text and a molecule, in their order; NaN for a molecule that cannot be read, where
+        Returns the score of each pair of a text and a molecule, in their order; NaN for a molecule that cannot be read, where
         these are skipped.
         """
     def search(self, /, queries: Rows | SupportsGetItem[int, str], k: SupportsIndex, coverage: SupportsFloat | SupportsIndex | None, candidates: str | None, filter: str | None) -> list[str]:
         """
-        The best `k` candidates for each text or row, or with `coverage` the set that holds a right output with this
+        Returns the best `k` candidates for each text or row, or with `coverage` the set that holds a right output with this
         probability, and what else the configuration predicts: an answer as JSON for each; `candidates` is `mass:PPM`, `formula`
         or `all`, and `filter` a condition on candidates.
         """
 
 def canonical_smiles(smiles: SupportsGetItem[int, str]) -> list[str]:
     """
-    One SMILES for all that stand for the same molecule.
+    Returns one SMILES for all that stand for the same molecule.
     """
 
 def check_rounding(extremes: NDArray[float64], columns: NDArray[int64], count: SupportsIndex, others: bool, name: str) -> list[str]:
@@ -480,7 +480,7 @@ def check_rounding(extremes: NDArray[float64], columns: NDArray[int64], count: S
 
 def compare_runs(evaluations: SupportsGetItem[int, tuple[str, Evaluation]], resamples: SupportsIndex) -> tuple[str, str]:
     """
-    Evaluations of several models, by name, compared with the first one: as JSON, and as text.
+    Compares the evaluations of several models, by name, compared with the first one: as JSON, and as text.
     """
 
 def demo(folder: str | PathLike[str]) -> Path:
@@ -490,33 +490,33 @@ def demo(folder: str | PathLike[str]) -> Path:
 
 def drawing(smiles: str) -> str:
     """
-    A drawing as SVG.
+    Returns a drawing as SVG.
     """
 
 def edit_distances(pairs: SupportsGetItem[int, tuple[Graph, Graph]], states: SupportsIndex | None, seconds: SupportsFloat | SupportsIndex | None) -> list[tuple[int, int, list[int | None], int]]:
     """
-    (lower bound, upper bound, mapping, states) of the edit distance of each pair of graphs, in parallel.
+    Returns (lower bound, upper bound, mapping, states) of the edit distance of each pair of graphs, in parallel.
     """
 
 def kernel_matrix(a: Rows, b: Rows, kernel: str) -> NDArray[float64]:
     """
-    `k(a_i, b_j)` of all pairs of rows; `kernel` is a table of a configuration as JSON.
+    Returns `k(a_i, b_j)` of all pairs of rows; `kernel` is a table of a configuration as JSON.
     """
 
 def leverage_scores(rows: Rows, kernel: str, lambda_: SupportsFloat | SupportsIndex, pilot: SupportsIndex, seed: SupportsIndex) -> NDArray[float64]:
     """
-    Approximate ridge leverage scores of rows.
+    Returns approximate ridge leverage scores of rows.
     """
 
 def molecule_features(smiles: SupportsGetItem[int, str], options: str, bits: bool) -> Rows:
     """
-    Counts of substructures, or with `bits` the bits of a Morgan fingerprint; `options` is a table of a
+    Returns counts of substructures, or with `bits` the bits of a Morgan fingerprint; `options` is a table of a
     configuration as JSON.
     """
 
 def molecule_graphs(smiles: SupportsGetItem[int, str]) -> list[Graph]:
     """
-    The graphs of molecules: elements as node labels, bond orders as edge labels.
+    Returns the graphs of molecules: elements as node labels, bond orders as edge labels.
     """
 
 def quickstart(folder: str | PathLike[str]) -> Path:
@@ -536,13 +536,13 @@ def rank_scores(scores: NDArray[float32] | NDArray[float64], gold: NDArray[int64
 
 def reads_vectors(config: str | PathLike[str], text: str | None, overrides: SupportsGetItem[int, str]) -> bool:
     """
-    Whether the encoder of a configuration reads vectors, of a file or, with `text`, of this TOML; false for one that cannot be
+    Returns whether the encoder of a configuration reads vectors, of a file or, with `text`, of this TOML; false for one that cannot be
     read, which whoever uses it refuses.
     """
 
 def sketch_matrix(sketch: str, size: SupportsIndex, n: SupportsIndex, seed: SupportsIndex, scores: SupportsGetItem[int, SupportsFloat | SupportsIndex] | None) -> NDArray[float64]:
     """
-    R of a sketch, m × n; `scores` are those of a leverage sketch.
+    Returns R of a sketch, m × n; `scores` are those of a leverage sketch.
     """
 
 def train(config: str | PathLike[str], text: str | None, overrides: SupportsGetItem[int, str], out: str | PathLike[str] | None, resume: bool, data: str | PathLike[str] | None, device: str, force: bool, listener: Callable[[str, Control], object] | None, steps: bool, encoder: Any | None) -> tuple[Path, list[str]]:

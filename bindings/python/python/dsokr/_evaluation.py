@@ -113,12 +113,13 @@ class Evaluation:
         return pandas.DataFrame({name: values for name, values in columns.items() if values is not None})
 
     def _repr_html_(self) -> str:
-        names = [name for name, value in self.metrics.items() if isinstance(value, float)]
         rows = []
-        for name in names:
-            ends = self.intervals.get(name)
-            interval = "" if ends is None else f"[{ends[0]:.4f}, {ends[1]:.4f}]"
-            rows.append([escape(name), _number(self.metrics.get(name)), interval, _number(self.chance.get(name))])
+        for name, value in self.metrics.items():
+            # counts are no metrics
+            if isinstance(value, float):
+                ends = self.intervals.get(name)
+                interval = "" if ends is None else f"[{ends[0]:.4f}, {ends[1]:.4f}]"
+                rows.append([escape(name), _number(value), interval, _number(self.chance.get(name))])
         return table(["metric", "value", "95 % interval", "chance"], rows)
 
     def __reduce__(self) -> tuple[Any, ...]:

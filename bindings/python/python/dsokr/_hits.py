@@ -91,7 +91,7 @@ class Hits(list[Hit]):
         super().__init__(hits)
         self.best = best
         self.quantiles = dict(quantiles)
-        self.beyond = [dict(own) for own in beyond]
+        self.beyond = [dict(output) for output in beyond]
         self.cautions = list(cautions)
         self.competing = competing
 
@@ -116,9 +116,9 @@ class Hits(list[Hit]):
         return pandas.DataFrame([hit.cells for hit in self])
 
     def _repr_html_(self) -> str:
-        found = [Hit(own["nearest"] if own["in_table"] else "", own["label"], own["score"]) for own in self.beyond]
-        ranks = ["new"] * len(found) + [str(at + 1) for at in range(len(self))]
-        shown = list(zip(ranks, [*found, *self]))
+        beyond = [Hit(output["nearest"] if output["in_table"] else "", output["label"], output["score"]) for output in self.beyond]
+        ranks = ["new"] * len(beyond) + [str(at + 1) for at in range(len(self))]
+        shown = list(zip(ranks, [*beyond, *self]))
         drawings: list[str | None] = [drawing(hit.label) for _, hit in shown[:DRAWN]]
         drawn = bool(drawings) and None not in drawings
         columns = list(self[0].columns) if self else []

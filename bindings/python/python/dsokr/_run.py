@@ -32,9 +32,7 @@ from .metrics import Ranks
 
 PathLike = str | os.PathLike[str]
 
-# the configuration that a fit writes
-_PAIRS_CONFIG = "pairs.toml"
-# of a run directory, as the trainer writes it for inputs in several columns, and beside the pairs of a fit
+# of a run directory, which has it from the file of this name that a fit writes beside its pairs
 _INPUT_COLUMNS = "input-columns.json"
 
 
@@ -109,7 +107,6 @@ def train(
         on_step is not None,
         encoder,
     )
-    _keep_columns(file, path)
     kind = Ensemble if (path / "members").is_dir() else Model
     run = kind.load(path, device=device, encoder=encoder)
     run.advice = advice
@@ -162,7 +159,7 @@ def fit(
         places = (Path("runs") / ("fit" if at == 1 else f"fit-{at}") for at in itertools.count(1))
         folder = next(path for path in places if not path.exists())
     folder = Path(folder)
-    table, config, columns = folder / "pairs.jsonl", folder / _PAIRS_CONFIG, folder / _INPUT_COLUMNS
+    table, config, columns = folder / "pairs.jsonl", folder / "pairs.toml", folder / _INPUT_COLUMNS
     if table.exists():
         remedy = f"dsokr.train({str(config)!r}) trains on it, or name a different folder"
         raise file_error(f"{table} exists: {remedy}", str(table), errno.EEXIST)
@@ -201,18 +198,6 @@ def fit(
             if is_new and folder.exists():
                 folder.rmdir()
         raise
-
-
-def _keep_columns(config: Path, run: Path) -> None:
-    """Copies the names of the input columns that a fit has written beside its configuration into the run directory, of an ensemble
-    into those of its members."""
-    if config.name != _PAIRS_CONFIG:
-        return
-    names = config.with_name(_INPUT_COLUMNS)
-    if not names.exists():
-        return
-    for folder in _members(run):
-        shutil.copyfile(names, folder / _INPUT_COLUMNS)
 
 
 def _members(run: Path) -> list[Path]:

@@ -63,7 +63,7 @@ impl Control {
         self.acts.lock().unwrap_or_else(PoisonError::into_inner).take();
     }
 
-    /// What a function makes of the training, on its thread.
+    /// Returns what a function makes of the training, on its thread.
     fn ask<T: Send + 'static>(
         &self,
         py: Python,
@@ -108,13 +108,13 @@ impl Control {
         self.ask(py, move |training| training.scale_learning_rate(factor))
     }
 
-    /// The learning rate of the next step.
+    /// Returns the learning rate of the next step.
     #[getter]
     fn learning_rate(&self, py: Python) -> PyResult<f64> {
         self.ask(py, |training| training.learning_rate())
     }
 
-    /// The parameters of the model by name.
+    /// Returns the parameters of the model by name.
     fn parameters<'py>(&self, py: Python<'py>) -> PyResult<Table<'py>> {
         let parameters = self.ask(py, |training| training.parameters())?;
         let all = PyDict::new(py);

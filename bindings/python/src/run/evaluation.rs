@@ -75,7 +75,7 @@ impl Evaluation {
 
 #[pymethods]
 impl Evaluation {
-    /// The metrics, those of a random order of the candidates, names and metrics of the members of an
+    /// Returns the metrics, those of a random order of the candidates, names and metrics of the members of an
     /// ensemble, why the metrics say less about new queries, and the number of groups of queries, as JSON.
     #[getter]
     fn scores(&self) -> PyResult<String> {
@@ -83,7 +83,7 @@ impl Evaluation {
         json(&(&self.inner.scores, &self.chance, &self.members, &self.caution, groups))
     }
 
-    /// Everything but the outputs that only reports show, as JSON, which `from_json` reads.
+    /// Returns everything but the outputs that only reports show, as JSON, which `from_json` reads.
     fn to_json(&self) -> PyResult<String> {
         let Self { inner, queries, rows, chance, members, seed, caution } = self;
         json(&(StoredEvaluation::from(inner), queries, rows, chance, members, seed, caution))
@@ -97,12 +97,12 @@ impl Evaluation {
         Ok(Self { inner: inner.into(), queries, rows, chance, members, seed, caution })
     }
 
-    /// 95 % intervals of all metrics, as JSON.
+    /// Returns 95 % intervals of all metrics, as JSON.
     fn intervals(&self, py: Python) -> PyResult<String> {
         json(&work(py, || intervals(&self.inner, RESAMPLES, self.seed))?)
     }
 
-    /// The ranks of the gold candidates.
+    /// Returns the ranks of the gold candidates.
     #[getter]
     fn ranks(&self) -> Ranks {
         let ranks = self.inner.ranks.clone();
@@ -110,13 +110,13 @@ impl Evaluation {
         Ranks { ranks, candidates: scores.candidates, duplicates: scores.duplicate_candidates }
     }
 
-    /// For each query its name, its text where it has one, the id of its gold, and its best candidate.
+    /// Returns for each query its name, its text where it has one, the id of its gold, and its best candidate.
     #[getter]
     fn rows(&self) -> Vec<Row> {
         self.rows.clone()
     }
 
-    /// The metrics as a table.
+    /// Returns the metrics as a table.
     fn __str__(&self) -> String {
         let mut rows: Vec<(&str, &Scores)> =
             self.members.iter().map(|(name, scores)| (name.as_str(), scores)).collect();
@@ -126,7 +126,7 @@ impl Evaluation {
     }
 }
 
-/// Evaluations of several models, by name, compared with the first one: as JSON, and as text.
+/// Compares the evaluations of several models, by name, compared with the first one: as JSON, and as text.
 #[pyfunction]
 pub fn compare_runs(
     py: Python,

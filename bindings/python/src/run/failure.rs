@@ -18,7 +18,7 @@ impl From<Error> for Failure {
     }
 }
 
-/// The failure of an error about a file; none for arguments, what has failed, and kinds of errors to come.
+/// Returns the failure of an error about a file; none for arguments, what has failed, and kinds of errors to come.
 fn of_file(error: &Error, message: &str) -> Option<Failure> {
     use data::Error::{Column, Io, NotFound};
     let file = |path: &Path, errno| Some(Failure::file(path, message, errno));

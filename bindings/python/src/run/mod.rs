@@ -7,9 +7,9 @@ mod module;
 mod runs;
 mod weights;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use dsokr::config::{Config, Override};
+use dsokr::config::{Checked, Config, Override};
 use dsokr::data::InputKind;
 use dsokr::device::Processor;
 use dsokr::train::{Control as Training, Event, LogLine, Observer};
@@ -54,11 +54,7 @@ pub fn train(
     let overrides = overrides.iter().map(parse).collect::<Result<Vec<Override>, _>>()?;
     let processor = processor(device)?;
     let trained = work_with(py, listener.as_ref(), |callback| {
-        let config = match &text {
-            Some(text) => Config::parse(text, &overrides)?,
-            None => Config::load_with(&config, &overrides)?,
-        }
-        .given(encoder.as_ref());
+        let config = checked(&config, text.as_deref(), &overrides)?.given(encoder.as_ref());
         // members would change the parameters of one module, and the numbers that PyTorch draws, at the same time
         if encoder.is_some()
             && let Some(ensemble) = &config.ensemble
@@ -74,17 +70,22 @@ pub fn train(
     Ok((trained.path().to_path_buf(), trained.advice))
 }
 
-/// Whether the encoder of a configuration reads vectors, of a file or, with `text`, of this TOML; false for one that cannot be
+/// Returns whether the encoder of a configuration reads vectors, of a file or, with `text`, of this TOML; false for one that cannot be
 /// read, which whoever uses it refuses.
 #[pyfunction]
 pub fn reads_vectors(config: PathBuf, text: Option<String>, overrides: Vec<String>) -> bool {
     let overrides = overrides.iter().map(|text| text.parse::<Override>());
     let Ok(overrides) = overrides.collect::<Result<Vec<_>, _>>() else { return false };
-    let config = match &text {
-        Some(text) => Config::parse(text, &overrides),
-        None => Config::load_with(&config, &overrides),
-    };
+    let config = checked(&config, text.as_deref(), &overrides);
     config.is_ok_and(|config| config.encoder.abilities().reads == InputKind::Vectors)
+}
+
+/// Returns the configuration of a file or, with `text`, of this TOML.
+fn checked(file: &Path, text: Option<&str>, overrides: &[Override]) -> Result<Checked, Error> {
+    match text {
+        Some(text) => Config::parse(text, overrides),
+        None => Config::load_with(file, overrides),
+    }
 }
 
 /// Writes the quickstart data and configuration into a folder, and returns the configuration's path.
@@ -175,7 +176,7 @@ impl Observer for Progress<'_> {
     }
 }
 
-/// The training that an event is of, where it can be asked for something.
+/// Returns the training that an event is of, where it can be asked for something.
 fn control<'a>(event: &Event<'a>) -> Option<&'a Training<'a>> {
     match event {
         Event::Step { control, .. } | Event::Evaluation { control, .. } => Some(control),

@@ -50,7 +50,7 @@ pub struct ModuleConfig {
 }
 
 impl ModuleConfig {
-    /// The `[encoder]` table of an `encoder` of Python's functions.
+    /// Returns the `[encoder]` table of an `encoder` of Python's functions.
     pub fn table(py: Python, encoder: Option<Py<PyAny>>) -> PyResult<Option<EncoderTable>> {
         let Some(encoder) = encoder else { return Ok(None) };
         let vectors = encoder.getattr(py, "vectors")?.extract(py)?;
@@ -141,7 +141,7 @@ impl Recipe for ModuleConfig {
     }
 }
 
-/// The parameters or buffers of an `_Opened` module.
+/// Returns the parameters or buffers of an `_Opened` module.
 fn tensors(all: &Bound<PyAny>) -> PyResult<Vec<Opened>> {
     let mut opened = Vec::new();
     for each in all.try_iter()? {
@@ -175,7 +175,7 @@ pub struct Foreign {
 }
 
 impl Foreign {
-    /// b.
+    /// Returns b.
     pub fn offset(&self) -> Vec<f32> {
         self.offset.val().into_data().iter().collect()
     }
@@ -236,7 +236,7 @@ struct Call {
 }
 
 impl Call {
-    /// The coordinates, and the state that PyTorch keeps for the gradient; zeros and none after an exception, which ends the
+    /// Returns the coordinates, and the state that PyTorch keeps for the gradient; zeros and none after an exception, which ends the
     /// work. `parameters` are those at the places `tracked`. A pass of training whose gradient is `kept` changes the
     /// buffers.
     fn pass(&self, parameters: &[f32], kept: bool) -> (Vec<f32>, Option<Held>) {

@@ -43,25 +43,30 @@ impl Runs {
         if self.calls_python { work_apart(py, f) } else { work(py, f) }
     }
 
-    /// Coordinates of texts or rows that the first member predicts; with `scaled` as they are scored.
-    fn coordinates(&self, queries: &Queries, scaled: bool) -> Result<Vec<f32>, Error> {
-        let run = &self.inner.members()[0];
-        let dim = run.candidates.dim();
-        let mut all = Vec::with_capacity(queries.len() * dim);
-        for start in (0..queries.len()).step_by(BATCH) {
-            let split = queries.read(run, start..queries.len().min(start + BATCH))?;
-            all.extend(run.coordinates(&split)?);
-        }
-        if scaled { run.config.decoding.scaled(&all, dim) } else { Ok(all) }
+    /// Returns the first member.
+    fn member(&self) -> &Member {
+        &self.inner.members()[0]
     }
 
-    /// Sets of candidates with this coverage.
+    /// Returns coordinates of texts or rows that the first member predicts; with `scaled` as they are scored.
+    fn coordinates(&self, queries: &Queries, scaled: bool) -> Result<Vec<f32>, Error> {
+        let member = self.member();
+        let dim = member.candidates.dim();
+        let mut all = Vec::with_capacity(queries.len() * dim);
+        for start in (0..queries.len()).step_by(BATCH) {
+            let split = queries.read(member, start..queries.len().min(start + BATCH))?;
+            all.extend(member.coordinates(&split)?);
+        }
+        if scaled { member.config.decoding.scaled(&all, dim) } else { Ok(all) }
+    }
+
+    /// Returns sets of candidates with this coverage.
     fn sets(&self, coverage: f64, among: Option<&CandidateRule>) -> Result<CandidateSets, Error> {
         self.inner.sets(&Processes::default(), coverage, None, among, self.data.as_deref())
     }
 }
 
-/// The rule for the candidates of spectra.
+/// Returns the rule for the candidates of spectra.
 fn rule(candidates: Option<&str>) -> Result<Option<CandidateRule>, Failure> {
     let rule: Option<CandidateRule> = candidates.map(str::parse).transpose()?;
     if let Some(rule) = &rule {
@@ -117,7 +122,7 @@ impl Runs {
         Ok(Self { inner: inner?, data: root, calls_python })
     }
 
-    /// Names of the members, the rule that combines them, and the configuration of the first one, as JSON.
+    /// Returns names of the members, the rule that combines them, and the configuration of the first one, as JSON.
     #[getter]
     fn description(&self) -> PyResult<String> {
         let config: &Config = self.inner.config();
@@ -125,34 +130,34 @@ impl Runs {
         json(&(self.inner.names(), &self.inner.rule, config))
     }
 
-    /// The candidates of the first member.
+    /// Returns the candidates of the first member.
     #[getter]
     fn candidates(&self) -> Candidates {
-        let run = &self.inner.members()[0];
-        Candidates::new(run.candidates.clone(), run.config.output.is_normalised())
+        let member = self.member();
+        Candidates::new(member.candidates.clone(), member.config.output.is_normalised())
     }
 
-    /// What the first member adds to the coordinates of its module of PyTorch; none for other encoders.
+    /// Returns what the first member adds to the coordinates of its module of PyTorch; none for other encoders.
     #[getter]
     fn offset<'py>(&self, py: Python<'py>) -> Option<Vector<'py, f32>> {
-        let predictor: &dyn Any = &*self.inner.members()[0].predictor;
+        let predictor: &dyn Any = &*self.member().predictor;
         let network = predictor.downcast_ref::<Network<ModuleConfig>>()?;
         Some(vector(py, network.model.encoder.offset()))
     }
 
-    /// Coordinates of texts or rows that the first member predicts; with `scaled` as they are scored.
+    /// Returns coordinates of texts or rows that the first member predicts; with `scaled` as they are scored.
     fn embed<'py>(
         &self,
         py: Python<'py>,
         queries: Queries,
         scaled: bool,
     ) -> PyResult<Matrix<'py, f32>> {
-        let dim = self.inner.members()[0].candidates.dim();
+        let dim = self.member().candidates.dim();
         let coordinates = self.work(py, || self.coordinates(&queries, scaled))?;
         matrix(py, coordinates, queries.len(), dim)
     }
 
-    /// Ranks of the gold candidates, by id, for texts or rows under the first member with its reranker, among all candidates or
+    /// Returns ranks of the gold candidates, by id, for texts or rows under the first member with its reranker, among all candidates or
     /// the lists of ids of each query.
     fn rank(
         &self,
@@ -164,29 +169,29 @@ impl Runs {
         lists: Option<Vec<Vec<String>>>,
     ) -> PyResult<Ranks> {
         let missing: MissingGold = table("missing", missing)?;
-        let run = &self.inner.members()[0];
+        let member = self.member();
         self.work(py, || {
             let z = self.coordinates(&queries, true)?;
-            let decoded = dsokr::decode::Queries::named(&names, run.candidates.dim(), &z)?;
+            let decoded = dsokr::decode::Queries::named(&names, member.candidates.dim(), &z)?;
             let decoded = match &queries {
                 Queries::Texts(texts) => decoded.with_texts(texts)?,
                 Queries::Rows(_) => decoded,
             };
-            let lists = lists.map(|lists| lists_of(&run.candidates, &lists)).transpose()?;
+            let lists = lists.map(|lists| lists_of(&member.candidates, &lists)).transpose()?;
             let pool = lists.as_ref().map_or(Pool::Shared, Pool::PerQuery);
-            let model = Ensemble::one(decoded, &run.candidates, run.reranker.as_ref())?;
+            let model = Ensemble::one(decoded, &member.candidates, member.reranker.as_ref())?;
             Ranks::of_golds(&model, pool, &gold, missing)
         })
     }
 
-    /// The calibration of sets of candidates with a coverage, as JSON.
+    /// Returns the calibration of sets of candidates with a coverage, as JSON.
     fn calibration(&self, py: Python, coverage: f64, candidates: Option<&str>) -> PyResult<String> {
         let among = self.inner.rule_of_search(rule(candidates)?.as_ref());
         let among = among.map_err(Failure::from)?;
         json(&self.work(py, || self.sets(coverage, among.as_ref()))?.calibration)
     }
 
-    /// The best `k` candidates for each text or row, or with `coverage` the set that holds a right output with this
+    /// Returns the best `k` candidates for each text or row, or with `coverage` the set that holds a right output with this
     /// probability, and what else the configuration predicts: an answer as JSON for each; `candidates` is `mass:PPM`, `formula`
     /// or `all`, and `filter` a condition on candidates.
     fn search(
@@ -228,7 +233,7 @@ impl Runs {
         answers.iter().map(json).collect()
     }
 
-    /// The score of each pair of a text and a molecule, in their order; NaN for a molecule that cannot be read, where
+    /// Returns the score of each pair of a text and a molecule, in their order; NaN for a molecule that cannot be read, where
     /// these are skipped.
     fn score(
         &self,
@@ -284,17 +289,18 @@ impl Runs {
         }
         let given = coordinates.as_ref().map(|given| numbers(given, "coordinates")).transpose()?;
         self.work(py, || {
-            let queries = request.predict(&Processes::default(), &self.inner, |run, split| {
-                let Some((values, shape)) = &given else { return run.coordinates(split) };
-                let expected = [split.inputs.len(), run.candidates.dim()];
-                if *shape == expected {
-                    Ok(values.to_vec())
-                } else {
-                    let found = format!("an array of shape {shape:?}");
-                    let allowed = format!("one of shape {expected:?}");
-                    Err(Error::value("coordinates", found, allowed))
-                }
-            })?;
+            let queries =
+                request.predict(&Processes::default(), &self.inner, |member, split| {
+                    let Some((values, shape)) = &given else { return member.coordinates(split) };
+                    let expected = [split.inputs.len(), member.candidates.dim()];
+                    if *shape == expected {
+                        Ok(values.to_vec())
+                    } else {
+                        let found = format!("an array of shape {shape:?}");
+                        let allowed = format!("one of shape {expected:?}");
+                        Err(Error::value("coordinates", found, allowed))
+                    }
+                })?;
             let caution = match &request.file {
                 Some(_) => self.inner.caution_of_learned(&queries)?,
                 None => request.split.and_then(|split| self.inner.caution_about(split)),
@@ -319,7 +325,7 @@ impl Queries {
         }
     }
 
-    /// Some of them as a member reads them.
+    /// Returns some of them as a member reads them.
     fn read(&self, member: &Member, chosen: std::ops::Range<usize>) -> Result<Split, Error> {
         match self {
             Self::Texts(texts) => {

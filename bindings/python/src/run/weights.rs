@@ -81,7 +81,7 @@ impl Value {
         either!(self, param => param.val().is_require_grad())
     }
 
-    /// The values, which share the tensor's memory.
+    /// Returns the values, which share the tensor's memory.
     fn values(&self) -> Values {
         either!(self, param => Values::from_tensor(param.val()))
     }
@@ -155,7 +155,7 @@ impl Change for Training {
 }
 
 impl Weights {
-    /// The parameters and buffers of a module that has been opened.
+    /// Creates the parameters and buffers of a module that has been opened.
     pub fn new(parameters: Vec<Opened>, buffers: Vec<Opened>, device: &Device) -> Self {
         let named = |Opened { name, shape, values, is_trained }: Opened| Named {
             name,
@@ -168,13 +168,13 @@ impl Weights {
         }
     }
 
-    /// The places of the parameters that gradients reach.
+    /// Returns the places of the parameters that gradients reach.
     pub fn tracked(&self) -> Vec<usize> {
         let parameters = self.parameters.iter().enumerate();
         parameters.filter(|(_, each)| each.value.is_tracked()).map(|(at, _)| at).collect()
     }
 
-    /// The parameters at some places one after the other, as one vector that gradients reach.
+    /// Returns the parameters at some places one after the other, as one vector that gradients reach.
     pub fn joined(&self, places: &[usize]) -> DispatchTensor {
         let flat = |&at: &usize| match &self.parameters[at].value {
             Value::Vector(param) => param.val(),
@@ -183,7 +183,7 @@ impl Weights {
         Tensor::cat(places.iter().map(flat).collect(), 0).into_dispatch()
     }
 
-    /// The values of the parameters at other places than these.
+    /// Returns the values of the parameters at other places than these.
     pub fn others(&self, places: &[usize]) -> Vec<(usize, Values)> {
         let parameters = self.parameters.iter().enumerate();
         let others = parameters.filter(|(at, _)| !places.contains(at));
@@ -194,7 +194,7 @@ impl Weights {
         self.buffers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The values of the buffers, as the last pass has left them.
+    /// Returns the values of the buffers, as the last pass has left them.
     pub fn buffers(&self) -> Vec<Values> {
         let buffers = self.lock();
         match &buffers.changed {
@@ -208,7 +208,7 @@ impl Weights {
         self.lock().changed = Some(values);
     }
 
-    /// The buffers behind a step.
+    /// Returns the buffers behind a step.
     fn stepped(&self) -> Vec<Named> {
         let Buffers { kept, changed } = self.lock().clone();
         let Some(changed) = changed else { return kept };
@@ -270,7 +270,7 @@ impl Module for Weights {
         }
     }
 
-    /// A step of an optimiser maps a model: it keeps the buffers as the passes before it have left them.
+    /// Maps the parameters and the buffers, which stay as the passes before have left them: a step of an optimiser maps a model.
     fn map<M: ModuleMapper>(mut self, mapper: &mut M) -> Self {
         let mut mapped = |all: Vec<Named>| {
             let mut done = Vec::with_capacity(all.len());

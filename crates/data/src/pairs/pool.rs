@@ -15,7 +15,7 @@ use crate::groups::{GroupColumns, GroupRule};
 use crate::input_columns::{InputColumns, NamedColumns};
 use crate::output_features::OutputFeatures;
 use crate::root::DataRoot;
-use crate::table::{OnBadRow, Table, TableOptions};
+use crate::table::{OnBadRow, Table, TableOptions, TextFormat};
 
 /// A file whose rows are pairs and outputs at once.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -136,6 +136,20 @@ impl PoolConfig {
         NamedColumns::of_table(path, self.header_options(wanted), columns)
     }
 
+    /// Returns what a run keeps of the columns of the training pairs: those that `FIRST..LAST` names, or the names of the numbers in
+    /// lists.
+    fn kept_columns(&self, path: &Path, wanted: &Wanted) -> Result<Option<InputColumns>, Error> {
+        if has_lines(path) {
+            return Ok(None);
+        }
+        if let Some(columns) = self.named_columns(path, wanted)?.kept() {
+            return Ok(Some(columns));
+        }
+        let has_lists = self.inputs.column_of_numbers().is_some()
+            && TextFormat::from_path(path) == TextFormat::JsonLines;
+        if has_lists { InputColumns::beside_lists(path) } else { Ok(None) }
+    }
+
     /// Returns the column whose values are the groups that splits do not divide, where a further file has it.
     fn group_column(&self, path: &Path, wanted: &Wanted) -> Result<Option<&str>, Error> {
         let column = self.splits.rule().and_then(GroupRule::column);
@@ -222,8 +236,7 @@ impl Pairs for PoolConfig {
         let pairs = self.read(&path, wanted.outputs.columns(), self.splits.columns(), wanted)?;
         self.warn_of_further_rows(&pairs.table, wanted);
         self.inputs.check_rounding(&[&pairs.table])?;
-        let columns =
-            if has_lines(&path) { None } else { self.named_columns(&path, wanted)?.kept() };
+        let columns = self.kept_columns(&path, wanted)?;
         let wanted = &Wanted { input_columns: columns.as_ref(), ..*wanted };
         let further = |file: &Option<String>| {
             let Some(file) = file else { return Ok(None) };
