@@ -8,14 +8,13 @@ use std::{fs, io};
 use dsokr_core::Argument;
 use dsokr_core::store::create_folder;
 
-use super::{CANDIDATES, CONFIG, FINGERPRINTS, MEMBERS};
+use super::{CONFIG, FINGERPRINTS, MEMBERS};
 use crate::config::Checked;
 use crate::error::{Error, ensure};
 
 /// Returns whether a folder is a run directory. Other folders too may have a file of the configuration's name.
 pub(crate) fn is_run(folder: &Path) -> bool {
-    let has = |name: &str| folder.join(name).exists();
-    has(CONFIG) && [FINGERPRINTS, CANDIDATES, MEMBERS].into_iter().any(has)
+    [CONFIG, FINGERPRINTS].into_iter().all(|name| folder.join(name).exists())
 }
 
 /// Returns the run directory that a path is, or that it lies in; the path need not exist.

@@ -94,7 +94,8 @@ fn what_is_asked_for_wrongly_is_refused() {
     let path = folder.path().join("a.safetensors");
     write_sample(&path);
     assert!(refused(Stored::open(&path, "basis", 3), "holds \"sample\", expected \"basis\""));
-    let version = "format version 3, this program reads version 4";
+    let version =
+        "format version 3, this program reads version 4: train again, or read the file with";
     assert!(refused(Stored::open(&path, "sample", 4), version));
     assert!(refused(Stored::open(&folder.path().join("none"), "sample", 3), "no such file"));
     assert!(refused(Stored::open(folder.path(), "sample", 3), "a folder, expected a file"));
