@@ -15,18 +15,24 @@ use super::model::{KernelModel, Weights};
 use super::scaling::Scaling;
 use crate::features::{AnchorFeatures, FeatureMap};
 
-/// Name, kind and versions of a file.
-type File = (&'static str, &'static str, RangeInclusive<u32>);
+/// A file of a model.
+struct ModelFile {
+    name: &'static str,
+    kind: &'static str,
+    versions: RangeInclusive<u32>,
+}
 
 /// The file of a ridge regression. In version 1 sparse anchors have all columns.
-const RIDGE: File = ("ridge.safetensors", "ridge", 1..=3);
+const RIDGE: ModelFile =
+    ModelFile { name: "ridge.safetensors", kind: "ridge", versions: 1..=MIXED };
 
 /// The version in which the entries of a sketch of the anchors are kept. A program that knows only the ones before refuses
 /// such a file, and the other files stay what they were.
 const MIXED: u32 = 3;
 
 /// The file of a machine with a Lipschitz loss.
-const LIPSCHITZ: File = ("machine.safetensors", "machine", 2..=2);
+const LIPSCHITZ: ModelFile =
+    ModelFile { name: "machine.safetensors", kind: "machine", versions: 2..=2 };
 
 /// The basis of the inputs of a Lipschitz loss.
 const INPUTS: &str = "inputs.safetensors";
@@ -56,7 +62,7 @@ impl KernelModel {
             Weights::Double(weights) => Tensor::f64("weights", &shape, weights),
         }];
         let mut mixed = false;
-        let (name, kind, versions) = match &self.map {
+        let ModelFile { name, kind, versions } = match &self.map {
             FeatureMap::Basis(basis) => {
                 basis.save(&folder.join(INPUTS))?;
                 put("inputs", basis.fingerprint());
@@ -82,7 +88,7 @@ impl KernelModel {
             }
         };
         tensors.extend(self.scaling.iter().flat_map(Scaling::tensors));
-        let version = if kind == RIDGE.1 && !mixed { MIXED - 1 } else { *versions.end() };
+        let version = if kind == RIDGE.kind && !mixed { MIXED - 1 } else { *versions.end() };
         let contents = store::Contents::new(kind, version, &metadata, &tensors);
         contents.write(&folder.join(name))
     }
@@ -93,7 +99,7 @@ impl KernelModel {
     /// # Errors
     /// The errors of a file that is damaged, or of a different kind or version.
     pub fn open(folder: &Path) -> Result<Option<Stored>, Error> {
-        for (name, kind, versions) in [RIDGE, LIPSCHITZ] {
+        for ModelFile { name, kind, versions } in [RIDGE, LIPSCHITZ] {
             let path = folder.join(name);
             if path.exists() {
                 return Stored::open_versions(&path, kind, versions).map(Some);
@@ -108,7 +114,7 @@ impl KernelModel {
     /// [`Error::File`] for a file whose parts do not belong together, and for a kernel that is not built in.
     pub fn read(stored: &Stored) -> Result<Self, Error> {
         let path = stored.path();
-        let map = if path.ends_with(LIPSCHITZ.0) {
+        let map = if path.ends_with(LIPSCHITZ.name) {
             let basis = Basis::load(&path.with_file_name(INPUTS))?;
             let expected = stored.metadata("inputs")?;
             let given = basis.fingerprint();

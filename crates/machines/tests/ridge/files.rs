@@ -25,7 +25,8 @@ fn scalings_are_read_with_means_of_either_precision() {
     let scaling = Scaling::fit(&Problem::new(40, 41).inputs(), true).unwrap();
     scaling.save(&path).unwrap();
     assert_eq!(Scaling::load(&path).unwrap(), scaling);
-    let (means, scale) = ([1.5f32, 16_000_004.0], [0.5f32, 1.0]);
+    let means = [1.5f32, 16_000_004.0];
+    let scale = [0.5f32, 1.0];
     let write = |means: &[f32]| {
         let tensors = [
             Tensor::f32("scaling.scale", &[2], &scale),
