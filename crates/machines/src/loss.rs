@@ -125,11 +125,13 @@ impl Loss {
     /// `scratch` holds d numbers.
     pub(crate) fn smoothed(
         &self,
-        (f, y, residual): (&[f64], &[f64], f64),
-        (mu, centre): (f64, &[f64]),
+        prediction: &Prediction,
+        mu: f64,
+        centre: &[f64],
         alpha: &mut [f64],
         scratch: &mut [f64],
     ) -> f64 {
+        let Prediction { values: f, target: y, residual } = *prediction;
         match self.of_distance() {
             None => {
                 let levels = self.levels().unwrap_or_default();
@@ -167,6 +169,16 @@ impl Loss {
             }
         }
     }
+}
+
+/// A prediction f of a row, with what it is compared to.
+pub(crate) struct Prediction<'a> {
+    /// f, d numbers.
+    pub values: &'a [f64],
+    /// y, d numbers.
+    pub target: &'a [f64],
+    /// r, which the pinball loss does not read.
+    pub residual: f64,
 }
 
 /// Returns the name by which a configuration file tells a choice from others.

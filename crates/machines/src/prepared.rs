@@ -162,7 +162,8 @@ impl PreparedSolver<'_> {
             });
         }
         let (mut model, held_out) = whole.ok_or_else(Error::no_rows)?;
-        (model.summary.lambda, model.summary.width) = (lambda, output.width);
+        model.summary.lambda = lambda;
+        model.summary.width = output.width;
         let values = held_out.col_iter().flat_map(|row| row.iter().map(|&value| value as f32));
         Ok((model, leave_one_out.then(|| values.collect())))
     }
@@ -278,9 +279,8 @@ impl PreparedSolver<'_> {
     ) -> Result<(KernelModel, PrefixFit), Error> {
         let Solver::ClosedForm(ClosedForm { precision }) = self.solver else {
             let names = Solver::names(|abilities| abilities.compares_all_inputs);
-            return Err(self
-                .solver
-                .unfit(format_args!("{names} for the model of a prefix of the rows")));
+            let allowed = format_args!("{names} for the model of a prefix of the rows");
+            return Err(self.solver.unfit(allowed));
         };
         let allowed = "the identity, for the model of a prefix of the rows";
         Error::ensure(self.output.is_none(), "the output matrix", "given", allowed)?;

@@ -33,27 +33,22 @@ impl RowGroups {
     /// # Errors
     /// [`Error::Value`] for a row beyond the last one, and for a row that is in two groups or twice in one.
     pub fn new(rows: usize, groups: &[Vec<usize>]) -> Result<Self, Error> {
-        let mut group_of: Vec<usize> = (0..rows).collect();
-        let mut has_group = vec![false; rows];
+        let mut group_of: Vec<Option<usize>> = vec![None; rows];
         for group in groups {
             let Some(&first) = group.first() else { continue };
             for &row in group {
                 let allowed = format_args!("below {rows}, the number of rows");
                 Error::ensure(row < rows, "row of a group", row, allowed)?;
-                Error::ensure(
-                    !has_group[row],
-                    "row of a group",
-                    row,
-                    "each row in one group, once",
-                )?;
-                has_group[row] = true;
-                group_of[row] = first;
+                let allowed = "each row in one group, once";
+                Error::ensure(group_of[row].is_none(), "row of a group", row, allowed)?;
+                group_of[row] = Some(first);
             }
         }
         if groups.iter().all(|group| group.len() < 2) {
             return Ok(Self::alone());
         }
-        Ok(Self { group_of: group_of.into() })
+        let group = |(row, first): (usize, Option<usize>)| first.unwrap_or(row);
+        Ok(Self { group_of: group_of.into_iter().enumerate().map(group).collect() })
     }
 
     /// Checks that there is a group for each of `rows` rows, or that each row is alone.

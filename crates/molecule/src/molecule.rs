@@ -222,7 +222,8 @@ impl Molecule {
 
     /// Returns the same molecule without configurations.
     pub fn without_stereo(mut self) -> Self {
-        (self.centers, self.geometries) = (Vec::new(), Vec::new());
+        self.centers = Vec::new();
+        self.geometries = Vec::new();
         self.atoms.iter_mut().for_each(|atom| atom.stereo = false);
         self.bonds.iter_mut().for_each(|bond| bond.stereo = false);
         self

@@ -164,8 +164,8 @@ proptest! {
             random_graph(seed.wrapping_add(at), nodes, labels, bonds, percent)
         };
         let a = graph(0, sizes.0);
-let b = graph(1, sizes.1);
-let c = graph(2, sizes.2);
+        let b = graph(1, sizes.1);
+        let c = graph(2, sizes.2);
         let distance = |a: &Graph, b: &Graph| {
             edit_distance(a, b, &Limit::NONE).exact().expect("no limit")
         };

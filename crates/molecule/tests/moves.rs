@@ -317,8 +317,9 @@ proptest! {
         joined in proptest::collection::vec((0usize..6, 0usize..6, 0u64..2), 0..7),
     ) {
         let mut edges: Vec<(usize, usize, u64)> = Vec::new();
-        for (a, b, label) in joined {
-            let (a, b) = (a.min(b), a.max(b));
+        for (one, other, label) in joined {
+            let a = one.min(other);
+            let b = one.max(other);
             if a < b && b < labels.len() && edges.iter().all(|&(c, d, _)| (a, b) != (c, d)) {
                 edges.push((a, b, label));
             }

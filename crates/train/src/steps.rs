@@ -119,15 +119,14 @@ fn check<E: Encoder, M>(task: &Task<E, M>, model: &Model<E>) -> Result<(), Error
     config.validate()?;
     task.pairs.check_width(model.encoder.dimension())?;
     check_temperature(&config.loss, model)?;
-    let without_autodiff = if !task.device.is_autodiff() {
-        "the device of a training"
-    } else if !parameters::have_autodiff(model) {
-        "the device of the model's parameters"
-    } else {
-        return Ok(());
-    };
+    check_autodiff("the device of a training", task.device.is_autodiff())?;
+    check_autodiff("the device of the model's parameters", parameters::have_autodiff(model))
+}
+
+/// Refuses a device without autodiff.
+fn check_autodiff(device: &str, has_autodiff: bool) -> Result<(), Error> {
     let allowed = "one with autodiff, such as `device.autodiff()`: no gradient is known elsewhere";
-    Err(dsokr_core::Error::value(without_autodiff, "one without autodiff", allowed).into())
+    Ok(dsokr_core::Error::ensure(has_autodiff, device, "one without autodiff", allowed)?)
 }
 
 /// Refuses a training of fewer steps than a checkpoint has done.

@@ -122,7 +122,8 @@ impl Plan {
             let at = buckets.len() - 1;
             let bucket = &mut buckets[at];
             let values = bucket.values..bucket.values + size;
-            (bucket.values, bucket.parameters) = (values.end, bucket.parameters + 1);
+            bucket.values = values.end;
+            bucket.parameters += 1;
             slots.insert(id, Slot { number, bucket: at, values });
         }
         Self { slots, buckets }

@@ -27,7 +27,7 @@ use serde::{Deserialize, Serialize};
 use smart_default::SmartDefault;
 
 use super::features::InputFeatures;
-use crate::loss::Loss;
+use crate::loss::{Loss, Prediction};
 use crate::output_matrix::OutputMatrix;
 use crate::summary::LipschitzSummary;
 use crate::targets::Targets;
@@ -141,9 +141,10 @@ impl Problem<'_> {
                 let y = &values[row * d..][..d];
                 let residual = targets.residual(row);
                 let centre = centre.get(row * d..row * d + d).unwrap_or(&[]);
-                let smoothing = (smoothing.mu, centre);
                 let weight = targets.weights.get(row);
-                let conjugate = loss.smoothed((f, y, residual), smoothing, alpha, &mut scratch);
+                let prediction = Prediction { values: f, target: y, residual };
+                let conjugate =
+                    loss.smoothed(&prediction, smoothing.mu, centre, alpha, &mut scratch);
                 sums[0] += weight * loss.value(f, y, residual);
                 sums[1] += weight * conjugate;
             }

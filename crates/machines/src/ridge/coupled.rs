@@ -9,7 +9,7 @@ use faer::{Accum, Mat, MatRef};
 
 use super::left_out::replace_by_group;
 use super::model::{KernelModel, Weights};
-use super::spectrum::{SketchedRows, Spectrum};
+use super::spectrum::{SketchedRows, Spectrum, TurnedTargets};
 use crate::features::{FeatureMap, TrainingInputs, blocks};
 use crate::linear::{PANEL, product, row_major};
 use crate::output_matrix::OutputMatrix;
@@ -119,8 +119,8 @@ impl Spectrum {
     ) -> Result<Vec<f32>, Error> {
         let (Some(SketchedRows { features, turn }), Some(rows)) = (&self.sketched, rows) else {
             let vectors = self.vectors.as_ref();
-            let targets = (self.targets.as_ref(), &*self.roots);
-            return self.coupled_rows(vectors, targets, &self.groups, lambda, output);
+            let targets = self.targets.as_ref();
+            return self.coupled_rows(vectors, targets, &self.roots, &self.groups, lambda, output);
         };
         let rank_rows = self.processes.part(self.rows);
         let all: Vec<usize> = (0..self.rows).collect();
@@ -135,8 +135,7 @@ impl Spectrum {
             let transposed = columns.transpose();
             product(vectors.as_mut(), Accum::Replace, transposed, turn.as_ref(), PANEL);
             let (roots, block) = targets.weighted_block(range);
-            let targets = (block.as_ref(), &*roots);
-            self.coupled_rows(vectors.as_ref(), targets, groups, lambda, output)
+            self.coupled_rows(vectors.as_ref(), block.as_ref(), &roots, groups, lambda, output)
         };
         let stage = Cancellation::current().stage("leave-one-out predictions", rank_rows.len());
         let mut predictions = Vec::with_capacity(rank_rows.len() * output.width);
@@ -145,14 +144,9 @@ impl Spectrum {
             predictions.extend(left_out(rows, targets, range, &[])?);
         }
         let most = blocks(0..self.rows, features.len()).next().map_or(1, |block| block.len());
-        replace_by_group(
-            &mut predictions,
-            (rows, targets),
-            rank_rows.start,
-            &groups,
-            most,
-            |run| left_out(run.rows, run.targets, 0..run.numbers.len(), run.groups),
-        )?;
+        replace_by_group(&mut predictions, rows, targets, rank_rows.start, &groups, most, |run| {
+            left_out(run.rows, run.targets, 0..run.numbers.len(), run.groups)
+        })?;
         self.processes.join(predictions)
     }
 
@@ -161,7 +155,8 @@ impl Spectrum {
     fn coupled_rows(
         &self,
         vectors: MatRef<f64>,
-        (targets, roots): (MatRef<f64>, &[f64]),
+        targets: MatRef<f64>,
+        roots: &[f64],
         groups: &[Vec<usize>],
         lambda: f64,
         output: &OutputMatrix,
@@ -172,8 +167,11 @@ impl Spectrum {
         let turned = multiply(self.turned.as_ref(), turn.as_ref());
         for (value, columns) in parts {
             let mut part = held_out.as_mut().subcols_mut(columns.start, columns.len());
-            let sides = (part.as_ref(), turned.as_ref().subcols(columns.start, columns.len()));
-            let residuals = self.residuals_of(lambda / value, vectors, sides, groups)?;
+            let targets = TurnedTargets {
+                targets: part.as_ref(),
+                turned: turned.as_ref().subcols(columns.start, columns.len()),
+            };
+            let residuals = self.residuals_of(lambda / value, vectors, targets, groups)?;
             part -= residuals.ok_or_else(|| Self::lost(lambda / value))?;
         }
         let mut predictions = Mat::zeros(targets.nrows(), output.width);

@@ -30,7 +30,8 @@ pub(super) struct GroupRun<'a> {
 /// at most `most` rows, or is a single group.
 pub(super) fn replace_by_group(
     predictions: &mut [f32],
-    (rows, targets): (&dyn RowSource, &Targets),
+    rows: &dyn RowSource,
+    targets: &Targets,
     first: usize,
     groups: &[Vec<usize>],
     most: usize,

@@ -14,14 +14,18 @@ use super::model::{KernelModel, Weights};
 use super::scaling::Scaling;
 use crate::features::{AnchorFeatures, FeatureMap};
 
-/// Name, kind and version of a file.
-type File = (&'static str, &'static str, u32);
+/// A file of a model.
+struct ModelFile {
+    name: &'static str,
+    kind: &'static str,
+    version: u32,
+}
 
 /// The file of a ridge regression.
-const RIDGE: File = ("ridge.safetensors", "ridge", 3);
+const RIDGE: ModelFile = ModelFile { name: "ridge.safetensors", kind: "ridge", version: 3 };
 
 /// The file of a machine with a Lipschitz loss.
-const LIPSCHITZ: File = ("machine.safetensors", "machine", 2);
+const LIPSCHITZ: ModelFile = ModelFile { name: "machine.safetensors", kind: "machine", version: 2 };
 
 /// The basis of the inputs of a Lipschitz loss.
 const INPUTS: &str = "inputs.safetensors";
@@ -50,7 +54,7 @@ impl KernelModel {
             Weights::Single(weights) => Tensor::f32("weights", &shape, weights),
             Weights::Double(weights) => Tensor::f64("weights", &shape, weights),
         }];
-        let (name, kind, version) = match &self.map {
+        let ModelFile { name, kind, version } = match &self.map {
             FeatureMap::Basis(basis) => {
                 basis.save(&folder.join(INPUTS))?;
                 put("inputs", basis.fingerprint());
@@ -85,7 +89,7 @@ impl KernelModel {
     /// # Errors
     /// The errors of a file that is damaged, or of a different kind or version.
     pub fn open(folder: &Path) -> Result<Option<Stored>, Error> {
-        for (name, kind, version) in [RIDGE, LIPSCHITZ] {
+        for ModelFile { name, kind, version } in [RIDGE, LIPSCHITZ] {
             let path = folder.join(name);
             if path.exists() {
                 return Stored::open(&path, kind, version).map(Some);
@@ -100,7 +104,7 @@ impl KernelModel {
     /// [`Error::File`] for a file whose parts do not belong together, and for a kernel that is not built in.
     pub fn read(stored: &Stored) -> Result<Self, Error> {
         let path = stored.path();
-        let map = if path.ends_with(LIPSCHITZ.0) {
+        let map = if path.ends_with(LIPSCHITZ.name) {
             let basis = Basis::load(&path.with_file_name(INPUTS))?;
             let expected = stored.metadata("inputs")?;
             let given = basis.fingerprint();

@@ -201,7 +201,7 @@ impl SketchedFit {
         drop(stage);
         let most =
             blocks(0..n, self.features.len().max(width)).next().map_or(1, |block| block.len());
-        replace_by_group(&mut out, (rows, targets), rank_rows.start, &groups, most, |run| {
+        replace_by_group(&mut out, rows, targets, rank_rows.start, &groups, most, |run| {
             self.without_groups(run)
         })?;
         Error::check_finite("leave-one-out predictions", width, &out)?;

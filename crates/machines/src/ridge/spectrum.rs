@@ -292,7 +292,10 @@ impl Spectrum {
         let squares = parts.iter().map(|(value, columns)| {
             let start = columns.start;
             let count = columns.len();
-            let group = (targets.subcols(start, count), turned.subcols(start, count));
+            let group = TurnedTargets {
+                targets: targets.subcols(start, count),
+                turned: turned.subcols(start, count),
+            };
             let residuals = self.residuals(lambda / value, group)?;
             Ok(residuals.map_or(f64::INFINITY, |residuals| residuals.squared_norm_l2()))
         });
@@ -311,8 +314,8 @@ impl Spectrum {
         Ok(sum[0] / self.compared_weight)
     }
 
-    fn whole(&self) -> (MatRef<'_, f64>, MatRef<'_, f64>) {
-        (self.targets.as_ref(), self.turned.as_ref())
+    fn whole(&self) -> TurnedTargets<'_> {
+        TurnedTargets { targets: self.targets.as_ref(), turned: self.turned.as_ref() }
     }
 
     /// Returns the difference of targets from the predictions without the row, times √w. None where a row is predicted by
@@ -320,7 +323,7 @@ impl Spectrum {
     fn residuals(
         &self,
         lambda: f64,
-        targets: (MatRef<f64>, MatRef<f64>),
+        targets: TurnedTargets<'_>,
     ) -> Result<Option<Mat<f64>>, Error> {
         self.residuals_of(lambda, self.vectors.as_ref(), targets, &self.groups)
     }
@@ -331,9 +334,10 @@ impl Spectrum {
         &self,
         lambda: f64,
         vectors: MatRef<f64>,
-        (targets, turned): (MatRef<f64>, MatRef<f64>),
+        targets: TurnedTargets<'_>,
         groups: &[Vec<usize>],
     ) -> Result<Option<Mat<f64>>, Error> {
+        let TurnedTargets { targets, turned } = targets;
         let n = targets.nrows();
         check_lambda(lambda)?;
         let ridge = self.total_weight * lambda;
@@ -398,6 +402,15 @@ impl Spectrum {
         }
         Ok(Some(residuals))
     }
+}
+
+/// Targets of compared rows, or some of their coordinates.
+#[derive(Clone, Copy)]
+pub(super) struct TurnedTargets<'a> {
+    /// `W^½ Ψ`.
+    pub targets: MatRef<'a, f64>,
+    /// `Uᵀ W^½ Ψ`.
+    pub turned: MatRef<'a, f64>,
 }
 
 /// Returns at most `most` of n rows, which the seed draws without replacement, in increasing order. Groups are drawn whole. Where

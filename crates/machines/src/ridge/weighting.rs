@@ -107,22 +107,22 @@ pub fn held_out_weights(
         total: pair_weights.total(n),
         lambda,
     };
-    let mut best: Option<(Found, Vec<f64>)> = None;
+    let mut best: Option<WeightedKernels> = None;
     for power in -3..=3 {
         let equal = vec![10f64.powi(power) / kernels.len() as f64; kernels.len()];
-        let solved = search.at(&equal)?;
-        let better = |candidate: &Found| best.as_ref().is_none_or(|best| candidate.0 < best.0.0);
-        if let Some(solved) = solved.filter(better) {
-            best = Some((solved, equal));
+        let Some(candidate) = search.at(equal)? else { continue };
+        if best.as_ref().is_none_or(|best| candidate.error < best.error) {
+            best = Some(candidate);
         }
     }
     let none =
         || Error::Numeric("no sum of the kernels has a Cholesky factor: raise lambda".into());
-    let ((mut error, mut slope), mut weights) = best.ok_or_else(none)?;
+    let mut best = best.ok_or_else(none)?;
     let mut rate = 1.0;
     for _ in 0..STEPS {
+        let WeightedKernels { weights, error, slope } = &best;
         let sum: f64 = weights.iter().sum();
-        let gains = weights.iter().zip(&slope);
+        let gains = weights.iter().zip(slope);
         // the largest gain of a weight above 0, or of one that grows from 0
         let gain = gains.fold(0.0f64, |most, (w, gain_of_weight)| {
             most.max((w * gain_of_weight).abs()).max(-sum * gain_of_weight)
@@ -132,16 +132,17 @@ pub fn held_out_weights(
         }
         let moved =
             |(w, gain): (&f64, &f64)| w * (-rate * sum * gain / error).clamp(-4.0, 4.0).exp();
-        let next: Vec<f64> = weights.iter().zip(&slope).map(moved).collect();
-        let of_next = if SUMS.contains(&next.iter().sum()) { search.at(&next)? } else { None };
-        match of_next.filter(|(next_error, _)| *next_error < error) {
+        let next: Vec<f64> = weights.iter().zip(slope).map(moved).collect();
+        let next = if SUMS.contains(&next.iter().sum()) { search.at(next)? } else { None };
+        match next.filter(|next| next.error < *error) {
             Some(better) => {
-                ((error, slope), weights) = (better, next);
+                best = better;
                 rate *= 2.0;
             }
             None => rate /= 4.0,
         }
     }
+    let weights = best.weights;
     let sum: f64 = weights.iter().sum();
     let cut = weights.iter().map(|w| if w / sum < VANISHING { 0.0 } else { w / sum });
     let left: f64 = cut.clone().sum();
@@ -149,8 +150,12 @@ pub fn held_out_weights(
     Ok(cut.into_iter().map(|w| w / left).collect())
 }
 
-/// The error of weights, and its slope.
-type Found = (f64, Vec<f64>);
+/// Weights of the kernels, with their error and its slope.
+struct WeightedKernels {
+    weights: Vec<f64>,
+    error: f64,
+    slope: Vec<f64>,
+}
 
 struct Search<'a> {
     kernels: &'a [MatRef<'a, f64>],
@@ -166,10 +171,10 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// Returns the error and its slope at some weights; none where rounding leaves no Cholesky factor.
-    fn at(&self, weights: &[f64]) -> Result<Option<Found>, Error> {
+    /// Returns some weights with the error and its slope; none where rounding leaves no Cholesky factor.
+    fn at(&self, weights: Vec<f64>) -> Result<Option<WeightedKernels>, Error> {
         Cancellation::current().check()?;
-        let kernel = combine(self.kernels, weights)?;
+        let kernel = combine(self.kernels, &weights)?;
         let n = kernel.nrows();
         let mut system = Panels::try_new(n, |rows| {
             Ok::<_, Error>(kernel.submatrix(rows.start, 0, rows.len(), rows.end).to_owned())
@@ -213,7 +218,8 @@ impl Search<'_> {
             let columns = kernel.col_iter().zip(gradient.col_iter());
             -2.0 / self.total * columns.map(|(k, g)| k.transpose() * g).sum::<f64>()
         };
-        Ok(Some((error, self.kernels.iter().map(slope).collect())))
+        let slope = self.kernels.iter().map(slope).collect();
+        Ok(Some(WeightedKernels { weights, error, slope }))
     }
 
     /// Returns what a group of pairs adds to the error and its slope, for A and `A Y A`; none where rounding leaves no

@@ -18,28 +18,7 @@ pub(crate) struct Written {
 pub(super) fn write(molecule: &Molecule, structure: &Structure, rank: &[usize]) -> Written {
     let tree = Tree::new(structure, rank);
     let marks = marks(molecule, structure, &tree, rank);
-    let mut chirality = vec![None; structure.len()];
-    for center in &structure.centers {
-        let named: Vec<usize> = tree.named(center.atom).collect();
-        let place = |ligand| named.iter().position(|&other| other == ligand).unwrap_or(usize::MAX);
-        // The hydrogen follows the atom before the centre, without one it comes first; here it is last.
-        let before = usize::from(tree.parent[center.atom] != center.atom);
-        let has_hydrogen = center.ligands.contains(&HYDROGEN);
-        let moved = has_hydrogen && (named.len() - before) % 2 == 1;
-        let is_single = |bond: &Bond| !bond.aromatic && bond.order.multiplicity() == 1;
-        let marked = Marked {
-            degree: named.len(),
-            has_hydrogen,
-            is_saturated: molecule
-                .around(structure.atoms[center.atom])
-                .all(|(_, bond)| is_single(bond)),
-            is_first: before == 0,
-            ring_labels: tree.closing[center.atom].len() + tree.opening[center.atom].len(),
-        };
-        let turned = moved ^ marked.is_turned();
-        chirality[center.atom] = center.clockwise_by(place).map(|clockwise| clockwise ^ turned);
-    }
-
+    let chirality = chirality(molecule, structure, &tree);
     let mut text = String::new();
     let mut atoms = Vec::with_capacity(structure.len());
     // the bonds whose rings are open, by their labels from 1
@@ -87,6 +66,31 @@ pub(super) fn write(molecule: &Molecule, structure: &Structure, rank: &[usize]) 
         }
     }
     Written { text, atoms }
+}
+
+/// Returns whether each atom is written with `@@`, or with `@`; none for one that is no centre.
+fn chirality(molecule: &Molecule, structure: &Structure, tree: &Tree) -> Vec<Option<bool>> {
+    let mut chirality = vec![None; structure.len()];
+    for center in &structure.centers {
+        let named: Vec<usize> = tree.named(center.atom).collect();
+        let place = |ligand| named.iter().position(|&other| other == ligand).unwrap_or(usize::MAX);
+        // The hydrogen follows the atom before the centre, without one it comes first; here it is last.
+        let before = usize::from(tree.parent[center.atom] != center.atom);
+        let has_hydrogen = center.ligands.contains(&HYDROGEN);
+        let moved = has_hydrogen && (named.len() - before) % 2 == 1;
+        let is_single = |bond: &Bond| !bond.aromatic && bond.order.multiplicity() == 1;
+        let mut bonds = molecule.around(structure.atoms[center.atom]);
+        let marked = Marked {
+            degree: named.len(),
+            has_hydrogen,
+            is_saturated: bonds.all(|(_, bond)| is_single(bond)),
+            is_first: before == 0,
+            ring_labels: tree.closing[center.atom].len() + tree.opening[center.atom].len(),
+        };
+        let turned = moved ^ marked.is_turned();
+        chirality[center.atom] = center.clockwise_by(place).map(|clockwise| clockwise ^ turned);
+    }
+    chirality
 }
 
 /// Writes the label of a ring.

@@ -317,7 +317,8 @@ fn leaves(run: &LabelPart, atom: Point, start: Point, direction: Point) -> f64 {
             continue;
         }
         let [near, far] = [-half, half].map(|side| (middle + side) / direction[axis]);
-        (enters, leaves) = (enters.max(near.min(far)), leaves.min(near.max(far)));
+        enters = enters.max(near.min(far));
+        leaves = leaves.min(near.max(far));
     }
     if enters < leaves { leaves } else { 0.0 }
 }

@@ -175,7 +175,8 @@ impl Nodes<'_> {
             if count == classes {
                 return ranks;
             }
-            (ranks, classes) = (next, count);
+            ranks = next;
+            classes = count;
         }
     }
 }

@@ -31,7 +31,8 @@ pub(super) fn with_configurations(
     let marked = centers.iter().map(|center| center.atom).collect::<Vec<_>>();
     let doubles = geometries.iter().map(|geometry| geometry.bond).collect::<Vec<_>>();
     molecule.mark_configured(&marked, &doubles);
-    (molecule.centers, molecule.geometries) = (centers, geometries);
+    molecule.centers = centers;
+    molecule.geometries = geometries;
     molecule
 }
 

@@ -113,7 +113,8 @@ fn property(line: &str, block: &mut Block, replaced: &mut bool) -> Result<(), St
     }
     if name != "ISO" && !std::mem::replace(replaced, true) {
         for atom in &mut block.atoms {
-            (atom.charge, atom.radical) = (0, 0);
+            atom.charge = 0;
+            atom.radical = 0;
         }
     }
     let mut numbers = line[6..].split_whitespace().map(str::parse::<i32>);

@@ -224,7 +224,8 @@ impl Builder {
 
     /// Replaces the element and the charge of an atom.
     pub(super) fn set_kind(&mut self, atom: usize, element: Element, charge: i8) -> Option<()> {
-        (self.atoms[atom].element, self.atoms[atom].charge) = (element, charge);
+        self.atoms[atom].element = element;
+        self.atoms[atom].charge = charge;
         self.settle(atom)
     }
 
@@ -239,7 +240,8 @@ impl Builder {
         let [a, b] = self.bonds[bond].atoms;
         let other = a + b - from;
         let mut seen = vec![false; self.len()];
-        (seen[from], seen[other]) = (true, true);
+        seen[from] = true;
+        seen[other] = true;
         let mut side = vec![from];
         let mut next = 0;
         while let Some(&atom) = side.get(next) {

@@ -113,6 +113,7 @@ impl Builder {
             };
             bond.is_some_and(double) && distinct(a, b) && distinct(b, a)
         });
-        (self.centers, self.geometries) = (centers, geometries);
+        self.centers = centers;
+        self.geometries = geometries;
     }
 }

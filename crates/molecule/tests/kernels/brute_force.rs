@@ -233,7 +233,7 @@ proptest! {
             let mut counts = histogram(graph);
             for (a, b, label) in graph.edges() {
                 let a = graph.labels()[a];
-let b = graph.labels()[b];
+                let b = graph.labels()[b];
                 add(&mut counts, format!("{} {} {label}", a.min(b), a.max(b)), 1.0);
             }
             counts

@@ -272,14 +272,14 @@ fn a_loss_that_does_not_fit_the_model_is_refused() {
     };
     assert_eq!(key, "training.loss.name".into());
     let model = Model::new(mlp(2, &[], 0.0));
-    let mean = mean_loss(&problem.config, &model, &[0.5; 8], &[0.5; 8], &R).unwrap_err();
-    assert!(
-        mean.to_string().starts_with("training.loss.name = a loss with a temperature"),
-        "{mean}"
-    );
-    let config = TrainingConfig { batch: 0, ..TrainingConfig::default() };
-    let mean = mean_loss(&config, &model, &[0.5; 8], &[0.5; 8], &R).unwrap_err();
-    assert_eq!(mean.to_string(), "training.batch = 0: expected at least 1");
+    let message = |config: &TrainingConfig| {
+        let error = mean_loss(config, &model, &[0.5; 8], &[0.5; 8], &R).unwrap_err();
+        error.to_string()
+    };
+    let misfit = message(&problem.config);
+    assert!(misfit.starts_with("training.loss.name = a loss with a temperature"), "{misfit}");
+    let empty_batch = TrainingConfig { batch: 0, ..TrainingConfig::default() };
+    assert_eq!(message(&empty_batch), "training.batch = 0: expected at least 1");
 }
 
 #[test]
