@@ -117,5 +117,7 @@ pub(crate) fn settle(ensemble: &Path, members: &[PathBuf]) -> Result<(), Error> 
     if new {
         fs::remove_file(&switch).map_err(Error::io(&switch))?;
     }
-    members.iter().try_for_each(|member| candidates_were_replaced(member))
+    // a member that is still to be trained has none
+    let mut begun = members.iter().filter(|member| member.exists());
+    begun.try_for_each(|member| candidates_were_replaced(member))
 }

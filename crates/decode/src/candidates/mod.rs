@@ -425,12 +425,7 @@ impl PartialEq for Candidates {
 
 /// Refuses constants that are not finite, of rows from `first` on.
 pub(super) fn check_constants(first: usize, constants: &[f32]) -> Result<(), Error> {
-    all_finite(constants, |at| {
-        format!(
-            "candidate row {}: −½ k(c, c) in 32 bits, which outputs with smaller numbers have",
-            first + at
-        )
-    })
+    all_finite(constants, |at| format!("candidate row {}, constant", first + at))
 }
 
 /// Refuses classes that are not numbered in the order in which they first appear, from 0 to
