@@ -93,8 +93,9 @@ fn every_cell_of_a_hit_is_in_answers_exports_and_the_description_of_the_server()
     };
     let csv = export("csv");
     has_all(&csv.lines().next().unwrap().split(',').collect::<Vec<_>>(), "the export as CSV");
-    let record = export("sdf");
-    let items = record.lines().filter_map(|line| line.strip_prefix("> <")?.strip_suffix('>'));
+    let records = export("sdf");
+    let record = records.lines().take_while(|line| *line != "$$$$");
+    let items = record.filter_map(|line| line.strip_prefix("> <")?.strip_suffix('>'));
     let items = items.map(|name| if name == "smiles" { "label" } else { name });
     has_all(&items.collect::<Vec<_>>(), "the export as SD file");
 }
