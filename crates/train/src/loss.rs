@@ -97,7 +97,7 @@ enum LossKind {
         outputs: Vec<u32>,
     },
     /// All distinct outputs of the training pairs.
-    AllOutputs(Classes),
+    AllOutputs(Box<Classes>),
 }
 
 /// All distinct outputs of the training pairs. Targets never change, so a batch costs one product with k
@@ -115,8 +115,11 @@ impl<'a> Objective<'a> {
         let loss = &task.config.loss;
         let objective =
             Self::new(loss, task.pairs.targets(), task.pairs.weights(), p, task.device)?;
-        if let LossKind::AllOutputs(Classes { targets, .. }) = &objective.kind {
-            tracing::info!(outputs = targets.dims()[0], "the softmax runs over training outputs");
+        if let LossKind::AllOutputs(classes) = &objective.kind {
+            tracing::info!(
+                outputs = classes.targets.dims()[0],
+                "the softmax runs over training outputs"
+            );
         }
         Ok(objective)
     }
@@ -145,7 +148,7 @@ impl<'a> Objective<'a> {
                 let values = representative.iter().flat_map(|&row| &targets[row * p..][..p]);
                 let values = TensorData::new(values.copied().collect(), [representative.len(), p]);
                 let targets = unit(Tensor::from_data(values, device));
-                LossKind::AllOutputs(Classes { targets, class })
+                LossKind::AllOutputs(Box::new(Classes { targets, class }))
             }
         };
         Ok(Self { kind, weights, mean_weight })
@@ -190,7 +193,8 @@ impl<'a> Objective<'a> {
                 let outputs: Vec<u32> = pairs.iter().map(|&pair| outputs[pair]).collect();
                 contrastive(z, targets, scale(), weights, &outputs)
             }
-            LossKind::AllOutputs(Classes { targets, class }) => {
+            LossKind::AllOutputs(classes) => {
+                let Classes { targets, class } = classes.as_ref();
                 let right: Vec<i32> = pairs.iter().map(|&pair| class[pair] as i32).collect();
                 let right = TensorData::new(right, [pairs.len(), 1]);
                 let right = Tensor::<2, Int>::from_data(right, &device);
