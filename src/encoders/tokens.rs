@@ -244,7 +244,7 @@ fn tokenise(
 /// The tokens of a text beyond those of the empty text.
 struct TokenCounts {
     all: usize,
-    /// Those that the vocabulary has.
+    /// The tokens among them that the vocabulary has.
     known: usize,
 }
 

@@ -37,7 +37,7 @@ impl ExchangedAnswers {
     }
 
     /// Returns the p-value of the hypothesis that the answers to the queries of each unit may be exchanged, by [`exchange_p`];
-    /// none where the metric is not one of both runs' answers.
+    /// none where the metric was not measured on the answers of both runs.
     ///
     /// # Errors
     /// No draws.

@@ -185,7 +185,7 @@ pub(crate) fn write_text(file: &Path, text: &str) -> Result<(), Error> {
 
 /// Refuses a run of another format, before anything else is read of it: the format stands for the layout of all files of a run.
 fn check_format(run: &Path) -> Result<(), Error> {
-    // what is wrong with the file itself is told where it is read as a configuration
+    // a file that cannot be read or parsed counts as one of this format: reading the configuration reports what is wrong
     let text = read_text(&run.join(CONFIG)).unwrap_or_default();
     let table: toml::Table = text.parse().unwrap_or_default();
     let format = table.get("format").and_then(toml::Value::as_integer);

@@ -56,7 +56,7 @@ pub enum Error {
 }
 
 impl From<dsokr_molecule::Error> for Error {
-    /// Keeps an error that is none of molecules or graphs, such as a cancellation, as it is.
+    /// Wraps an error of molecules or graphs. Errors of the core, such as a cancellation, stay what they are.
     fn from(error: dsokr_molecule::Error) -> Self {
         match error {
             dsokr_molecule::Error::Core(error) => Self::Core(error),

@@ -4,7 +4,9 @@
 //! Messages and field numbers follow `onnx.proto`. Files have version 20 of the operators, the first with GELU:
 //! onnxruntime 1.17 or later.
 
-use burn::module::Param;
+use std::collections::HashMap;
+
+use burn::module::{Param, ParamId};
 use burn::tensor::Tensor;
 
 use crate::error::Error;
@@ -110,6 +112,8 @@ pub struct Graph {
     /// The fields of a GraphProto so far.
     fields: Message,
     values: usize,
+    /// The parameters that have been added: layers may share one, which the file then holds once.
+    parameters: HashMap<ParamId, Value>,
 }
 
 impl Graph {
@@ -201,9 +205,15 @@ impl Graph {
         self.tensor(Type::Int, &[], &[value], |value| value.to_le_bytes())
     }
 
-    /// Returns the values of a parameter.
+    /// Returns the values of a parameter, which the file holds once, however often they are asked for.
     pub fn parameter(&mut self, parameter: &dyn FloatParameter) -> Value {
-        self.floats(&parameter.shape(), &parameter.values())
+        let id = parameter.id();
+        if let Some(value) = self.parameters.get(&id) {
+            return value.clone();
+        }
+        let value = self.floats(&parameter.shape(), &parameter.values());
+        self.parameters.insert(id, value.clone());
+        value
     }
 
     fn operator(

@@ -239,7 +239,7 @@ impl<'r> DrawnRuns<'r> {
     }
 
     /// Returns the p-value of the hypothesis that there is no difference between a metric of a run, which is not the first one, and
-    /// that of the first one; none where the metric is not one of both runs' answers.
+    /// that of the first one; none where the metric was not measured on the answers of both.
     fn p(&self, run: usize, metric: usize) -> Result<Option<f64>, Error> {
         let both = [run, 0];
         let is_mean =

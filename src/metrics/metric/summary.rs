@@ -18,8 +18,8 @@ use crate::metrics::regression::PredictedNumbers;
 pub(crate) type Summary = Box<dyn Fn(&[usize]) -> f64 + Send + Sync>;
 
 impl Metric {
-    /// Returns what a resample of the queries says of the metric of all; none where the metric was not measured or is not known
-    /// of a resample, and for areas of too many scores.
+    /// Returns the metric as a function of a resample of the queries; none where the metric was not measured or cannot be
+    /// computed from a resample, and for areas of too many scores.
     pub(crate) fn of_resamples(self, evaluation: &Evaluation) -> Option<Summary> {
         self.measured(&evaluation.scores)?;
         let compares_classes = evaluation.compares_classes();

@@ -146,8 +146,8 @@ impl PretrainedConfig {
     }
 
     /// Returns an encoder, and the names of the weight file's tensors that it does not use. The offset becomes the bias
-    /// of its head. If the folder was opened without weights, the body is drawn, and its parameters are to be read from
-    /// elsewhere.
+    /// of its head. Where the folder was opened without weights, the body is drawn, and the caller reads its parameters
+    /// from elsewhere.
     ///
     /// # Errors
     /// The errors of [`check`](Self::check) and [`Pretrained::body`].

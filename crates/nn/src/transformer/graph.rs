@@ -267,13 +267,13 @@ impl Layer {
         heads: usize,
         head: usize,
     ) -> [Value; 2] {
-        let made = self.qkv.onnx(graph, &offsets.vectors);
+        let projected = self.qkv.onnx(graph, &offsets.vectors);
         let shape = graph.ints(&[0, 3, heads as i64, head as i64]);
-        let made = graph.node("Reshape", &[&made, &shape], &[]);
+        let projected = graph.node("Reshape", &[&projected, &shape], &[]);
         // `[heads, d_h, 2 span]`
         let [queries, keys] = [0, 1].map(|which| {
             let index = graph.int(which);
-            let part = graph.node("Gather", &[&made, &index], &[("axis", Attribute::Int(1))]);
+            let part = graph.node("Gather", &[&projected, &index], &[("axis", Attribute::Int(1))]);
             graph.node("Transpose", &[&part], &[("perm", Attribute::Ints(&[1, 2, 0]))])
         });
         let last = [("axis", Attribute::Int(3))];

@@ -81,8 +81,8 @@ impl Shared {
         let dropout = self.pass.dropout(offset_site(layers, index), dropout);
         let rows = offsets.dropped(dropout);
         [0, 1].map(|part| {
-            let made = affine.part(rows.clone(), part * width, (part + 1) * width, precision);
-            offsets.each_distance(wide(made))
+            let projected = affine.part(rows.clone(), part * width, (part + 1) * width, precision);
+            offsets.each_distance(wide(projected))
         })
     }
 

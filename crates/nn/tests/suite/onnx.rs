@@ -3,6 +3,8 @@
 
 use std::collections::BTreeSet;
 
+use burn::module::Param;
+use burn::tensor::{Device, Tensor};
 use dsokr_nn::onnx::{Dimension, Graph};
 use dsokr_nn::{BagBeside, BagConfig, Encoder, Pooling, parameters};
 
@@ -92,6 +94,22 @@ fn is_whole<E: Encoder>((encoder, inputs): (E, Vec<E::Input>), names: &[&str]) {
             parameter.values.iter().flat_map(|value| value.to_le_bytes()).collect();
         assert!(tensors.iter().any(|tensor| tensor.0 == shape && tensor.3 == bytes), "{name}");
     }
+}
+
+#[test]
+fn a_parameter_that_layers_share_is_in_the_file_once() {
+    let parameter = || Param::from_tensor(Tensor::<2>::ones([2, 3], &Device::flex()));
+    let shared = parameter();
+    let mut graph = Graph::default();
+    let first = graph.parameter(&shared);
+    let again = graph.parameter(&shared);
+    let other = graph.parameter(&parameter());
+    let sum = graph.node("Add", &[&first, &again], &[]);
+    let sum = graph.node("Add", &[&sum, &other], &[]);
+    graph.output("sum", &sum, &[Dimension::Size(2), Dimension::Size(3)], "the sum");
+    let file = graph.file(&[]).unwrap();
+    let model = fields(&file);
+    assert_eq!(messages(&fields(messages(&model, 7)[0]), 5).len(), 2);
 }
 
 #[test]
