@@ -47,6 +47,7 @@ mod text_reader;
 use std::borrow::Borrow;
 use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use dsokr_core::message::{list, shorten};
@@ -360,14 +361,47 @@ impl Table {
     /// If a row is not below [`Table::len`].
     pub fn select(&self, rows: &[usize]) -> Self {
         let pick = |column: &Vec<String>| rows.iter().map(|&row| column[row].clone()).collect();
+        self.with_columns(self.columns.iter().map(pick).collect(), rows.iter().copied())
+    }
+
+    /// Returns some rows, each given once, in a given order, without a copy of their cells.
+    ///
+    /// # Panics
+    /// If a row is not below [`Table::len`].
+    pub(crate) fn into_rows(mut self, rows: &[usize]) -> Self {
+        let take = |mut column: Vec<String>| {
+            rows.iter().map(|&row| std::mem::take(&mut column[row])).collect()
+        };
+        let columns = std::mem::take(&mut self.columns).into_iter().map(take).collect();
+        self.with_columns(columns, rows.iter().copied())
+    }
+
+    /// Takes some rows without a copy of their cells. The table has empty cells in them afterwards.
+    ///
+    /// # Panics
+    /// If a row is not below [`Table::len`].
+    pub(crate) fn take_rows(&mut self, rows: Range<usize>) -> Self {
+        let take = |column: &mut Vec<String>| {
+            column[rows.clone()].iter_mut().map(std::mem::take).collect()
+        };
+        let columns = self.columns.iter_mut().map(take).collect();
+        self.with_columns(columns, rows)
+    }
+
+    /// Returns a table with these cells, which are those of some of the rows.
+    fn with_columns(
+        &self,
+        columns: Vec<Vec<String>>,
+        rows: impl Iterator<Item = usize> + Clone,
+    ) -> Self {
         Self {
             path: self.path.clone(),
             names: self.names.clone(),
-            columns: self.columns.iter().map(pick).collect(),
-            lines: rows.iter().map(|&row| self.lines[row]).collect(),
+            columns,
+            lines: rows.clone().map(|row| self.lines[row]).collect(),
             bad: self.bad.clone(),
             others: self.others.clone(),
-            files: rows.iter().filter_map(|&row| self.files.get(row).copied()).collect(),
+            files: rows.filter_map(|row| self.files.get(row).copied()).collect(),
         }
     }
 

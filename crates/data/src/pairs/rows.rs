@@ -55,36 +55,35 @@ impl PairedRows<'_> {
             self.draw(wanted.seed)?;
         let files = [Some(&self.table), validation_file.as_ref(), test_file.as_ref()];
         let skipped = skipped_rows(files.into_iter().flatten(), root);
-        let mut table = self.table.select(&rows);
+        let mut file = Self { table: self.table.into_rows(&rows), ..self };
         let has_files = validation_file.is_some() || test_file.is_some();
-        for (name, part, file) in [
+        for (name, part, further) in [
             (SplitName::Validation, &mut validation, validation_file),
             (SplitName::Test, &mut test, test_file),
         ] {
-            if let Some(file) = file {
-                let first = table.len();
+            if let Some(further) = further {
+                let first = file.table.len();
                 // queries of a file have the groups that the file alone says, as where it is read without the others
-                let (names, _) = self.groups_of_queries(&file);
+                let (names, _) = file.groups_of_queries(&further);
                 groups.extend(names.iter().map(|group| format!("{name} {group}")));
-                table = table.followed_by(file, self.id)?;
-                *part = first..table.len();
+                file.table = file.table.followed_by(further, file.id)?;
+                *part = first..file.table.len();
             }
         }
-        let file = Self { table, ..self };
         let groups_of_files = match file.splits.rule().filter(|_| has_files) {
             Some(rule) => file.groups_over_files(rule, &groups),
             None => Vec::new(),
         };
         let files = OutputFiles::Configured(root);
-        let (table, places) = match wanted.outputs.features.as_classes() {
+        let features = wanted.outputs.features;
+        let (table, places) = match features.as_classes() {
             Some(classes) => file.classes(classes)?,
             None => (Cow::Borrowed(&file.table), (0..file.table.len()).collect()),
         };
         let all = Outputs::from_table(&table, file.id, wanted.outputs, files, Known::default())?;
-        let pairs = |rows| file.pairs(rows, wanted.outputs.features);
-        let split = |rows: Range<usize>| {
+        drop(table);
+        let paired = |pairs: Split, rows: Range<usize>| {
             let outputs = places[rows.clone()].iter().copied().map(Some).collect();
-            let split = pairs(rows.clone())?;
             let groups = match groups.get(rows.clone()) {
                 Some(groups) => groups.to_vec(),
                 None if groups.is_empty() => Vec::new(),
@@ -92,16 +91,26 @@ impl PairedRows<'_> {
                 None => rows.clone().map(|row| format!("row {row}")).collect(),
             };
             let groups_of_files = groups_of_files.get(rows).unwrap_or_default().to_vec();
-            Ok::<_, Error>(Split { outputs, groups, groups_of_files, ..split })
+            Split { outputs, groups, groups_of_files, ..pairs }
         };
-        let held_out = |rows: Range<usize>| {
-            let split = split(rows)?;
+        // the outputs have been read, so each split takes its cells from the table
+        let train = paired(file.take_pairs(train.clone(), features)?, train);
+        let mut held_out = |rows: Range<usize>| {
+            let pairs = if rows.is_empty() {
+                // no vectors are as wide as those of the other rows
+                train.select(&[])?
+            } else {
+                file.take_pairs(rows.clone(), features)?
+            };
+            let split = paired(pairs, rows);
             Ok::<_, Error>(Split { truth: all.truth_of(&split.outputs), ..split })
         };
+        let validation = held_out(validation)?;
+        let test = if test.is_empty() { None } else { Some(held_out(test)?) };
         Ok(Dataset {
-            train: split(train)?,
-            validation: held_out(validation)?,
-            test: if test.is_empty() { None } else { Some(held_out(test)?) },
+            train,
+            validation,
+            test,
             skipped,
             outputs: Arc::new(all),
             input_columns: None,
@@ -183,7 +192,7 @@ impl PairedRows<'_> {
     pub(super) fn queries(self, wanted: &Wanted, is_run_table: bool) -> Result<Split, Error> {
         let features = wanted.outputs.features;
         let truth = features.kind().truth(&self.table)?;
-        let split = Split { truth, ..self.pairs(0..self.table.len(), features)? };
+        let split = Split { truth, ..self.pairs(self.table.clone(), features)? };
         if features.are_classes() {
             return Ok(Split { foreign: !is_run_table, ..split });
         }
@@ -239,11 +248,19 @@ impl PairedRows<'_> {
         Ok((Cow::Owned(table), classes.iter().map(place).collect()))
     }
 
-    /// Returns ids and inputs of some rows. Where outputs are classes, the classes are the ids, and queries have the
+    /// Returns ids and inputs of some rows, whose cells it takes from the table.
+    fn take_pairs(
+        &mut self,
+        rows: Range<usize>,
+        features: &OutputFeatures,
+    ) -> Result<Split, Error> {
+        let table = self.table.take_rows(rows);
+        self.pairs(table, features)
+    }
+
+    /// Returns ids and inputs of the rows of a table. Where outputs are classes, the classes are the ids, and queries have the
     /// ids of the rows.
-    fn pairs(&self, rows: Range<usize>, features: &OutputFeatures) -> Result<Split, Error> {
-        let mut table = self.table.select(&rows.collect::<Vec<_>>());
-        let is_empty_part = table.is_empty() && !self.table.is_empty();
+    fn pairs(&self, mut table: Table, features: &OutputFeatures) -> Result<Split, Error> {
         let column = |name| table.column(name).map(<[_]>::to_vec);
         let fold_groups = self.group.map(column).transpose()?.unwrap_or_default();
         let mut ids = column(self.id)?;
@@ -254,12 +271,7 @@ impl PairedRows<'_> {
             queries = Some(std::mem::replace(&mut ids, classes.collect::<Result<_, _>>()?));
         }
         let outputs = vec![None; table.len()];
-        let inputs = if is_empty_part {
-            // no vectors are as wide as those of the other rows
-            (self.inputs)(&mut self.table.select(&[0]))?.select(&[])?
-        } else {
-            (self.inputs)(&mut table)?
-        };
+        let inputs = (self.inputs)(&mut table)?;
         Ok(Split { fold_groups, queries, ..Split::new(ids, inputs, outputs) })
     }
 

@@ -182,7 +182,7 @@ impl Table {
             }
         }
         let rows: Vec<usize> = (0..good.len()).filter(|&row| good[row]).collect();
-        let left = self.select(&rows);
+        let left = self.into_rows(&rows);
         left.first_bad_if_empty()?;
         Ok(left)
     }
