@@ -1,6 +1,5 @@
 //! Estimates of a run's memory and time, before it is started.
 
-use std::cell::LazyCell;
 use std::fmt;
 use std::time::{Duration, Instant};
 
@@ -70,18 +69,24 @@ impl Request<'_> {
     /// # Errors
     /// Errors of the data and of the preparation; [`Error::Memory`] for data that are too large to draw.
     pub fn plan(&self) -> Result<Vec<Plan>, Error> {
-        // measured after the data of the first plan are held, so that what it takes does not count among them
-        let speeds: LazyCell<Speeds> = LazyCell::new(Speeds::measured);
-        match &self.config.ensemble {
-            None => Ok(vec![self.plan_of(self.config, &speeds)?]),
+        let mut plans = match &self.config.ensemble {
+            None => vec![self.plan_of(self.config)?],
             Some(_) => {
                 let members = self.config.members()?;
-                members.iter().map(|member| self.plan_of(member, &speeds)).collect()
+                members.iter().map(|member| self.plan_of(member)).collect::<Result<_, _>>()?
             }
+        };
+        // measured after the data of all plans have been held, so that what it takes does not count among them
+        let speeds = Speeds::measured();
+        let least = LEAST / plans.len() as f64;
+        for plan in &mut plans {
+            plan.seconds += least + speeds.seconds(&plan.needs);
         }
+        Ok(plans)
     }
 
-    fn plan_of(&self, config: &Checked, speeds: &LazyCell<Speeds>) -> Result<Plan, Error> {
+    /// Returns a plan whose seconds are those of loading the data and preparing the inputs alone.
+    fn plan_of(&self, config: &Checked) -> Result<Plan, Error> {
         let started = Instant::now();
         let budget = Budget { force: self.force };
         let problem =
@@ -95,8 +100,7 @@ impl Request<'_> {
         needs.extend(needs_of_fit(&problem, &corrections, &*learner, coordinates));
         needs.extend(texts_needs(&problem)?);
         needs.push(Need::memory("", "buffers and the allocator's reserve", RESERVE));
-        let begun = started.elapsed().as_secs_f64();
-        let seconds = begun + speeds.seconds(&needs);
+        let seconds = started.elapsed().as_secs_f64();
         let gpu_bytes = total(&needs, |need| if need.gpu.is_some() { need.bytes } else { 0.0 });
         let bytes = held + total(&needs, |need| need.bytes) - gpu_bytes;
         let name = config.name.clone();
@@ -151,11 +155,11 @@ struct Speeds {
 }
 
 impl Speeds {
-    /// Returns the seconds that needs take, and those that every run takes.
+    /// Returns the seconds that needs take.
     fn seconds(&self, needs: &[Need]) -> f64 {
         let multiplications = total(needs, |need| need.multiplications);
         let traffic = total(needs, |need| need.traffic);
-        LEAST + OTHER_SHAPES * multiplications / self.multiplications + traffic / self.copied
+        OTHER_SHAPES * multiplications / self.multiplications + traffic / self.copied
     }
 
     /// Measures a product of matrices and a copy.
