@@ -59,7 +59,7 @@ use serde::de::DeserializeOwned;
 
 use crate::error::{Error, ensure};
 use crate::learners::learner::{Learner, register};
-use output::{PROGRAM, print_error};
+use output::{NAME, print_error};
 
 pub use allocation::Allocator;
 
@@ -169,8 +169,8 @@ pub fn main_with(kinds: &[Kind]) -> ExitCode {
     unsafe {
         std::env::set_var("BURN_DEVICE", "flex");
     }
-    let mut command = Cli::command().name(PROGRAM.as_str());
-    if *PROGRAM != "dsokr" {
+    let mut command = Cli::command().name(NAME.as_str());
+    if *NAME != "dsokr" {
         command = command.version(concat!("(dsokr ", env!("CARGO_PKG_VERSION"), ")"));
     }
     let matches = command.try_get_matches_from_mut(std::env::args_os());

@@ -14,13 +14,24 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::error::Error;
 
-/// The name that the program is called by.
-pub static PROGRAM: LazyLock<String> = LazyLock::new(|| {
-    let path = std::env::args_os().next().map(PathBuf::from);
-    let name = path.as_deref().and_then(|path| path.file_name()?.to_str());
-    let name = name.unwrap_or("dsokr");
+/// The program as it was called, with its folder where that was given: a shell that runs a printed command finds it again.
+/// Windows has no shell that all use, so it is the name alone there.
+pub static PROGRAM: LazyLock<String> = LazyLock::new(|| match called().to_str() {
+    Some(path) if cfg!(unix) => shell_word(path),
+    Some(_) | None => NAME.clone(),
+});
+
+/// The name that the program was called by.
+pub static NAME: LazyLock<String> = LazyLock::new(|| {
+    let path = called();
+    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or("dsokr");
     name.strip_suffix(std::env::consts::EXE_SUFFIX).unwrap_or(name).to_owned()
 });
+
+/// Returns the path that the program was called by.
+fn called() -> PathBuf {
+    std::env::args_os().next().map_or_else(|| "dsokr".into(), PathBuf::from)
+}
 
 /// Returns a path as an argument of the commands that are printed. One that begins with a hyphen is none of their options.
 pub fn shell_path(path: &Path) -> String {

@@ -137,6 +137,25 @@ fn a_training_ends_with_a_search_that_can_be_run() {
     assert!(sandbox.succeed(&["search", "long", text]).contains("score"));
 }
 
+/// A program that no folder of PATH has, such as one that Cargo runs, is called by its path.
+#[cfg(unix)]
+#[test]
+fn a_printed_search_calls_the_program_as_it_was_called() {
+    let sandbox = Sandbox::new();
+    let program = env!("CARGO_BIN_EXE_dsokr");
+    std::os::unix::fs::symlink(program, sandbox.path("my tool")).unwrap();
+    let shell = |command: &str| {
+        let mut shell = std::process::Command::new("/bin/sh");
+        let output = shell.args(["-c", command]).current_dir(sandbox.path(".")).output().unwrap();
+        assert!(output.status.success(), "{command}: {output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let printed = shell("'./my tool' train small.toml");
+    let command = printed.lines().find_map(|line| line.strip_prefix("try: ")).unwrap();
+    assert!(command.starts_with("'./my tool' search runs/small "), "{command}");
+    assert!(shell(command).contains("score"), "{command}");
+}
+
 /// A text that begins with a hyphen is no option in what `init`, a training and its card print.
 #[cfg(unix)]
 #[test]

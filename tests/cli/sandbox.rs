@@ -1,5 +1,7 @@
 use std::fmt::Write;
 use std::fs;
+#[cfg(unix)]
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -143,6 +145,9 @@ impl Sandbox {
     pub fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_dsokr"));
         command.args(arguments).current_dir(self.folder.path());
+        // as a shell calls what it finds on PATH
+        #[cfg(unix)]
+        command.arg0("dsokr");
         command.env_remove("DSOKR_DATA").env_remove("DSOKR_LOG");
         command
     }
