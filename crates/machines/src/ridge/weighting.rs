@@ -107,6 +107,8 @@ pub fn held_out_weights(
         total: pair_weights.total(n),
         lambda,
     };
+    // steps end when they gain nothing, so their number is not known
+    let _stage = Cancellation::current().stage("weights of kernels", 0);
     let mut best: Option<WeightedKernels> = None;
     for power in -3..=3 {
         let equal = vec![10f64.powi(power) / kernels.len() as f64; kernels.len()];
