@@ -103,6 +103,18 @@ impl MachineInputsConfig {
         }
     }
 
+    /// Returns the features of outputs that are computed from texts; none of other inputs.
+    pub(crate) fn as_features(&self) -> Option<&OutputFeatures> {
+        match self {
+            Self::Features { features } => Some(features),
+            Self::Ngrams { .. }
+            | Self::Vectors { .. }
+            | Self::Spectra { .. }
+            | Self::Mixtures(_)
+            | Self::Kernels { .. } => None,
+        }
+    }
+
     /// Returns how far they are words of texts.
     pub(super) fn words_read(&self) -> WordsRead {
         match self {

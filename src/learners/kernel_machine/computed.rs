@@ -17,13 +17,17 @@ pub(super) struct ComputedRows<'a> {
 }
 
 impl<'a> ComputedRows<'a> {
-    /// Creates the rows that `compute` makes of pairs, of the kind and width of others.
+    /// Creates the rows that `compute` makes of pairs; their kind and width are those of the first pair's.
+    ///
+    /// # Errors
+    /// The errors of `compute` for the first pair.
     pub(super) fn new(
         split: &'a Split,
-        like: &Features,
         compute: impl Fn(&Split) -> Result<Features, Error> + Send + Sync + 'a,
-    ) -> Self {
-        Self { split, kind: like.kind(), width: like.width(), compute: Box::new(compute) }
+    ) -> Result<Self, Error> {
+        let first: Vec<usize> = (0..split.ids.len().min(1)).collect();
+        let first = compute(&split.select(&first)?)?;
+        Ok(Self { split, kind: first.kind(), width: first.width(), compute: Box::new(compute) })
     }
 }
 

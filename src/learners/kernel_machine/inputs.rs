@@ -68,18 +68,10 @@ struct StoredSum {
     kernels: Vec<Kernel>,
 }
 
-/// A kernel of a sum with the preparation that was fitted for it, and the training inputs' rows that this process holds.
+/// A kernel of a sum with the preparation that was fitted for it.
 struct FittedPart {
     prepared: Box<dyn PrepareRows>,
     kernel: Kernel,
-    rows: Features,
-}
-
-/// Inputs that were fitted to training inputs.
-pub(super) struct FittedInputs {
-    pub inputs: MachineInputs,
-    /// The rows of the training inputs that this process holds, under each kernel; empty where the fit has not computed them.
-    pub parts: Vec<Features>,
 }
 
 impl MachineInputs {
@@ -88,10 +80,9 @@ impl MachineInputs {
         settings: &KernelMachineConfig,
         train: &SplitPart,
         problem: &Problem,
-    ) -> Result<FittedInputs, Error> {
+    ) -> Result<Self, Error> {
         if let MachineInputsConfig::Kernels { combination } = &settings.inputs {
-            let inputs = Self::precomputed(settings, *combination, train.split, problem)?;
-            return Ok(FittedInputs { inputs, parts: Vec::new() });
+            return Self::precomputed(settings, *combination, train.split, problem);
         }
         if settings.kernels.is_empty() {
             Self::fit_one(settings, train)
@@ -101,49 +92,40 @@ impl MachineInputs {
     }
 
     /// Fits the inputs of one kernel.
-    fn fit_one(settings: &KernelMachineConfig, train: &SplitPart) -> Result<FittedInputs, Error> {
-        let mut texts = ReadTexts::once(train.part().inputs.texts().unwrap_or_default());
-        let (prepared, rows) = fitted("encoder.inputs", &settings.inputs, train, &mut texts)?;
+    fn fit_one(settings: &KernelMachineConfig, train: &SplitPart) -> Result<Self, Error> {
+        let kinds = [("encoder.inputs".to_owned(), &settings.inputs)];
+        let prepared = fitted(&kinds, train)?.remove(0);
         let kernel = prepared.kernel(&settings.kernel);
-        let inputs = Self::One(prepared, kernel);
-        Ok(FittedInputs { inputs, parts: rows.into_iter().collect() })
+        Ok(Self::One(prepared, kernel))
     }
 
-    /// Fits the inputs of a weighted sum of kernels, and their weights.
+    /// Fits the inputs of a weighted sum of kernels, and their weights. No rows are held yet: weights and γ depend on those of a
+    /// few pairs, and a rule may give a kernel the weight 0.
     fn fit_sum(
         settings: &KernelMachineConfig,
         train: &SplitPart,
         problem: &Problem,
-    ) -> Result<FittedInputs, Error> {
-        let mut texts = ReadTexts::new(train.part().inputs.texts().unwrap_or_default());
+    ) -> Result<Self, Error> {
+        let weighted: Vec<(usize, &InputSummandConfig)> =
+            settings.kernels.iter().enumerate().filter(|(_, part)| part.weight > 0.0).collect();
+        let key = |at: usize| format!("encoder.kernels[{at}]");
+        let kinds: Vec<(String, &MachineInputsConfig)> =
+            weighted.iter().map(|&(at, part)| (key(at) + ".inputs", &part.inputs)).collect();
         let mut fitted_parts = Vec::new();
-        let weighted = settings.kernels.iter().enumerate().filter(|(_, part)| part.weight > 0.0);
-        let count = settings.summands().count();
-        for ((at, part), number) in weighted.zip(1..) {
-            let name = format!("input kernel {number} of {count}");
-            let _stage = Cancellation::current().stage(name, 0);
-            let key = format!("encoder.kernels[{at}].inputs");
-            let (prepared, rows) = fitted(&key, &part.inputs, train, &mut texts)?;
-            let rows = match rows {
-                Some(rows) => rows,
-                None => prepared.rows(train.part())?.into_owned(),
-            };
-            let key = format!("encoder.kernels[{at}].kernel");
-            let seed = problem.config.seed;
-            let kernel = part.kernel.fit(&key, &train.rows(prepared.as_ref(), &rows)?, seed)?;
-            fitted_parts.push(FittedPart { prepared, kernel, rows });
+        for (prepared, (at, part)) in fitted(&kinds, train)?.into_iter().zip(weighted) {
+            let key = key(at) + ".kernel";
+            let rows = train.computed(prepared.as_ref())?;
+            let kernel = part.kernel.fit(&key, &rows, problem.config.seed)?;
+            drop(rows);
+            fitted_parts.push(FittedPart { prepared, kernel });
         }
-        drop(texts);
         let weights = weights_of_sum(settings, train, problem, &fitted_parts)?;
-        let mut summands = Vec::new();
-        let mut parts = Vec::new();
-        for (FittedPart { prepared, kernel, rows }, weight) in fitted_parts.into_iter().zip(weights)
-        {
-            let is_needed = weight > 0.0;
-            summands.push(Summand { weight, kernel, prepared: is_needed.then_some(prepared) });
-            parts.extend(is_needed.then_some(rows));
-        }
-        Ok(FittedInputs { inputs: Self::Sum(summands), parts })
+        let summand = |(FittedPart { prepared, kernel }, weight): (FittedPart, f64)| Summand {
+            weight,
+            kernel,
+            prepared: (weight > 0.0).then_some(prepared),
+        };
+        Ok(Self::Sum(fitted_parts.into_iter().zip(weights).map(summand).collect()))
     }
 
     /// Returns kernels that were computed elsewhere, with their weights by a rule.
@@ -184,13 +166,11 @@ impl MachineInputs {
     }
 
     /// Finds γ of the one kernel from the training inputs, as the machine scales them, where the configuration says so.
-    /// Before, and in a run that is read, it is 1: the file of the model has that of the fit. `parts` are the rows that the
-    /// fit has computed.
+    /// Before, and in a run that is read, it is 1: the file of the model has that of the fit.
     pub(super) fn fit_kernel(
         &mut self,
         settings: &KernelMachineConfig,
         train: &SplitPart,
-        parts: &[Features],
         seed: u64,
     ) -> Result<(), Error> {
         if settings.kernel.stated().is_some() {
@@ -199,15 +179,7 @@ impl MachineInputs {
         let Self::One(prepared, kernel) = self else {
             return Ok(());
         };
-        let computed;
-        let held = match parts.first() {
-            Some(rows) => rows,
-            None => {
-                computed = prepared.rows(train.part())?;
-                computed.as_ref()
-            }
-        };
-        let rows = train.rows(prepared.as_ref(), held)?;
+        let rows = train.computed(prepared.as_ref())?;
         let scaling = match &settings.inputs {
             MachineInputsConfig::Vectors { scaling } => scaling.fit(&rows, &train.split.weights)?,
             MachineInputsConfig::Ngrams { .. }
@@ -311,28 +283,6 @@ impl MachineInputs {
         }
     }
 
-    /// Returns the training inputs as a machine takes them, from the rows under each kernel that this process holds, where
-    /// the fit has left these.
-    pub(super) fn training_rows<'s>(
-        self: &Arc<Self>,
-        mut parts: Vec<Features>,
-        train: &SplitPart<'s>,
-    ) -> Result<MachineRows<'s>, Error> {
-        let rows = match (self.as_ref(), parts.pop()) {
-            (Self::One(_, kernel), Some(rows)) => {
-                MachineRows::Features(Cow::Owned(rows), Arc::clone(kernel))
-            }
-            (Self::Sum(summands), Some(last)) => {
-                parts.push(last);
-                joined_rows(summands, parts)?
-            }
-            (Self::One(..) | Self::Sum(..) | Self::Kernels(_), _) => {
-                return self.split_rows(train);
-            }
-        };
-        if train.is_part() { self.held_rows(train, rows) } else { Ok(rows) }
-    }
-
     /// Returns all rows of a split, of which this process holds `rows`.
     fn held_rows<'s>(
         self: &Arc<Self>,
@@ -365,14 +315,7 @@ impl MachineInputs {
             Self::One(prepared, kernel) => {
                 Ok(MachineRows::Features(prepared.rows(split)?, Arc::clone(kernel)))
             }
-            Self::Sum(summands) => {
-                let mut texts = ReadTexts::new(split.inputs.texts().unwrap_or_default());
-                let needed = summands.iter().flat_map(|summand| &summand.prepared);
-                let rows = needed
-                    .map(|prepared| Ok(prepared.rows_read(split, &mut texts)?.into_owned()))
-                    .collect::<Result<_, Error>>()?;
-                joined_rows(summands, rows)
-            }
+            Self::Sum(summands) => joined_rows(summands, split),
             Self::Kernels(CombinedKernels { weights, training }) => {
                 let values = split.inputs.kernels()?;
                 if values.training() != *training {
@@ -425,10 +368,10 @@ fn weights_of_sum(
             let name = |at| format!("encoder.kernels[{at}]");
             let names: Vec<_> = (0..parts.len()).map(name).collect();
             weights(settings, rule, problem, &names, true, |at, pairs| {
-                let FittedPart { prepared, kernel, rows } = &parts[at];
+                let FittedPart { prepared, kernel } = &parts[at];
                 let kernel = prepared.kernel(kernel);
+                let rows = train.computed(prepared.as_ref())?.select(pairs)?;
                 kernel.validate(rows.kind())?;
-                let rows = train.rows(prepared.as_ref(), rows)?.select(pairs)?;
                 kernel.check(&rows)?;
                 Ok(Cow::Owned(gram(kernel.as_ref(), &rows, &rows)?))
             })
@@ -441,28 +384,46 @@ fn weights_of_sum(
     }
 }
 
-/// Returns the rows of a sum of kernels: the rows under each of them that is needed, side by side.
-fn joined_rows<'s>(summands: &[Summand], rows: Vec<Features>) -> Result<MachineRows<'s>, Error> {
-    let rows = rows.into_iter().map(|rows| Box::new(rows) as Box<dyn RowSource>);
-    let joined = JoinedRows::new(rows.collect())?;
+/// Returns the rows of a split under a sum of kernels: the rows under each of them that is needed, side by side.
+fn joined_rows<'s>(summands: &[Summand], split: &Split) -> Result<MachineRows<'s>, Error> {
     let sum = sum(summands);
     let is_linear = sum.is_linear();
     let width = if is_linear { sum.linear_width() } else { sum.width() };
-    let mut all = Features::empty(joined.kind(), width)?;
-    // a block at a time, so that no third copy of all rows is in memory
-    for range in ranges(0..joined.len(), JOINED) {
+    let pairs = split.ids.len();
+    let mut all = Features::empty(RowKind::Sparse, width)?;
+    let stage = Cancellation::current().stage("features of inputs", pairs);
+    // a block at a time, so that memory holds no other copy of all rows
+    for range in ranges(0..pairs, JOINED) {
         let start = range.start;
-        let block = joined.block(range)?;
+        let part = split.select(&range.collect::<Vec<_>>())?;
+        let joined = match rows_side_by_side(summands, &part) {
+            Ok(joined) => joined,
+            // an error of all pairs has their lines
+            Err(error) => return Err(rows_side_by_side(summands, split).err().unwrap_or(error)),
+        };
+        let block = joined.block(0..joined.len())?;
         sum.check(&block).map_err(|error| error.at_rows(|row| start + row))?;
         match sum.linear_rows(&block)? {
             Some(linear) => all.append(&linear)?,
             None => all.append(&block)?,
         }
+        stage.advance(joined.len())?;
     }
     // products of rows are much faster than sums of kernels
     let kernel: Arc<dyn OutputKernel> =
         if is_linear { Arc::new(Kernel::Linear) } else { Arc::new(sum) };
     Ok(MachineRows::Features(Cow::Owned(all), kernel))
+}
+
+/// Returns the rows of a split under each kernel of a sum that is needed, side by side.
+fn rows_side_by_side(summands: &[Summand], split: &Split) -> Result<JoinedRows, Error> {
+    let mut texts = ReadTexts::new(split.inputs.texts().unwrap_or_default());
+    let needed = summands.iter().flat_map(|summand| &summand.prepared);
+    let rows = needed.map(|prepared| {
+        let rows = prepared.rows_read(split, &mut texts)?.into_owned();
+        Ok(Box::new(rows) as Box<dyn RowSource>)
+    });
+    Ok(JoinedRows::new(rows.collect::<Result<_, Error>>()?)?)
 }
 
 /// Returns the sum of the kernels of rows that are joined.

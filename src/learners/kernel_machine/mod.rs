@@ -26,7 +26,7 @@ use dsokr_machines::{
     Solver, Targets, TrainingInputs,
 };
 use dsokr_train::{Event, Observer, check_basis};
-use inputs::{FittedInputs, MachineInputs};
+use inputs::MachineInputs;
 use output::in_space;
 use part::SplitPart;
 use predictor::KernelMachine;
@@ -230,16 +230,13 @@ impl<'a> PreparedMachine<'a> {
         let held = settings.held(problem);
         let divided = held.clone().filter(|_| settings.divides_inputs(dataset));
         let train = SplitPart::new(&dataset.train, divided, &problem.ranks)?;
-        let FittedInputs { mut inputs, parts } = match &problem.saved {
-            Some(run) => FittedInputs {
-                inputs: MachineInputs::load(settings, run.path())?,
-                parts: Vec::new(),
-            },
+        let mut inputs = match &problem.saved {
+            Some(run) => MachineInputs::load(settings, run.path())?,
             None => MachineInputs::fit(settings, &train, problem)?,
         };
-        inputs.fit_kernel(settings, &train, &parts, config.seed)?;
+        inputs.fit_kernel(settings, &train, config.seed)?;
         let inputs = Arc::new(inputs);
-        let rows = inputs.training_rows(parts, &train)?;
+        let rows = inputs.split_rows(&train)?;
         warn_of_texts_without_ngrams(settings, &rows);
         if let Ok((rows, kernel)) = rows.features() {
             kernel.validate(rows.kind())?;

@@ -1,7 +1,7 @@
 //! The training inputs of which each of several processes holds a part.
 
+use dsokr_basis::Features;
 use dsokr_basis::features::HeldRows;
-use dsokr_basis::{Features, RowSource};
 use dsokr_core::Processes;
 use dsokr_core::processes::Held;
 use dsokr_data::Split;
@@ -48,15 +48,12 @@ impl<'a> SplitPart<'a> {
         self.part.as_ref().unwrap_or(self.split)
     }
 
-    /// Returns all rows of one preparation, of which this process holds some.
-    pub(super) fn rows<'r>(
+    /// Returns the rows of one preparation, which are computed when they are read.
+    pub(super) fn computed<'r>(
         &'r self,
         prepared: &'r dyn PrepareRows,
-        rows: &'r Features,
-    ) -> Result<HeldRows<'r, ComputedRows<'r>>, Error> {
-        let compute = |split: &Split| Ok(prepared.rows(split)?.into_owned());
-        let source = ComputedRows::new(self.split, rows, compute);
-        Ok(HeldRows::new(source, self.held.clone(), rows.block(0..rows.len())?)?)
+    ) -> Result<ComputedRows<'r>, Error> {
+        ComputedRows::new(self.split, |split| Ok(prepared.rows(split)?.into_owned()))
     }
 
     /// Returns all rows as a machine takes them, of which this process holds `rows`; `compute` makes rows of pairs.
@@ -66,7 +63,7 @@ impl<'a> SplitPart<'a> {
         compute: impl Fn(&Split) -> Result<Features, Error> + Send + Sync + 'a,
     ) -> Result<MachineRows<'a>, Error> {
         let (rows, kernel) = rows.into_features()?;
-        let source = ComputedRows::new(self.split, &rows, compute);
+        let source = ComputedRows::new(self.split, compute)?;
         Ok(MachineRows::Held(HeldRows::new(source, self.held.clone(), rows)?, kernel))
     }
 }

@@ -4,6 +4,8 @@ use std::borrow::Cow;
 use std::path::Path;
 
 use dsokr_basis::Features;
+use dsokr_core::Cancellation;
+use dsokr_data::config::OutputFeatures;
 use dsokr_data::{ReadTexts, Split, TextFeatures};
 
 use super::part::SplitPart;
@@ -69,23 +71,35 @@ impl Source<'_> {
     }
 }
 
-/// Returns the preparation of inputs that is fitted to the training inputs, with the rows that this process holds where the
-/// fit has computed them; `texts` are the inputs that it holds, of which some may have been read for other preparations.
-/// Errors name settings below `key`.
+/// Returns the preparations of inputs of several kinds that are fitted to the training inputs. Errors name settings below the
+/// key of their kind.
 pub(super) fn fitted(
-    key: &str,
-    inputs: &MachineInputsConfig,
+    kinds: &[(String, &MachineInputsConfig)],
     train: &SplitPart,
-    texts: &mut ReadTexts,
-) -> Result<(Box<dyn PrepareRows>, Option<Features>), Error> {
-    if let MachineInputsConfig::Features { features } = inputs {
-        // inputs of a different kind are refused
-        let all = train.split.inputs.texts()?;
-        let fitted = TextFeatures::fit_shared(features, all, texts, &train.processes);
-        let (prepared, rows) = fitted.map_err(|error| error.of(format_args!("{key}.features.")))?;
-        return Ok((Box::new(prepared), Some(rows)));
+) -> Result<Vec<Box<dyn PrepareRows>>, Error> {
+    // texts are read once for all features that are computed from them
+    let features: Vec<(&String, &OutputFeatures)> =
+        kinds.iter().filter_map(|(key, inputs)| Some((key, inputs.as_features()?))).collect();
+    let mut of_texts = Vec::new();
+    if !features.is_empty() {
+        let all: Vec<&OutputFeatures> = features.iter().map(|&(_, features)| features).collect();
+        let texts = train.split.inputs.texts()?;
+        let part = train.part().inputs.texts()?;
+        of_texts = TextFeatures::fit_all(&all, texts, part, &train.processes)
+            .map_err(|(at, error)| error.of(format_args!("{}.features.", features[at].0)))?;
     }
-    Ok((Source::Training(train.split).prepared(inputs)?, None))
+    let mut of_texts = of_texts.into_iter();
+    let prepared = |(at, (_, inputs)): (usize, &(String, &MachineInputsConfig))| {
+        if inputs.as_features().is_some()
+            && let Some(features) = of_texts.next()
+        {
+            return Ok(Box::new(features) as Box<dyn PrepareRows>);
+        }
+        let name = format!("input kernel {} of {}", at + 1, kinds.len());
+        let _stage = Cancellation::current().stage(name, 0);
+        Source::Training(train.split).prepared(inputs)
+    };
+    kinds.iter().enumerate().map(prepared).collect()
 }
 
 impl PrepareRows for TextFeatures {

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use dsokr_basis::features::{SparseRows, common_columns, sorted_levels};
+use dsokr_basis::features::{SparseRows, common_columns};
+use dsokr_core::Misfit;
 use dsokr_core::message::{list, shorten};
 use dsokr_core::store::{Contents, Stored, Tensor};
-use dsokr_core::{Misfit, Processes};
 use serde::{Deserialize, Serialize};
 
 use super::CountRule;
@@ -50,11 +50,14 @@ impl FittedColumns {
     /// Returns the name of each column: an n-gram or label, or how often which feature is there; where no rare ones are
     /// left out.
     pub fn names(&self) -> impl Iterator<Item = (&str, u64, u32)> {
-        let feature =
-            |at: u32| self.features.get(at as usize).map_or(at.into(), |&feature| feature);
-        let level = move |&(at, value): &(u32, f32)| ("", feature(at), value.to_bits());
+        let level = |&(at, value): &(u32, f32)| ("", self.feature(at), value.to_bits());
         let terms = self.terms.iter().map(|term| (term.as_str(), 0, 0));
         terms.chain(self.levels.iter().map(level))
+    }
+
+    /// Returns the feature of a graph kernel that a column counts, or the number of the column itself.
+    pub fn feature(&self, column: u32) -> u64 {
+        self.features.get(column as usize).map_or(column.into(), |&feature| feature)
     }
 
     /// Refuses the first name that the training did not know, among those in the rows of a column; `what` is a name, such
@@ -81,46 +84,9 @@ impl FittedColumns {
         }
     }
 
-    /// Returns the things that any process has counted, with this process's counts of them: those that one process would
-    /// have that counts all rows.
-    pub fn shared(
-        self,
-        rows: SparseRows,
-        processes: &Processes,
-    ) -> Result<(Self, SparseRows), Error> {
-        if processes.size() == 1 || (self.terms.is_empty() && self.features.is_empty()) {
-            return Ok((self, rows));
-        }
-        let number = |place: Result<usize, usize>| place.unwrap_or_default() as u32;
-        let own_terms = serde_json::json!(self.terms).to_string();
-        let mut terms = Vec::new();
-        for message in processes.gather(own_terms.as_bytes())? {
-            let of_rank: Vec<String> = serde_json::from_slice(&message)
-                .map_err(|error| dsokr_core::Error::Inconsistent(error.to_string()))?;
-            terms.extend(of_rank);
-        }
-        terms.sort_unstable();
-        terms.dedup();
-        let mut features = processes.gather_numbers(&self.features)?.concat();
-        features.sort_unstable();
-        features.dedup();
-        let (numbers, width) = if terms.is_empty() {
-            let numbers = self.features.iter().map(|it| number(features.binary_search(it)));
-            // the last column has what is not counted
-            let last = std::iter::once(features.len() as u32);
-            (numbers.chain(last).collect::<Vec<u32>>(), features.len() + 1)
-        } else {
-            let numbers = self.terms.iter().map(|it| number(terms.binary_search(it)));
-            (numbers.collect(), terms.len())
-        };
-        let rows = rows.renumbered(&numbers, width)?;
-        Ok((Self { terms, features, ..self }, rows))
-    }
-
     /// Returns counts as they are, or their levels, or their logarithms, without rare columns; `fitted` are the
-    /// columns of an earlier training. Of several processes each has a part of the rows, which all of them count. One of
-    /// several kernels, whose features `is_summed`, may have no column left: it then has one in which no row has an
-    /// entry.
+    /// columns of an earlier training. One of several kernels, whose features `is_summed`, may have no column left: it then has
+    /// one in which no row has an entry.
     ///
     /// # Errors
     /// [`dsokr_core::Error::Value`] where no column is left, with the key in the table of the features.
@@ -130,39 +96,46 @@ impl FittedColumns {
         CountRule { log, exact, min_outputs }: CountRule,
         is_summed: bool,
         fitted: Option<&Self>,
-        processes: &Processes,
     ) -> Result<(Self, SparseRows), Error> {
         if exact {
-            self.levels = match fitted {
-                Some(fitted) => fitted.levels.clone(),
-                None => shared_levels(rows.levels(), processes)?,
-            };
+            let levels = fitted.map_or_else(|| rows.levels(), |fitted| fitted.levels.clone());
+            self.set_levels(levels, is_summed)?;
             let is_left = !self.levels.is_empty();
-            check(is_left || is_summed, "exact", true, NONE_OCCURS)?;
             rows = if is_left { rows.at_levels(&self.levels)? } else { without_entries(&rows)? };
         }
         if min_outputs > 1 {
-            let mut most = 0;
-            self.kept = match fitted {
-                Some(fitted) => fitted.kept.clone(),
-                None => {
-                    let mut counts = rows.column_counts();
-                    processes.sum(&mut counts)?;
-                    most = counts.iter().copied().max().unwrap_or_default();
-                    common_columns(&counts, min_outputs)
-                }
-            };
+            match fitted {
+                Some(fitted) => self.kept = fitted.kept.clone(),
+                None => self.set_kept(&rows.column_counts(), min_outputs, is_summed)?,
+            }
             let is_left = !self.kept.is_empty();
-            let allowed = match most {
-                0 => NONE_OCCURS.to_owned(),
-                most => format!("at most {most}, the outputs with the most common feature"),
-            };
-            check(is_left || is_summed, "min_outputs", min_outputs, &allowed)?;
             rows = if is_left { rows.with_columns(&self.kept)? } else { without_entries(&rows)? };
         }
         let rows = if log { rows.log_counts()? } else { rows };
         self.width = rows.width();
         Ok((self, rows))
+    }
+
+    /// Takes the values of counts that are columns, where counts are compared exactly.
+    pub fn set_levels(&mut self, levels: Vec<(u32, f32)>, is_summed: bool) -> Result<(), Error> {
+        self.levels = levels;
+        check(!self.levels.is_empty() || is_summed, "exact", true, NONE_OCCURS)
+    }
+
+    /// Keeps the columns that enough rows have, of the number of rows that have each.
+    pub fn set_kept(
+        &mut self,
+        rows_of_columns: &[u32],
+        min_outputs: usize,
+        is_summed: bool,
+    ) -> Result<(), Error> {
+        self.kept = common_columns(rows_of_columns, min_outputs);
+        let is_left = !self.kept.is_empty();
+        let allowed = match rows_of_columns.iter().max() {
+            None | Some(0) => NONE_OCCURS.to_owned(),
+            Some(most) => format!("at most {most}, the outputs with the most common feature"),
+        };
+        check(is_left || is_summed, "min_outputs", min_outputs, &allowed)
     }
 }
 
@@ -182,17 +155,6 @@ pub(super) fn is_none_occurs(error: &Error) -> bool {
 fn without_entries(rows: &SparseRows) -> Result<SparseRows, Error> {
     let row: [(u32, f32); 0] = [];
     Ok(SparseRows::from_rows(1, (0..rows.len()).map(|_| row))?)
-}
-
-/// Returns the levels that any process has.
-fn shared_levels(levels: Vec<(u32, f32)>, processes: &Processes) -> Result<Vec<(u32, f32)>, Error> {
-    if processes.size() == 1 {
-        return Ok(levels);
-    }
-    let bits: Vec<[u32; 2]> =
-        levels.iter().map(|&(column, value)| [column, value.to_bits()]).collect();
-    let all = processes.gather_numbers(&bits)?.concat().into_iter();
-    Ok(sorted_levels(all.map(|[column, bits]| (column, f32::from_bits(bits))).collect()))
 }
 
 impl FittedFeatures {

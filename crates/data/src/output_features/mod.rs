@@ -7,6 +7,7 @@ mod file;
 mod fitted;
 mod graphs;
 mod numbers;
+mod occurrences;
 mod of_texts;
 
 use std::collections::HashMap;
@@ -14,7 +15,7 @@ use std::path::PathBuf;
 
 use dsokr_basis::features::SparseRows;
 use dsokr_basis::{Features, RowSource};
-use dsokr_core::{Argument, Processes};
+use dsokr_core::Argument;
 use dsokr_molecule::Molecule;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -129,8 +130,7 @@ pub(crate) trait Counted {
     /// Reads the rows.
     fn read_counted(&self, from: &mut OutputTable) -> Result<FittedRows, Error> {
         let (columns, rows) = self.count(from)?;
-        let processes = Processes::default();
-        columns.counts(rows, self.rule(), from.is_summed, from.fitted, &processes).map(sparse)
+        columns.counts(rows, self.rule(), from.is_summed, from.fitted).map(sparse)
     }
 }
 

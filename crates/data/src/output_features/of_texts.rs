@@ -5,14 +5,18 @@ use std::path::Path;
 
 use dsokr_basis::Features;
 use dsokr_basis::features::SparseRows;
-use dsokr_core::Processes;
+use dsokr_core::{Cancellation, Processes};
 use dsokr_molecule::Molecule;
 use serde::{Deserialize, Serialize};
 
 use super::fitted::is_none_occurs;
+use super::occurrences::Occurrences;
 use super::{Counted, FittedColumns, OutputFeatures, OutputFiles, OutputTable};
 use crate::error::{Error, check};
 use crate::table::Table;
+
+/// Texts whose features are held at a time.
+const BLOCK: usize = 8192;
 
 /// The rounding error of a norm, as a share of it.
 const ROUNDING: f64 = 1e-9;
@@ -44,62 +48,64 @@ impl TextFeatures {
     /// A text that cannot be read, such as one that is not a SMILES; features that are neither of a column nor of
     /// graphs.
     pub fn fit(features: &OutputFeatures, texts: &[String]) -> Result<Self, Error> {
-        Ok(Self::fit_read(features, &mut ReadTexts::once(texts))?.0)
+        let (columns, _) =
+            ReadTexts::once(texts).features(features, None, counts_unknown(features))?;
+        Ok(Self { features: features.clone(), columns })
     }
 
-    /// Fits like [`fit`](Self::fit), and returns the [rows](Self::rows) of the training texts too.
+    /// Finds the columns of features of several kinds, whose molecules are read once for all of them. Memory holds the counts of a
+    /// few thousand texts at a time. Of several processes each counts its `part` of the texts; the columns are those of one
+    /// process.
     ///
     /// # Errors
-    /// As [`fit`](Self::fit).
-    pub fn fit_read(
-        features: &OutputFeatures,
-        texts: &mut ReadTexts,
-    ) -> Result<(Self, Features), Error> {
-        let (columns, rows) = texts.features(features, None, counts_unknown(features))?;
-        let fitted = Self { features: features.clone(), columns };
-        let rows = match rows {
-            Features::Sparse(rows) if fitted.is_open() => {
-                Features::Sparse(rows.with_width(fitted.width())?)
-            }
-            rows => rows,
-        };
-        Ok((fitted, rows))
-    }
-
-    /// Fits like [`fit_read`](Self::fit_read) to texts of which each process reads a part, whose rows it gets: `part` are its
-    /// texts, and `texts` all. Counts need no text of another process; other features are fitted to all texts by each
-    /// process. The columns are those of one process.
-    ///
-    /// # Errors
-    /// As [`fit`](Self::fit); the errors of [`Processes::gather`].
-    pub fn fit_shared(
-        features: &OutputFeatures,
+    /// As [`fit`](Self::fit), with the place of the kind in the list; the errors of [`Processes::gather`].
+    pub fn fit_all(
+        kinds: &[&OutputFeatures],
         texts: &[String],
-        part: &mut ReadTexts,
+        part: &[String],
         processes: &Processes,
-    ) -> Result<(Self, Features), Error> {
-        if processes.size() == 1 {
-            return Self::fit_read(features, part);
+    ) -> Result<Vec<Self>, (usize, Error)> {
+        let counted = Self::occurrences(kinds, part);
+        let is_counted = u8::from(counted.is_ok());
+        let all = processes.gather(&[is_counted]).map_err(|error| (0, error.into()))?;
+        let are_all_counted = all.iter().all(|message| *message == [1]);
+        // texts that cannot be read, or of which a block has no feature, are an error of all or of none
+        let occurrences = counted.ok().filter(|_| are_all_counted);
+        let mut occurrences = occurrences.unwrap_or_default().into_iter();
+        let fit = |(at, &features): (usize, &&OutputFeatures)| {
+            let fitted = match (features.kind().as_counted(), occurrences.next().flatten()) {
+                (Some(counted), Some(occurrences)) => occurrences
+                    .shared(processes)
+                    .and_then(|occurrences| occurrences.columns(counted.rule()))
+                    .map(|columns| Self { features: features.clone(), columns }),
+                (_, _) => Self::fit(features, texts),
+            };
+            fitted.map_err(|error| (at, error))
+        };
+        kinds.iter().enumerate().map(fit).collect()
+    }
+
+    /// Returns what features of each kind count in texts; none of features that count nothing.
+    fn occurrences(
+        kinds: &[&OutputFeatures],
+        texts: &[String],
+    ) -> Result<Vec<Option<Occurrences>>, Error> {
+        let counted: Vec<Option<&dyn Counted>> =
+            kinds.iter().map(|features| features.kind().as_counted()).collect();
+        let mut all: Vec<Option<Occurrences>> =
+            counted.iter().map(|counted| counted.map(|_| Occurrences::default())).collect();
+        let stage = Cancellation::current().stage("columns of inputs", texts.len());
+        for block in texts.chunks(BLOCK) {
+            let mut read = ReadTexts::new(block);
+            for ((features, counted), occurrences) in kinds.iter().zip(&counted).zip(&mut all) {
+                if let (Some(counted), Some(occurrences)) = (counted, occurrences) {
+                    let (columns, counts) = read.count(*counted, features)?;
+                    occurrences.add(&columns, &counts, counted.rule())?;
+                }
+            }
+            stage.advance(block.len())?;
         }
-        let counted = features
-            .kind()
-            .as_counted()
-            .map(|counted| (part.count(counted, features), counted.rule()));
-        let is_counted = u8::from(matches!(counted, Some((Ok(_), _))));
-        // a text that cannot be read, or texts without a feature, are an error of all or of none
-        let all = processes.gather(&[is_counted])?;
-        if let Some((Ok((columns, rows)), rule)) = counted
-            && all.iter().all(|message| *message == [1])
-        {
-            let (columns, rows) = columns.shared(rows, processes)?;
-            let (columns, rows) = columns.counts(rows, rule, false, None, processes)?;
-            let fitted = Self { features: features.clone(), columns };
-            let rows = if fitted.is_open() { rows.with_width(fitted.width())? } else { rows };
-            return Ok((fitted, rows.into()));
-        }
-        let fitted = Self::fit(features, texts)?;
-        let rows = fitted.rows_read(part)?;
-        Ok((fitted, rows))
+        Ok(all)
     }
 
     /// Returns the number of columns: the columns of the training texts, and one more where other texts may have

@@ -1,9 +1,10 @@
 //! Features of texts that training texts lack.
 
 use dsokr_basis::{Features, Kernel, OutputKernel, RowSource};
+use dsokr_core::Processes;
 use dsokr_core::processes::threads;
+use dsokr_data::TextFeatures;
 use dsokr_data::config::OutputFeatures;
-use dsokr_data::{ReadTexts, TextFeatures};
 
 fn features(json: &str) -> OutputFeatures {
     serde_json::from_str(json).unwrap()
@@ -156,20 +157,20 @@ fn several_ranks_find_the_columns_of_one() {
         r#"{"kind": "labels", "column": "t", "separator": "C"}"#.to_owned(),
     ] {
         let features = features(&kind);
-        let (one, rows) = TextFeatures::fit_read(&features, &mut ReadTexts::new(&smiles)).unwrap();
-        // the rows of other texts are computed anew, to the bit
-        assert_eq!(one.rows(&smiles).unwrap(), rows, "{kind}");
+        let one = TextFeatures::fit(&features, &smiles).unwrap();
+        let rows = one.rows(&smiles).unwrap();
         // ranks without a text too
         for size in [1, 2, 3, 13] {
             for rank in threads(size, |processes| {
                 let part = processes.part(smiles.len());
-                let mut own = ReadTexts::new(&smiles[part.clone()]);
-                let fitted = TextFeatures::fit_shared(&features, &smiles, &mut own, processes);
-                (part, fitted.unwrap())
+                let own = &smiles[part.clone()];
+                let fitted = TextFeatures::fit_all(&[&features], &smiles, own, processes);
+                (part, fitted.unwrap().remove(0))
             }) {
-                let (part, (fitted, own)) = rank;
+                let (part, fitted) = rank;
                 assert_eq!(fitted, one, "{kind}, {size} ranks");
                 if !part.is_empty() {
+                    let own = fitted.rows(&smiles[part.clone()]).unwrap();
                     assert_eq!(own, rows.block(part).unwrap(), "{kind}, {size} ranks");
                 }
             }
@@ -178,36 +179,46 @@ fn several_ranks_find_the_columns_of_one() {
     let features = features(&parts(morgan, ""));
     let wrong = texts(["CCO", "CO", "not SMILES", "CN"]);
     for rank in threads(2, |processes| {
-        let mut own = ReadTexts::new(&wrong[processes.part(wrong.len())]);
-        TextFeatures::fit_shared(&features, &wrong, &mut own, processes).map(drop)
+        let own = &wrong[processes.part(wrong.len())];
+        TextFeatures::fit_all(&[&features], &wrong, own, processes).map(drop)
     }) {
-        let message = rank.unwrap_err().to_string();
-        assert!(message.contains("not SMILES"), "{message}");
+        let (_, error) = rank.unwrap_err();
+        assert!(error.to_string().contains("not SMILES"), "{error}");
     }
 }
 
-/// Molecules that are read some after others give the rows of molecules that are held all at once.
+/// Features of several kinds that are counted some texts after others have the columns of each that are counted all at once.
 #[test]
-fn molecules_that_are_not_kept_give_the_same_rows() {
+fn blocks_of_texts_give_the_columns_of_all() {
     let smiles = ["CCO", "CO", "c1ccccc1O", "CC(=O)O", "CCN", "C1CCCCC1"];
-    // more than are held at once
+    // more than are held at once, the last of which has what no other has
     let mut texts: Vec<String> = (0..8200).map(|at| smiles[at % 6].to_owned()).collect();
+    texts[8198] = "CC(F)S".into();
+    texts[8199] = "CC(F)Br".into();
     let morgan = r#"{"name": "morgan", "radius": 1, "width": 64}"#;
-    for count in [morgan, r#"{"name": "composition"}"#] {
-        let kind = format!(
-            r#"{{"kind": "substructures", "column": "t", "count": {count}, "exact": true, "min_outputs": 2}}"#
-        );
-        let features = features(&kind);
-        let kept = TextFeatures::fit_read(&features, &mut ReadTexts::new(&texts)).unwrap();
-        let read = TextFeatures::fit_read(&features, &mut ReadTexts::once(&texts)).unwrap();
-        assert_eq!(read, kept);
-        assert_eq!(read.1.len(), 8200);
+    let composition = r#"{"name": "composition"}"#;
+    let graph = r#"{"name": "graph", "kernel": {"name": "weisfeiler-lehman", "iterations": 2}}"#;
+    let mut kinds = vec![features(
+        r#"{"kind": "ngrams", "column": "t", "min": 1, "max": 2, "min_outputs": 2}"#,
+    )];
+    for count in [morgan, composition, graph] {
+        for rule in ["", r#", "log": true"#, r#", "exact": true, "min_outputs": 2"#] {
+            let kind =
+                format!(r#"{{"kind": "substructures", "column": "t", "count": {count}{rule}}}"#);
+            kinds.push(features(&kind));
+        }
+    }
+    // labels count nothing, and are fitted to all texts
+    kinds.push(features(r#"{"kind": "labels", "column": "t", "separator": "C"}"#));
+    let all: Vec<&OutputFeatures> = kinds.iter().collect();
+    let fitted = TextFeatures::fit_all(&all, &texts, &texts, &Processes::default()).unwrap();
+    for (fitted, kind) in fitted.iter().zip(&kinds) {
+        assert_eq!(*fitted, TextFeatures::fit(kind, &texts).unwrap(), "{kind:?}");
     }
     texts[8195] = "not SMILES".into();
-    let features =
-        features(r#"{"kind": "substructures", "column": "t", "count": {"name": "composition"}}"#);
-    let kept = TextFeatures::fit_read(&features, &mut ReadTexts::new(&texts)).unwrap_err();
-    let read = TextFeatures::fit_read(&features, &mut ReadTexts::once(&texts)).unwrap_err();
-    assert_eq!(read.to_string(), kept.to_string());
-    assert!(kept.to_string().contains("not SMILES"), "{kept}");
+    let (at, error) =
+        TextFeatures::fit_all(&all, &texts, &texts, &Processes::default()).unwrap_err();
+    let expected = TextFeatures::fit(&kinds[1], &texts).unwrap_err();
+    assert_eq!((at, error.to_string()), (1, expected.to_string()));
+    assert!(error.to_string().contains("8196"), "{error}");
 }
