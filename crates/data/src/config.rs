@@ -14,6 +14,7 @@ use crate::dataset::{Dataset, Split};
 use crate::error::Error;
 use crate::error::{CANDIDATES, check};
 pub use crate::folds::FoldConfig;
+use crate::groups::GroupRule;
 use crate::input_columns::InputColumns;
 pub use crate::inputs::InputKind;
 use crate::inputs::Inputs;
@@ -101,6 +102,20 @@ impl DataConfig {
         let facts = self.source.kind().facts();
         let nested = self.fold.as_ref().is_some_and(|fold| fold.nested);
         PairFacts { has_test: facts.has_test || nested, ..facts }
+    }
+
+    /// Returns whether splits are drawn from one file such that rows that repeat a text, a molecule or an id are on one side.
+    pub fn keeps_repeated_texts(&self) -> bool {
+        let facts = self.facts();
+        let keeps_repeats = |splits: &SplitsConfig| {
+            splits.column.is_none() && splits.rule() == Some(GroupRule::Repeats)
+        };
+        let [validation, test] = [SplitName::Validation, SplitName::Test];
+        let mut files = facts.files_of_split(validation).chain(facts.files_of_split(test));
+        self.fold.is_none()
+            && facts.inputs == InputKind::Texts
+            && facts.splits.is_some_and(keeps_repeats)
+            && files.next().is_none()
     }
 
     /// Returns whether there are validation pairs.

@@ -179,7 +179,16 @@ impl<'a> GroupColumns<'a> {
                     Some(_) | None => cell.trim(),
                 })
                 .collect();
-            joined.join(&molecule_keys(&texts));
+            joined.join(&match table.molecules(column) {
+                // a cell that is no SMILES may have one in its text
+                Some(molecules) => {
+                    let read = molecules.iter().zip(&texts);
+                    let molecules: Vec<Option<u64>> =
+                        read.map(|(number, text)| number.or_else(|| connectivity(text))).collect();
+                    keys_of_texts(&texts, &molecules)
+                }
+                None => molecule_keys(&texts),
+            });
         }
         Ok(joined.sets())
     }
@@ -266,18 +275,30 @@ fn molecule(text: &str) -> Option<Molecule> {
     if text.contains(char::is_whitespace) { None } else { Molecule::parse(text).ok() }
 }
 
-/// Returns keys of texts, equal for equal texts and for two SMILES of one molecule. A molecule that is connected as no molecule of a
-/// different text is needs no canonical SMILES, which takes far more time than to read it.
+/// Returns keys of texts, equal for equal texts and for two SMILES of one molecule.
 pub(crate) fn molecule_keys(texts: &[&str]) -> Vec<String> {
     let stage = Cancellation::current().stage("molecules of the rows", texts.len());
-    let connectivity = |text: &&str| {
+    let number = |text: &&str| {
         stage.count(1);
-        molecule(text).map(|molecule| molecule.connectivity())
+        connectivity(text)
     };
-    let connected: Vec<Option<u64>> = texts.par_iter().map(connectivity).collect();
+    let molecules: Vec<Option<u64>> = texts.par_iter().map(number).collect();
+    drop(stage);
+    keys_of_texts(texts, &molecules)
+}
+
+/// Returns the connectivity of the molecule that a text is a SMILES of.
+fn connectivity(text: &str) -> Option<u64> {
+    molecule(text).map(|molecule| molecule.connectivity())
+}
+
+/// Returns the [keys](molecule_keys) of texts, of which each has the [connectivity](Molecule::connectivity) of its molecule where it
+/// is a SMILES. A molecule that is connected as no molecule of a different text is needs no canonical SMILES, which takes far more
+/// time than to read it.
+fn keys_of_texts(texts: &[&str], molecules: &[Option<u64>]) -> Vec<String> {
     let mut first_text: HashMap<u64, &str> = HashMap::with_capacity(texts.len());
     let mut written_twice = HashSet::new();
-    for (&text, number) in texts.iter().zip(&connected) {
+    for (&text, number) in texts.iter().zip(molecules) {
         let Some(number) = *number else { continue };
         if *first_text.entry(number).or_insert(text) != text {
             written_twice.insert(number);
@@ -287,7 +308,7 @@ pub(crate) fn molecule_keys(texts: &[&str]) -> Vec<String> {
         Some(number) if written_twice.contains(number) => canonical(text),
         Some(_) | None => text.to_owned(),
     };
-    texts.par_iter().zip(&connected).map(key).collect()
+    texts.par_iter().zip(molecules).map(key).collect()
 }
 
 /// Sets of rows that are connected.

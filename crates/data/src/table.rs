@@ -45,12 +45,15 @@ mod structures;
 mod text_reader;
 
 use std::borrow::Borrow;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::hash::Hash;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use dsokr_core::Cancellation;
 use dsokr_core::message::{list, shorten};
+use dsokr_molecule::Molecule;
+use rayon::prelude::*;
 
 use crate::error::Error;
 use crate::joined::parts;
@@ -164,6 +167,8 @@ pub struct Table {
     others: Vec<PathBuf>,
     /// The file of each row: 0 for `path`, else one of the others, from 1; empty where there are none.
     files: Vec<u32>,
+    /// What tells molecules apart, of columns whose SMILES have been read.
+    molecules: BTreeMap<String, Vec<Option<u64>>>,
 }
 
 impl Table {
@@ -326,6 +331,8 @@ impl Table {
         }
         let rows = self.lines.len();
         self.columns.iter_mut().for_each(|column| column.resize(rows, String::new()));
+        // those of the other file may not have been read
+        self.molecules.clear();
         Ok(self)
     }
 
@@ -352,7 +359,8 @@ impl Table {
     ) -> Self {
         let others = Vec::new();
         let files = Vec::new();
-        Self { path: path.into(), names, columns, lines, bad, others, files }
+        let molecules = BTreeMap::new();
+        Self { path: path.into(), names, columns, lines, bad, others, files, molecules }
     }
 
     /// Returns some rows, in a given order.
@@ -401,8 +409,33 @@ impl Table {
             lines: rows.clone().map(|row| self.lines[row]).collect(),
             bad: self.bad.clone(),
             others: self.others.clone(),
-            files: rows.filter_map(|row| self.files.get(row).copied()).collect(),
+            files: rows.clone().filter_map(|row| self.files.get(row).copied()).collect(),
+            molecules: self
+                .molecules
+                .iter()
+                .map(|(name, all)| (name.clone(), rows.clone().map(|row| all[row]).collect()))
+                .collect(),
         }
+    }
+
+    /// Reads the SMILES of a column: what tells molecules apart, [`Molecule::connectivity`], is known of its cells as long as these
+    /// do not change.
+    pub(crate) fn read_molecules(&mut self, column: &str) -> Result<(), Error> {
+        let cells = self.column(column)?;
+        let stage = Cancellation::current().stage("molecules of the table", cells.len());
+        let connectivity = |cell: &String| {
+            stage.advance(1)?;
+            Ok(Molecule::parse(cell).ok().map(|molecule| molecule.connectivity()))
+        };
+        let all: Result<_, Error> = cells.par_iter().map(connectivity).collect();
+        self.molecules.insert(column.to_owned(), all?);
+        Ok(())
+    }
+
+    /// Returns the connectivity of the molecule in each cell of a column whose SMILES [have been read](Self::read_molecules), none
+    /// of a cell that is not a SMILES; none of other columns.
+    pub(crate) fn molecules(&self, column: &str) -> Option<&[Option<u64>]> {
+        self.molecules.get(column).map(Vec::as_slice)
     }
 
     /// Returns the file that was read.
@@ -431,6 +464,7 @@ impl Table {
     /// Takes the values of a [`column`](Self::column) without a copy. The table has empty values in it afterwards.
     pub(crate) fn take_column(&mut self, name: &str) -> Result<Vec<String>, Error> {
         let position = self.position(name)?;
+        self.molecules.remove(name);
         Ok(self.columns[position].iter_mut().map(std::mem::take).collect())
     }
 
@@ -441,6 +475,7 @@ impl Table {
         part: impl Fn(&str) -> &str,
     ) -> Result<usize, Error> {
         let position = self.position(column)?;
+        self.molecules.remove(column);
         let mut changed = 0;
         for cell in &mut self.columns[position] {
             let left = part(cell);
@@ -455,6 +490,7 @@ impl Table {
     /// Puts other values into a column, one for each row.
     pub(crate) fn replace(&mut self, name: &str, values: Vec<String>) -> Result<(), Error> {
         let position = self.position(name)?;
+        self.molecules.remove(name);
         self.columns[position] = values;
         Ok(())
     }

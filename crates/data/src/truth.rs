@@ -145,8 +145,15 @@ fn cells<T: Send>(
 
 /// Returns the rows of a column whose cells are not SMILES, with what is wrong with them.
 pub(crate) fn bad_rows(table: &Table, column: &str) -> Result<Vec<(usize, Error)>, Error> {
-    let rows = 0..table.len();
-    Ok(bad(cells(table, column, rows, |smiles| Molecule::parse(smiles).map(drop))?))
+    let read = |rows| cells(table, column, rows, |smiles| Molecule::parse(smiles).map(drop));
+    let Some(molecules) = table.molecules(column) else {
+        return Ok(bad(read(0..table.len())?));
+    };
+    let mut wrong = Vec::new();
+    for row in (0..table.len()).filter(|&row| molecules[row].is_none()) {
+        wrong.extend(bad(read(row..row + 1)?).into_iter().map(|(_, error)| (row, error)));
+    }
+    Ok(wrong)
 }
 
 /// Returns the rows of cells that cannot be read.

@@ -153,6 +153,9 @@ impl<'s> TrainingNumbers<'s> {
 /// more of them are known than pairs, and other pairs where training pairs are in their groups. Two SMILES of one molecule
 /// are one input, and one output. Label sets, classes, rankings and numbers are few, and occur again by nature.
 pub(super) fn shared_between_splits(findings: &Findings) -> Result<Option<String>, Error> {
+    if findings.problem.config.data.keeps_repeated_texts() {
+        return Ok(None);
+    }
     let splits = splits(findings);
     let inputs: Vec<&Inputs> = splits.iter().map(|(_, split)| &split.inputs).collect();
     let inputs = input_numbers(&inputs)?;

@@ -396,6 +396,9 @@ impl TextConfig {
             let path = table.path().display();
             tracing::warn!("{path}: {found}; write decimals with a point if both are before them");
         }
+        if self.are_smiles() {
+            table.read_molecules(&self.column)?;
+        }
         if !table.skips_rows() {
             return Ok(table);
         }
@@ -460,11 +463,14 @@ impl TextConfig {
                 let rows = DenseRows::new(width, values.collect::<Vec<_>>())?;
                 return Ok(Inputs::Vectors(Features::Dense(rows).into()));
             }
+            let molecules = table.molecules(&self.column);
+            let are_read = molecules.is_some_and(|all| all.iter().all(Option::is_some));
+            let are_written = !self.are_smiles() || are_read && self.more_smiles == 0;
             // texts may be most of what a training holds
-            Ok(Inputs::Texts(if self.are_smiles() {
-                column(table, &self.column, |text| self.written(text, seed))?
-            } else {
+            Ok(Inputs::Texts(if are_written {
                 table.take_column(&self.column)?
+            } else {
+                column(table, &self.column, |text| self.written(text, seed))?
             }))
         })
     }
