@@ -61,6 +61,10 @@ impl Counted for NgramFeatures {
         CountRule { log: self.log, exact: false, min_outputs: self.min_outputs }
     }
 
+    fn columns_depend_on_rows(&self) -> bool {
+        true
+    }
+
     fn count(&self, from: &mut OutputTable) -> Result<(FittedColumns, SparseRows), Error> {
         let texts = from.table.column(&self.column)?;
         let vocabulary = match from.fitted {
@@ -124,6 +128,10 @@ impl OutputKind for SubstructureFeatures {
 impl Counted for SubstructureFeatures {
     fn rule(&self) -> CountRule {
         CountRule { log: self.log, exact: self.exact, min_outputs: self.min_outputs }
+    }
+
+    fn columns_depend_on_rows(&self) -> bool {
+        self.exact || self.min_outputs > 1 || matches!(self.count, Substructures::Graph(_))
     }
 
     /// Reads the molecules of a column once for several kernels; of one kernel it holds a few at a time, unless what is

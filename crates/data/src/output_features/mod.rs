@@ -124,6 +124,9 @@ pub(crate) trait Counted {
     /// Returns the rule by which counts become features.
     fn rule(&self) -> CountRule;
 
+    /// Returns whether the columns are those of things that occur in the rows, so that all must be counted to find them.
+    fn columns_depend_on_rows(&self) -> bool;
+
     /// Returns the counts of each row, and what is counted: things that occur, or those of an earlier training.
     fn count(&self, from: &mut OutputTable) -> Result<(FittedColumns, SparseRows), Error>;
 

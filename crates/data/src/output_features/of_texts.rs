@@ -95,10 +95,12 @@ impl TextFeatures {
         let mut all: Vec<Option<Occurrences>> =
             counted.iter().map(|counted| counted.map(|_| Occurrences::default())).collect();
         let stage = Cancellation::current().stage("columns of inputs", texts.len());
-        for block in texts.chunks(BLOCK) {
+        for (number, block) in texts.chunks(BLOCK).enumerate() {
             let mut read = ReadTexts::new(block);
             for ((features, counted), occurrences) in kinds.iter().zip(&counted).zip(&mut all) {
-                if let (Some(counted), Some(occurrences)) = (counted, occurrences) {
+                let (Some(counted), Some(occurrences)) = (counted, occurrences) else { continue };
+                // the first block has the columns that do not depend on texts
+                if number == 0 || counted.columns_depend_on_rows() {
                     let (columns, counts) = read.count(*counted, features)?;
                     occurrences.add(&columns, &counts, counted.rule())?;
                 }
