@@ -75,7 +75,7 @@ def _warn_of_other_names(what: str, attributes: list[Any], argument: str, label:
 
 @functools.cache
 def _warn_once(message: str) -> None:
-    """A warning that is the same of many graphs is one."""
+    """Warns once of what is the same of many graphs."""
     LOGGER.warning(message)
 
 
