@@ -1,3 +1,4 @@
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
@@ -120,7 +121,8 @@ fn add(arguments: &Add) -> Result<(), Error> {
     if let Some(prepared) = prepared {
         prepared.place()?;
     }
-    let repeated = molecules.iter().filter_map(|molecule| repeated(molecule, &added)).collect();
+    let ids: HashSet<&str> = added.ids.iter().map(String::as_str).collect();
+    let repeated = molecules.iter().filter_map(|molecule| repeated(molecule, &ids)).collect();
     let summary = Summary { repeated, ..Summary::from_added(&added) };
     if arguments.json { print_json(&summary) } else { print(&summary.text(run, *dry_run)) }
 }
@@ -142,10 +144,10 @@ struct Summary {
 }
 
 /// Returns the remark on a molecule that was found for several queries, or was a candidate already.
-fn repeated(molecule: &FoundCandidate, added: &AddedCandidates) -> Option<String> {
+fn repeated(molecule: &FoundCandidate, added: &HashSet<&str>) -> Option<String> {
     let id = molecule.id();
     let queries = &molecule.queries;
-    let is_added = added.ids.contains(&id);
+    let is_added = added.contains(id.as_str());
     (!is_added || queries.len() > 1).then(|| {
         let done = if is_added { "added once" } else { "a candidate already, not added" };
         format!("{id}, found for {}: {done}", queries.join(", "))

@@ -131,7 +131,7 @@ pub fn advised(mut error: clap::Error, command: &Command) -> clap::Error {
             format!("{argument} is an argument of: {}", others.join(", "))
         }
         // the text of a search ends at a blank
-        None if !argument.starts_with('-') && is_of_search(&error) => {
+        None if !argument.starts_with('-') && reads_a_text(command) => {
             "put a text of several words in quotation marks".to_owned()
         }
         None => return error,
@@ -140,10 +140,13 @@ pub fn advised(mut error: clap::Error, command: &Command) -> clap::Error {
     error
 }
 
-/// Returns whether the usage that an error shows is that of `search`.
-fn is_of_search(error: &clap::Error) -> bool {
-    let usage = error.get(ContextKind::Usage).map(ToString::to_string);
-    usage.is_some_and(|usage| usage.split_whitespace().any(|word| word == "search"))
+/// Returns whether the subcommand that the process was started with has an argument `text`.
+fn reads_a_text(command: &Command) -> bool {
+    let mut words = std::env::args_os().skip(1);
+    let subcommand = words.find_map(|word| command.find_subcommand(word));
+    subcommand.is_some_and(|subcommand| {
+        subcommand.get_positionals().any(|argument| argument.get_id() == "text")
+    })
 }
 
 /// Refuses a text that is a run where the run is none: the arguments are in the wrong order.

@@ -57,8 +57,8 @@ impl PretrainedInputs {
         let counts = count_tokens(first, &self.model.tokenizer, |text| self.reader.encode(text))?;
         let without = counts.iter().filter(|text| text.all > 0 && text.known == 0).count();
         let tokens: usize = counts.iter().map(|text| text.all).sum();
-        let known: usize = counts.iter().map(|text| text.known).sum();
-        let unknown = 1.0 - known as f64 / tokens.max(1) as f64;
+        let known_tokens: usize = counts.iter().map(|text| text.known).sum();
+        let unknown_share = 1.0 - known_tokens as f64 / tokens.max(1) as f64;
         let texts = if first.len() < all.len() {
             format!("the first {}", first.len())
         } else {
@@ -68,10 +68,10 @@ impl PretrainedInputs {
             warn!(
                 "{without} of {texts} training texts have no token that the vocabulary knows: {HINT}"
             );
-        } else if tokens > 0 && unknown > MOST_UNKNOWN {
+        } else if tokens > 0 && unknown_share > MOST_UNKNOWN {
             warn!(
                 "{:.0} % of the tokens of {texts} training texts are unknown to the vocabulary: {HINT}",
-                100.0 * unknown
+                100.0 * unknown_share
             );
         }
         Ok(())
@@ -224,20 +224,20 @@ fn tokenise(
     let texts = split.inputs.texts()?;
     let mut all = TokenIdsBuilder::default();
     let mut cut = 0;
-    let mut unknown = 0;
+    let mut unknown_texts = 0;
     for some in texts.chunks(AT_ONCE) {
         let encoded: Vec<_> = some.par_iter().map(|text| encode(text)).collect::<Result<_, _>>()?;
         for (ids, shorter) in encoded {
             all.push(&ids).map_err(Error::io(&std::env::temp_dir()))?;
             cut += usize::from(shorter);
-            unknown += usize::from(ids.len() <= empty.len());
+            unknown_texts += usize::from(ids.len() <= empty.len());
         }
     }
     if cut > 0 {
         let texts = texts.len();
         warn!(cut, texts, "texts longer than max_length were cut");
     }
-    warn_unknown(unknown, texts.len());
+    warn_unknown(unknown_texts, texts.len());
     all.finish().map_err(Error::io(&std::env::temp_dir()))
 }
 

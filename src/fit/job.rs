@@ -182,9 +182,11 @@ impl Job {
         Ok((shared, kept))
     }
 
-    /// Opens the run directory: a new one with the files of the preparation, the space and the candidates, or that of a
-    /// resumed run, whose data must be the same, with the lexicon of the reranker's words, the number that tells the `lists`
-    /// of candidates of validation queries from others, and the weights that its training starts from.
+    /// Opens the run directory: a new one with the files of the preparation, the space and the candidates, or that of a resumed
+    /// run.
+    ///
+    /// A resumed run must have the same data, lexicon of the reranker's words and `lists` of candidates of validation queries,
+    /// and its training must start from the same weights.
     ///
     /// # Errors
     /// [`Error::DataChanged`]; errors of the file system.

@@ -85,9 +85,10 @@ impl<'a> Request<'a> {
         Ok(Self { config, root, out: None, resume: false, processor: Processor::Cpu, force: false })
     }
 
-    /// Finds the run directory that it makes or resumes, for [`processes`](Self::run_shared) that share the training:
-    /// [`out`](Self::out), else `runs/<name>`, or the first free one of `runs/<name>-2`, `-3`, …; to resume, the last one that
-    /// exists. The place of a new run is then taken: no other process makes a run there.
+    /// Finds the run directory that it makes or resumes, for [`processes`](Self::run_shared) that share the training.
+    ///
+    /// That is [`out`](Self::out), else `runs/<name>`, or the first free one of `runs/<name>-2`, `-3`, …; to resume, the last one
+    /// that exists. The place of a new run is then taken: no other process makes a run there.
     ///
     /// # Errors
     /// [`Error::RunExists`] for a folder that exists, unless it is to be resumed; [`dsokr_core::Error::Value`] for a new one in
@@ -131,9 +132,10 @@ impl<'a> Request<'a> {
     }
 
     /// Runs it for several processes, which share the training of one neural encoder or kernel machine
-    /// ([`Abilities::shares_training`](crate::Abilities::shares_training)): all of them call this function with
-    /// the same configuration and the same data, only rank 0 writes the run directory, and all return its
-    /// report. The run directory must be on a file system that all of them read.
+    /// ([`Abilities::shares_training`](crate::Abilities::shares_training)).
+    ///
+    /// All of them call this function with the same configuration and the same data. Rank 0 alone writes the run directory,
+    /// which must be on a file system that all of them read, and all return its report.
     ///
     /// # Errors
     /// As [`fit`].

@@ -25,7 +25,7 @@ impl Member {
         self.read_split_for(name, data, SplitUse::Other)
     }
 
-    /// As [`read_split`](Self::read_split), for a use that tells what helps where the split may not be read.
+    /// Reads a split as [`read_split`](Self::read_split) does, for a use that tells what helps where it may not be read.
     pub(crate) fn read_split_for(
         &self,
         name: SplitName,
@@ -58,8 +58,8 @@ impl Member {
         self.read_queries_with(file, query, data, None)
     }
 
-    /// As [`read_queries`](Self::read_queries), with a rule for right outputs that are not candidates in the place of the
-    /// configuration's.
+    /// Reads a file of queries as [`read_queries`](Self::read_queries) does, with a rule for right outputs that are not candidates
+    /// in the place of the configuration's.
     pub(super) fn read_queries_with(
         &self,
         file: &Path,
@@ -288,7 +288,7 @@ impl Member {
         self.read_under(&self.config.data_root(data)?, read)
     }
 
-    /// As [`read_data`](Self::read_data), where the data are in a folder that is known.
+    /// Reads data as [`read_data`](Self::read_data) does, where they are in a folder that is known.
     pub(super) fn read_under<T>(
         &self,
         root: &DataRoot,

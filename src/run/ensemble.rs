@@ -89,11 +89,12 @@ impl Run {
         Self::open_shared(&Processes::default(), paths, None, None, device)
     }
 
-    /// As [`open_all`](Self::open_all), for several [`Processes`], which share the candidates of a run
-    /// of one model if they are in shards ([`shard_candidates`](super::shard_candidates)): in the folder `shards`, by
-    /// default that of the run directory. Each rank then opens its own shards; the [`candidates`](Run::candidates) of
-    /// the run are only one of them, and answers come with those that they name. One rank uses shards only if they are
-    /// named. `encoder` has what the files of the runs cannot hold of their encoder's settings ([`Checked::given`]).
+    /// Opens run directories as [`open_all`](Self::open_all) does, for several [`Processes`].
+    ///
+    /// These share the candidates of a run of one model if they are in shards
+    /// ([`shard_candidates`](super::shard_candidates)): in the folder `shards`, by default that of the run directory. Each
+    /// rank then opens its own shards; the [`candidates`](Run::candidates) of the run are only one of them, and answers come
+    /// with those that they name. One rank uses shards only if they are named. `encoder` has what the files of the runs cannot hold of their encoder's settings ([`Checked::given`]).
     ///
     /// # Errors
     /// As [`open_all`](Self::open_all) and [`Shards::open`]; [`dsokr_core::Error::Value`] for shards of several runs or an ensemble.

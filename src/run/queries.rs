@@ -243,7 +243,7 @@ impl Run {
         self.predict_with(processes, read, lists, Member::coordinates)
     }
 
-    /// As [`predict`](Self::predict), with the coordinates that the function `predict` gives for each member.
+    /// Predicts queries as [`predict`](Self::predict) does, with the coordinates that the function `predict` gives for each member.
     ///
     /// # Errors
     /// Errors of `read` and `predict`; a split whose lists do not have one length ([`Split::check`]); a rule that does not hold

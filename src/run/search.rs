@@ -84,8 +84,8 @@ impl Run {
         self.doubted_answers(&models, queries, places, wanted)
     }
 
-    /// As [`distinct`](Self::distinct), with a given search for molecules beyond the candidates, or with none. What is wanted
-    /// holds of these too.
+    /// Answers queries as [`distinct`](Self::distinct) does, with a given search for molecules beyond the candidates, or with none.
+    /// What is wanted holds of these too.
     pub(crate) fn distinct_by(
         &self,
         search: Option<&BeyondSearch>,

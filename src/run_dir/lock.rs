@@ -36,7 +36,8 @@ impl RunLock {
         Self::take_of("run", run)
     }
 
-    /// As [`take`](Self::take), of a run that is only read. One next to which nothing may be written needs no warning.
+    /// Takes the lock, as [`take`](Self::take) does, of a run that is only read. One next to which nothing may be written needs no
+    /// warning.
     ///
     /// # Errors
     /// As [`take`](Self::take).

@@ -173,7 +173,7 @@ pub(crate) fn read_json<T: DeserializeOwned>(file: &Path) -> Result<Option<T>, E
     parsed.map(Some).map_err(|e| Error::run(file, e))
 }
 
-/// As [`read_json`], of a file that a run does not lack.
+/// Reads a file as [`read_json`] does, which a run does not lack.
 pub(crate) fn read_needed<T: DeserializeOwned>(file: &Path) -> Result<T, Error> {
     read_json(file)?.ok_or_else(|| Error::NotFound { path: file.into(), hint: String::new() })
 }

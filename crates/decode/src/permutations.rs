@@ -97,9 +97,11 @@ fn order_exactly(items: usize, gains: &[i64]) -> (Vec<usize>, i64) {
     (order, best[(1 << items) - 1])
 }
 
-/// Returns an order that no move of one item to a different place improves, and what it gains: from the order by
-/// Borda's sums of gains by [`descend`], and where there are not too many items, also from the best order so far with a
-/// run of items reversed, until no such start leads to a better one (iterated local search; Charon and Hudry 2010).
+/// Returns an order that no move of one item to a different place improves, and what it gains.
+///
+/// [`descend`] starts from the order by Borda's sums of gains. Where there are not too many items, it also starts from the best
+/// order so far with a run of items reversed, until no such start leads to a better one (iterated local search; Charon and
+/// Hudry 2010).
 fn order_locally(items: usize, gains: &[i64]) -> (Vec<usize>, i64) {
     let sums: Vec<i64> = gains.chunks_exact(items).map(|row| row.iter().sum()).collect();
     let mut best: Vec<usize> = (0..items).collect();

@@ -116,7 +116,7 @@ fn share_of_signs(
     if is_exact {
         return Ok(extreme as f64 / ways as f64);
     }
-    // the way that marks none
+    // one way more: that which marks none, and is extreme
     Ok((1 + extreme) as f64 / (1 + ways) as f64)
 }
 

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use dsokr_core::Argument;
 use dsokr_core::message::{shell_word, shorten_to};
+use dsokr_data::library::SpectraFile;
 use dsokr_data::table::all_extensions;
 use serde_json::{Value, json};
 
@@ -98,9 +99,9 @@ fn tables_help() -> String {
 pub fn run(arguments: &Arguments) -> Result<(), Error> {
     arguments.tables.iter().try_for_each(|table| check_table(table))?;
     if let [file] = &arguments.tables[..]
-        && SpectraSurvey::reads(file, arguments.describe_columns())
+        && let Some(file) = SpectraSurvey::open(file, arguments.describe_columns())
     {
-        return spectra(arguments, file);
+        return spectra(arguments, &file);
     }
     let Arguments {
         tables,
@@ -232,13 +233,14 @@ fn config_of(table: &Path, whole: &Path) -> PathBuf {
 }
 
 /// Writes the tables of a file of mass spectra and their configuration.
-fn spectra(arguments: &Arguments, file: &Path) -> Result<(), Error> {
+fn spectra(arguments: &Arguments, file: &SpectraFile) -> Result<(), Error> {
     let Arguments { candidates, out, force, json, .. } = arguments;
     let options = "--input, --output, --as, --header, --no-header, --split, --validation or --test";
     let allowed = "absent: spectra are the inputs, the molecules that they name the outputs, and spectra are divided by molecule";
     ensure(!arguments.describe_a_table(), options, "given", allowed)?;
     let survey = SpectraSurvey::read(file, candidates.as_deref())?;
-    let config = out.clone().unwrap_or_else(|| config_of(file, &survey.file));
+    let path = file.path();
+    let config = out.clone().unwrap_or_else(|| config_of(path, &survey.file));
     survey.write(&config, *force)?;
     let [training, validation, test] = survey.sizes();
     let [unread, unnamed] = survey.library.left_out();
@@ -279,7 +281,7 @@ fn spectra(arguments: &Arguments, file: &Path) -> Result<(), Error> {
         "{}: {} spectra; candidates are {molecules} molecules\n{remarks}\nwrote {} and {}: {training} training, {validation} \
          validation and {test} test spectra; no molecule has spectra in two of them\n\nnext:\n  {program} train {}\n  \
          {program} predict {} {}\n",
-        file.display(),
+        path.display(),
         survey.library.len(),
         config.display(),
         folder.display(),

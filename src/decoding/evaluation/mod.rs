@@ -244,8 +244,9 @@ impl<'a> Models<'a> {
         if split.foreign {
             // of shards only the candidates that are named are here
             let knows_all = decoder.candidates.len() == ensemble.candidates().len();
-            let known = knows_all.then_some(decoder.candidates);
-            warn_of_foreign_outputs(&truth, predicted.as_ref(), known, &config.output.features)?;
+            let candidates = knows_all.then_some(decoder.candidates);
+            let features = &config.output.features;
+            warn_of_foreign_outputs(&truth, predicted.as_ref(), candidates, features)?;
         }
         if let Some(predicted) = predicted {
             if self.chance {

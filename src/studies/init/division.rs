@@ -75,15 +75,14 @@ pub(super) fn splits_named(table: &Table, columns: &[Column]) -> Option<String> 
     columns.iter().find(names_splits).map(|column| column.name.clone())
 }
 
-/// Returns the name of the first column of a table with a usual name for it whose cells, not all the same, each name a split.
+/// Returns the name of the first of some columns of a table with a usual name for it whose cells, not all the same, each name a
+/// split.
 ///
 /// # Errors
 /// A table that cannot be read.
-pub(super) fn splits_named_in(path: &Path) -> Result<Option<String>, Error> {
-    let names = Table::header(path, TableOptions::default())?.names;
-    let is_alone = |name: &str| names.iter().filter(|other| *other == name).count() == 1;
-    let usual = names.iter().map(String::as_str).filter(|name| names_splits(name));
-    let names: Vec<&str> = usual.filter(|name| is_alone(name)).collect();
+pub(super) fn splits_named_in(path: &Path, columns: &[String]) -> Result<Option<String>, Error> {
+    let names: Vec<&str> =
+        columns.iter().map(String::as_str).filter(|name| names_splits(name)).collect();
     if names.is_empty() {
         return Ok(None);
     }

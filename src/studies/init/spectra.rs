@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use dsokr_data::library::Library;
+use dsokr_data::library::{Library, SpectraFile};
 use dsokr_data::table::TextFormat;
 
 use super::configuration::{COMPARED, MANY};
@@ -34,19 +34,21 @@ pub struct SpectraSurvey {
 }
 
 impl SpectraSurvey {
-    /// Returns whether a file is one of mass spectra: by its extension, or a table with the columns of spectra and `smiles`,
-    /// unless the caller says what its columns are.
-    pub fn reads(path: &Path, is_described: bool) -> bool {
-        let is_of_spectra = TextFormat::from_path(path).is_of_spectra();
-        is_of_spectra || (!is_described && Library::reads(path))
+    /// Opens a file of mass spectra: one with the extension of such files, or a table with the columns of spectra and `smiles`,
+    /// unless the caller says what its columns are. None of another file, and of a table that cannot be read.
+    pub fn open(path: &Path, is_described: bool) -> Option<SpectraFile> {
+        if is_described && !TextFormat::from_path(path).is_of_spectra() {
+            return None;
+        }
+        SpectraFile::open(path).ok().flatten()
     }
 
     /// Looks at a file of spectra. Candidates are the molecules of the file, and those of a table with SMILES.
     ///
     /// # Errors
-    /// As [`Library::read`] and [`Library::with_candidates`]; spectra of fewer than ten molecules.
-    pub fn read(path: &Path, candidates: Option<&Path>) -> Result<Self, Error> {
-        let library = Library::read(path)?;
+    /// As [`Library::of_file`] and [`Library::with_candidates`]; spectra of fewer than ten molecules.
+    pub fn read(file: &SpectraFile, candidates: Option<&Path>) -> Result<Self, Error> {
+        let library = Library::of_file(file)?;
         let molecules = library.molecules().len();
         let allowed = format!("at least {LEAST}, to have training, validation and test spectra");
         ensure(molecules >= LEAST, "molecules of the spectra", molecules, allowed)?;
@@ -55,9 +57,8 @@ impl SpectraSurvey {
             Some(table) => library.with_candidates(table)?,
             None => library,
         };
-        let is_table = !TextFormat::from_path(path).is_of_spectra();
-        let names_splits = if is_table { splits_named_in(path)? } else { None };
-        let file = fs::canonicalize(path).map_err(Error::io(path))?;
+        let names_splits = splits_named_in(file.path(), file.columns())?;
+        let file = fs::canonicalize(file.path()).map_err(Error::io(file.path()))?;
         Ok(Self { file, library, names_splits, parts })
     }
 

@@ -101,7 +101,7 @@ class Basis:
 
     @classmethod
     def sum(cls, bases: Iterable[Basis], Y: Iterable[Any], weights: Iterable[float] | None = None, *, size: int) -> Basis:
-        """The basis of a weighted sum of kernels.
+        """Returns the basis of a weighted sum of kernels.
 
         Each of ``bases`` is fitted on its own matrix of ``Y``, and ``weights`` (default: all 1) are scaled to the sum 1.
         The coordinates are those of all bases side by side, turned to the ``size`` leading principal axes. Rows of the
@@ -127,7 +127,8 @@ class Basis:
         return Targets._of(found.coordinates, found.residuals)
 
     def loss(self, z: Any, targets: Targets, loss: Loss = "square") -> Any:
-        """The mean loss of predictions ``z``, a tensor of PyTorch (b, p), for as many targets: those of a configuration.
+        """Returns the mean loss of predictions ``z``, a tensor of PyTorch (b, p), for as many targets: those of a
+        configuration.
 
         With u = ‖z − ψ̃(y)‖² + r(y), ``loss`` is "square" (u), ``{"name": "huber", "kappa": κ}``,
         ``{"name": "epsilon-insensitive", "epsilon": ε}`` (√u beyond ε) or "epsilon-insensitive-square"; or a cross-entropy of
@@ -217,7 +218,7 @@ def _unpickled(content: bytes) -> Basis:
 
 
 def kernel_matrix(A: Any, B: Any = None, kernel: Kernel = "cosine") -> np.ndarray:
-    """k(a, b) of all pairs of rows, (len(A), len(B)) float64; ``B`` is ``A`` by default."""
+    """Returns k(a, b) of all pairs of rows, (len(A), len(B)) float64; ``B`` is ``A`` by default."""
     # those of A may be few queries
     b = training_rows(A, "A") if B is None else training_rows(B, "B")
     a: Rows = b if B is None else as_rows(A, "A")
@@ -227,7 +228,7 @@ def kernel_matrix(A: Any, B: Any = None, kernel: Kernel = "cosine") -> np.ndarra
 def leverage_scores(
     Y: Any, kernel: Kernel = "cosine", *, lambda_: float = 1e-3, pilot: int = 200, seed: int = 0
 ) -> np.ndarray:
-    """Approximate ridge leverage scores, (n,) float64: (K (K + nλI)⁻¹)ᵢᵢ, exact where ``pilot`` is n or more.
+    """Returns approximate ridge leverage scores, (n,) float64: (K (K + nλI)⁻¹)ᵢᵢ, exact where ``pilot`` is n or more.
 
     Their sum is the effective dimension, a first guess of the sketch size; where ``pilot`` is less than n, it is a
     lower bound of it, and at most ``pilot``.

@@ -101,7 +101,7 @@ class Candidates:
         )
 
     def perfect_h(self, gold: Iterable[Any]) -> Ranks:
-        """The ranks of a model that meets every target: each gold candidate's own coordinates are the prediction."""
+        """Returns the ranks of a model that meets every target: each gold candidate's own coordinates are the prediction."""
         ids = texts(gold, "gold")
         return self.rank(self._inner.coordinates_of(ids), ids)
 
@@ -113,7 +113,7 @@ class Candidates:
         return self._inner.top_k(self._predictions(Z), whole(k, "k", 0))
 
     def search(self, Z: Any, k: int = 10) -> list[Hits]:
-        """The k best candidates of each prediction, best first."""
+        """Returns the k best candidates of each prediction, best first."""
         indices, scores = self.top_k(Z, k)
         ids, labels, columns = self._listed
 
@@ -127,7 +127,7 @@ class Candidates:
         ]
 
     def with_hubs(self, Z: Any, *, neighbours: int = 10, weight: float = 0.5) -> Candidates:
-        """The same candidates, but those that are near everything lose their advantage.
+        """Returns the same candidates, but those that are near everything lose their advantage.
 
         ``Z`` are predictions for training inputs that have not seen their own targets, at unit length as
         all later ones. From each constant ``weight`` times the mean of the ``neighbours`` largest
@@ -225,14 +225,14 @@ def _names(
 
 
 def missing_rule(missing: str, name: str = "missing") -> str:
-    """How a gold candidate that is missing is ranked, as JSON; ``name`` is that of the argument."""
+    """Returns how a gold candidate that is missing is ranked, as JSON; ``name`` is that of the argument."""
     if missing not in _MISSING:
         raise ConfigError(f"{name}: {missing!r}, allowed: {', '.join(map(repr, _MISSING))}")
     return f'"{missing}"'
 
 
 def lists_of_ids(lists: Sequence[Iterable[Any]] | None) -> list[list[str]] | None:
-    """The candidates of each query, by id; None where all queries share all candidates."""
+    """Returns the candidates of each query, by id; None where all queries share all candidates."""
     if lists is None:
         return None
     # those of a set are ranked whatever their order

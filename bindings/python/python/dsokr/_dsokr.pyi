@@ -461,9 +461,10 @@ class Runs:
         """
     def search(self, /, queries: Rows | SupportsGetItem[int, str], k: SupportsIndex, coverage: SupportsFloat | SupportsIndex | None, candidates: str | None, filter: str | None) -> list[str]:
         """
-        Returns the best `k` candidates for each text or row, or with `coverage` the set that holds a right output with this
-        probability, and what else the configuration predicts: an answer as JSON for each; `candidates` is `mass:PPM`, `formula`
-        or `all`, and `filter` a condition on candidates.
+        Returns an answer as JSON for each text or row: its best `k` candidates, or with `coverage` the set that holds a right
+        output with this probability, and what else the configuration predicts.
+
+        `candidates` is `mass:PPM`, `formula` or `all`, and `filter` a condition on candidates.
         """
 
 def canonical_smiles(smiles: SupportsGetItem[int, str]) -> list[str]:

@@ -39,6 +39,6 @@ class MissingFileError(FileError, FileNotFoundError):
 
 
 def file_error(message: str, filename: str | None, errno: int | None) -> FileError:
-    """The exception for the number of an operating system's error."""
+    """Returns the exception for the number of an operating system's error."""
     kind = MissingFileError if errno == numbers.ENOENT else FileError
     return kind(message, filename, errno)

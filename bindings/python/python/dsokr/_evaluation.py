@@ -88,14 +88,15 @@ class Evaluation:
         return [hit and Hit(*hit) for *_, hit in self._queries]
 
     def to_pandas(self) -> Any:
-        """A pandas frame of the metrics: a row for each member of an ensemble, for the whole, and for chance."""
+        """Returns a pandas frame of the metrics: a row for each member of an ensemble, for the whole, and for chance."""
         import pandas
 
         rows = {**self.members, "ensemble" if self.members else "model": self.metrics, "chance": self.chance}
         return pandas.DataFrame.from_dict(rows, orient="index")
 
     def queries_to_pandas(self) -> Any:
-        """A pandas frame with a row a query: its text, its right output with the expected rank, and the best candidate."""
+        """Returns a pandas frame with a row a query: its text, its right output with the expected rank, and the best
+        candidate."""
         import pandas
 
         best = self.best
@@ -151,7 +152,7 @@ class Comparison:
         self._text = text
 
     def to_pandas(self) -> Any:
-        """A pandas frame with a row for each metric and model."""
+        """Returns a pandas frame with a row for each metric and model."""
         import pandas
 
         return pandas.DataFrame(self._rows())

@@ -20,7 +20,7 @@ DRAWN = 20
 
 
 def drawing(label: str) -> str | None:
-    """A drawing of a SMILES; none of any other text."""
+    """Returns a drawing of a SMILES; none of any other text."""
     if not label or label.split() != [label]:
         return None
     try:
@@ -30,7 +30,7 @@ def drawing(label: str) -> str | None:
 
 
 def _single(number: float) -> float:
-    """The number of 32 bits whose digits were written, in all of its digits: scores of arrays are equal to it."""
+    """Returns the number of 32 bits whose digits were written, in all of its digits: scores of arrays are equal to it."""
     return float(np.float32(number))
 
 
@@ -97,7 +97,7 @@ class Hits(list[Hit]):
 
     @classmethod
     def from_json(cls, text: str) -> Hits:
-        """The answer of a trained model to a query, as ``dsokr search --json`` prints it."""
+        """Returns the answer of a trained model to a query, as ``dsokr search --json`` prints it."""
         answer = json.loads(text)
         exact = answer.get("exact")
         return cls(
@@ -110,7 +110,7 @@ class Hits(list[Hit]):
         )
 
     def to_pandas(self) -> Any:
-        """A pandas frame with a row for each hit and a column for each of its cells."""
+        """Returns a pandas frame with a row for each hit and a column for each of its cells."""
         import pandas
 
         return pandas.DataFrame([hit.cells for hit in self])
@@ -133,7 +133,7 @@ class Hits(list[Hit]):
 
 
 def table(heading: list[str], rows: list[list[Any]]) -> str:
-    """A table of HTML; cells are HTML."""
+    """Returns a table of HTML; cells are HTML."""
     head = "".join(f"<th>{escape(name)}</th>" for name in heading)
     body = "".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in rows)
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"

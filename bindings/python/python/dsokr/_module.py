@@ -68,7 +68,7 @@ class Encoder:
         self._start = None if _is_factory(module) else _start_of(module)
 
     def reading(self, vectors: bool) -> Encoder:
-        """The encoder for inputs that are vectors, or texts, unless it says itself which it reads."""
+        """Returns the encoder for inputs that are vectors, or texts, unless it says itself which it reads."""
         if self.vectors is not None:
             return self
         found = copy.copy(self)
@@ -76,7 +76,7 @@ class Encoder:
         return found
 
     def open(self, p: int, seed: int) -> _Opened:
-        """The module for p coordinates, for the trainer."""
+        """Returns the module for p coordinates, for the trainer."""
         import torch
 
         if self._start is not None:
@@ -119,7 +119,7 @@ def _start_of(module: Any) -> _Start:
 
 
 def _kept_buffers(module: Any) -> dict[str, Any]:
-    """The buffers that the ``state_dict`` has."""
+    """Returns the buffers that the ``state_dict`` has."""
     kept = module.state_dict()
     return {name: each for name, each in module.named_buffers() if name in kept}
 
@@ -199,7 +199,7 @@ class _Opened:
             return _array(z).copy(), _Pass(z, parameters), changed
 
     def backward(self, graph: _Pass, gradient: np.ndarray, joined: list[int]) -> np.ndarray:
-        """The gradient of the parameters at some places, one after the other, for that of the coordinates."""
+        """Returns the gradient of the parameters at some places, one after the other, for that of the coordinates."""
         import torch
 
         z, parameters = graph
@@ -214,7 +214,7 @@ class _Opened:
         return np.concatenate([_array(part).ravel() for part in dense])
 
     def _gradients(self, z: Any, dz: Any, chosen: list[Any], parameters: list[Any]) -> list[Any]:
-        """The gradients of the parameters that are ``chosen``; None where there is none."""
+        """Returns the gradients of the parameters that are ``chosen``; None where there is none."""
         import torch
 
         self._is_whole_graph_needed |= _has_python_functions(z)
@@ -237,7 +237,7 @@ class _Opened:
                 each.grad = grad
 
     def _present_parameters(self) -> list[Any]:
-        """The parameters that the module has now. Refuses one that no pass fills, and two that have become one."""
+        """Returns the parameters that the module has now. Refuses one that no pass fills, and two that have become one."""
         present = _tensors(self._parameter_names, self._module.named_parameters(remove_duplicate=False), self.parameters)
         names: dict[int, str] = {}
         for parameter, (name, *_) in zip(present, self.parameters, strict=True):
@@ -261,13 +261,13 @@ class _Opened:
                 raise ConfigError(f"encoder: forward has made the buffer {_plain(name)}: {remedy}")
 
     def _present_buffers(self) -> list[Any]:
-        """The buffers that the module has now."""
+        """Returns the buffers that the module has now."""
         remedy = "; a buffer with persistent=False is not kept"
         return _tensors(list(self._buffers), self._module.named_buffers(remove_duplicate=False), self.buffers, remedy)
 
     def _own_buffers(self) -> list[Any]:
-        """The buffers that the module has now, each in memory that may be filled: one that the module has assigned may be a
-        view of a parameter."""
+        """Returns the buffers that the module has now, each in memory that may be filled: one that the module has assigned
+        may be a view of a parameter."""
         import torch
 
         for (name, known), present in zip(self._buffers.items(), self._present_buffers(), strict=True):
@@ -295,8 +295,8 @@ class _Opened:
 
 
 def _has_python_functions(z: Any) -> bool:
-    """Whether a function written in Python, such as that of reentrant checkpointing, which computes a block again and finds the
-    gradients of its parameters in a backward pass of its own, has a part in a tensor."""
+    """Returns whether a function written in Python, such as that of reentrant checkpointing, which computes a block again
+    and finds the gradients of its parameters in a backward pass of its own, has a part in a tensor."""
     import torch
 
     seen: set[Any] = set()
@@ -313,12 +313,12 @@ def _has_python_functions(z: Any) -> bool:
 
 
 def _plain(name: str) -> str:
-    """The name of a tensor in a module that is not compiled: torch.compile puts the module behind ``_orig_mod``."""
+    """Returns the name of a tensor in a module that is not compiled: torch.compile puts the module behind ``_orig_mod``."""
     return ".".join(part for part in name.split(".") if part != "_orig_mod")
 
 
 def _names_of(described: list[_Described], tensors: dict[str, Any]) -> list[str]:
-    """The names that a module has for its tensors, in the order in which they are described."""
+    """Returns the names that a module has for its tensors, in the order in which they are described."""
     names = {_plain(name): name for name in tensors}
     known = [shown for shown, *_ in described]
     if names.keys() != set(known):
@@ -328,8 +328,8 @@ def _names_of(described: list[_Described], tensors: dict[str, Any]) -> list[str]
 
 
 def _tensors(names: list[str], tensors: Iterable[tuple[str, Any]], described: list[_Described], remedy: str = "") -> list[Any]:
-    """The tensors that a module has now by these names, of the numbers of values that they had. ``remedy`` ends what an error
-    says."""
+    """Returns the tensors that a module has now by these names, of the numbers of values that they had. ``remedy`` ends
+    what an error says."""
     present = dict(tensors)
     found = []
     for name, (shown, _, values, _) in zip(names, described, strict=True):
@@ -376,7 +376,7 @@ def _tracked(parameters: list[Any], places: list[int]) -> Iterator[None]:
 
 
 def _array(tensor: Any) -> np.ndarray:
-    """A tensor of any device and type as 32-bit floats, which may share its memory."""
+    """Returns a tensor of any device and type as 32-bit floats, which may share its memory."""
     import torch
 
     return tensor.detach().to("cpu", torch.float32).contiguous().numpy()
@@ -416,7 +416,7 @@ def _described(tensors: dict[str, Any]) -> list[_Described]:
 
 
 def as_encoder(encoder: Encoder | Callable[[int], Any] | Any | None, vectors: Callable[[], bool]) -> Encoder | None:
-    """An encoder of the trainer from a module, or a function that makes one, which reads texts or ``vectors``."""
+    """Returns an encoder of the trainer from a module, or a function that makes one, which reads texts or ``vectors``."""
     if encoder is None:
         return None
     encoder = encoder if isinstance(encoder, Encoder) else Encoder(encoder)

@@ -30,8 +30,8 @@ class Columns(NamedTuple):
 
 
 def paired(inputs: Any, outputs: Any) -> tuple[list[Cell], list[Cell], Columns | None]:
-    """The cells of both columns, as many in each; where both are dictionaries, by their keys. The last are the columns of
-    the numbers of each input, where a frame or dictionaries name them."""
+    """Returns the cells of both columns, as many in each; where both are dictionaries, by their keys. The last are the
+    columns of the numbers of each input, where a frame or dictionaries name them."""
     mappings = [isinstance(values, Mapping) for values in (inputs, outputs)]
     if all(mappings):
         unpaired = [key for key in outputs if key not in inputs] + [key for key in inputs if key not in outputs]
@@ -50,7 +50,7 @@ def paired(inputs: Any, outputs: Any) -> tuple[list[Cell], list[Cell], Columns |
 
 
 def lines(read: list[Cell], wanted: list[Cell]) -> Iterable[str]:
-    """The lines of a table with the columns input and output, without the pairs that lack either."""
+    """Returns the lines of a table with the columns input and output, without the pairs that lack either."""
     for text, output in zip(read, wanted, strict=True):
         if text is not None and output is not None:
             yield json.dumps({"input": text, "output": output}, ensure_ascii=False, allow_nan=False) + "\n"
@@ -83,7 +83,8 @@ def _input_cells(values: Any) -> tuple[list[Cell], Columns | None]:
 
 
 def query_frame(columns: dict[str, list[Any]], fitted: Columns | None) -> np.ndarray:
-    """The numbers of a frame of queries, in the order of the columns that the model was fitted on, where it knows these."""
+    """Returns the numbers of a frame of queries, in the order of the columns that the model was fitted on, where it knows
+    these."""
     numbers = _numeric(columns, "queries")
     if fitted is None:
         return numbers
@@ -94,8 +95,8 @@ def query_frame(columns: dict[str, list[Any]], fitted: Columns | None) -> np.nda
 
 
 def query_dictionaries(cells: list[Any], fitted: Columns | None) -> np.ndarray:
-    """The numbers of dictionaries as queries, in the order of the names that the model was fitted on. A name that a row lacks is
-    0 there, or refused where the model was fitted on a frame."""
+    """Returns the numbers of dictionaries as queries, in the order of the names that the model was fitted on. A name that a
+    row lacks is 0 there, or refused where the model was fitted on a frame."""
     if fitted is None:
         raise ConfigError("queries: dictionaries, and the model was fitted on inputs without names: expected what it was fitted on")
     numbers, names = _of_dictionaries(cells, "queries")
@@ -123,13 +124,13 @@ def _refuse_unknown(names: Iterable[str], fitted: list[str]) -> None:
 
 
 def _list(names: list[str]) -> str:
-    """The first names of a list, and how many there are more."""
+    """Returns the first names of a list, and how many there are more."""
     more = len(names) - 10
     return ", ".join(names[:10]) + (f" and {more} more" if more > 0 else "")
 
 
 def _plain(cell: Any) -> Any:
-    """A number, or a list of numbers, of NumPy or PyTorch as one of Python."""
+    """Returns a number, or a list of numbers, of NumPy or PyTorch as one of Python."""
     return cell.tolist() if hasattr(cell, "tolist") else cell
 
 
@@ -146,7 +147,7 @@ def _input_cell(cell: Any, at: int) -> Cell:
 
 
 def _output_cells(values: Any) -> list[Cell]:
-    """SMILES, texts, numbers, rankings and vectors as they are, and label sets by the names of their labels."""
+    """Returns SMILES, texts, numbers, rankings and vectors as they are, and label sets by the names of their labels."""
     columns = frame_columns(values)
     if columns is not None:
         if len(columns) == 1:
@@ -171,14 +172,14 @@ def _output_cells(values: Any) -> list[Cell]:
 
 
 def _labels_or_plain(cell: Any, at: int) -> Any:
-    """The names of the labels of a set, where numbers are names too; other cells as numbers of Python."""
+    """Returns the names of the labels of a set, where numbers are names too; other cells as numbers of Python."""
     if isinstance(cell, (set, frozenset)):
         return sorted(texts(list(cell), f"outputs[{at}]"))
     return _plain(cell)
 
 
 def _width(cells: list[Any]) -> int | None:
-    """The number of numbers in each of several lists; none of other values."""
+    """Returns the number of numbers in each of several lists; none of other values."""
     lists = [cell for cell in cells if not is_missing(cell)]
     if not any(lists) or not all(isinstance(cell, (list, tuple)) and _are_numbers(cell) for cell in lists):
         return None
@@ -186,8 +187,8 @@ def _width(cells: list[Any]) -> int | None:
 
 
 def _shared_width(cells: list[Any], name: str, remedy: str = "") -> int:
-    """The number of numbers in each of several lists, of which some may be missing; an error for the first list that has
-    another length than most."""
+    """Returns the number of numbers in each of several lists, of which some may be missing; an error for the first list
+    that has another length than most."""
     lengths = {at: len(cell) for at, cell in enumerate(cells) if not is_missing(cell)}
     ((width, _),) = Counter(lengths.values()).most_common(1)
     for at, length in lengths.items():
@@ -218,7 +219,7 @@ def _output_cell(cell: Any, at: int) -> Cell:
 
 
 def _several(matrix: np.ndarray, names: list[str]) -> list[Cell]:
-    """Label sets of a matrix of 0 and 1, a number of a single column, rankings, and else several numbers a row."""
+    """Returns the label sets of a matrix of 0 and 1, a number of a single column, rankings, and else several numbers a row."""
     names = listed(names, "outputs: names")
     missing = np.isnan(matrix).any(1)
     filled = matrix[~missing]
@@ -272,12 +273,12 @@ def _matrix(values: Any, name: str) -> np.ndarray | None:
 
 
 def _is_vector(value: Any) -> bool:
-    """Whether a value is a row of numbers, by itself: a list may be a ranking or a list of labels too."""
+    """Returns whether a value is a row of numbers, by itself: a list may be a ranking or a list of labels too."""
     return getattr(value, "ndim", None) == 1 and getattr(getattr(value, "dtype", None), "kind", "f") in "fiub"
 
 
 def frame_columns(values: Any) -> dict[str, list[Any]] | None:
-    """The columns of a frame of pandas, polars or Arrow by name; none of anything else."""
+    """Returns the columns of a frame of pandas, polars or Arrow by name; none of anything else."""
     if not hasattr(values, "columns"):
         return None
     names = list(getattr(values, "column_names", None) or values.columns)
@@ -292,13 +293,14 @@ def frame_columns(values: Any) -> dict[str, list[Any]] | None:
 
 
 def only_column(columns: dict[str, list[Any]]) -> list[Any]:
-    """The values of the single column of a frame."""
+    """Returns the values of the single column of a frame."""
     (column,) = columns.values()
     return column
 
 
 def text_column(values: Any) -> Any:
-    """The only column of an array of texts with two dimensions, as a frame with one column is its values; none of anything else."""
+    """Returns the only column of an array of texts with two dimensions, as a frame with one column is its values; none of
+    anything else."""
     kind = getattr(getattr(values, "dtype", None), "kind", None)
     if kind not in ("U", "T", "O") or values.ndim != 2 or values.shape[1] != 1:
         return None

@@ -16,7 +16,7 @@ from ._progress import LOGGER
 
 
 def as_array(values: Any, name: str) -> np.ndarray:
-    """A NumPy array of numbers, without a copy where there is one already."""
+    """Returns a NumPy array of numbers, without a copy where there is one already."""
     values = _detached(_unmasked(values, name))
     # Arrow exports columns of plain numbers only
     if not isinstance(values, np.ndarray) and hasattr(values, "__dlpack__") and not hasattr(values, "to_pylist"):
@@ -55,7 +55,8 @@ def _unboxed(array: np.ndarray, name: str) -> np.ndarray:
 
 
 def _detached(values: Any) -> Any:
-    """A tensor of PyTorch as NumPy reads it: without gradients, dense, and of a type that NumPy has. Other values as they are."""
+    """Returns a tensor of PyTorch as NumPy reads it: without gradients, dense, and of a type that NumPy has. Other values
+    as they are."""
     if not hasattr(values, "detach") or not hasattr(values, "is_floating_point"):
         return values
     values = values.detach()
@@ -68,7 +69,8 @@ def _detached(values: Any) -> Any:
 
 
 def _unmasked(values: Any, name: str) -> Any:
-    """The data of an array whose mask hides nothing; a mask says that there is no number, which nothing here can use."""
+    """Returns the data of an array whose mask hides nothing; a mask says that there is no number, which nothing here can
+    use."""
     if not isinstance(values, np.ma.MaskedArray):
         return values
     if np.ma.is_masked(values):
@@ -79,7 +81,7 @@ def _unmasked(values: Any, name: str) -> Any:
 
 
 def as_matrix(values: Any, name: str, dtype: Any = np.float32) -> np.ndarray:
-    """A matrix in C order, which is the argument itself where it has that order and dtype."""
+    """Returns a matrix in C order, which is the argument itself where it has that order and dtype."""
     array = as_array(values, name)
     if array.ndim != 2:
         raise ConfigError(f"{name}: shape {array.shape}, expected a matrix (rows, columns)")
@@ -87,7 +89,7 @@ def as_matrix(values: Any, name: str, dtype: Any = np.float32) -> np.ndarray:
 
 
 def as_vector(values: Any, name: str, dtype: Any) -> np.ndarray:
-    """A contiguous vector of a dtype."""
+    """Returns a contiguous vector of a dtype."""
     array = as_array(values, name)
     if array.ndim != 1:
         raise ConfigError(f"{name}: shape {array.shape}, expected a vector")
@@ -211,7 +213,7 @@ copyreg.pickle(Rows, _pickled)
 
 
 def join_rows(parts: Iterable[Any]) -> Rows:
-    """Several matrices side by side, as sparse rows: the rows of ``dsokr.Basis.sum``."""
+    """Returns several matrices side by side, as sparse rows: the rows of ``dsokr.Basis.sum``."""
     rows = [as_rows(part, f"parts[{at}]") for at, part in enumerate(parts)]
     if not rows:
         raise ConfigError("parts: none, at least 1 is needed")
@@ -219,8 +221,8 @@ def join_rows(parts: Iterable[Any]) -> Rows:
 
 
 def listed(values: Any, name: str, of: str = "texts or numbers") -> list[Any]:
-    """The values of a list, an array, a tensor or a column of a frame as objects of Python; None where there is none. Those
-    of a dictionary are its keys. A set has no order, and is refused."""
+    """Returns the values of a list, an array, a tensor or a column of a frame as objects of Python; None where there is
+    none. Those of a dictionary are its keys. A set has no order, and is refused."""
     if isinstance(values, (str, bytes)) or not hasattr(values, "__iter__"):
         raise ConfigError(f"{name}: {type(values).__name__}, expected a list of {of}")
     if isinstance(values, (set, frozenset)):
@@ -250,13 +252,13 @@ def _refuse_surrogates(value: str, name: str, at: int) -> None:
 
 
 def is_missing(value: Any) -> bool:
-    """Whether a value says that there is none: None, NaN, and the missing values of pandas."""
+    """Returns whether a value says that there is none: None, NaN, and the missing values of pandas."""
     return value is None or isinstance(value, float) and value != value or type(value).__name__ in ("NAType", "NaTType")
 
 
 def texts(values: Any, name: str, length: int | None = None) -> list[str]:
-    """A list of ids or labels. Numbers are texts as they are printed, whole ones without a point: a column of a frame has
-    floats where it lacks some, and tensors of floats are of whole numbers too."""
+    """Returns a list of ids or labels. Numbers are texts as they are printed, whole ones without a point: a column of a
+    frame has floats where it lacks some, and tensors of floats are of whole numbers too."""
     found = []
     for at, value in enumerate(listed(values, name)):
         if is_missing(value):
@@ -270,7 +272,7 @@ def texts(values: Any, name: str, length: int | None = None) -> list[str]:
 
 
 def smiles_list(values: Any) -> list[str]:
-    """A list of SMILES."""
+    """Returns a list of SMILES."""
     if isinstance(values, (str, bytes)) or not hasattr(values, "__iter__"):
         raise ConfigError(f"smiles: {type(values).__name__}, expected a list of texts")
     found = listed(values, "smiles", "texts")
@@ -282,7 +284,7 @@ def smiles_list(values: Any) -> list[str]:
 
 
 def whole(value: Any, name: str, least: int, most: int = 2**63 - 1) -> int:
-    """A whole number within its range."""
+    """Returns a whole number within its range."""
     try:
         number = int(value.__index__())
     except (AttributeError, TypeError):
@@ -293,7 +295,7 @@ def whole(value: Any, name: str, least: int, most: int = 2**63 - 1) -> int:
 
 
 def real(value: Any, name: str) -> float:
-    """A finite number."""
+    """Returns a finite number."""
     try:
         number = float(value)
     except (TypeError, ValueError):

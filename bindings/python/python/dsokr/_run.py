@@ -201,13 +201,13 @@ def fit(
 
 
 def _members(run: Path) -> list[Path]:
-    """The run directories of the members of an ensemble's directory, or a model's own."""
+    """Returns the run directories of the members of an ensemble's directory, or a model's own."""
     members = run / "members"
     return sorted(path for path in members.iterdir() if path.is_dir()) if members.is_dir() else [run]
 
 
 def _fitted_columns(runs: Iterable[Path]) -> list[Columns]:
-    """The input columns that models were fitted on, each list of names once; dense where one of its models says so."""
+    """Returns the input columns that models were fitted on, each list of names once; dense where one of its models says so."""
     found: dict[tuple[str, ...], bool] = {}
     for path in (member for run in runs for member in _members(run)):
         file = path / _INPUT_COLUMNS
@@ -228,7 +228,7 @@ def _warn_of_lacking(inputs: list[Cell], outputs: list[Cell]) -> None:
 
 
 def demo() -> Model:
-    """A model that searches 2,000 molecules by their descriptions, trained in a second on data that are part of the
+    """Returns a model that searches 2,000 molecules by their descriptions, trained in a second on data that are part of the
     package."""
     folder = tempfile.TemporaryDirectory(prefix="dsokr-")
     model = Model.load(_dsokr.demo(Path(folder.name)))
@@ -238,7 +238,7 @@ def demo() -> Model:
 
 
 def log_to(tracker: Any) -> Callable[[dict[str, Any]], None]:
-    """A callback of ``train`` that sends the numbers of each line to a tracker; as ``on_step`` those of each step.
+    """Returns a callback of ``train`` that sends the numbers of each line to a tracker; as ``on_step`` those of each step.
 
     ``tracker`` has ``log_metrics(numbers, step=…)``, as MLflow and its client, or ``log(numbers, step=…)``, as the modules
     and runs of Weights & Biases and trackio. Names have "_" in the place of "@", which MLflow refuses; steps are those of the training, whole numbers.
@@ -278,7 +278,7 @@ class _Runs:
     """The input columns that the models were fitted on, where they keep them; of members several that differ."""
 
     def _fitted(self) -> Columns | None:
-        """The columns of queries, where the models know them."""
+        """Returns the columns of queries, where the models know them."""
         if len(self._columns) > 1:
             one, other = (columns.names for columns in self._columns[:2])
             raise ConfigError(f"queries: members were fitted on different columns, {one} and {other}: ask each of them by itself")
@@ -315,10 +315,10 @@ class _Runs:
         candidates: str | None = None,
         filter: str | None = None,
     ) -> Hits | list[Hits]:
-        """The ``k`` best candidates for a text, or for each of several texts; for a model that reads vectors, of rows. Columns
-        and frames are those of ``fit``: where a model was fitted on a frame, or on dictionaries, numbers are found by the names
-        that it had, in any order, and other names are refused. A name that a dictionary lacks is refused where it was fitted on
-        a frame, else 0.
+        """Returns the ``k`` best candidates for a text, or for each of several texts; for a model that reads vectors, of
+        rows. Columns and frames are those of ``fit``: where a model was fitted on a frame, or on dictionaries, numbers are
+        found by the names that it had, in any order, and other names are refused. A name that a dictionary lacks is refused
+        where it was fitted on a frame, else 0.
 
         With ``coverage``, such as 0.9, in their place the smallest set that holds a right output with this probability;
         ``calibration`` says what it is calibrated on. The ``candidates`` of each spectrum are those with the precursor's
@@ -341,8 +341,8 @@ class _Runs:
         *,
         on_bad: Literal["raise", "nan"] = "raise",
     ) -> np.ndarray:
-        """The score of each pair of a text and a molecule, as a SMILES, in their order: (n,) float64. One text is that of
-        all molecules, and one SMILES that of all texts.
+        """Returns the score of each pair of a text and a molecule, as a SMILES, in their order: (n,) float64. One text is
+        that of all molecules, and one SMILES that of all texts.
 
         A molecule need not be a candidate. Its score is the one that ``search`` would show if the molecule were added to
         the candidates, with the correction for hubs, the reranker and all members of an ensemble; where an ensemble
@@ -357,8 +357,9 @@ class _Runs:
         return np.array(scores, np.float64)
 
     def calibration(self, coverage: float, *, candidates: str | None = None) -> dict[str, Any]:
-        """What sets of candidates with this coverage are calibrated on: ``on`` the validation split or held-out predictions,
-        the number of ``queries``, that of their ``groups`` where each of these counts as one, and a ``caution`` where λ, checkpoints or the like were chosen on these too."""
+        """Returns what sets of candidates with this coverage are calibrated on: ``on`` the validation split or held-out
+        predictions, the number of ``queries``, that of their ``groups`` where each of these counts as one, and a
+        ``caution`` where λ, checkpoints or the like were chosen on these too."""
         return json.loads(self._inner.calibration(real(coverage, "coverage"), candidates))
 
     def evaluate(
@@ -450,7 +451,8 @@ class Model(_Runs):
         return self
 
     def encode(self, queries: str | Iterable[str] | Any) -> np.ndarray:
-        """Predicted coordinates: (p,) of a text, (n, p) float32 of several, or of rows where the model reads vectors."""
+        """Returns predicted coordinates: (p,) of a text, (n, p) float32 of several, or of rows where the model reads
+        vectors."""
         predictions = self._inner.embed(_queries(queries, self._fitted()), False)
         return predictions[0] if isinstance(queries, str) else predictions
 
@@ -496,7 +498,7 @@ class Model(_Runs):
         return [json.loads(line) for line in lines if line.endswith("\n")]
 
     def learning_curve(self) -> Any:
-        """The lines of the log as a pandas frame with the columns step, epoch, loss, …, and metrics by their names."""
+        """Returns the lines of the log as a pandas frame with the columns step, epoch, loss, …, and metrics by their names."""
         import pandas
 
         rows = []
@@ -587,7 +589,7 @@ class Ensemble(_Runs):
 
 
 def _encoder_of(encoder: Any, run: Path) -> Encoder | None:
-    """The encoder of a run, which reads what that was trained on."""
+    """Returns the encoder of a run, which reads what that was trained on."""
     return as_encoder(encoder, lambda: _dsokr.reads_vectors(run / "config.toml", None, []))
 
 

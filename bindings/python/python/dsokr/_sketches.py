@@ -14,7 +14,7 @@ class Sketch:
     kind: ClassVar[str]
 
     def table(self) -> dict[str, Any]:
-        """The table of a configuration file, without the size."""
+        """Returns the table of a configuration file, without the size."""
         table = asdict(self)
         del table["size"]
         return {"kind": self.kind, **table}

@@ -19,7 +19,7 @@ Device: TypeAlias = Literal["cpu", "wgpu", "cuda", "cuda:0", "cuda:1", "cuda:2",
 
 
 def to_json(value: Table, name: str, tag: str = "name") -> str:
-    """A table as JSON; a name is the table with that name and default parameters."""
+    """Returns a table as JSON; a name is the table with that name and default parameters."""
     table = {tag: value} if isinstance(value, str) else value
     if not isinstance(table, Mapping):
         raise ConfigError(f"{name}: {type(value).__name__}, expected a name or a dict with the key {tag!r}")
@@ -30,14 +30,14 @@ def to_json(value: Table, name: str, tag: str = "name") -> str:
 
 
 def _plain(value: Any) -> Any:
-    """A number or an array of NumPy or PyTorch as Python has it."""
+    """Returns a number or an array of NumPy or PyTorch as Python has it."""
     if not hasattr(value, "tolist"):
         raise TypeError(f"{value!r}, allowed: numbers, texts, bools, None, and lists and dicts of them")
     return value.tolist()
 
 
 def to_toml(value: Any, name: str) -> str:
-    """A value of a configuration as TOML."""
+    """Returns a value of a configuration as TOML."""
     value = _plain(value) if hasattr(value, "tolist") else value
     if isinstance(value, bool):
         return "true" if value else "false"

@@ -67,7 +67,7 @@ class Targets:
         return f"Targets({len(self)} of dimension {self.distinct.shape[1]}, {len(self.distinct)} distinct outputs)"
 
     def _all_distinct(self, z: Any) -> Any:
-        """The distinct outputs at unit length, where predictions are."""
+        """Returns the distinct outputs at unit length, where predictions are."""
         import torch
 
         place = (z.device, z.dtype)
@@ -79,7 +79,7 @@ class Targets:
 
 
 def loss(z: Any, targets: Targets, loss: Loss) -> Any:
-    """The mean loss of predictions: see ``Basis.loss``."""
+    """Returns the mean loss of predictions: see ``Basis.loss``."""
     table = {"name": loss} if isinstance(loss, str) else dict(loss)
     name = table.pop("name", None)
     if name not in _PARAMETERS:
@@ -107,8 +107,8 @@ def loss(z: Any, targets: Targets, loss: Loss) -> Any:
 
 
 def _cross_entropy(name: str, z: Any, targets: Targets, temperature: Any) -> Any:
-    """The mean cross-entropy of finding each output by its prediction, among all distinct outputs, or among those of the batch and
-    also each prediction by its output."""
+    """Returns the mean cross-entropy of finding each output by its prediction, among all distinct outputs, or among those
+    of the batch and also each prediction by its output."""
     import torch
     from torch.nn.functional import cross_entropy
 

@@ -43,7 +43,7 @@ copyreg.pickle(Graph, _pickled)
 
 
 def from_networkx(graph: Any, *, node_label: str = "label", edge_label: str = "label") -> Graph:
-    """A graph from one of NetworkX, or anything with ``nodes(data=True)`` and ``edges(data=True)``.
+    """Makes a graph from one of NetworkX, or anything with ``nodes(data=True)`` and ``edges(data=True)``.
 
     Labels are whole numbers from 0 or texts; a node or edge without the attribute has the label 0, with a warning
     where there are only attributes of other names. The graph must be undirected, without loops and without parallel edges.
@@ -75,7 +75,7 @@ def _warn_of_other_names(what: str, attributes: list[Any], argument: str, label:
 
 @functools.cache
 def _warn_once(message: str) -> None:
-    """A warning that is the same of many graphs is one."""
+    """Warns once of what is the same of many graphs."""
     LOGGER.warning(message)
 
 
@@ -118,7 +118,7 @@ class GraphKernel:
         return rows
 
     def transform(self, graphs: Iterable[Any]) -> Rows:
-        """The rows of other graphs; the last column holds the norm of features that the fit had not seen."""
+        """Returns the rows of other graphs; the last column holds the norm of features that the fit had not seen."""
         if self._vocabulary is None:
             raise ConfigError("the graph kernel is not fitted: call fit_transform first")
         return self._vocabulary.rows(_graphs(graphs))
@@ -127,7 +127,7 @@ class GraphKernel:
 def edit_distances(
     pairs: Sequence[tuple[Any, Any]], *, max_states: int | None = None, max_seconds: float | None = None
 ) -> list[EditDistance]:
-    """Edit distances of many pairs in parallel: insert, delete or relabel a node or an edge, 1 each.
+    """Returns the edit distances of many pairs in parallel: insert, delete or relabel a node or an edge, 1 each.
 
     Exact unless a limit for each pair is reached. A signal waits for the pairs at work, so hard pairs should have
     ``max_seconds``.
@@ -146,5 +146,5 @@ def edit_distances(
 def edit_distance(
     a: Any, b: Any, *, max_states: int | None = None, max_seconds: float | None = None
 ) -> EditDistance:
-    """The edit distance of two graphs; see ``edit_distances``."""
+    """Returns the edit distance of two graphs; see ``edit_distances``."""
     return edit_distances([(a, b)], max_states=max_states, max_seconds=max_seconds)[0]

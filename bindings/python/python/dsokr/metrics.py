@@ -47,7 +47,7 @@ class Ranks:
         return self._arrays[3]
 
     def hits(self, k: int) -> np.ndarray:
-        """The probability that the rank is at most k, (q,) float64."""
+        """Returns the probability that the rank is at most k, (q,) float64."""
         return self._inner.hits(whole(k, "k", 1))
 
     def metrics(
@@ -75,7 +75,7 @@ class Ranks:
         return Ranks(self._inner.chance())
 
     def compare(self, other: Ranks, *, resamples: int = 1000, seed: int = 0) -> dict[str, Any]:
-        """A paired bootstrap against a second model on the same queries.
+        """Compares with a second model on the same queries, by a paired bootstrap.
 
         For mrr, hits@1, hits@5, hits@10 and hits@20: ``first``, ``second``, ``difference``, its 95 % interval ``ci95``, and
         ``first_better``, the share of the resamples in which this model is better.

@@ -29,15 +29,15 @@ def features(smiles: Iterable[str], kind: str = "morgan", *, bits: bool = False,
 
 
 def canonical(smiles: Iterable[str]) -> list[str]:
-    """One SMILES for all that stand for the same molecule."""
+    """Returns one SMILES for all that stand for the same molecule."""
     return _dsokr.canonical_smiles(smiles_list(smiles))
 
 
 def svg(smiles: str) -> str:
-    """A drawing of a molecule as SVG."""
+    """Returns a drawing of a molecule as SVG."""
     return _dsokr.drawing(*smiles_list([smiles]))
 
 
 def graphs(smiles: Iterable[str]) -> list[Graph]:
-    """The graphs of molecules: elements are the labels of nodes, bond orders those of edges."""
+    """Returns the graphs of molecules: elements are the labels of nodes, bond orders those of edges."""
     return _dsokr.molecule_graphs(smiles_list(smiles))

@@ -45,7 +45,7 @@ def _sketch(kind: str, size: int, parameters: Mapping[str, Any] | None, name: st
 
 
 def _sized(size: int | None, rows: int, kind: str, parameters: Any, name: str) -> tuple[str, int] | None:
-    """Table and size of a sketch of at most ``rows`` rows; none without a size."""
+    """Returns the table and the size of a sketch of at most ``rows`` rows; none without a size."""
     if size is None:
         return None
     least = min(whole(size, "n_components" if name == "sketch" else "n_input_components", 1), rows)
@@ -53,7 +53,8 @@ def _sized(size: int | None, rows: int, kind: str, parameters: Any, name: str) -
 
 
 def _kernel(name: str, gamma: float | None, parameters: Mapping[str, Any] | None, width: int) -> dict[str, Any]:
-    """The table of a kernel of rows of this width; "rbf" is scikit-learn's name of "gaussian" and of its default width."""
+    """Returns the table of a kernel of rows of this width; "rbf" is scikit-learn's name of "gaussian" and of its default
+    width."""
     if name == "rbf":
         name, gamma = "gaussian", 1 / max(1, width) if gamma is None else gamma
     own = {} if gamma is None else {"gamma": real(gamma, "gamma")}
@@ -61,7 +62,7 @@ def _kernel(name: str, gamma: float | None, parameters: Mapping[str, Any] | None
 
 
 def _seed(random_state: RandomState) -> int:
-    """A whole number is the seed; a generator of NumPy, and by None the global one, draws it."""
+    """Returns a whole number as the seed; a generator of NumPy, and by None the global one, draws it."""
     if random_state is None or isinstance(random_state, np.random.RandomState):
         return int(check_random_state(random_state).randint(2**31 - 1))
     return whole(random_state, "random_state", 0, 2**64 - 1)
@@ -89,7 +90,7 @@ def _numbers(X: Any) -> Any:
 
 
 def _kept(sample_weight: Any, X: Any) -> tuple[np.ndarray, list[float] | None]:
-    """The rows of a weight above 0, and their weights; no weights where all rows have the same."""
+    """Returns the rows of a weight above 0, and their weights; no weights where all rows have the same."""
     count = X.shape[0]
     if sample_weight is None:
         return np.arange(count), None
@@ -196,7 +197,7 @@ class KernelSketch(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         return validate_data(self, X, accept_sparse="csr", reset=reset)
 
     def _map(self, gram: np.ndarray, sketch: _sketches.Sketch) -> np.ndarray:
-        """Rᵀ U Λ^(−1/2), with R K Rᵀ = U Λ Uᵀ."""
+        """Returns Rᵀ U Λ^(−1/2), with R K Rᵀ = U Λ Uᵀ."""
         n = len(gram)
         if gram.shape != (n, n):
             raise ConfigError(f"X: shape {gram.shape}, expected a kernel matrix ({n}, {n}) of the training rows")
@@ -393,18 +394,18 @@ class IOKR(_Machine):
         return self
 
     def coordinates(self, X: Any) -> np.ndarray:
-        """h(x) of each row, (n, p) float32, which ``candidates_`` ranks."""
+        """Returns h(x) of each row, (n, p) float32, which ``candidates_`` ranks."""
         return self._predictions(X)
 
     def predict(self, X: Any) -> Any:
-        """The training output nearest to h(x), of each row: rows of the kind that the fit was given."""
+        """Returns the training output nearest to h(x), of each row: rows of the kind that the fit was given."""
         coordinates = self.coordinates(X)
         best = self.candidates_.top_k(coordinates, 1)[0].ravel()
         return self.outputs_.select(best.tolist()) if isinstance(self.outputs_, Rows) else self.outputs_[best]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """How right the predictions are, 1 at best: of label sets, which are rows of several 0 and 1, the mean F1 over the pairs
-        (0 for wrong labels only), and of other outputs R², as scikit-learn has it for regressors."""
+        """Returns how right the predictions are, 1 at best: of label sets, which are rows of several 0 and 1, the mean F1
+        over the pairs (0 for wrong labels only), and of other outputs R², as scikit-learn has it for regressors."""
         predictions, right = (_dense(rows) for rows in (self.predict(X), y))
         if right.ndim == 2 and right.shape[1] > 1 and np.isin(right, (0, 1)).all() and np.isin(predictions, (0, 1)).all():
             # a pair without labels that is predicted so is right

@@ -191,9 +191,10 @@ impl Runs {
         json(&self.work(py, || self.sets(coverage, among.as_ref()))?.calibration)
     }
 
-    /// Returns the best `k` candidates for each text or row, or with `coverage` the set that holds a right output with this
-    /// probability, and what else the configuration predicts: an answer as JSON for each; `candidates` is `mass:PPM`, `formula`
-    /// or `all`, and `filter` a condition on candidates.
+    /// Returns an answer as JSON for each text or row: its best `k` candidates, or with `coverage` the set that holds a right
+    /// output with this probability, and what else the configuration predicts.
+    ///
+    /// `candidates` is `mass:PPM`, `formula` or `all`, and `filter` a condition on candidates.
     fn search(
         &self,
         py: Python,

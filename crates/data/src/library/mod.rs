@@ -1,6 +1,7 @@
 //! Libraries of reference spectra, whose molecules are known, as tables to train on.
 
 mod merging;
+mod spectra_file;
 
 use std::collections::{HashMap, HashSet};
 use std::io::Write;
@@ -10,7 +11,7 @@ use dsokr_core::grouped;
 use dsokr_core::random::{generator, shuffle};
 use dsokr_core::store::write_atomically;
 use dsokr_molecule::Molecule;
-use dsokr_spectra::{Adduct, PARTS, Record, Spectrum};
+use dsokr_spectra::{Adduct, Record, Spectrum};
 use rayon::prelude::*;
 
 use crate::cells;
@@ -19,6 +20,7 @@ use crate::table::{
     OnBadRow, Rows, Table, TableFormat, TableOptions, TextFormat, extensions, open_text,
 };
 use merging::merged;
+pub use spectra_file::SpectraFile;
 
 /// The reference spectra of a file, and the molecules that they or a table of candidates name.
 ///
@@ -75,20 +77,25 @@ const RESOLVING: [(&str, &str); 3] =
 const PRECURSOR_PPM: f64 = 50.0;
 
 impl Library {
-    /// Returns whether a file is one of spectra: in a format of spectra, or a table with the columns of spectra and `smiles`.
-    pub fn reads(path: &Path) -> bool {
-        matches!(columns_of_spectra(path), Ok(Some(_)))
+    /// Reads the tandem spectra of a file that name a SMILES, as [`of_file`](Self::of_file) does.
+    ///
+    /// # Errors
+    /// A file that cannot be read, is [none of spectra](SpectraFile::open), or has no such spectrum.
+    pub fn read(path: &Path) -> Result<Self, Error> {
+        let Some(file) = SpectraFile::open(path)? else {
+            let are_spectra = |format: &TableFormat| format.rows.is_of_spectra();
+            return Err(Error::extension(path, &extensions(are_spectra)));
+        };
+        Self::of_file(&file)
     }
 
     /// Reads the tandem spectra of a file that name a SMILES; others are left out and counted.
     ///
     /// # Errors
-    /// A file that cannot be read, is [none of spectra](Self::reads), or has no such spectrum.
-    pub fn read(path: &Path) -> Result<Self, Error> {
-        let Some(columns) = columns_of_spectra(path)? else {
-            let are_spectra = |format: &TableFormat| format.rows.is_of_spectra();
-            return Err(Error::extension(path, &extensions(are_spectra)));
-        };
+    /// A file that cannot be read, or has no such spectrum.
+    pub fn of_file(file: &SpectraFile) -> Result<Self, Error> {
+        let path = file.path();
+        let columns = file.columns().to_vec();
         let format = TextFormat::from_path(path);
         let on_bad_row = if columns.is_empty() { OnBadRow::default() } else { OnBadRow::Skip };
         let options = TableOptions { on_bad_row, optional_keys: true, ..TableOptions::default() };
@@ -338,22 +345,6 @@ impl Library {
             }
             Ok(())
         })?)
-    }
-}
-
-/// Returns the columns that are read of a file of spectra: none of one in a format of spectra, each with a name of its own of a
-/// table with the columns of spectra and `smiles`. No list of other files.
-fn columns_of_spectra(path: &Path) -> Result<Option<Vec<String>>, Error> {
-    match TextFormat::from_path(path) {
-        TextFormat::Spectra(_) => Ok(Some(Vec::new())),
-        TextFormat::Tabs | TextFormat::Commas | TextFormat::JsonLines => {
-            let names = Table::header(path, TableOptions::default())?.names;
-            let is_one = |name: &str| names.iter().filter(|other| *other == name).count() == 1;
-            let is_library = PARTS.into_iter().chain(["smiles"]).all(is_one);
-            let columns = names.iter().filter(|name| !name.is_empty() && is_one(name));
-            Ok(is_library.then(|| columns.cloned().collect()))
-        }
-        TextFormat::Lines | TextFormat::Structures => Ok(None),
     }
 }
 

@@ -147,9 +147,10 @@ impl<'p, 'c> Pass<'p, 'c> {
         self.codes.is_some()
     }
 
-    /// Compares scores with the bars of their queries by codes, in one pass over them: adds the multiplicities of rows
-    /// whose score is greater than the bar of those that are counted to `above`, one a lane, and calls `visit` for each
-    /// pair for which that is in doubt, or whose score may reach the other bar.
+    /// Compares scores with the bars of their queries by codes, in one pass over them.
+    ///
+    /// It adds the multiplicities of rows whose score is greater than the bar of those that are counted to `above`, one a lane,
+    /// and calls `visit` for each pair for which that is in doubt, or whose score may reach the other bar.
     pub(crate) fn compare(
         &mut self,
         bars: &Bars,

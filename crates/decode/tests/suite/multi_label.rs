@@ -17,10 +17,12 @@ fn f1<T: Ord>(truth: &BTreeSet<T>, predicted: &BTreeSet<T>) -> f64 {
     let both = truth.intersection(predicted).count() as f64;
     let precision = both / predicted.len() as f64;
     let recall = both / truth.len() as f64;
-    match (truth.is_empty() && predicted.is_empty(), both == 0.0) {
-        (true, _) => 1.0,
-        (false, true) => 0.0,
-        (false, false) => 2.0 * precision * recall / (precision + recall),
+    if truth.is_empty() && predicted.is_empty() {
+        1.0
+    } else if both == 0.0 {
+        0.0
+    } else {
+        2.0 * precision * recall / (precision + recall)
     }
 }
 

@@ -182,7 +182,7 @@ fn plus(
     dropout: Option<Dropout>,
 ) -> Tensor<2> {
     // products in 16 bits are added in 32
-    let y = if y.dtype() == x.dtype() { y } else { y.cast(x.dtype()) };
+    let y = y.cast(x.dtype());
     let y = match bias {
         Some(bias) => y + bias.unsqueeze::<2>(),
         None => y,

@@ -241,7 +241,7 @@ impl Layer {
 /// Returns products as 32-bit numbers: GPUs leave some in 16 bits, in which activations and their factors would be
 /// rounded once more.
 fn wide(x: Tensor<2>) -> Tensor<2> {
-    if x.dtype() == DType::F32 { x } else { x.cast(DType::F32) }
+    x.cast(DType::F32)
 }
 
 /// Returns the dropout site of a place in a layer; site 0 belongs to the embeddings, and the first one behind all layers to

@@ -42,8 +42,7 @@ pub(super) fn attention(qkv: Tensor<2>, scoring: Scoring, settings: &Attention) 
     let rows = sequences.ranges().flat_map(|text| {
         (0..longest).map(move |at| (text.start + if at < text.len() { at } else { 0 }) as u32)
     });
-    let qkv = if qkv.dtype() == DType::F32 { qkv } else { qkv.cast(DType::F32) };
-    let padded = bag(qkv, Arc::new(SparseBatch::selection(rows)), None);
+    let padded = bag(qkv.cast(DType::F32), Arc::new(SparseBatch::selection(rows)), None);
     let [q, k, v] = [0, 1, 2].map(|part| {
         let part = padded.clone().narrow(1, part * width, width);
         part.reshape([texts, longest, *heads, head]).swap_dims(1, 2)

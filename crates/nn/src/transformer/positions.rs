@@ -202,7 +202,7 @@ impl Rotation {
         let head = triple / (3 * heads);
         let half = head / 2;
         // products in 16 bits have 32 bits here: angles need them
-        let qkv = if qkv.dtype() == DType::F32 { qkv } else { qkv.cast(DType::F32) };
+        let qkv = qkv.cast(DType::F32);
         let values = qkv.clone().narrow(1, 2 * triple / 3, triple / 3);
         let turned = qkv.narrow(1, 0, 2 * triple / 3).reshape([n, 2 * heads, head]);
         let [x, y] = [0, half].map(|from| turned.clone().narrow(2, from, half));
