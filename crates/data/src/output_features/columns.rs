@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use crate::featurizers::{LabelVocabulary, UNRANKED, hamming_one_hot, kemeny_signs, lehmer_codes};
-use dsokr_basis::Features;
 use dsokr_basis::features::BitRows;
+use dsokr_basis::{Features, RowSource};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -31,6 +31,24 @@ pub struct LabelFeatures {
 }
 
 dsokr_core::defaults!(separator: char = ' ');
+
+/// The sets of labels of the rows of a table, of which many may have one.
+#[derive(Default)]
+struct RowSets {
+    /// The different sets, in the order of the first rows that have them.
+    sets: Vec<LabelSet>,
+    first_rows: Vec<usize>,
+    /// The place of each row's set among them.
+    places: Vec<usize>,
+}
+
+impl RowSets {
+    /// Returns the set of each row.
+    fn truth(&self) -> Truth {
+        let set = |&place: &usize| Arc::clone(&self.sets[place]);
+        Truth::Labels(self.places.iter().map(set).collect())
+    }
+}
 
 impl LabelFeatures {
     /// Returns the labels of a cell.
@@ -68,21 +86,30 @@ impl LabelFeatures {
     }
 
     /// Returns the set of each row, one for all rows with the same cell.
-    fn sets(&self, table: &Table) -> Result<Vec<LabelSet>, Error> {
-        let mut sets: HashMap<&str, LabelSet> = HashMap::new();
-        let set = |cell| Arc::clone(sets.entry(cell).or_insert_with(|| self.set(cell).into()));
-        Ok(table.column(&self.column)?.iter().map(String::as_str).map(set).collect())
+    fn sets(&self, table: &Table) -> Result<RowSets, Error> {
+        let mut rows = RowSets::default();
+        let mut places: HashMap<&str, usize> = HashMap::new();
+        for (row, cell) in table.column(&self.column)?.iter().enumerate() {
+            let place = *places.entry(cell).or_insert(rows.sets.len());
+            if place == rows.sets.len() {
+                rows.sets.push(self.set(cell).into());
+                rows.first_rows.push(row);
+            }
+            rows.places.push(place);
+        }
+        Ok(rows)
     }
 
     /// Returns the labels of an earlier training. They include the labels of the table.
     fn vocabulary_of(
         &self,
         fitted: &FittedColumns,
-        sets: &[LabelSet],
+        rows: &RowSets,
         table: &Table,
     ) -> Result<LabelVocabulary, Error> {
-        let sets = sets.iter().enumerate();
-        let labels = sets.flat_map(|(row, set)| set.iter().map(move |label| (row, label.as_str())));
+        let sets = rows.first_rows.iter().zip(&rows.sets);
+        let labels =
+            sets.flat_map(|(&row, set)| set.iter().map(move |label| (row, label.as_str())));
         fitted.check_known("label", &self.column, table, labels)?;
         Ok(LabelVocabulary::fit(std::slice::from_ref(&fitted.terms))?)
     }
@@ -94,7 +121,7 @@ impl OutputKind for LabelFeatures {
     }
 
     fn truth(&self, table: &Table) -> Result<Option<Truth>, Error> {
-        Ok(Some(Truth::Labels(self.sets(table)?)))
+        Ok(Some(self.sets(table)?.truth()))
     }
 
     fn truth_of_labels(&self, labels: &[&str]) -> Result<Option<Truth>, Error> {
@@ -102,19 +129,20 @@ impl OutputKind for LabelFeatures {
     }
 
     fn read(&self, from: &mut OutputTable) -> Result<FittedRows, Error> {
-        let sets = self.sets(from.table)?;
+        let sets_of_rows = self.sets(from.table)?;
+        let sets = &sets_of_rows.sets;
         let vocabulary = match from.fitted {
             Some(fitted) if from.counts_unknown => {
                 LabelVocabulary::fit(std::slice::from_ref(&fitted.terms))?
             }
-            Some(fitted) => self.vocabulary_of(fitted, &sets, from.table)?,
+            Some(fitted) => self.vocabulary_of(fitted, &sets_of_rows, from.table)?,
             None => {
                 if sets.iter().all(|set| set.is_empty()) {
                     let column = &self.column;
                     let message = format!("no row has a label in the column {column:?}");
                     return Err(Error::file(from.table.path(), message));
                 }
-                let vocabulary = LabelVocabulary::fit(&sets)?;
+                let vocabulary = LabelVocabulary::fit(sets)?;
                 // labels with spaces between may be words of texts; most other tables have none, whose labels need not be counted
                 if self.separator != ' ' && !cells::spellings(vocabulary.names()).is_empty() {
                     let cells = from.table.column(&self.column)?.iter().map(String::as_str);
@@ -127,22 +155,23 @@ impl OutputKind for LabelFeatures {
         let labels = vocabulary.names().count();
         check_memory(
             from.table.path(),
-            sets.len() as f64 * bytes_of_bits(labels),
+            from.table.len() as f64 * bytes_of_bits(labels),
             format_args!(
                 "{} rows of {labels} labels (column {:?}, divided at {:?})",
-                sets.len(),
+                from.table.len(),
                 self.column,
                 self.separator
             ),
         )?;
         let rows: Features = if from.counts_unknown {
-            vocabulary.open_rows(&sets)?.into()
+            vocabulary.open_rows(sets)?.into()
         } else {
-            vocabulary.rows(&sets)?.into()
+            vocabulary.rows(sets)?.into()
         };
+        let rows = rows.select(&sets_of_rows.places)?;
         let terms = vocabulary.names().map(str::to_owned).collect();
         let columns = FittedColumns { width: labels, terms, ..FittedColumns::default() };
-        from.truth = Some(Truth::Labels(sets));
+        from.truth = Some(sets_of_rows.truth());
         Ok((columns, Box::new(rows)))
     }
 }
