@@ -11,6 +11,7 @@ use tracing::info;
 
 use super::output::{BAR, QUIET, SILENT, SPOKE, bar, milliseconds};
 use super::signals::{self, INTERRUPT, Response};
+use crate::config::Config;
 
 /// Whether a thread says that work goes on.
 static SPEAKING: AtomicBool = AtomicBool::new(false);
@@ -24,7 +25,12 @@ pub struct Progress {
 }
 
 impl Progress {
-    pub fn new() -> Self {
+    /// Creates the progress of trainings of a configuration.
+    pub fn of(config: &Config) -> Self {
+        if config.ensemble.as_ref().is_some_and(|ensemble| ensemble.parallel > 1) {
+            // of members that are trained at the same time nobody hears when one starts or ends
+            signals::respond(Response::Cancel);
+        }
         let quiet = QUIET.load(Ordering::Relaxed) || SILENT.load(Ordering::Relaxed);
         if !quiet && !SPEAKING.swap(true, Ordering::Relaxed) {
             say_that_work_goes_on();

@@ -103,7 +103,7 @@ pub fn train(request: &SweepRequest) -> Result<Sweep, Error> {
         let folder = folder.display();
         format!("{folder} is kept with the runs that are complete; the same command goes on")
     });
-    let sweep = request.run(&mut Progress::new())?;
+    let sweep = request.run(&mut Progress::of(request.config))?;
     output::clear();
     Ok(sweep)
 }

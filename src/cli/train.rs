@@ -101,7 +101,7 @@ pub fn run(processes: &Processes, arguments: &Arguments) -> Result<(), Error> {
     }
     let reserved = request.reserve(processes)?;
     advise_to_resume(reserved.path(), arguments.resume);
-    let trained = reserved.run(&mut Progress::new())?;
+    let trained = reserved.run(&mut Progress::of(&config))?;
     output::clear();
     let first = processes.is_first();
     if first && let Some(curve) = EmbeddingCurve::read(trained.path())? {

@@ -52,7 +52,11 @@ impl Constants {
             column
         };
         let columns: Vec<Vec<f64>> = (0..rows[0].len()).map(column).collect();
-        let mean = |column: &Vec<f64>| column.iter().sum::<f64>() / column.len() as f64;
+        let mean = |column: &Vec<f64>| {
+            let mean = column.iter().sum::<f64>() / column.len() as f64;
+            // rounding may move the mean of equal numbers, such as three times 0.1, away from them
+            mean.clamp(column[0], column[column.len() - 1])
+        };
         let median = |column: &Vec<f64>| {
             let count = column.len();
             (column[(count - 1) / 2] + column[count / 2]) / 2.0
@@ -85,6 +89,20 @@ impl Constants {
                 let first = shares.iter().find(|(_, share)| **share == most);
                 first.map(|(class, _)| class.as_str())
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Constants;
+
+    /// The sum of three times 0.1, divided by 3, is not 0.1.
+    #[test]
+    fn the_mean_of_equal_numbers_is_this_number() {
+        for count in 1..60 {
+            let constants = Constants::of_numbers(&vec![vec![0.1, -0.7]; count], &[]);
+            assert_eq!(constants.means().unwrap(), [0.1, -0.7], "{count}");
         }
     }
 }

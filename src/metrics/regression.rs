@@ -19,7 +19,7 @@ pub struct NumberScores {
     /// the predicted numbers are all equal.
     pub spearman: f64,
     /// `√(Σ (y − ŷ)² / Σ (y − μ)²)`, μ the mean of the training numbers: aRRMSE (Spyromitros-Xioufis et al. 2016; thesis,
-    /// table 3.4). 1 for the training mean itself; none where it is not known or all numbers are it.
+    /// table 3.4). 1 for the training mean itself; none where it is not known or all true numbers are it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rrmse: Option<f64>,
 }
@@ -127,6 +127,8 @@ pub(crate) struct PredictedNumbers {
     squared: Vec<f64>,
     /// `(y − μ)²`, where the means of the training numbers are known.
     from_mean: Option<Vec<f64>>,
+    /// Whether some true number of each target is not the training mean, so that the target has a relative error.
+    leave_mean: Vec<bool>,
     /// The places of the true and of the predicted numbers of each target.
     places: Vec<[Places; 2]>,
     /// Number of queries.
@@ -165,6 +167,13 @@ impl PredictedNumbers {
             };
             truth.iter().flat_map(of_row).collect()
         };
+        let from_mean = means.map(from_mean);
+        let leaves_mean = |target: usize| {
+            let mut squares =
+                from_mean.iter().flat_map(|all| all.iter().skip(target).step_by(width));
+            squares.any(|&square| square > 0.0)
+        };
+        let leave_mean = (0..width).map(leaves_mean).collect();
         let places = |target: usize| {
             [truth, predicted].map(|rows| {
                 let column: Vec<f64> = rows.iter().map(|row| row[target]).collect();
@@ -176,7 +185,8 @@ impl PredictedNumbers {
             truth: truth.concat(),
             absolute: values(|y, predicted| (y - predicted).abs()),
             squared: values(|y, predicted| (y - predicted).powi(2)),
-            from_mean: means.map(from_mean),
+            from_mean,
+            leave_mean,
             places: (0..width).map(places).collect(),
             queries: truth.len(),
         })
@@ -244,10 +254,12 @@ impl PredictedNumbers {
         self.sums(&self.squared, queries).into_iter().zip(spreads).map(rrmse).collect()
     }
 
-    /// Returns the relative root mean squared error of each target; infinite where it is not known.
+    /// Returns the relative root mean squared error of each target that has one for all queries; infinite where those of the true
+    /// numbers that are drawn are all the training mean.
     pub fn rrmse(&self, queries: &[usize]) -> Vec<f64> {
-        let of_targets = self.known_rrmse(queries).into_iter();
-        of_targets.map(|rrmse| rrmse.unwrap_or(f64::INFINITY)).collect()
+        let of_targets = self.known_rrmse(queries).into_iter().zip(&self.leave_mean);
+        let known = of_targets.filter(|&(_, &leaves_mean)| leaves_mean);
+        known.map(|(rrmse, _)| rrmse.unwrap_or(f64::INFINITY)).collect()
     }
 
     /// Returns Pearson's correlation of the ranks of each target; 0 where one of the two does not vary.
@@ -308,7 +320,7 @@ impl Places {
 
 #[cfg(test)]
 mod tests {
-    use super::PredictedNumbers;
+    use super::{PredictedNumbers, RegressionScores};
 
     /// Returns the metrics of one target as they are defined, of pairs of a true and a predicted number.
     fn defined(pairs: &[(f64, f64)], training_mean: f64) -> [f64; 5] {
@@ -350,6 +362,22 @@ mod tests {
             let queries: Vec<usize> = (0..count).collect();
             assert_eq!(all.r2(&queries), [1.0, 0.0], "{count}");
         }
+    }
+
+    /// As the means over targets leave it out.
+    #[test]
+    fn a_target_whose_numbers_are_all_the_training_mean_has_no_relative_error() {
+        let truth = [[1.0, 3.0], [1.0, 5.0], [1.0, 4.0]].map(Vec::from);
+        let predicted = [[1.5, 3.0], [1.0, 4.0], [1.0, 4.0]].map(Vec::from);
+        let scores =
+            RegressionScores::from_rows(&truth, &predicted, Some(&[1.0, 4.0]), &[]).unwrap();
+        let each: Vec<Option<f64>> = scores.targets.iter().map(|target| target.rrmse).collect();
+        assert_eq!(each, [None, Some(0.5_f64.sqrt())]);
+        assert_eq!(scores.rrmse, each[1]);
+        let all = PredictedNumbers::new(&truth, &predicted, Some(&[1.0, 4.0])).unwrap();
+        assert_eq!(all.rrmse(&[0, 1, 2]), [0.5_f64.sqrt()]);
+        // the one number that is drawn is the mean
+        assert_eq!(all.rrmse(&[2, 2, 2]), [f64::INFINITY]);
     }
 
     /// To the last bit.

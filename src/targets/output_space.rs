@@ -161,15 +161,24 @@ fn candidates_at(
     outputs: &Outputs,
     place: impl FnOnce(&dyn RowSource) -> Result<CandidateParts, Error>,
 ) -> Result<Candidates, Error> {
+    use dsokr_core::Error::{NotFiniteAt, Numeric};
     let pool = Selected::new(outputs.rows.as_ref(), &outputs.candidates);
     let pick = |all: &[String]| outputs.candidates.iter().map(|&i| all[i].clone()).collect();
     let mut columns = Columns::new(pick(&outputs.ids), pick(&outputs.labels))?;
     for (name, cells) in &outputs.columns {
         columns = columns.with(name, pick(cells))?;
     }
-    Candidates::placed(distinct(&pool)?, columns, |first| {
+    let placed = Candidates::placed(distinct(&pool)?, columns, |first| {
         let chosen: Vec<usize> = first.iter().map(|&i| outputs.candidates[i]).collect();
         place(&Selected::new(outputs.rows.as_ref(), &chosen))
+    });
+    placed.map_err(|error| match error {
+        Error::Core(error @ NotFiniteAt { .. }) => {
+            let remedy = "outputs are too large for numbers of 32 bits: divide them by a constant, or set output.scaling = \
+                          \"standard\"";
+            Numeric(format!("{error}; {remedy}")).into()
+        }
+        other => other,
     })
 }
 

@@ -178,3 +178,19 @@ fn outputs_far_from_zero_lose_digits_under_the_linear_kernel() {
         assert!(!train("farthest", remedy).contains(advice), "{remedy}");
     }
 }
+
+#[test]
+fn outputs_that_32_bits_do_not_hold_are_refused_with_a_remedy() {
+    let sandbox = sandbox();
+    let large: Vec<f64> = vectors().iter().map(|value| 1e22 * value).collect();
+    fs::write(sandbox.path("data/small/large.npy"), npy(WIDTH, &large)).unwrap();
+    let file = "output.features.file=large.npy";
+    let kernel = "output.kernel={name=\"linear\"}";
+    let train =
+        ["train", "vectors.toml", "--out", "large", "--quiet", "--set", file, "--set", kernel];
+    let centred = [&train[..], &["--set", "output.centred=true"]].concat();
+    let said =
+        ["candidate row 0", "too large for numbers of 32 bits", "output.scaling = \"standard\""];
+    sandbox.fail(&centred, 2, &said);
+    sandbox.succeed(&[&train[..], &["--set", "output.scaling=standard"]].concat());
+}

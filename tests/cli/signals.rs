@@ -68,10 +68,20 @@ fn end_at(
     line: &str,
     signal: &str,
 ) -> (Option<i32>, String) {
+    end_at_lines(sandbox, arguments, (1, line), signal)
+}
+
+/// Does what [`end_at`] does once so many lines of standard error have `line`.
+fn end_at_lines(
+    sandbox: &Sandbox,
+    arguments: &[&str],
+    (lines, line): (usize, &str),
+    signal: &str,
+) -> (Option<i32>, String) {
     let mut child = start(sandbox, arguments);
     let mut errors = BufReader::new(child.stderr.take().unwrap());
     let mut said = String::new();
-    while !said.contains(line) {
+    while said.matches(line).count() < lines {
         let read = errors.read_line(&mut said).unwrap();
         assert!(read > 0, "{arguments:?} ended before {line:?}: {said}");
     }
@@ -209,13 +219,19 @@ fn a_sweep_of_networks_that_a_signal_ends_goes_on_with_the_same_command() {
 #[test]
 fn an_ensemble_that_a_signal_ends_names_the_member_whose_steps_it_tells() {
     let sandbox = Sandbox::new();
-    sandbox.write("votes.toml", &format!("{CONFIG}\n[ensemble]\nseeds = 2\n"));
-    let train = ["train", "votes.toml", "--out", "run", "--set", "training.epochs=4000"];
-    let (code, errors) = end_at(&sandbox, &train, "training", "-TERM");
-    assert_eq!(code, Some(143), "{errors}");
-    assert!(errors.contains("stopped by SIGTERM: member member-"), "{errors}");
-    assert!(errors.contains(": interrupted at step "), "{errors}");
-    assert!(errors.contains("; run is kept as far as it came; "), "{errors}");
+    for parallel in [1, 2] {
+        let ensemble = format!("[ensemble]\nseeds = 2\nparallel = {parallel}\n");
+        sandbox.write("votes.toml", &format!("{CONFIG}\n{ensemble}"));
+        let out = format!("run-{parallel}");
+        let train = ["train", "votes.toml", "--out", &out, "--set", "training.epochs=4000"];
+        // each member has made a step
+        let lines = (parallel, "of training, evaluations not counted");
+        let (code, errors) = end_at_lines(&sandbox, &train, lines, "-TERM");
+        assert_eq!(code, Some(143), "{errors}");
+        assert!(errors.contains("stopped by SIGTERM: member member-"), "{errors}");
+        assert!(errors.contains(": interrupted at step "), "{errors}");
+        assert!(errors.contains(&format!("; {out} is kept as far as it came; ")), "{errors}");
+    }
 }
 
 /// A kill leaves the locks of members beside them.

@@ -191,8 +191,9 @@ impl Metric {
         self.0.is_mean && !is_of_classes
     }
 
-    /// Returns the 95 % interval, as [`interval_of`] has it, of its value on an evaluation. Draws of an F1 or an area that are all
-    /// equal say nothing of other queries, as where a rare class is never predicted; it has no interval then.
+    /// Returns the 95 % interval, as [`interval_of`] has it, of its value on an evaluation. Draws of an F1, an area or a metric of
+    /// numbers that are all equal say nothing of other queries, as where a rare class is never predicted, or one number always; it
+    /// has no interval then.
     pub(crate) fn interval(
         self,
         value: f64,
@@ -202,12 +203,8 @@ impl Metric {
     ) -> Option<[f64; 2]> {
         let needs_length = match self.0.over {
             Over::Ranks(metric) if metric.is_fixed(&evaluation.ranks) => return None,
-            Over::F1 | Over::MicroF1 | Over::MacroF1 | Over::Area(_) => true,
-            Over::Kept
-            | Over::Ranks(_)
-            | Over::HammingLoss
-            | Over::Numbers(_)
-            | Over::Classes(_) => false,
+            Over::F1 | Over::MicroF1 | Over::MacroF1 | Over::Numbers(_) | Over::Area(_) => true,
+            Over::Kept | Over::Ranks(_) | Over::HammingLoss | Over::Classes(_) => false,
         };
         let ends = interval_of(value, self.0.is_share, units, drawn);
         ends.filter(|[low, high]| !needs_length || low < high)
@@ -495,6 +492,29 @@ mod tests {
         for [low, high] in areas_of(12).map(Option::unwrap) {
             assert!(low < high, "{low} {high}");
         }
+    }
+
+    #[test]
+    fn draws_of_numbers_that_are_all_equal_have_no_interval() {
+        let intervals_of = |truth: &[f64], predicted: &[f64]| {
+            let rows = |numbers: &[f64]| -> Vec<Vec<f64>> {
+                numbers.iter().map(|&number| vec![number]).collect()
+            };
+            let mut evaluation = ranked(truth.len(), |query| query as u64);
+            evaluation
+                .compare((Truth::Numbers(rows(truth)), Truth::Numbers(rows(predicted))))
+                .unwrap();
+            intervals(&evaluation, 200, 0).unwrap()
+        };
+        // a share of one query has Wilson's
+        let one = intervals_of(&[1.0], &[1.5]);
+        assert!(one.keys().eq(["hits@1", "hits@5"]), "{one:?}");
+        // the same number is predicted for all queries
+        let constant = intervals_of(&[1.0, 2.0, 4.0, 3.0], &[2.5; 4]);
+        assert!(!constant.contains_key("spearman"), "{constant:?}");
+        assert!(["mae", "rmse", "r2"].iter().all(|name| constant.contains_key(*name)));
+        let equal = intervals_of(&[2.0; 4], &[2.5, 2.0, 1.0, 3.0]);
+        assert!(!equal.contains_key("r2") && equal.contains_key("mae"), "{equal:?}");
     }
 
     #[test]

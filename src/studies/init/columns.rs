@@ -9,8 +9,10 @@ use dsokr_data::table::Table;
 use rayon::prelude::*;
 
 use super::column_cells::{Cells, Exceptions};
+use super::guess::most;
+use super::guess::names::names_years;
 use super::guess::numbers::are_times;
-use super::kind::{ColumnKind, KindName, Lists, Reading};
+use super::kind::{ColumnKind, KindName, Lists, Reading, is_year};
 use super::remarks::{ClassRemarks, ListRemarks, NumberRemarks, WordRemarks};
 use crate::error::Error;
 
@@ -55,6 +57,8 @@ pub struct Column {
     pub words: WordRemarks,
     /// Whether cells are points in time, as numbers or in a notation that looks like labels.
     pub(super) are_times: bool,
+    /// Whether the column has the name and the cells of one with years.
+    pub(super) are_years: bool,
     /// What the column says of the numbers of another one: their units, or the signs of bounds.
     pub qualifies: Option<Qualifier>,
 }
@@ -90,6 +94,7 @@ impl Column {
             lists: ListRemarks::of(&cells),
             words: WordRemarks::of(&cells),
             are_times: are_times(&cells.kind, name, &written),
+            are_years: names_years(name) && most(&written, is_year),
             // found later, among all columns
             qualifies: None,
             kind: cells.kind,

@@ -1,8 +1,8 @@
 //! What a column can be used for, by its kind, its name and its cells.
 
 use super::columns::Column;
-use super::guess::names::{names_folds, names_splits, names_weights_of_rows, names_years};
-use super::kind::{ColumnKind, is_year};
+use super::guess::names::{names_folds, names_splits, names_weights_of_rows};
+use super::kind::ColumnKind;
 
 /// Names of columns that say where or when rows are from, or hold the signs of bounds, as those of ChEMBL.
 const ASIDE: [&str; 4] = ["source", "year", "date", "standard relation"];
@@ -49,10 +49,7 @@ pub(super) fn is_set_aside(column: &Column) -> bool {
     let is_named = names_splits(name) || ASIDE.contains(&name.to_lowercase().as_str());
     // changes of genes are called folds too
     let are_few = || column.example.parse::<u32>().is_ok() && column.distinct <= FOLDS;
-    is_named
-        || names_years(name) && is_year(&column.example)
-        || names_folds(name) && are_few()
-        || names_weights_of_rows(name)
+    is_named || column.are_years || names_folds(name) && are_few() || names_weights_of_rows(name)
 }
 
 /// Returns whether the cells of a column differ, so that there is something to learn from them.

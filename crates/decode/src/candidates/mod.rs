@@ -331,7 +331,8 @@ impl Candidates {
     ///
     /// # Errors
     /// [`Error::OutOfRange`] for a weight that is negative or not finite; for hubs
-    /// of a different number of rows; [`Error::NotFiniteAt`] for a corrected constant that overflows.
+    /// of a different number of rows; [`Error::NotFiniteAt`], in [`Error::At`] with the weight, for a corrected constant that
+    /// overflows.
     pub fn with_hubs(self, hubs: Hubs, weight: f32) -> Result<Self, Error> {
         let found = format_args!("hub weight {weight}");
         ensure_allowed(weight >= 0.0 && weight.is_finite(), found, "finite numbers from 0")?;
@@ -341,7 +342,8 @@ impl Candidates {
             |(&b, &h): (&f32, &f32)| (f64::from(b) - f64::from(weight) * f64::from(h)) as f32;
         let constants = candidates.constants.iter().zip(&hubs.means).map(corrected).collect();
         let before = std::mem::replace(&mut candidates.constants, constants);
-        check_constants(0, &candidates.constants)?;
+        check_constants(0, &candidates.constants)
+            .map_err(|error| error.at(format!("hub weight {weight} is too large")))?;
         candidates.correction = Some(Correction { hubs, weight, before });
         Ok(candidates)
     }

@@ -261,6 +261,8 @@ fn what_cannot_be_honoured_is_refused() {
     let nearest = Hubs::fit(&queries, &candidates, 1).unwrap();
     assert!(nearest.means.iter().any(|&mean| mean > 1.5));
     let error = message(candidates.with_hubs(nearest, f32::MAX));
+    let place = format!("hub weight {} is too large: candidate row ", f32::MAX);
+    assert!(error.starts_with(&place), "{error}");
     assert!(error.ends_with(", constant: -inf is not a finite number"), "{error}");
 
     let names = ["a".to_string(), "b".to_string()];
