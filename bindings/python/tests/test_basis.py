@@ -165,6 +165,8 @@ def test_files_are_os_errors(tmp_path, y):
         ({"kernel": {"name": "cosine", "gamma": 1.0}}, "kernel: .*gamma"),
         ({"kernel": 3}, "kernel: int"),
         ({"kernel": {"name": object()}}, "kernel: "),
+        ({"kernel": "precomputed"}, r"kernel: 'precomputed', .*KernelSketch\('precomputed'\) reads the matrix"),
+        ({"kernel": lambda a, b: 1.0}, r"kernel: <function .*KernelSketch\('precomputed'\) reads the matrix"),
         ({"kernel": "hamming"}, "hamming"),
         ({"sketch": 200}, "sketch: 200"),
         ({"sketch": dsokr.Gaussian(0)}, "sketch: size = 0: expected 1..=40"),

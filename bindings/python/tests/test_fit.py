@@ -7,6 +7,7 @@ import pickle
 import shutil
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -220,6 +221,17 @@ def test_a_mistyped_option_leaves_nothing_in_the_way(tmp_path):
     with pytest.raises(dsokr.FileError, match="pairs.jsonl exists") as raised:
         dsokr.fit(TEXTS, SMILES, tmp_path / "run")
     assert raised.value.errno == 17
+
+
+def test_fits_of_several_threads_have_a_folder_each(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with ThreadPoolExecutor(4) as executor:
+        models = list(executor.map(lambda seed: dsokr.fit(TEXTS, SMILES, seed=seed, progress=False), range(4)))
+    assert sorted(model.path.parent.name for model in models) == ["fit", "fit-2", "fit-3", "fit-4"]
+    # one that is refused leaves none behind
+    with pytest.raises(dsokr.ConfigError):
+        dsokr.fit(TEXTS, SMILES, set={"encoder.lamda": 1.0})
+    assert len(list((tmp_path / "runs").iterdir())) == 4
 
 
 def test_the_log_of_a_kernel_machine(tmp_path):

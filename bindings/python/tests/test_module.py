@@ -348,6 +348,7 @@ class Returning(Words):
         (lambda p: Returning(p, lambda z: (z, None)), dsokr.ConfigError, r"the module returns tuple, expected a tensor \(.*, 200\)"),
         (lambda p: Returning(p, lambda z: None), dsokr.ConfigError, "the module returns NoneType"),
         (3, dsokr.ConfigError, "encoder: int"),
+        (lambda p: None, dsokr.ConfigError, "encoder: the function returns NoneType, expected a torch.nn.Module"),
         (dsokr.Encoder(Words, vectors=True), dsokr.ConfigError, "vectors"),
     ],
 )

@@ -150,6 +150,15 @@ def test_top_k(problem):
     assert np.array_equal(scores, np.take_along_axis(expected, order, 1)) and scores.dtype == np.float32
 
 
+def test_coordinates_and_constants_give_the_scores(problem):
+    points, z, _ = problem
+    constants = np.linspace(-1, 1, len(points), dtype=np.float32)
+    pool = dsokr.Candidates.from_points(points, constants=constants)
+    assert np.array_equal(pool.coordinates, points) and pool.coordinates.dtype == np.float32
+    scores = z @ pool.coordinates.T + pool.constants
+    assert np.array_equal(np.sort(scores, axis=1)[:, ::-1][:, :5], pool.top_k(z, 5)[1])
+
+
 def test_lists_of_candidates(problem):
     points, z, gold = problem
     rng = np.random.default_rng(5)
@@ -247,6 +256,7 @@ def test_ensembles(problem):
         (lambda pool, z, gold: dsokr.Candidates.from_points(z, ids=[0] * 60), 'same id "0"'),
         (lambda pool, z, gold: dsokr.Candidates.from_points(z, ids=[1]), "ids: 1 entries"),
         (lambda pool, z, gold: dsokr.Candidates.from_points(z, labels=[1]), "labels: 1 entries"),
+        (lambda pool, z, gold: dsokr.Candidates.from_points(z, labels=[b"C"] * 60), "labels: b.C. at 0 is bytes, .*decode it first"),
         (lambda pool, z, gold: dsokr.Candidates.from_points(z, constants=[1.0]), "constants: 1"),
         (lambda pool, z, gold: dsokr.Candidates.from_points(z, constants=z), "constants: shape"),
         (lambda pool, z, gold: dsokr.Candidates.from_points(z * np.inf), "points: row 0"),

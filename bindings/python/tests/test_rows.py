@@ -158,7 +158,8 @@ def test_select():
     [
         (np.ones(3, np.float32), r"Y: shape \(3,\)"),
         (np.ones((2, 3, 4), np.float32), "Y: shape"),
-        (np.array([["a", "b"]]), "Y: dtype <U1"),
+        (np.array([["a", "b"]]), "Y: texts, expected numbers: dsokr.molecules.features makes them of SMILES"),
+        (["CCO", "CCN"], "Y: texts, expected numbers"),
         (np.ones((2, 2), complex), "Y: dtype complex128"),
         (np.array([[object()]]), "Y: dtype object"),
         ([[1.0], [1.0, 2.0]], "Y: "),
@@ -166,8 +167,9 @@ def test_select():
         (np.array([[0.0], [np.inf]]), "Y: row 1, column 0: inf"),
         (np.array([[1e300]]), "Y: numbers beyond the range of float32"),
         (np.ones((3, 0), np.float32), "Y: rows of width 0"),
-        (None, "Y: dtype object"),
-        ("text", "Y: dtype"),
+        (None, "Y: NoneType, expected an array of numbers"),
+        ((row for row in np.eye(3)), "Y: generator, expected an array of numbers"),
+        ("text", "Y: texts, expected numbers"),
     ],
 )
 def test_refused(values, message):
@@ -244,7 +246,7 @@ def test_columns_that_are_not_rows_are_refused():
         (pandas.DataFrame({"a": [1.0, None], "b": [2.0, 3.0]}, dtype="Float64"), r"a missing value at \(1, 0\)"),
         (pandas.Series([[1.0, 2.0], [3.0]]), "lists of different lengths"),
         (pandas.Series([[1.0, 2.0], None]), r"a missing value at \(1\)"),
-        (pandas.DataFrame({"a": ["x", "y"]}), "dtype"),
+        (pandas.DataFrame({"a": ["x", "y"]}), "Y: texts, expected numbers"),
     ]:
         with pytest.raises(dsokr.ConfigError, match=message):
             dsokr.as_rows(values)

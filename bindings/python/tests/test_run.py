@@ -737,6 +737,7 @@ def test_wrong_models(model, folder):
         (lambda: model.search(TEXTS[0], coverage="x"), "coverage: 'x', expected a number"),
         (lambda: model.calibration("x"), "coverage: 'x', expected a number"),
         (lambda: model.evaluate(least_candidates="x"), "least_candidates: 'x', expected a whole number"),
+        (lambda: model.evaluate(queries=[TEXTS[0]]), "queries: list, expected the path of a table"),
         (lambda: dsokr.compare([model]), "evaluations: list, expected a dict"),
     ]:
         with pytest.raises(dsokr.ConfigError, match=message):

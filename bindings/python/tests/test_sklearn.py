@@ -161,6 +161,18 @@ def test_a_precomputed_kernel_has_fewer_components_than_rows(sketch):
     assert exact.mean() < np.abs(z @ z.T - rbf_kernel(other, gamma=0.2)).mean()
 
 
+def test_equal_rows_of_a_precomputed_kernel_are_one_point():
+    """A product of matrices may round equal rows in different ways, by their places in its blocks."""
+    from sklearn.metrics.pairwise import rbf_kernel
+
+    gram = rbf_kernel(np.random.default_rng(0).standard_normal((400, 3)), gamma=0.2)
+    found = KernelSketch("precomputed", 300, random_state=0).fit(gram)
+    coordinates = found.transform(np.concatenate([gram[:3], gram, gram]))
+    assert len(np.unique(coordinates, axis=0)) == 400
+    assert np.array_equal(coordinates[3:403], coordinates[403:]) and np.array_equal(coordinates[:3], coordinates[3:6])
+    np.testing.assert_allclose(coordinates[3:403], gram @ found.map_, atol=1e-5)
+
+
 @pytest.mark.parametrize(
     ("gram", "message"),
     [

@@ -1,6 +1,7 @@
 """Targets and losses for loops of one's own: against those of the trainer, and against their formulas."""
 
 import csv
+import pickle
 
 import numpy as np
 import pytest
@@ -33,8 +34,7 @@ def test_losses_are_those_of_the_trainer(tmp_path, loss):
         gold, texts = zip(*list(csv.reader(file, delimiter="\t"))[1:], strict=True)
     coordinates = model.candidates.coordinates_of(gold)
     # k(y, y) = 1
-    residuals = 1 - np.square(coordinates.astype(np.float64)).sum(1)
-    targets = dsokr.Targets._of(coordinates, residuals)
+    targets = dsokr.Targets.from_coordinates(coordinates, np.ones(len(gold)))
     found = model.basis.loss(torch.from_numpy(model.encode(texts)), targets, loss)
     assert float(found) == pytest.approx(model.log[-1]["validation_loss"], rel=2e-4)
 
@@ -121,6 +121,7 @@ def test_wrong_losses(problem):
         ((z, targets[:2], {"name": "square", "kappa": 1}), "loss: 'kappa' is no parameter"),
         ((z, targets[:3], "square"), r"z: shape \(2, 8\), expected \(3, 8\)"),
         ((z.numpy(), targets[:2], "square"), "z: ndarray, expected a tensor"),
+        ((z, targets.coordinates[:2], "square"), "targets: ndarray, expected those of Basis.targets"),
     ]:
         with pytest.raises(dsokr.ConfigError, match=message):
             psi.loss(*arguments)
@@ -135,3 +136,51 @@ def test_epsilon_is_0_and_above(problem):
     for table in ({"name": "epsilon-insensitive", "epsilon": -0.5}, {"name": "huber", "kappa": 0}):
         with pytest.raises(dsokr.ConfigError, match="loss: (epsilon|kappa) = .*, allowed: numbers"):
             psi.loss(z, targets, table)
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=str)
+def test_predictions_of_16_bits_are_measured_in_32(problem, loss):
+    """Those of a module in half precision, and of products under autocast: as the same numbers in 32 bits."""
+    psi, targets, _ = problem
+    rounded = torch.from_numpy(np.random.default_rng(3).standard_normal((len(targets), psi.rank))).bfloat16()
+    expected = psi.loss(rounded.float(), targets, loss)
+    assert torch.equal(psi.loss(rounded, targets, loss), expected)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        assert torch.equal(psi.loss(rounded.float(), targets, loss), expected)
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=str)
+def test_predictions_of_16_bits_that_are_right_have_gradients(loss):
+    """Distance 0 and length 0 are no NaN, which the least distance of 32 bits rounds to in 16."""
+    targets = dsokr.Targets.from_coordinates(np.eye(3))
+    right = torch.eye(3, dtype=torch.float16, requires_grad=True)
+    targets.loss(right, loss).backward()
+    assert right.grad.isfinite().all()
+    assert targets.loss(torch.zeros(3, 3, dtype=torch.float16), loss).isfinite()
+
+
+def test_targets_of_coordinates_are_those_of_the_basis(problem):
+    psi, targets, Y = problem
+    projection = psi.projection(Y)
+    found = dsokr.Targets.from_coordinates(torch.from_numpy(projection.coordinates), projection.squared_norms)
+    assert np.array_equal(found.coordinates, targets.coordinates) and np.array_equal(found.outputs, targets.outputs)
+    assert found.residuals == pytest.approx(targets.residuals, abs=1e-6)
+    assert not dsokr.Targets.from_coordinates(projection.coordinates).residuals.any()
+    for arguments, message in [
+        ((projection.coordinates[0],), r"coordinates: shape \(8,\), expected a matrix"),
+        ((np.full((2, 3), np.nan),), "coordinates: nan at 0, 0, expected finite numbers"),
+        ((np.eye(2), [1.0]), "squared_norms: 1, expected 2, one for each row"),
+        ((np.eye(2), [1.0, np.inf]), "squared_norms: inf at 1, expected finite numbers"),
+    ]:
+        with pytest.raises(dsokr.ConfigError, match=message):
+            dsokr.Targets.from_coordinates(*arguments)
+
+
+def test_targets_for_a_worker_hold_no_tensors(problem):
+    """Their device may be one that the worker lacks."""
+    psi, targets, _ = problem
+    psi.loss(torch.zeros(len(targets), psi.rank), targets, "softmax")
+    assert targets._tensors
+    found = pickle.loads(pickle.dumps(targets))
+    assert not found._tensors and np.array_equal(found.distinct, targets.distinct)
+    assert psi.loss(torch.ones(2, psi.rank), found[:2], "softmax") == psi.loss(torch.ones(2, psi.rank), targets[:2], "softmax")

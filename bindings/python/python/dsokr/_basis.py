@@ -19,7 +19,6 @@ from ._rows import as_rows, join_rows, real, training_rows, whole
 from ._sketches import Gaussian, Sketch
 from ._tables import Kernel, Loss, to_json
 from ._targets import Targets
-from ._targets import loss as _loss
 
 
 _DESCRIPTION = (
@@ -74,6 +73,9 @@ class Basis:
         False. ``tolerance`` is the relative eigenvalue cut-off, 1e-12 to below 1. The result depends on
         the arguments, not on the number of threads.
         """
+        if callable(kernel) or str(kernel) == "precomputed":
+            remedy = "of a kernel of your own, dsokr.sklearn.KernelSketch('precomputed') reads the matrix"
+            raise ConfigError(f"kernel: {kernel!r}, expected a name or a dict with the key 'name'; {remedy}")
         rows = training_rows(Y)
         if sketch is None:
             sketch = Gaussian(min(300, max(1, len(rows))))
@@ -135,11 +137,14 @@ class Basis:
         cos(z, ψ̃(y)) / τ: "softmax" of finding each output among all distinct ones of the targets, or "contrastive" among those of
         the batch and the other way round, in which pairs with the same output are no negatives of each other. τ is
         ``{"name": "softmax", "temperature": 0.07}``, also a tensor that learns. Coordinates of a different basis are refused by
-        their number.
+        their number. Predictions of 16 bits, also under autocast, are measured in 32 bits.
         """
+        if not isinstance(targets, Targets):
+            remedy = "expected those of Basis.targets, or a part of them such as targets[batch]"
+            raise ConfigError(f"targets: {type(targets).__name__}, {remedy}")
         if targets.distinct.shape[1] != self.rank:
             raise ConfigError(f"targets: of {targets.distinct.shape[1]} coordinates, the basis has {self.rank}")
-        return _loss(z, targets, loss)
+        return targets.loss(z, loss)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes a file, which the command and the Rust library read too."""

@@ -167,6 +167,12 @@ class Candidates:
         """b(c) of each candidate, (n,) float32."""
         return self._inner.constants
 
+    @property
+    def coordinates(self) -> np.ndarray:
+        """ψ(c) of all candidates, in order, (n, p) float32: a copy. ``Z @ coordinates.T + constants`` are the scores of
+        predictions ``Z``, but for rounding."""
+        return self._inner.coordinates_of(self._listed[0])
+
     def coordinates_of(self, ids: Iterable[Any]) -> np.ndarray:
         """Coordinates of the candidates with these ids, (len(ids), p) float32."""
         return self._inner.coordinates_of(texts(ids, "ids"))

@@ -88,6 +88,8 @@ class Encoder:
                 # also for what the function makes on a GPU
                 torch.manual_seed(seed)
                 module = self._module(p)
+                if not hasattr(module, "named_parameters"):
+                    raise ConfigError(f"encoder: the function returns {type(module).__name__}, expected a torch.nn.Module")
         finally:
             if not is_gpu_used:
                 # GPUs have no state to restore before their first use, but the seed of the caller

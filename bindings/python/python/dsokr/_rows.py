@@ -28,8 +28,14 @@ def as_array(values: Any, name: str) -> np.ndarray:
         array = np.asarray(values)
     except (TypeError, ValueError, RuntimeError) as error:
         raise ConfigError(f"{name}: not an array of numbers: {error}") from error
-    if array.dtype.kind == "O" and array.ndim:
+    if array.dtype.kind == "O" and not array.ndim:
+        # a generator, a set, a dictionary, None
+        raise ConfigError(f"{name}: {type(values).__name__}, expected an array of numbers, or lists of them")
+    if array.dtype.kind == "O":
         array = _unboxed(array, name)
+    if array.dtype.kind in "UT":
+        remedy = "dsokr.molecules.features makes them of SMILES, and astype(float) of texts of numbers"
+        raise ConfigError(f"{name}: texts, expected numbers: {remedy}")
     if array.dtype.kind not in "fiub":
         raise ConfigError(f"{name}: dtype {array.dtype}, allowed: real numbers and bool")
     return array
@@ -265,6 +271,8 @@ def texts(values: Any, name: str, length: int | None = None) -> list[str]:
             raise ConfigError(f"{name}: {value!r} at {at}, expected a text or a number: leave out this row")
         if isinstance(value, (list, tuple, set, dict)):
             raise ConfigError(f"{name}: {type(value).__name__} at {at}, expected a text or a number")
+        if isinstance(value, bytes):
+            raise ConfigError(f"{name}: {value!r} at {at} is bytes, expected a text or a number: decode it first")
         found.append(str(int(value) if isinstance(value, float) and value.is_integer() else value))
     if length is not None and len(found) != length:
         raise ConfigError(f"{name}: {len(found)} entries, expected {length}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import itertools
 import json
 import os
 import shutil
@@ -155,10 +154,8 @@ def fit(
         found = f"{len(read)} pairs, of which none has an input and an output" if read else "no pairs"
         raise ConfigError(f"inputs and outputs: {found}, expected at least 10 to have training, validation and test pairs")
     encoder = as_encoder(encoder, lambda: any(isinstance(cell, list) for cell in read))
-    if folder is None:
-        places = (Path("runs") / ("fit" if at == 1 else f"fit-{at}") for at in itertools.count(1))
-        folder = next(path for path in places if not path.exists())
-    folder = Path(folder)
+    is_new = folder is None or not Path(folder).exists()
+    folder = _made_folder() if folder is None else Path(folder)
     table, config, columns = folder / "pairs.jsonl", folder / "pairs.toml", folder / _INPUT_COLUMNS
     if table.exists():
         remedy = f"dsokr.train({str(config)!r}) trains on it, or name a different folder"
@@ -166,7 +163,7 @@ def fit(
     if config.exists():
         raise file_error(f"{config} exists: name a different folder", str(config), errno.EEXIST)
     run = folder / "run"
-    is_new, has_run = not folder.exists(), run.exists()
+    has_run = run.exists()
     try:
         with shown(progress):
             _warn_of_lacking(read, wanted)
@@ -198,6 +195,20 @@ def fit(
             if is_new and folder.exists():
                 folder.rmdir()
         raise
+
+
+def _made_folder() -> Path:
+    """Makes the first free one of runs/fit, runs/fit-2, …, so that fits of several threads or processes have one each."""
+    number = 1
+    while True:
+        folder = Path("runs") / ("fit" if number == 1 else f"fit-{number}")
+        try:
+            folder.mkdir(parents=True)
+            return folder
+        except FileExistsError:
+            number += 1
+        except OSError as error:
+            raise file_error(f"{folder}: {error.strerror}", str(folder), error.errno) from error
 
 
 def _members(run: Path) -> list[Path]:
@@ -391,6 +402,9 @@ class _Runs:
         """
         if split is not None and queries is not None:
             raise ConfigError("split: given with queries, allowed: one of them")
+        if not isinstance(queries, (str, os.PathLike, type(None))):
+            remedy = "expected the path of a table with the columns of the training's own, such as DataFrame.to_csv writes"
+            raise ConfigError(f"queries: {type(queries).__name__}, {remedy}")
         return Evaluation(
             self._inner.evaluate(
                 split,

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from ._errors import ConfigError
-from ._rows import real
+from ._rows import as_matrix, as_vector, real
 from ._tables import Loss
 
 _PARAMETERS = {
@@ -39,9 +40,31 @@ class Targets:
         self._tensors: dict[Any, Any] = {}
 
     @classmethod
+    def from_coordinates(cls, coordinates: Any, squared_norms: Any = None) -> Targets:
+        """The targets of outputs whose coordinates (n, p) were found without a ``Basis``, such as those of a kernel of your own by
+        ``dsokr.sklearn.KernelSketch``. ``squared_norms`` are k(y, y), (n,); without them the residuals are 0. Outputs with equal
+        coordinates are one.
+        """
+        # a copy: a later change of the array would not reach the distinct ones
+        matrix = as_matrix(coordinates, "coordinates").copy()
+        _check_finite(matrix, "coordinates")
+        if squared_norms is None:
+            return cls._of(matrix, np.zeros(len(matrix)))
+        norms = as_vector(squared_norms, "squared_norms", np.float64)
+        if len(norms) != len(matrix):
+            raise ConfigError(f"squared_norms: {len(norms)}, expected {len(matrix)}, one for each row of coordinates")
+        _check_finite(norms, "squared_norms")
+        # a projection is no longer than what it projects, but for rounding
+        return cls._of(matrix, (norms - np.square(matrix.astype(np.float64)).sum(1)).clip(0))
+
+    @classmethod
     def _of(cls, coordinates: np.ndarray, residuals: np.ndarray) -> Targets:
         distinct, outputs = np.unique(coordinates, axis=0, return_inverse=True)
         return cls(coordinates, residuals, outputs.ravel().astype(np.int64), distinct)
+
+    def loss(self, z: Any, loss: Loss = "square") -> Any:
+        """The mean loss of predictions ``z``, a tensor of PyTorch (b, p), for these targets: see ``Basis.loss``."""
+        return _loss(z, self, loss)
 
     def __getitem__(self, index: Any) -> Targets:
         chosen = np.asarray(index) if not isinstance(index, slice) else index
@@ -63,11 +86,15 @@ class Targets:
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         return np.array(self.coordinates, dtype=dtype, copy=copy)
 
+    def __getstate__(self) -> dict[str, Any]:
+        # a different process makes its own tensors, and may lack the device of these
+        return {**self.__dict__, "_tensors": {}}
+
     def __repr__(self) -> str:
         return f"Targets({len(self)} of dimension {self.distinct.shape[1]}, {len(self.distinct)} distinct outputs)"
 
     def _all_distinct(self, z: Any) -> Any:
-        """Returns the distinct outputs at unit length, where predictions are."""
+        """The distinct outputs at unit length, where predictions are."""
         import torch
 
         place = (z.device, z.dtype)
@@ -78,8 +105,14 @@ class Targets:
         return self._tensors[place]
 
 
-def loss(z: Any, targets: Targets, loss: Loss) -> Any:
-    """Returns the mean loss of predictions: see ``Basis.loss``."""
+def _check_finite(array: np.ndarray, name: str) -> None:
+    wrong = np.argwhere(~np.isfinite(array))
+    if len(wrong):
+        at = tuple(int(place) for place in wrong[0])
+        raise ConfigError(f"{name}: {array[at]} at {', '.join(map(str, at))}, expected finite numbers")
+
+
+def _loss(z: Any, targets: Targets, loss: Loss) -> Any:
     table = {"name": loss} if isinstance(loss, str) else dict(loss)
     name = table.pop("name", None)
     if name not in _PARAMETERS:
@@ -92,6 +125,27 @@ def loss(z: Any, targets: Targets, loss: Loss) -> Any:
     shape = (len(targets), targets.distinct.shape[1])
     if tuple(z.shape) != shape:
         raise ConfigError(f"z: shape {tuple(z.shape)}, expected {shape}, a row for each target")
+    with _without_autocast(z):
+        return _measured(name, _in_32_bits(z), targets, table)
+
+
+def _without_autocast(z: Any) -> Any:
+    """A context in which products keep the type of their factors: autocast computes them in 16 bits."""
+    import torch
+
+    kind = z.device.type
+    return torch.autocast(kind, enabled=False) if torch.amp.is_autocast_available(kind) else contextlib.nullcontext()
+
+
+def _in_32_bits(z: Any) -> Any:
+    """Predictions of at least 32 bits: 16 round cosines to two or three digits, and the least distance to 0."""
+    import torch
+
+    return z.float() if z.dtype in (torch.float16, torch.bfloat16) else z
+
+
+def _measured(name: str, z: Any, targets: Targets, table: Mapping[str, Any]) -> Any:
+    """The mean loss with this name and the other parameters of its ``table``."""
     if name in ("contrastive", "softmax"):
         return _cross_entropy(name, z, targets, table.get("temperature", 0.07))
     squared = (z - _like(targets.coordinates, z)).square().sum(1) + _like(targets.residuals, z)
@@ -107,8 +161,8 @@ def loss(z: Any, targets: Targets, loss: Loss) -> Any:
 
 
 def _cross_entropy(name: str, z: Any, targets: Targets, temperature: Any) -> Any:
-    """Returns the mean cross-entropy of finding each output by its prediction, among all distinct outputs, or among those
-    of the batch and also each prediction by its output."""
+    """The mean cross-entropy of finding each output by its prediction, among all distinct outputs, or among those of the batch and
+    also each prediction by its output."""
     import torch
     from torch.nn.functional import cross_entropy
 

@@ -187,8 +187,16 @@ class KernelSketch(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         check_is_fitted(self)
         X = self._validated(X, False)
         if self.kernel == "precomputed":
-            return (X @ self.map_).astype(np.float32)
+            return self._mapped(X)
         return self.basis_.project(_rows(X))
+
+    def _mapped(self, values: np.ndarray) -> np.ndarray:
+        """Coordinates for the kernel's values. Equal rows are computed once: a product of matrices may round them in different
+        ways, and equal outputs would be no ties."""
+        places: dict[bytes, int] = {}
+        which = [places.setdefault(row.tobytes(), len(places)) for row in values]
+        first = np.unique(which, return_index=True)[1]
+        return (values[first] @ self.map_).astype(np.float32)[which]
 
     def _validated(self, X: Any, reset: bool) -> Any:
         X = _matrix(X)
