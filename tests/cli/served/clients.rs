@@ -152,6 +152,15 @@ fn wrong_requests_are_refused_with_what_is_allowed() {
     let refused = answer(stream);
     assert_eq!(refused.status, 413, "{}", refused.body);
     assert!(refused.body.contains("more than 1048576 bytes: expected at most"), "{}", refused.body);
+    // a compressed body is not taken for wrong JSON
+    let mut stream = TcpStream::connect(&served.address).unwrap();
+    let head = "POST /api/search HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\
+                content-type: application/json\r\ncontent-encoding: gzip\r\ncontent-length: 4\r\n\r\n";
+    stream.write_all(head.as_bytes()).unwrap();
+    stream.write_all(b"\x1f\x8b\x08\0").unwrap();
+    let refused = answer(stream);
+    assert_eq!(refused.status, 415, "{}", refused.body);
+    assert!(refused.body.contains("expected a body that is not compressed"), "{}", refused.body);
     let address = &served.address;
     assert_eq!(send(address, "POST", "/api/search", "text/plain", b"{}").status, 415);
     assert_eq!(send(address, "GET", "/api/search", "", b"").status, 405);
