@@ -92,6 +92,8 @@ mod error;
 mod fit;
 mod learners;
 mod metrics;
+#[cfg(all(unix, any(feature = "command", feature = "serve")))]
+mod nohup;
 mod run_dir;
 mod studies;
 

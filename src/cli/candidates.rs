@@ -11,8 +11,8 @@ use crate::cli::output::{print, print_json};
 use crate::error::Error;
 use crate::metrics::table::Table;
 use crate::run::{
-    AddedCandidates, FoundCandidate, NewCandidates, WrittenShards, add_candidates, check_not_read,
-    check_output, read_found, shard_candidates,
+    AddedCandidates, FoundCandidate, NewCandidates, RemovedCandidates, WrittenShards,
+    add_candidates, check_not_read, check_output, read_found, remove_candidates, shard_candidates,
 };
 
 /// Shares of the candidates whose quantiles are printed.
@@ -28,6 +28,7 @@ pub struct Arguments {
 #[derive(Subcommand)]
 enum Change {
     Add(Add),
+    Remove(Remove),
     Shard(Shard),
 }
 
@@ -63,10 +64,29 @@ struct Add {
     json: bool,
 }
 
+/// Removes candidates that were added to a trained run.
+///
+/// The table has a column with their ids, named as in the run's table of outputs; others are not read, so the table that was
+/// added removes what it added. An id that is no candidate, or one of the training, is refused, and nothing is removed. A
+/// candidate that is removed can be added again, such as with a different label.
+#[derive(clap::Args)]
+struct Remove {
+    /// The run directory of a model or an ensemble.
+    run: PathBuf,
+    #[arg(help = format!("The table: {}", all_extensions()))]
+    file: PathBuf,
+    /// Find everything out and change nothing.
+    #[arg(long)]
+    dry_run: bool,
+    /// Print one JSON object.
+    #[arg(long)]
+    json: bool,
+}
+
 /// Writes the candidates of a trained run as shards. Each of several processes opens its own.
 ///
 /// mpirun -np P dsokr evaluate and search use those in the run directory, or in the folder that --shards names.
-/// Candidates that are added later are in none of them: write them again then.
+/// They do not follow when candidates are added or removed later: write them again then.
 #[derive(clap::Args)]
 struct Shard {
     /// The run directory of one model.
@@ -88,6 +108,7 @@ struct Shard {
 pub fn run(arguments: &Arguments) -> Result<(), Error> {
     match &arguments.change {
         Change::Add(arguments) => add(arguments),
+        Change::Remove(arguments) => remove(arguments),
         Change::Shard(arguments) => shard(arguments),
     }
 }
@@ -125,6 +146,20 @@ fn add(arguments: &Add) -> Result<(), Error> {
     let repeated = molecules.iter().filter_map(|molecule| repeated(molecule, &ids)).collect();
     let summary = Summary { repeated, ..Summary::from_added(&added) };
     if arguments.json { print_json(&summary) } else { print(&summary.text(run, *dry_run)) }
+}
+
+fn remove(arguments: &Remove) -> Result<(), Error> {
+    let Remove { run, file, dry_run, json } = arguments;
+    let summary = remove_candidates(run, file, *dry_run)?;
+    if *json {
+        return print_json(&summary);
+    }
+    let RemovedCandidates { removed, candidates, distinct } = summary;
+    let done = if *dry_run { "would be removed" } else { "removed" };
+    print(&format!(
+        "{}: {removed} candidates {done}, {candidates} left, {distinct} of them distinct\n",
+        run.display()
+    ))
 }
 
 /// The summary of all candidates that were added.

@@ -78,6 +78,9 @@ fn of_arguments(error: Error) -> Error {
         Error::Config { path, message } => {
             Error::Config { path, message: text_of_arguments(&message) }
         }
+        Error::Changed { path, key, found, given, hint } => {
+            Error::Changed { path, key: text_of_arguments(&key), found, given, hint }
+        }
         Error::Data(Column { path, column, hint, available }) => {
             Error::Data(Column { path, column, hint: text_of_arguments(&hint), available })
         }

@@ -72,14 +72,22 @@ pub fn quoted(text: &str) -> String {
 }
 
 /// Returns a text whose control characters, which terminals obey, are escaped as JSON escapes them, so that JSON stays what
-/// it is. Line breaks and tabs stay.
+/// it is. Tabs and line breaks stay, also those of Windows, which cells of .csv files may have.
 fn visible(text: &str) -> Cow<'_, str> {
     let obeyed = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
     if !text.contains(obeyed) {
         return Cow::Borrowed(text);
     }
-    let shown = |c: char| if obeyed(c) { format!("\\u{:04x}", u32::from(c)) } else { c.into() };
-    Cow::Owned(text.chars().map(shown).collect())
+    let mut shown = String::with_capacity(text.len());
+    for (at, c) in text.char_indices() {
+        let breaks_line = text[at..].starts_with("\r\n");
+        if obeyed(c) && !breaks_line {
+            shown += &format!("\\u{:04x}", u32::from(c));
+        } else {
+            shown.push(c);
+        }
+    }
+    Cow::Owned(shown)
 }
 
 /// Writes a result as exactly one JSON object, on one line.

@@ -20,7 +20,7 @@ use crate::serve::{Limits, Model, Server, block_on};
 ///
 /// Each run directory, of a model or of an ensemble, is a model of its own, as it was when the server started. The
 /// archive of a run, which dsokr export --archive writes, is unpacked into a temporary folder.
-/// Ctrl-C or SIGTERM stops the server after what has begun is finished.
+/// Ctrl-C, SIGTERM or SIGHUP stops the server after what has begun is finished.
 #[derive(clap::Args)]
 #[cfg_attr(
     feature = "mpi",

@@ -12,6 +12,8 @@ use dsokr_core::store::end_writing;
 
 use super::output;
 use crate::error::Error;
+#[cfg(unix)]
+use crate::nohup::is_ignored;
 use crate::run_dir::remove_made_folders;
 
 /// The exit code of a process that a signal has ended is this and the number of the signal.
@@ -74,17 +76,6 @@ pub fn listen() {
     });
     if let Err(error) = started {
         tracing::warn!("a signal will end the command without a word: {error}");
-    }
-}
-
-/// Returns whether the process was started with a signal ignored.
-#[cfg(unix)]
-fn is_ignored(signal: i32) -> bool {
-    // SAFETY: a null action changes nothing, and the old one is written to memory of its type, whose bits may all be 0
-    unsafe {
-        let mut action: libc::sigaction = std::mem::zeroed();
-        libc::sigaction(signal, std::ptr::null(), &raw mut action) == 0
-            && action.sa_sigaction == libc::SIG_IGN
     }
 }
 

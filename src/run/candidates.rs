@@ -1,7 +1,7 @@
-//! The candidates of a trained run on disk: some are added to it, and all are put in shards, which several processes
-//! share.
+//! The candidates of a trained run on disk: some are added to it, or removed from it again, and all are put in shards, which
+//! several processes share.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -42,6 +42,17 @@ pub struct AddedCandidates {
     pub unknown: Vec<Option<Vec<f64>>>,
 }
 
+/// Candidates that were removed from a run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct RemovedCandidates {
+    /// Number of candidates that were removed.
+    pub removed: usize,
+    /// Number of candidates that are left.
+    pub candidates: usize,
+    /// Number of distinct candidates that are left.
+    pub distinct: usize,
+}
+
 /// The new candidates of a run.
 #[derive(Clone, Copy, Debug)]
 pub enum NewCandidates<'a> {
@@ -57,12 +68,27 @@ pub enum NewCandidates<'a> {
     Found(&'a [FoundCandidate]),
 }
 
+/// A complete run whose candidates are changed.
+struct ChangedRun<'a> {
+    path: &'a Path,
+    /// The run directories of its members; the run itself where it is of one model.
+    members: Vec<PathBuf>,
+    is_ensemble: bool,
+    /// Keeps others from writing it; none where nothing is to be changed.
+    _lock: Option<RunLock>,
+}
+
+/// The candidates that a member is to have.
+struct Changed {
+    candidates: Candidates,
+    fingerprints: BTreeMap<String, String>,
+}
+
 /// The candidates of a member with those that were added.
 struct Grown {
-    candidates: Candidates,
+    changed: Changed,
     /// How many were added.
     count: usize,
-    fingerprints: BTreeMap<String, String>,
     unknown: Option<Vec<f64>>,
 }
 
@@ -81,38 +107,72 @@ pub fn add_candidates<T>(
     dry: bool,
     before: impl FnOnce(&AddedCandidates) -> Result<T, Error>,
 ) -> Result<(AddedCandidates, T), Error> {
-    let config = RunDir::at(run).config()?;
-    if let Some(ensemble) = ensemble_of(run)? {
-        let ensemble = ensemble.display();
-        let message = format!(
-            "a member of the ensemble {ensemble}, whose members have the same candidates: add to the ensemble"
-        );
-        return Err(Error::run(run, message));
-    }
-    let _lock = if dry { None } else { RunLock::take(run)? };
-    check_complete(run)?;
-    let places: Vec<PathBuf> = match config.ensemble {
-        Some(_) => inner(run, &config)?,
-        None => vec![run.into()],
-    };
-    if config.ensemble.is_some() && !dry {
-        candidates::settle(run, &places)?;
-    }
-    places.iter().try_for_each(|place| check_sealed_files(place))?;
-    let grown = places.iter().map(|place| grow(place, new));
+    let run = ChangedRun::open(run, dry)?;
+    let grown = run.members.iter().map(|member| grow(member, new));
     let grown = grown.collect::<Result<Vec<_>, Error>>()?;
     let added = summary(&grown);
     let done = before(&added)?;
     if !dry {
-        let save = |grown: &Grown, path: &Path| {
-            Ok::<_, Error>(grown.candidates.save(path, &grown.fingerprints)?)
-        };
-        match &config.ensemble {
-            Some(_) => candidates::replace_all(run, &places, |at, path| save(&grown[at], path))?,
-            None => candidates::replace(run, |path| save(&grown[0], path))?,
-        }
+        run.replace(|member| &grown[member].changed)?;
     }
     Ok((added, done))
+}
+
+/// Removes candidates that were [added](add_candidates) to a trained run, of one model or of an ensemble: those that the rows of a
+/// table name, which needs no column but that of the ids. Those of the training stay, since its metrics are measured among them.
+///
+/// The run has the candidates before or those after, also when the process is killed. With `dry` nothing is removed.
+///
+/// # Errors
+/// A run that is not complete or is being written; a table that cannot be read; an id that is no candidate, or one of the
+/// training.
+pub fn remove_candidates(run: &Path, table: &Path, dry: bool) -> Result<RemovedCandidates, Error> {
+    let run = ChangedRun::open(run, dry)?;
+    let shrunk = run.members.iter().map(|member| shrink(member, table));
+    let (removed, shrunk): (Vec<usize>, Vec<Changed>) =
+        shrunk.collect::<Result<Vec<_>, Error>>()?.into_iter().unzip();
+    if !dry {
+        run.replace(|member| &shrunk[member])?;
+    }
+    let left = &shrunk[0].candidates;
+    let removed = removed[0];
+    Ok(RemovedCandidates { removed, candidates: left.len(), distinct: left.distinct() })
+}
+
+impl<'a> ChangedRun<'a> {
+    /// Opens a run, and keeps others from writing it unless nothing is to be changed.
+    fn open(path: &'a Path, dry: bool) -> Result<Self, Error> {
+        let config = RunDir::at(path).config()?;
+        if let Some(ensemble) = ensemble_of(path)? {
+            let ensemble = ensemble.display();
+            let message = format!(
+                "a member of the ensemble {ensemble}, whose members have the same candidates: name the ensemble"
+            );
+            return Err(Error::run(path, message));
+        }
+        let lock = if dry { None } else { RunLock::take(path)? };
+        check_complete(path)?;
+        let is_ensemble = config.ensemble.is_some();
+        let members = if is_ensemble { inner(path, &config)? } else { vec![path.into()] };
+        if is_ensemble && !dry {
+            candidates::settle(path, &members)?;
+        }
+        members.iter().try_for_each(|member| check_sealed_files(member))?;
+        Ok(Self { path, members, is_ensemble, _lock: lock })
+    }
+
+    /// Replaces the candidates of all members, or of none: `changed` has those of a member.
+    fn replace<'c>(&self, changed: impl Fn(usize) -> &'c Changed) -> Result<(), Error> {
+        let save = |member: usize, file: &Path| {
+            let Changed { candidates, fingerprints } = changed(member);
+            Ok::<_, Error>(candidates.save(file, fingerprints)?)
+        };
+        if self.is_ensemble {
+            candidates::replace_all(self.path, &self.members, save)
+        } else {
+            candidates::replace(self.path, |file| save(0, file))
+        }
+    }
 }
 
 fn check_complete(run: &Path) -> Result<(), Error> {
@@ -138,7 +198,7 @@ pub(crate) fn ensemble_of(run: &Path) -> Result<Option<PathBuf>, Error> {
 
 /// Returns a summary of the candidates that each member is to get.
 fn summary(grown: &[Grown]) -> AddedCandidates {
-    let all = &grown[0].candidates;
+    let all = &grown[0].changed.candidates;
     let more = all.len() - grown[0].count..all.len();
     let earlier = |candidate: usize| {
         let first = all.members(all.class_of(candidate))[0] as usize;
@@ -228,12 +288,35 @@ fn grow(run: &Path, new: NewCandidates) -> Result<Grown, Error> {
         let share = |candidate| shares[more.class_of(candidate) as usize];
         unknown = Some((0..more.len()).map(share).collect());
     }
-    Ok(Grown {
-        count: more.len(),
-        candidates: before.with_more(more)?,
-        fingerprints: fingerprints(&stored)?,
-        unknown,
-    })
+    let count = more.len();
+    let changed =
+        Changed { candidates: before.with_more(more)?, fingerprints: fingerprints(&stored)? };
+    Ok(Grown { changed, count, unknown })
+}
+
+/// Returns how many candidates of the run of one model a table names, and the run's candidates without them.
+fn shrink(run: &Path, table: &Path) -> Result<(usize, Changed), Error> {
+    let config = RunDir::at(run).config()?;
+    let stored = Arc::new(candidates::open(run)?);
+    let before = Candidates::read(&stored)?;
+    let trained = before.len() - before.added();
+    let (ids, table) = config.source().read_further_ids(table)?;
+    let mut removed = BTreeSet::new();
+    for (row, id) in ids.iter().enumerate() {
+        let refused = |reason: &str| {
+            let line = table.line(row);
+            let run = run.display();
+            let message = format!("line {line}: the id {id:?} is {reason} of {run}");
+            Error::Config { path: table.path().into(), message }
+        };
+        let candidate = before.find(id).ok_or_else(|| refused("no candidate"))?;
+        if candidate < trained {
+            return Err(refused("that of a candidate of the training"));
+        }
+        removed.insert(candidate);
+    }
+    let fingerprints = fingerprints(&stored)?;
+    Ok((removed.len(), Changed { candidates: before.without(&removed)?, fingerprints }))
 }
 
 /// Returns the first candidate before each one from `start` on that is the same molecule; empty where labels are not SMILES.

@@ -27,7 +27,8 @@ pub use crate::run_dir::{
 };
 pub(crate) use candidates::ensemble_of;
 pub use candidates::{
-    AddedCandidates, NewCandidates, WrittenShards, add_candidates, shard_candidates,
+    AddedCandidates, NewCandidates, RemovedCandidates, WrittenShards, add_candidates,
+    remove_candidates, shard_candidates,
 };
 pub use changed::SplitUse;
 pub use coverage::{

@@ -24,11 +24,13 @@ use tokio_io_timeout::TimeoutStream;
 use super::refusal::Refusal;
 use super::{Server, handlers, replicas};
 use crate::error::{Error, ensure};
+#[cfg(unix)]
+use crate::nohup::is_ignored;
 
 /// How long to wait after a connection that could not be accepted, such as for lack of file handles.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Serves at an address until the process gets SIGINT (Ctrl-C) or SIGTERM. `listening` is called with the address
+/// Serves at an address until the process gets SIGINT (Ctrl-C), SIGTERM or SIGHUP. `listening` is called with the address
 /// once connections are accepted, where the port is known that took the place of 0. Of several [`Processes`], those
 /// that the server was created for, which all call this, the first listens and is the one to stop.
 ///
@@ -104,16 +106,27 @@ fn check_clock() -> Result<(), Error> {
     ensure(holds, "the clock", "a time before 1970 or after 9999", allowed)
 }
 
-/// Returns a future that is ready at the first signal to stop.
+/// Returns a future that is ready at the first signal to stop. Under nohup SIGHUP stays ignored.
 #[cfg(unix)]
 fn signals() -> std::io::Result<impl Future<Output = ()>> {
     use tokio::signal::unix::{SignalKind, signal};
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
+    let mut hangup = None;
+    if !is_ignored(libc::SIGHUP) {
+        hangup = Some(signal(SignalKind::hangup())?);
+    }
     Ok(async move {
+        let hung_up = async {
+            match &mut hangup {
+                Some(hangup) => hangup.recv().await,
+                None => std::future::pending().await,
+            }
+        };
         tokio::select! {
             _ = interrupt.recv() => {}
             _ = terminate.recv() => {}
+            _ = hung_up => {}
         }
     })
 }

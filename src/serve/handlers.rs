@@ -317,7 +317,7 @@ fn compute<A: Endpoint>(processes: &Processes, server: &Server, request: A) {
 /// Computes with rank 0 what it passes on, until it stops. Signals to stop are rank 0's to obey.
 pub(super) fn run_replica(processes: &Processes, server: &Server) -> Result<(), Error> {
     #[cfg(unix)]
-    for signal in [libc::SIGINT, libc::SIGTERM] {
+    for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
         // SAFETY: signal(2) with valid arguments; no other thread sets the actions of these signals
         unsafe { libc::signal(signal, libc::SIG_IGN) };
     }

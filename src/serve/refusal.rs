@@ -44,7 +44,7 @@ impl IntoResponses for ErrorBody {
             (405, "A method that the path does not have"),
             (408, "A request that takes too long"),
             (413, "A body that is too large"),
-            (415, "A body whose content type is not application/json"),
+            (415, "A body that is compressed, or whose content type is not application/json"),
             (421, "A request that is addressed to a name that is not allowed"),
             (422, "A value that is not allowed"),
             (500, "An error of the server itself, which its log has"),
@@ -120,6 +120,14 @@ impl<T: DeserializeOwned> FromRequest<Server> for Body<T> {
     type Rejection = Refusal;
 
     async fn from_request(request: Request, server: &Server) -> Result<Self, Refusal> {
+        if let Some(coding) = request.headers().get(header::CONTENT_ENCODING)
+            && coding != "identity"
+        {
+            let coding = String::from_utf8_lossy(coding.as_bytes()).into_owned();
+            discard(request.into_body()).await;
+            let error = Error::value("Content-Encoding", coding, "a body that is not compressed");
+            return Err(Refusal::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, error));
+        }
         let length = request.headers().get(header::CONTENT_LENGTH);
         let length = length.and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
         let limit = server.0.limits.body as u64;

@@ -104,6 +104,24 @@ fn refusals_name_the_arguments_of_the_command() {
 }
 
 #[test]
+fn a_folder_with_parts_of_another_configuration_is_refused_with_a_remedy_of_the_command() {
+    let sandbox = Sandbox::new();
+    ridge(&sandbox);
+    let cv = |more: &[&'static str]| {
+        [&["cv", "ridge.toml", "--out", "cv", "--folds"][..], more].concat()
+    };
+    sandbox.succeed(&cv(&["2"]));
+    let remedy =
+        "the runs of a folder have one configuration: choose a different folder with --out";
+    for (more, change) in [
+        (&["3"][..], "started with --folds = 2, the configuration now says 3"),
+        (&["2", "--set", "encoder.lambda=0.1"], "started with encoder.lambda = "),
+    ] {
+        sandbox.fail(&cv(more), 2, &[change, remedy]);
+    }
+}
+
+#[test]
 fn nested_parts_are_tests_with_validation_pairs_of_the_others() {
     let sandbox = Sandbox::new();
     let cv = |more: &[&str]| {

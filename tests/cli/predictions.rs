@@ -60,6 +60,17 @@ fn a_compressed_table_is_refused_with_a_command_whose_file_is_read_as_the_table(
     assert!(!errors.contains("let it end"), "{errors}");
 }
 
+/// A text of several lines that was written on Windows is the text that the table of answers has.
+#[test]
+fn line_breaks_of_windows_stay_in_cells_of_csv() {
+    let (sandbox, _) = trained();
+    let text = "an open chain\r\nof kind ETH";
+    sandbox.write("texts.jsonl", &serde_json::json!({ "text": text }).to_string());
+    let predict = ["predict", "runs/small", "texts.jsonl", "--column", "text", "--format", "csv"];
+    let table = sandbox.succeed(&predict);
+    assert!(table.contains(&format!("1,\"{text}\",1,")), "{table:?}");
+}
+
 #[test]
 fn predictions_are_those_of_the_search_however_texts_are_written() {
     let (sandbox, texts) = trained();

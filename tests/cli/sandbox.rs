@@ -185,6 +185,14 @@ impl Sandbox {
     }
 }
 
+/// Whether this process ignores SIGHUP, as under nohup, which its children do then too.
+pub fn ignores_hangups() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    mask.is_some_and(|mask| mask & 1 == 1)
+}
+
 /// A matrix as a .npy file, row by row.
 pub fn npy(columns: usize, values: &[f64]) -> Vec<u8> {
     let rows = values.len() / columns;

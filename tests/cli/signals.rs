@@ -5,7 +5,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::sandbox::{CONFIG, Sandbox};
+use crate::sandbox::{CONFIG, Sandbox, ignores_hangups};
 
 /// Signals that end the command, by the names of `kill` and of messages.
 const SIGNALS: [(&str, &str, i32); 3] =
@@ -86,14 +86,6 @@ fn end_at_lines(
         assert!(read > 0, "{arguments:?} ended before {line:?}: {said}");
     }
     end(child, errors, signal)
-}
-
-/// Whether this process ignores SIGHUP, as under nohup, which its children do then too.
-fn ignores_hangups() -> bool {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    let mask = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
-    mask.is_some_and(|mask| mask & 1 == 1)
 }
 
 /// What a folder has beside `known`.

@@ -353,12 +353,9 @@ impl Source<'_> {
         files: &[PathBuf],
         fitted: &FittedFeatures,
     ) -> Result<(Outputs, table::Table), Error> {
-        let id = self.data.facts().id.unwrap_or(self.outputs.id);
-        let config = OutputSource { id, candidate: None, ..self.outputs.clone() };
-        let numbered = self.data.facts().numbered;
+        let (config, has_ids) = self.further(path)?;
+        let id = config.id;
         let on_bad_row = self.data.on_bad_row;
-        let options = table::TableOptions { on_bad_row, ..table::TableOptions::default() };
-        let has_ids = !numbered || table::Table::header(path, options)?.has(id);
         let table = if has_ids {
             config.read(path, on_bad_row)?
         } else {
@@ -367,6 +364,33 @@ impl Source<'_> {
         let files = OutputFiles::Given(files);
         let context = Known { fitted: Some(fitted), ..Known::default() };
         Ok((Outputs::from_table(&table, id, &config, files, context)?, table))
+    }
+
+    /// Reads the ids that the rows of a table of further outputs have ([`read_further`](Self::read_further)). Where it has the
+    /// column of ids, it needs no other. Returns the table too, for messages about its rows.
+    ///
+    /// # Errors
+    /// The errors of [`Source::load`].
+    pub fn read_further_ids(&self, path: &Path) -> Result<(Vec<String>, table::Table), Error> {
+        let (config, has_ids) = self.further(path)?;
+        let table = if has_ids {
+            config.read_ids(path)?
+        } else {
+            config.read_numbered(path, self.data.on_bad_row)?
+        };
+        Ok((table.column(config.id)?.to_vec(), table))
+    }
+
+    /// Returns how a table of further outputs is read, and whether it has the column of ids: it may lack it where ids are the
+    /// numbers of rows.
+    fn further(&self, path: &Path) -> Result<(OutputSource<'_>, bool), Error> {
+        let facts = self.data.facts();
+        let id = facts.id.unwrap_or(self.outputs.id);
+        let config = OutputSource { id, candidate: None, ..self.outputs.clone() };
+        let on_bad_row = self.data.on_bad_row;
+        let options = table::TableOptions { on_bad_row, ..table::TableOptions::default() };
+        let has_ids = !facts.numbered || table::Table::header(path, options)?.has(id);
+        Ok((config, has_ids))
     }
 
     /// Returns molecules that no table has, as outputs with their rows of features; ids are numbers from 1. `smiles`

@@ -285,6 +285,11 @@ impl<'a> OutputSource<'a> {
         Ok(table)
     }
 
+    /// Reads the ids of a table of outputs.
+    pub(crate) fn read_ids(&self, path: &Path) -> Result<Table, Error> {
+        Table::read_with(path, &[self.id], self.table_options(OnBadRow::Stop))
+    }
+
     /// Reads a table like [`read`](Self::read), without ids: rows are called `FILE row LINE`.
     pub(crate) fn read_numbered(&self, path: &Path, on_bad_row: OnBadRow) -> Result<Table, Error> {
         let columns: Vec<&str> = self.columns().collect();

@@ -270,6 +270,13 @@ impl SweepRequest<'_> {
                 warn!("{error}");
                 Ok(Err(error.to_string()))
             }
+            Err(Error::Changed { path, key, found, given, .. }) => {
+                let out = Argument::new("out");
+                let hint = format!(
+                    "; the runs of a folder have one configuration: choose a different folder with {out}"
+                );
+                Err(Error::Changed { path, key, found, given, hint })
+            }
             Err(error) => Err(error),
         }
     }

@@ -81,6 +81,11 @@ fn all_members_of_an_ensemble_get_the_candidates() {
     let bytes = || files.each_ref().map(|file| fs::read(sandbox.path(file)).unwrap());
     let old = bytes();
     let printed = json(&sandbox.succeed(&["candidates", "add", "part", "new.tsv", "--json"]));
+    let new = bytes();
+    sandbox.succeed(&["candidates", "remove", "part", "new.tsv"]);
+    assert!(bytes() == old, "the candidates are not those before");
+    sandbox.succeed(&["candidates", "add", "part", "new.tsv"]);
+    assert!(bytes() == new, "the candidates are not those that were added before");
     replacement_is_of_all_members(&sandbox, &files, &old);
     assert_eq!(printed["unknown"].as_array().unwrap().len(), 2, "{printed}");
     let evaluate = |run: &str| json(&sandbox.succeed(&["evaluate", run, "--json"]));
@@ -88,6 +93,8 @@ fn all_members_of_an_ensemble_get_the_candidates() {
     let part = evaluate("part");
     assert_eq!((&all["mrr"], &all["mean_rank"]), (&part["mrr"], &part["mean_rank"]));
     let member = ["candidates", "add", "part/members/first", "new.tsv"];
+    sandbox.fail(&member, 2, &["a member of the ensemble"]);
+    let member = ["candidates", "remove", "part/members/first", "new.tsv"];
     sandbox.fail(&member, 2, &["a member of the ensemble"]);
 
     // a member, and then the ensemble, that are evaluated again as reliability.md says

@@ -1,4 +1,4 @@
-//! Candidates that are added to a trained run.
+//! Candidates that are added to a trained run, and removed from it.
 
 mod members;
 mod score;
@@ -361,6 +361,60 @@ fn duplicates_of_molecules_are_one_hit_of_the_command_and_of_the_server() {
         }
         assert!(place.is_some() || top < 83, "{found}");
     }
+}
+
+#[test]
+fn a_run_is_as_before_once_what_was_added_is_removed() {
+    let sandbox = sandbox();
+    let hubs = format!("{RIDGE}\n[decoding.hubs]\nweights = [0.5]\nneighbours = [3]");
+    let old = ["--set", "output.candidate.column=\"old\""];
+    let bytes = || fs::read(sandbox.path("part/candidates.safetensors")).unwrap();
+    for solver in [RIDGE, &hubs] {
+        let _ = fs::remove_dir_all(sandbox.path("part"));
+        write(&sandbox, "name", NGRAMS, SKETCH, solver);
+        sandbox.succeed(&[&["train", "run.toml", "--out", "part"][..], &old].concat());
+        let before = bytes();
+        sandbox.succeed(&["candidates", "add", "part", "new.tsv"]);
+        let with_all = bytes();
+        let text = sandbox.succeed(&["candidates", "remove", "part", "new.tsv", "--dry-run"]);
+        assert!(text.starts_with("part: 20 candidates would be removed, 60 left, "), "{text}");
+        assert!(bytes() == with_all, "a dry run has changed the candidates");
+        let removed =
+            json(&sandbox.succeed(&["candidates", "remove", "part", "new.tsv", "--json"]));
+        assert_eq!((number(&removed, "removed"), number(&removed, "candidates")), (20.0, 60.0));
+        assert!(bytes() == before, "the candidates are not those before");
+        sandbox.succeed(&["candidates", "add", "part", "new.tsv"]);
+        assert!(bytes() == with_all, "the candidates are not those that were added before");
+    }
+    let all = candidates(&sandbox, "part");
+    for (row, expected) in [
+        ("o1", "line 3: the id \"o1\" is that of a candidate of the training of part"),
+        ("none", "line 3: the id \"none\" is no candidate of part"),
+    ] {
+        sandbox.write("wrong.csv", &format!("id\no0\n{row}\n"));
+        sandbox.fail(&["candidates", "remove", "part", "wrong.csv"], 2, &["wrong.csv", expected]);
+        assert_eq!(candidates(&sandbox, "part"), all);
+    }
+    // a molecule gets a different name
+    sandbox.write("ids.csv", "id\no0\no4\no0\n");
+    let text = sandbox.succeed(&["candidates", "remove", "part", "ids.csv"]);
+    assert!(text.starts_with("part: 2 candidates removed, 78 left, "), "{text}");
+    let row = sandbox.read("new.tsv").lines().nth(1).unwrap().to_owned();
+    let heading = sandbox.read("new.tsv").lines().next().unwrap().to_owned();
+    let name = all.label(all.find("o0").unwrap());
+    let renamed = row.replacen(name, "a better name", 1);
+    sandbox.write("corrected.tsv", &format!("{heading}\n{renamed}\n"));
+    sandbox.succeed(&["candidates", "add", "part", "corrected.tsv"]);
+    let after = candidates(&sandbox, "part");
+    assert_eq!((after.len(), after.find("o4")), (79, None));
+    assert_eq!(point(&after, "o0").2, "a better name");
+    assert_eq!(point(&after, "o0").0, point(&all, "o0").0);
+    let evaluated = json(&sandbox.succeed(&["evaluate", "part", "--json"]));
+    assert_eq!(number(&evaluated, "candidates"), 79.0);
+    // a resumed training keeps those that are left
+    fs::remove_file(sandbox.path("part/metrics.json")).unwrap();
+    sandbox.succeed(&[&["train", "run.toml", "--out", "part", "--resume"][..], &old].concat());
+    assert_eq!(candidates(&sandbox, "part"), after);
 }
 
 #[test]

@@ -9,7 +9,7 @@ use dsokr::serve::{self, Limits, Model, Server};
 use serde_json::{Value, json};
 
 use super::{Answer, Served, TEXT, answer, molecules, send, trained};
-use crate::sandbox::Sandbox;
+use crate::sandbox::{Sandbox, ignores_hangups};
 
 #[test]
 fn wrong_requests_are_refused_with_what_is_allowed() {
@@ -152,6 +152,15 @@ fn wrong_requests_are_refused_with_what_is_allowed() {
     let refused = answer(stream);
     assert_eq!(refused.status, 413, "{}", refused.body);
     assert!(refused.body.contains("more than 1048576 bytes: expected at most"), "{}", refused.body);
+    // a compressed body is not taken for wrong JSON
+    let mut stream = TcpStream::connect(&served.address).unwrap();
+    let head = "POST /api/search HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\
+                content-type: application/json\r\ncontent-encoding: gzip\r\ncontent-length: 4\r\n\r\n";
+    stream.write_all(head.as_bytes()).unwrap();
+    stream.write_all(b"\x1f\x8b\x08\0").unwrap();
+    let refused = answer(stream);
+    assert_eq!(refused.status, 415, "{}", refused.body);
+    assert!(refused.body.contains("expected a body that is not compressed"), "{}", refused.body);
     let address = &served.address;
     assert_eq!(send(address, "POST", "/api/search", "text/plain", b"{}").status, 415);
     assert_eq!(send(address, "GET", "/api/search", "", b"").status, 405);
@@ -220,27 +229,35 @@ fn servers_that_cannot_start_say_why() {
 #[test]
 fn a_stopped_server_finishes_what_it_has_begun() {
     let sandbox = trained();
-    let mut served = Served::start(&sandbox, &["runs/small"]);
-    let idle = TcpStream::connect(&served.address).unwrap();
-    let mut stream = TcpStream::connect(&served.address).unwrap();
-    let body = json!({"texts": [TEXT]}).to_string();
-    let head = format!(
-        "POST /api/search HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
-        body.len()
-    );
-    stream.write_all(head.as_bytes()).unwrap();
-    stream.write_all(&body.as_bytes()[..5]).unwrap();
-    std::thread::sleep(Duration::from_millis(300));
-    let id = served.child.id().to_string();
-    assert!(std::process::Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
-    std::thread::sleep(Duration::from_millis(300));
-    assert!(TcpStream::connect(&served.address).is_err(), "no new connections");
-    stream.write_all(&body.as_bytes()[5..]).unwrap();
-    let answer = answer(stream);
-    assert_eq!(answer.status, 200, "{}", answer.body);
-    assert!(answer.body.contains("hits"));
-    drop(idle);
-    assert_eq!(served.child.wait().unwrap().code(), Some(0), "{}", sandbox.read("serve.log"));
+    for signal in ["-INT", "-TERM", "-HUP"] {
+        if signal == "-HUP" && ignores_hangups() {
+            println!("SIGHUP is not tested: this process ignores it, as under nohup");
+            continue;
+        }
+        let mut served = Served::start(&sandbox, &["runs/small"]);
+        let idle = TcpStream::connect(&served.address).unwrap();
+        let mut stream = TcpStream::connect(&served.address).unwrap();
+        let body = json!({"texts": [TEXT]}).to_string();
+        let head = format!(
+            "POST /api/search HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
+            body.len()
+        );
+        stream.write_all(head.as_bytes()).unwrap();
+        stream.write_all(&body.as_bytes()[..5]).unwrap();
+        std::thread::sleep(Duration::from_millis(300));
+        let id = served.child.id().to_string();
+        assert!(std::process::Command::new("kill").args([signal, &id]).status().unwrap().success());
+        std::thread::sleep(Duration::from_millis(300));
+        let refused = TcpStream::connect(&served.address).is_err();
+        assert!(refused, "{signal}: no new connections");
+        stream.write_all(&body.as_bytes()[5..]).unwrap();
+        let answer = answer(stream);
+        assert_eq!(answer.status, 200, "{}", answer.body);
+        assert!(answer.body.contains("hits"));
+        drop(idle);
+        let ended = served.child.wait().unwrap();
+        assert_eq!(ended.code(), Some(0), "{signal}: {}", sandbox.read("serve.log"));
+    }
 }
 
 /// A server in this process with its address, and the thread that stops with the process.

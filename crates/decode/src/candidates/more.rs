@@ -1,4 +1,4 @@
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use dsokr_core::Error;
 
@@ -6,7 +6,7 @@ use super::Candidates;
 use super::texts::same_id;
 use crate::blocks::check_count;
 use crate::classes::Classes;
-use crate::error::check_consistent;
+use crate::error::{check_consistent, ensure_allowed};
 use crate::hubs::Hubs;
 
 impl Candidates {
@@ -97,6 +97,74 @@ impl Candidates {
             }
             None => Ok(all),
         }
+    }
+
+    /// Returns these candidates without some that were [added](Self::added); the others keep their order. Coordinates of a
+    /// mapped file stay there up to the first distinct row that no candidate has any more.
+    ///
+    /// # Errors
+    /// [`Error::OutOfRange`] for a candidate that was not added; the errors of [`point`](Self::point).
+    pub fn without(self, removed: &BTreeSet<usize>) -> Result<Self, Error> {
+        let trained = self.len() - self.added;
+        let added = trained..self.len();
+        for candidate in removed {
+            let found = format_args!("removed candidate {candidate}");
+            let allowed = format_args!("{trained}..{}, those that were added", added.end);
+            ensure_allowed(added.contains(candidate), found, allowed)?;
+        }
+        let is_kept = |candidate: &u32| !removed.contains(&(*candidate as usize));
+        let kept: Vec<u32> = (0..self.len() as u32).filter(is_kept).collect();
+        let (class, rows) = self.classes_of(&kept);
+        let mut number = vec![None; self.len()];
+        for (new, &candidate) in (0..).zip(&kept) {
+            number[candidate as usize] = Some(new);
+        }
+        let by_id = self.by_id.iter().filter_map(|&candidate| number[candidate as usize]);
+        let by_id: Vec<u32> = by_id.collect();
+        let pick = |values: &[f32]| rows.iter().map(|&row| values[row]).collect::<Vec<f32>>();
+        let correction = self.hubs().map(|(hubs, weight)| {
+            (Hubs { neighbours: hubs.neighbours, means: pick(&hubs.means) }, weight)
+        });
+        let plain = self.without_hubs();
+        let same = rows.iter().zip(0..).take_while(|&(&row, at)| row == at).count();
+        let mut points = Vec::new();
+        for &row in &rows[same..] {
+            points.extend_from_slice(&plain.point(row)?);
+        }
+        let hashes: Vec<u64> = rows.iter().filter_map(|&row| plain.hash(row)).collect();
+        let left = Self {
+            columns: plain.columns.select(&kept),
+            classes: Classes::new(class, rows.len()),
+            constants: pick(&plain.constants),
+            coordinates: plain.coordinates.first(same * plain.dim).with_more(&points),
+            codes: None,
+            hashes: hashes.into(),
+            added: kept.len() - trained,
+            by_id: by_id.into(),
+            dim: plain.dim,
+            correction: None,
+        };
+        match correction {
+            Some((hubs, weight)) => left.with_hubs(hubs, weight),
+            None => Ok(left),
+        }
+    }
+
+    /// Returns the classes of some candidates, numbered anew in the order in which they first appear, and the distinct row that
+    /// each class has had.
+    fn classes_of(&self, candidates: &[u32]) -> (Vec<u32>, Vec<usize>) {
+        let mut number = vec![None; self.distinct()];
+        let mut rows = Vec::new();
+        let mut classes = Vec::with_capacity(candidates.len());
+        for &candidate in candidates {
+            let row = self.class_of(candidate as usize) as usize;
+            let class = *number[row].get_or_insert(rows.len() as u32);
+            if class as usize == rows.len() {
+                rows.push(row);
+            }
+            classes.push(class);
+        }
+        (classes, rows)
     }
 
     /// Returns, for each distinct row of further candidates, the row of these with the same features, if there is one.

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use dsokr_core::Error;
 use dsokr_core::store::{Contents, Stored, Tensor};
-use dsokr_decode::{CandidateBlocks, CandidateParts, Candidates, Queries, top_k};
+use dsokr_decode::{CandidateBlocks, CandidateParts, Candidates, Hubs, Queries, top_k};
 
 use crate::common::{Set, message};
 
@@ -336,6 +336,47 @@ fn more_candidates_go_behind_those_of_a_file() {
     assert_eq!(message(first.clone().with_more(same)), "candidates 1 and 4 have the same id \"b\"");
     let unknown = new(&["x"], &[0], 2, &[1.0, 1.0], &[0.0]).unwrap();
     assert!(message(first.with_more(unknown)).contains("without hashes"));
+}
+
+#[test]
+fn removed_candidates_leave_those_that_were_added_without_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("candidates.safetensors");
+    let parts = |ids: &[&str], class: &[u32], hashes: &[u64], values: &[f32]| {
+        let candidates = Candidates::new(CandidateParts {
+            ids: texts(ids),
+            labels: ids.iter().map(|id| format!("label of {id}")).collect(),
+            columns: vec![("note".to_owned(), ids.iter().map(|id| format!("{id}!")).collect())],
+            class: class.to_vec(),
+            dim: 2,
+            coordinates: values.iter().flat_map(|&value| [value, -value]).collect(),
+            constants: values.iter().map(|value| value / 4.0).collect(),
+            hashes: hashes.to_vec(),
+            ..CandidateParts::default()
+        });
+        let means = values.iter().map(|value| value / 8.0).collect();
+        candidates.unwrap().with_hubs(Hubs { neighbours: 2, means }, 0.5).unwrap()
+    };
+    let first = parts(&["m", "b", "q"], &[0, 1, 0], &[7, 8], &[1.0, 2.0]);
+    let more =
+        parts(&["c", "y", "z", "a", "x"], &[0, 1, 0, 2, 3], &[9, 10, 8, 11], &[3.0, 4.0, 2.0, 5.0]);
+    let all = first.clone().with_more(more).unwrap();
+    let without = |candidates: &Candidates, ids: &[&str]| {
+        let removed = ids.iter().map(|id| candidates.find(id).unwrap()).collect();
+        candidates.clone().without(&removed)
+    };
+    all.save_mapped(&path, &BTreeMap::new()).unwrap();
+    for all in [&all, &Candidates::load(&path).unwrap()] {
+        assert_eq!(&without(all, &[]).unwrap(), all);
+        // the row of c is that of z too, and comes behind that of y without c
+        let rest = parts(&["y", "z"], &[0, 1], &[10, 9], &[4.0, 3.0]);
+        let left = without(all, &["a", "c", "x"]).unwrap();
+        assert_eq!(left, first.clone().with_more(rest).unwrap());
+        assert_eq!(["z", "c", "b"].map(|id| left.find(id)), [Some(4), None, Some(1)]);
+        assert_eq!(without(&left, &["y", "z"]).unwrap(), first);
+        let message = message(without(all, &["x", "b"]));
+        assert!(message.contains("candidate 1") && message.contains("3..8"), "{message}");
+    }
 }
 
 #[test]
