@@ -9,7 +9,7 @@ use dsokr_basis::features::Selected;
 use dsokr_basis::features::distinct;
 use dsokr_basis::{OutputKernel, RowKind, RowSource, Tempering};
 use dsokr_data::{DataRoot, Dataset};
-use dsokr_machines::{DOUBLE, OutputSpace, eigendecomposition};
+use dsokr_machines::{DOUBLE, OutputSpace as MachineSpace, eigendecomposition};
 use serde::Serialize;
 
 use crate::config::Checked;
@@ -237,7 +237,7 @@ pub(crate) fn held_targets(config: &Checked, dataset: &Dataset) -> usize {
     }
     let rows = Selected::new(dataset.outputs.rows.as_ref(), &outputs);
     // rows that cannot be read are an error of the fit
-    OutputSpace::held_targets(&rows).unwrap_or(outputs.len())
+    MachineSpace::held_targets(&rows).unwrap_or(outputs.len())
 }
 
 /// Returns the number of these rows that differ.

@@ -66,8 +66,8 @@ impl OutputTargets {
         Ok(Self { space, values })
     }
 
-    /// Creates targets of the training outputs in the output space of a kernel machine.
-    pub(crate) fn points((space, targets): (MachineSpace, Targets)) -> Self {
+    /// Creates targets of training outputs that are points of the output space of a kernel machine.
+    pub(crate) fn in_machine_space(space: MachineSpace, targets: Targets) -> Self {
         Self { space: OutputSpace::Machine(space), values: TargetValues::Points(targets) }
     }
 
