@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use smart_default::SmartDefault;
 
-use super::load::from_table;
+use super::table::from_table;
 use super::rules::{Rule, check};
 use super::{Checked, Config, IN_ENSEMBLES};
 use crate::error::Error;

@@ -19,9 +19,9 @@ use crate::error::{Error, ensure, ensure_run};
 use crate::metrics::molecules::{are_smiles, canonical};
 use crate::run_dir::{
     FEATURES, RunDir, RunLock, SHARDS as FOLDER, candidates, check_sealed_files, held_out, inner,
-    name, named, run_of,
+    load_scaling, name, named, run_of,
 };
-use crate::targets::{OutputSpace, load_scaling, unknown_shares};
+use crate::targets::{OutputSpace, unknown_shares};
 
 /// Candidates that were added to a run.
 #[derive(Clone, Debug, PartialEq, Serialize)]

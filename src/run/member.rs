@@ -26,10 +26,10 @@ use crate::metrics::constants::Constants;
 use crate::metrics::evaluation::Evaluation;
 use crate::run_dir::{
     BASIS, CANDIDATES, FEATURES, POLARITIES, RERANKER, RunDir, candidates, load_constants,
-    load_data_folder, read_json, save_candidates, save_constants, save_input_columns,
-    save_polarities,
+    load_data_folder, load_scaling, read_json, save_candidates, save_constants, save_input_columns,
+    save_polarities, save_scaling,
 };
-use crate::targets::{OutputSpace, Problem, load_scaling, save_scaling, standardise};
+use crate::targets::{OutputSpace, Problem};
 
 /// A trained model: the only one of its run, or a member of an ensemble.
 pub struct Member {
@@ -301,7 +301,7 @@ impl Member {
             Err(Error::NotFound { .. }) => return Ok(None),
             dataset => dataset?,
         };
-        standardise(config, &mut dataset, self.scaling.as_ref())?;
+        config.standardise(&mut dataset, self.scaling.as_ref())?;
         Ok(Some(dataset.outputs))
     }
 

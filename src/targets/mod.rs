@@ -25,9 +25,7 @@ use crate::run_dir::fingerprint_of;
 
 pub(crate) use constant::constant_kernels;
 pub use output_space::{OutputSpace, candidates};
-pub(crate) use output_space::{
-    load_scaling, save_scaling, standardise, summand_candidates, unknown_shares,
-};
+pub(crate) use output_space::{summand_candidates, unknown_shares};
 pub use problem::Problem;
 
 /// The targets of a learner, and the space that they and its predictions are points of.

@@ -1,18 +1,17 @@
 use std::borrow::Cow;
 use std::path::Path;
-use std::sync::Arc;
 
 use dsokr_basis::features::{Block, PartRows, Selected, distinct};
-use dsokr_basis::{Basis, RowKind, RowSource};
+use dsokr_basis::{Basis, RowSource};
 use dsokr_core::Processes;
-use dsokr_data::{DataRoot, Dataset, Outputs};
+use dsokr_data::Outputs;
 use dsokr_decode::{CandidateParts, Candidates, Columns};
-use dsokr_machines::{OutputSpace as MachineSpace, Points, Scaling};
+use dsokr_machines::{OutputSpace as MachineSpace, Points};
 
-use crate::config::{Checked, ColumnScaling, Config, Search};
-use crate::error::{Error, ensure};
+use crate::config::{Checked, Search};
+use crate::error::Error;
 use crate::metrics::quantiles::median_candidates;
-use crate::run_dir::{BASIS, OUTPUTS, SCALING};
+use crate::run_dir::{BASIS, OUTPUTS};
 
 /// The space that outputs, candidates and predictions are points of.
 #[derive(Clone, derive_more::Debug)]
@@ -183,57 +182,4 @@ pub(super) fn numbers(rows: &dyn RowSource) -> Result<Vec<f32>, Error> {
             "a loss of distances, or outputs that are one number each",
         )),
     }
-}
-
-impl Config {
-    /// Reads the data, with the features of outputs standardised as `output.scaling` says, and how. Means and
-    /// standard deviations are those of the training pairs' outputs.
-    ///
-    /// # Errors
-    /// As [`Source::load`](dsokr_data::Source::load); [`dsokr_core::Error::Value`] for features that are not
-    /// dense rows.
-    pub fn load_data(&self, root: &DataRoot) -> Result<(Dataset, Option<Scaling>), Error> {
-        let mut dataset = self.read_data(root)?;
-        let scaling = standardise(self, &mut dataset, None)?;
-        Ok((dataset, scaling))
-    }
-}
-
-/// Standardises the features of outputs as the configuration says, by the means and deviations of a run, else by
-/// those of the training pairs' outputs, which are returned.
-pub(crate) fn standardise(
-    config: &Config,
-    dataset: &mut Dataset,
-    saved: Option<&Scaling>,
-) -> Result<Option<Scaling>, Error> {
-    let kind = config.output.scaling;
-    if kind == ColumnScaling::None {
-        return Ok(None);
-    }
-    let rows = dataset.outputs.rows.as_ref();
-    let found = format!("{}, with {} rows", serde_json::json!(kind), rows.kind());
-    ensure(rows.kind() == RowKind::Dense, "output.scaling", found, "\"none\", or dense rows")?;
-    let scaling = match saved {
-        Some(saved) => Some(saved.clone()),
-        None => {
-            let trained: Vec<usize> = dataset.train.outputs.iter().flatten().copied().collect();
-            let trained = Selected::new(rows, &trained);
-            kind.fit(&trained, &dataset.train.weights)?.map(Scaling::in_32_bits)
-        }
-    };
-    let Some(scaling) = scaling else { return Ok(None) };
-    let rows = Arc::new(scaling.rows(rows)?);
-    Arc::make_mut(&mut dataset.outputs).rows = rows;
-    Ok(Some(scaling))
-}
-
-/// Writes means and deviations into a run directory.
-pub(crate) fn save_scaling(scaling: Option<&Scaling>, folder: &Path) -> Result<(), Error> {
-    scaling.map_or(Ok(()), |scaling| Ok(scaling.save(&folder.join(SCALING))?))
-}
-
-/// Reads means and deviations from a run directory, if it has some.
-pub(crate) fn load_scaling(folder: &Path) -> Result<Option<Scaling>, Error> {
-    let file = folder.join(SCALING);
-    if file.exists() { Ok(Some(Scaling::load(&file)?)) } else { Ok(None) }
 }
