@@ -148,7 +148,7 @@ impl Job {
     ///
     /// # Errors
     /// An error of `work`; [`Error::DataChanged`] in the place of rows that do not fit.
-    pub fn of_data<T>(
+    pub fn data_stage<T>(
         &self,
         name: &'static str,
         work: impl FnOnce() -> Result<T, Error>,

@@ -21,7 +21,7 @@ use crate::decoding::evaluation::Models;
 use crate::decoding::lexicon::read_reranker;
 use crate::encoders::spectrum_inputs::Polarities;
 use crate::error::{Error, ensure_run};
-use crate::learners::learner::{Predictor, predicted};
+use crate::learners::learner::Predictor;
 use crate::metrics::constants::Constants;
 use crate::metrics::evaluation::Evaluation;
 use crate::run_dir::{
@@ -259,7 +259,7 @@ impl Member {
     /// # Errors
     /// Inputs that cannot be prepared; a predictor of a program's own that does not give p coordinates for each.
     pub fn coordinates(&self, split: &Split) -> Result<Vec<f32>, Error> {
-        predicted(&*self.predictor, split, &self.candidates)
+        self.predictor.predict_checked(split, &self.candidates)
     }
 
     /// Evaluates predictions `z` for a split, as they are scored; `data` is the data root, and `missing_gold` the rule for
