@@ -230,7 +230,7 @@ impl SearchRequest {
     ) -> Result<UnexplainedAnswers, Refusal> {
         let places = self.skip..self.skip.saturating_add(self.top);
         let search = model.search(self.beyond)?;
-        let answers = model.run.distinct_by(search, queries, places, wanted)?;
+        let answers = model.run.answers_by(search, queries, places, wanted)?;
         Ok(UnexplainedAnswers { answers, whole: Vec::new(), calibration: None })
     }
 }
