@@ -1,3 +1,5 @@
+//! `dsokr candidates`: adds candidates to a run, or writes them in shards.
+
 use std::path::{Path, PathBuf};
 
 use clap::Subcommand;

@@ -10,7 +10,7 @@ use dsokr_decode::{
     CandidateBlocks, Candidates, Decoded, Hit, MissingGold, Pool, Rank, RankedHits,
 };
 
-use super::{Member, PredictedQueries, Run, Wanted};
+use super::{Member, PredictedQueries, Run, WantedCandidates};
 use crate::config::Checked;
 use crate::config::candidate_rule::CandidateRule;
 use crate::decoding::answer;
@@ -56,7 +56,7 @@ impl Run {
         processes: &Processes,
         read: impl Fn(&Member) -> Result<Split, Error>,
         among: Option<&CandidateRule>,
-        wanted: Option<&Wanted>,
+        wanted: Option<&WantedCandidates>,
         top: usize,
     ) -> Result<Vec<Answer>, Error> {
         check_top(top)?;
@@ -91,11 +91,11 @@ impl Run {
         search: Option<&BeyondSearch>,
         queries: &PredictedQueries,
         places: Range<usize>,
-        wanted: Option<&Wanted>,
+        wanted: Option<&WantedCandidates>,
     ) -> Result<Vec<Answer>, Error> {
         let restrictions = self.restrictions(search, queries, wanted)?;
         let models = Models { search, restrictions, ..self.models(&queries.processes) };
-        self.doubted_answers(&models, queries, places, wanted.map(Wanted::each))
+        self.doubted_answers(&models, queries, places, wanted.map(WantedCandidates::each))
     }
 
     /// Returns the answer of `models` to each query, with what is doubtful about it.
