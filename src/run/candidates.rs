@@ -216,7 +216,7 @@ fn grow(run: &Path, new: NewCandidates) -> Result<Grown, Error> {
     }
     // the exact search needs the outputs that span the predictions, and so does their projection
     let message = "neither a basis nor an output space: no output can be placed in it";
-    let space = OutputSpace::load(run, &config, true)?.ok_or_else(|| Error::run(run, message))?;
+    let space = OutputSpace::load(run, &config)?.ok_or_else(|| Error::run(run, message))?;
     let more = space.candidates(&outputs, &Processes::default())?;
     let more = match held_out::of_hubs(run, &before)? {
         Some(unit) => more.with_hubs_like(&before, &unit)?,

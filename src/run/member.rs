@@ -113,7 +113,7 @@ impl Member {
         candidates: Candidates,
         device: &Device,
     ) -> Result<Self, Error> {
-        let space = OutputSpace::load(path, &config, false)?;
+        let space = OutputSpace::load_to_rank(path, &config)?;
         let labels = label_names(&config, || {
             let features = path.join(FEATURES);
             // a member that was saved without data has none, and only an exact search needs them

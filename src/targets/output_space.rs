@@ -102,21 +102,28 @@ impl OutputSpace {
         self.basis().map_or(Ok(()), |basis| Ok(basis.save(&path.join(BASIS))?))
     }
 
-    /// Reads the space of a run directory. That of a kernel machine without a basis, which is large, is read where
-    /// `whole` or the exact search needs it, else there is none.
-    pub(crate) fn load(path: &Path, config: &Checked, whole: bool) -> Result<Option<Self>, Error> {
+    /// Reads the space of a run directory; none where it is not there.
+    pub(crate) fn load(path: &Path, config: &Checked) -> Result<Option<Self>, Error> {
         if let Some(levels) = config.encoder.abilities().levels {
             return Ok(Some(Self::Quantiles(levels.to_vec())));
         }
         let basis = path.join(BASIS);
         let outputs = path.join(OUTPUTS);
         let basis = if basis.exists() { Some(Basis::load(&basis)?) } else { None };
-        let whole = whole || basis.is_some() || config.decoding.search == Search::Exact;
-        Ok(if whole && outputs.exists() {
-            Some(Self::Machine(MachineSpace::load(&outputs, basis)?))
-        } else {
-            basis.map(Self::Basis)
-        })
+        if outputs.exists() {
+            return Ok(Some(Self::Machine(MachineSpace::load(&outputs, basis)?)));
+        }
+        Ok(basis.map(Self::Basis))
+    }
+
+    /// Reads the space of a run directory as [`load`](Self::load) does, unless it is that of a kernel machine without a basis,
+    /// which is large: of all that ranks candidates, the exact search alone needs it.
+    pub(crate) fn load_to_rank(path: &Path, config: &Checked) -> Result<Option<Self>, Error> {
+        let is_large = config.encoder.abilities().levels.is_none() && !path.join(BASIS).exists();
+        if is_large && config.decoding.search != Search::Exact {
+            return Ok(None);
+        }
+        Self::load(path, config)
     }
 }
 
