@@ -137,7 +137,7 @@ impl<'a> Corrections<'a> {
         // 4. candidates that were added to the run, as the others
         if let Some(added) = added {
             let predictions = held_out.map(|held_out| held_out.predictions.as_slice());
-            let all = hubs::of_all(added, candidates, predictions)?;
+            let all = hubs::correct_as(added, candidates, predictions)?;
             run.replace_candidates(&all)?;
             let reranker = decoding.reranker.take();
             decoding.reranker = reranker.map(|reranker| reranker.among(&all)).transpose()?;
@@ -242,7 +242,14 @@ impl Decoding {
         let candidates = self.candidates.unwrap_or(placed);
         let space = targets.space;
         let predictor = fitted.predictor;
-        Run::of_one(Member::of_fit(problem, run, space, candidates, self.reranker, predictor)?)
+        Run::from_member(Member::from_fit(
+            problem,
+            run,
+            space,
+            candidates,
+            self.reranker,
+            predictor,
+        )?)
     }
 
     /// Returns an evaluator that decodes so.

@@ -196,7 +196,7 @@ pub(super) fn report(
     let search = match &config.decoding.beyond {
         Some(settings) => {
             let candidates = evaluator.candidates();
-            Some(BeyondSearch::of_training(settings, config, candidates, features, held_out)?)
+            Some(BeyondSearch::for_training(settings, config, candidates, features, held_out)?)
         }
         None => None,
     };

@@ -218,7 +218,7 @@ fn grow(run: &Path, new: NewCandidates) -> Result<Grown, Error> {
     let message = "neither a basis nor an output space: no output can be placed in it";
     let space = OutputSpace::load(run, &config)?.ok_or_else(|| Error::run(run, message))?;
     let more = space.candidates(&outputs, &Processes::default())?;
-    let more = match held_out::of_hubs(run, &before)? {
+    let more = match held_out::load_for_hubs(run, &before)? {
         Some(unit) => more.with_hubs_like(&before, &unit)?,
         None => more,
     };

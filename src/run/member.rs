@@ -162,7 +162,7 @@ impl Member {
     ///
     /// # Errors
     /// A run whose folder of data cannot be read.
-    pub(crate) fn of_fit(
+    pub(crate) fn from_fit(
         problem: &Problem,
         run: &RunDir,
         space: OutputSpace,

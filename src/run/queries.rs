@@ -78,7 +78,7 @@ impl PredictedQueries {
     }
 
     /// Creates queries that all members read as the same split, among all candidates, for this process alone.
-    pub(super) fn of_split(split: Split, predictions: Vec<Vec<f32>>) -> Self {
+    pub(super) fn from_split(split: Split, predictions: Vec<Vec<f32>>) -> Self {
         Self {
             splits: vec![split],
             lists: None,
