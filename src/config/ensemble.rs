@@ -1,3 +1,5 @@
+//! The table `[ensemble]`: its members, each the configuration with some values changed, and how they are combined.
+
 use crate::error::ensure;
 use dsokr_data::config::SplitsConfig;
 use dsokr_decode::Combination;

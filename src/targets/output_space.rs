@@ -1,3 +1,5 @@
+//! The space that outputs, candidates and predictions are points of, and candidates at their points.
+
 use std::borrow::Cow;
 use std::path::Path;
 

@@ -1,3 +1,5 @@
+//! The gradients of a batch: in parts, over several ranks, and clipped.
+
 use std::ops::Range;
 
 use burn::module::Module;

@@ -1,3 +1,5 @@
+//! Candidates that are added to those of a training, which keep their numbers.
+
 use std::collections::HashMap;
 
 use dsokr_core::Error;
