@@ -1,3 +1,5 @@
+//! The one error type of the library, and what refuses values and makes messages.
+
 use std::path::{Path, PathBuf};
 
 use dsokr_core::memory::{Bytes, Limit};

@@ -10,7 +10,7 @@ use crate::config::{Abilities, Search};
 use crate::decoding::beyond::SearchEnd;
 use crate::decoding::decoder::PredictedOutput;
 use crate::metrics::table::Table;
-use crate::run::{Answer, Hit, Quantile, Run, Wanted};
+use crate::run::{Answer, Hit, Quantile, Run, WantedCandidates};
 
 /// The answer to one query, as JSON.
 #[derive(Serialize)]
@@ -99,7 +99,7 @@ fn competing_line(
 pub fn text(
     answer: &Answer,
     rule: Option<&CandidateRule>,
-    wanted: Option<&Wanted>,
+    wanted: Option<&WantedCandidates>,
     candidates: usize,
 ) -> String {
     let cautions: String =

@@ -25,7 +25,7 @@ use crate::config::candidate_rule::CandidateRule;
 use crate::decoding::filter::Filter;
 use crate::error::{Error, ensure, ensure_run};
 use crate::metrics::table::{csv_line, tsv_line};
-use crate::run::{Member, Run, Wanted};
+use crate::run::{Member, Run, WantedCandidates};
 
 /// Returns the parser of a number of seconds in a range, which messages call `expected`; infinity is refused.
 pub fn seconds(
@@ -44,7 +44,7 @@ const MATRICES: [&str; 3] = ["npy", "npz", "safetensors"];
 
 /// Where texts are in a file.
 #[derive(clap::Args)]
-pub struct Texts {
+pub struct TextArguments {
     /// The column of the texts in a table, or their key in JSON lines; default: the column of the run's
     /// own data.
     #[arg(long)]
@@ -102,7 +102,7 @@ fn format(name: String) -> TextFormat {
 }
 
 /// Queries without outputs, which are read some at a time.
-pub enum Queries {
+pub enum QueryStream {
     Texts(Box<TextReader<Box<dyn Read>>>),
     /// The rows that are still to come, and what reads some of them.
     Vectors(Range<usize>, Box<dyn Fn(Vec<usize>) -> Result<Split, Error>>),
@@ -123,7 +123,7 @@ pub fn read(batch: &Split, member: &Member) -> Result<Split, Error> {
     }
 }
 
-impl Queries {
+impl QueryStream {
     /// Returns the next queries, at most `most`; none at the end.
     pub fn batch(&mut self, most: usize) -> Result<Split, Error> {
         match self {
@@ -137,7 +137,7 @@ impl Queries {
     }
 }
 
-impl Texts {
+impl TextArguments {
     /// Returns the queries of a file, or of standard input for `-`, which `among` gives candidates: vectors for a run that
     /// reads them.
     pub fn open(
@@ -145,11 +145,11 @@ impl Texts {
         file: &Path,
         member: &Member,
         among: Option<&CandidateRule>,
-    ) -> Result<Queries, Error> {
+    ) -> Result<QueryStream, Error> {
         match member.config.encoder.abilities().reads {
             InputKind::Vectors => self.vectors(file, member),
             InputKind::Texts => {
-                Ok(Queries::Texts(Box::new(checked(self.texts(file, member)?, member, among))))
+                Ok(QueryStream::Texts(Box::new(checked(self.texts(file, member)?, member, among))))
             }
             InputKind::Kernels => {
                 let program = &*PROGRAM;
@@ -162,7 +162,7 @@ impl Texts {
         }
     }
 
-    fn vectors(&self, file: &Path, member: &Member) -> Result<Queries, Error> {
+    fn vectors(&self, file: &Path, member: &Member) -> Result<QueryStream, Error> {
         for (argument, given) in [("column", &self.column), ("id", &self.id)] {
             let found = format_args!("{:?}", given.as_deref().unwrap_or_default());
             let allowed = "absent: this run reads vectors, which have no columns with names";
@@ -176,7 +176,7 @@ impl Texts {
                 let ids = chosen.iter().map(|row| (row + 1).to_string()).collect();
                 Ok(queries(ids, Inputs::Vectors(rows.select(&chosen)?.into())))
             };
-            return Ok(Queries::Vectors(0..count, Box::new(read)));
+            return Ok(QueryStream::Vectors(0..count, Box::new(read)));
         }
         let is_read =
             !member.config.data.has_input_files() || TableFormat::from_path(file).is_some();
@@ -190,7 +190,7 @@ impl Texts {
         let all = queries(split.query_ids(), split.inputs);
         let count = all.ids.len();
         let read = move |chosen: Vec<usize>| Ok(all.select(&chosen)?);
-        Ok(Queries::Vectors(0..count, Box::new(read)))
+        Ok(QueryStream::Vectors(0..count, Box::new(read)))
     }
 
     fn texts(&self, file: &Path, member: &Member) -> Result<TextReader<Box<dyn Read>>, Error> {
@@ -410,7 +410,7 @@ impl LineFormat {
 
 /// How several runs are combined.
 #[derive(clap::Args)]
-pub struct Combine {
+pub struct CombinationArguments {
     /// How several runs are combined: mean or max, the mean or the largest of scores; rank, the mean of ranks;
     /// reciprocal-rank, the mean of 1 / (60 + rank). Default: the rule stored in an ensemble's directory, else mean.
     #[arg(long, value_parser = ["mean", "max", "rank", "reciprocal-rank"])]
@@ -426,7 +426,7 @@ pub struct Combine {
 
 /// The search beyond the candidates.
 #[derive(Default, clap::Args)]
-pub struct Beyond {
+pub struct BeyondArguments {
     /// Search molecules that are not candidates, from the best candidates by moves: settings as in the table
     /// decoding.beyond, such as --beyond=beam=20,rounds=4 or --beyond='formula="first"'; those that are left out have
     /// their defaults. Default: what the run's configuration says.
@@ -441,9 +441,9 @@ pub struct Beyond {
     pub beyond: Option<BeyondConfig>,
 }
 
-/// Which candidates are wanted.
+/// The filter that says which candidates are wanted.
 #[derive(Default, clap::Args)]
-pub struct Wants {
+pub struct FilterArguments {
     /// Only candidates for which this holds: comparisons of their columns, such as 'price < 10 and supplier = "A & B"', and of
     /// molecules 'mass < 300', 'formula = C9*', 'group = "carboxylic acid"' and 'similarity("OC(=O)c1ccccc1") >= 0.5', joined
     /// by and, or, not and brackets. Ranks stay those among all candidates.
@@ -451,14 +451,18 @@ pub struct Wants {
     filter: Option<Filter>,
 }
 
-impl Wants {
+impl FilterArguments {
     /// Returns the candidates that are wanted; none where all are.
-    pub fn of(&self, processes: &Processes, run: &Run) -> Result<Option<Wanted>, Error> {
+    pub fn wanted(
+        &self,
+        processes: &Processes,
+        run: &Run,
+    ) -> Result<Option<WantedCandidates>, Error> {
         self.filter.as_ref().map(|filter| run.wanted(processes, filter)).transpose()
     }
 }
 
-impl Combine {
+impl CombinationArguments {
     /// Gives `run` the rule that was asked for, if one was.
     pub fn apply(&self, run: &mut Run) -> Result<(), Error> {
         if let Some(name) = &self.combine {

@@ -1,3 +1,5 @@
+//! `dsokr candidates`: adds candidates to a run or removes them, or writes them in shards.
+
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 

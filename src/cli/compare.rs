@@ -1,3 +1,5 @@
+//! `dsokr compare`: metrics of several runs on the same queries, and their differences from the first run.
+
 use std::path::PathBuf;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -6,7 +8,7 @@ use dsokr_core::{Argument, Processes};
 use crate::cli::output::print;
 use crate::cli::plot;
 use crate::cli::plot::check_svg;
-use crate::cli::queries::Queries;
+use crate::cli::queries::QueryArguments;
 use crate::error::{Error, ensure};
 use crate::metrics::compare::{Compared, EvaluatedRun, Format, RunComparison, compare};
 use crate::metrics::evaluation::warn_of_few_groups;
@@ -28,7 +30,7 @@ pub struct Arguments {
     #[arg(required = true, num_args = 2..)]
     runs: Vec<PathBuf>,
     #[command(flatten)]
-    queries: Queries,
+    queries: QueryArguments,
     /// Names of the runs in the table, in the place of directories.
     #[arg(long, value_delimiter = ',', value_name = "NAME")]
     labels: Vec<String>,

@@ -1,3 +1,5 @@
+//! `dsokr config-reference`: prints the page of the book on the configuration.
+
 use crate::error::Error;
 
 /// Prints the configuration reference as Markdown.

@@ -1,3 +1,5 @@
+//! `dsokr cv`: a sweep over the parts of a cross-validation.
+
 use std::path::PathBuf;
 
 use dsokr_core::{Argument, Place};
@@ -47,11 +49,11 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
     };
     let base = trainings.base()?;
     let (shared, axes) = validation.sweep(&base)?;
-    let config = base.with(&shared).map_err(of_arguments)?;
+    let config = base.with(&shared).map_err(in_arguments)?;
     let request = trainings.request(&config, &axes);
     let default = || PathBuf::from("runs").join(format!("{}-cv", base.name));
     let out = Some(request.out.clone().unwrap_or_else(default));
-    let validated = train(&SweepRequest { out, ..request }).map_err(of_arguments)?;
+    let validated = train(&SweepRequest { out, ..request }).map_err(in_arguments)?;
     if trainings.json {
         return print_json(&validated);
     }
@@ -68,7 +70,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
 const KEYS: [(&str, &str); 2] = [("data.fold.count", "folds"), ("data.fold.group", "group")];
 
 /// Returns the error with the arguments of this command in the place of the keys that they set, which no file of the user has.
-fn of_arguments(error: Error) -> Error {
+fn in_arguments(error: Error) -> Error {
     use dsokr_core::Error::Value;
     use dsokr_data::Error::Column;
     match error {
@@ -76,16 +78,16 @@ fn of_arguments(error: Error) -> Error {
             Error::Core(Value { key: place(key), found, allowed })
         }
         Error::Config { path, message } => {
-            Error::Config { path, message: text_of_arguments(&message) }
+            Error::Config { path, message: text_in_arguments(&message) }
         }
         Error::Changed { path, key, found, given, hint } => {
-            Error::Changed { path, key: text_of_arguments(&key), found, given, hint }
+            Error::Changed { path, key: text_in_arguments(&key), found, given, hint }
         }
         Error::Data(Column { path, column, hint, available }) => {
-            Error::Data(Column { path, column, hint: text_of_arguments(&hint), available })
+            Error::Data(Column { path, column, hint: text_in_arguments(&hint), available })
         }
         Error::Member { name, source } => {
-            Error::Member { name, source: Box::new(of_arguments(*source)) }
+            Error::Member { name, source: Box::new(in_arguments(*source)) }
         }
         other => other,
     }
@@ -100,7 +102,7 @@ fn place(key: String) -> Place {
 }
 
 /// Returns a text with the arguments in the place of the keys that they set.
-fn text_of_arguments(text: &str) -> String {
+fn text_in_arguments(text: &str) -> String {
     KEYS.iter().fold(text.to_owned(), |text, &(key, argument)| {
         text.replace(key, &Argument::new(argument).to_string())
     })

@@ -1,3 +1,5 @@
+//! `dsokr demo`: trains on the quickstart data in a temporary folder, and searches a text.
+
 use crate::error::Error;
 use crate::studies::quickstart;
 

@@ -1,3 +1,5 @@
+//! `dsokr embed`: writes the coordinates of texts or outputs as a matrix.
+
 use std::path::PathBuf;
 
 use dsokr_core::Argument;
@@ -6,7 +8,7 @@ use dsokr_data::write_matrix;
 use dsokr_decode::CandidateBlocks;
 use dsokr_nn::Processor;
 
-use crate::cli::arguments::{Texts, is_standard_input, read};
+use crate::cli::arguments::{TextArguments, is_standard_input, read};
 use crate::cli::output::print;
 use crate::cli::signals;
 use crate::error::{Error, ensure};
@@ -34,7 +36,7 @@ pub struct Arguments {
     #[arg(long, conflicts_with_all = ["id", "input"])]
     outputs: bool,
     #[command(flatten)]
-    texts: Texts,
+    texts: TextArguments,
     /// The data root, for outputs that are not candidates; default: the folder of the data that the run was
     /// trained on, else the environment variable DSOKR_DATA, else data/.
     #[arg(long, requires = "outputs")]

@@ -1,3 +1,5 @@
+//! `dsokr evaluate`: ranks queries with their right outputs; `evaluation` shows the metrics.
+
 use std::path::PathBuf;
 
 use crate::config::candidate_rule::CandidateRule;
@@ -7,9 +9,9 @@ use crate::run::{Member, QueryRequest, Run, SplitUse};
 use dsokr_core::{Argument, Processes};
 use dsokr_data::SplitName;
 
-use crate::cli::arguments::{Beyond, Combine};
-use crate::cli::evaluation::{QueriedRun, Shown};
-use crate::cli::queries::Queries;
+use crate::cli::arguments::{BeyondArguments, CombinationArguments};
+use crate::cli::evaluation::{EvaluationOutput, QueriedRun};
+use crate::cli::queries::QueryArguments;
 
 /// Ranks queries with trained runs and prints the metrics. Several runs are combined as an ensemble.
 #[derive(clap::Args)]
@@ -22,11 +24,11 @@ pub struct Arguments {
     #[arg(required = true)]
     runs: Vec<PathBuf>,
     #[command(flatten)]
-    queries: Queries,
+    queries: QueryArguments,
     #[command(flatten)]
-    combine: Combine,
+    combine: CombinationArguments,
     #[command(flatten)]
-    beyond: Beyond,
+    beyond: BeyondArguments,
     /// Fit the weights of the runs on the validation split.
     #[arg(long, conflicts_with = "weights")]
     fit_weights: bool,
@@ -43,7 +45,7 @@ pub struct Arguments {
     )]
     pools: Option<u32>,
     #[command(flatten)]
-    shown: Shown,
+    output: EvaluationOutput,
     /// The folder with the shards of the run's candidates; default: for several processes, shards in the run directory; for
     /// one process, none.
     #[arg(long, value_name = "FOLDER")]
@@ -51,7 +53,7 @@ pub struct Arguments {
 }
 
 pub fn run(processes: &Processes, arguments: &Arguments) -> Result<(), Error> {
-    let Arguments { queries, shown, .. } = arguments;
+    let Arguments { queries, output, .. } = arguments;
     let mut run = queries.open(processes, &arguments.runs, arguments.shards.as_deref())?;
     arguments.combine.apply(&mut run)?;
     run = run.with_beyond(arguments.beyond.beyond.as_ref())?;
@@ -78,7 +80,7 @@ pub fn run(processes: &Processes, arguments: &Arguments) -> Result<(), Error> {
             tracing::warn!("{caution}");
         }
         let pools = run.pools(&predicted, others as usize)?;
-        return shown.show_pools(&pools);
+        return output.show_pools(&pools);
     }
     let caution = learned.or_else(|| caution(&run, request.split, arguments.fit_weights));
     let queried = QueriedRun {
@@ -89,7 +91,7 @@ pub fn run(processes: &Processes, arguments: &Arguments) -> Result<(), Error> {
         request: &request,
         arguments: queries,
     };
-    shown.show(&queried, caution)
+    output.show(&queried, caution)
 }
 
 /// Returns the warning about the metrics of a split of the data on which weights are fitted, or on which a run chooses something;

@@ -1,3 +1,5 @@
+//! `dsokr export`: writes a run, its candidates or its encoder for other programs.
+
 use std::path::{Path, PathBuf};
 
 use dsokr_core::Argument;

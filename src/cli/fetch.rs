@@ -1,3 +1,5 @@
+//! `dsokr fetch`: downloads data sets and trained models.
+
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -13,7 +15,7 @@ use indicatif::ProgressBar;
 use serde_json::json;
 
 use crate::cli::arguments::seconds;
-use crate::cli::meant::check_archive;
+use crate::cli::hints::check_archive;
 use crate::cli::output::{self, PROGRAM, print, print_json};
 use crate::cli::signals;
 use crate::error::{Error, ensure};

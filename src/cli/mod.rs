@@ -28,9 +28,9 @@ mod evaluation;
 mod export;
 #[cfg(feature = "fetch")]
 mod fetch;
+mod hints;
 mod init;
 mod log;
-mod meant;
 #[cfg(feature = "mpi")]
 pub mod mpi;
 mod output;
@@ -174,7 +174,7 @@ pub fn main_with(kinds: &[Kind]) -> ExitCode {
         command = command.version(concat!("(dsokr ", env!("CARGO_PKG_VERSION"), ")"));
     }
     let matches = command.try_get_matches_from_mut(std::env::args_os());
-    let matches = matches.unwrap_or_else(|error| meant::advised(error, &command).exit());
+    let matches = matches.unwrap_or_else(|error| hints::with_hint(error, &command).exit());
     let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     #[cfg(feature = "mpi")]
     let job = match crate::cli::mpi::Job::join() {

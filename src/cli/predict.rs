@@ -1,3 +1,5 @@
+//! `dsokr predict`: answers to a stream of queries, a batch at a time.
+
 use std::path::PathBuf;
 
 use tracing::info;
@@ -15,8 +17,10 @@ use dsokr_nn::Processor;
 use dsokr_spectra::{AnnotatedSpectrum, PeakExplainer, Spectrum};
 
 use crate::cli::answers::{AnswerTable, Printed};
-use crate::cli::arguments::{Beyond, Combine, LineFormat, Texts, Wants, read};
-use crate::cli::meant::{check_queries_last, check_runs};
+use crate::cli::arguments::{
+    BeyondArguments, CombinationArguments, FilterArguments, LineFormat, TextArguments, read,
+};
+use crate::cli::hints::{check_queries_last, check_runs};
 use crate::cli::output::{json_line, print_part};
 
 /// Predicts outputs without golds: the best candidates for each text, a JSON line or rows of a table. A text without a
@@ -48,7 +52,7 @@ pub struct Arguments {
     #[arg(long, requires = "coverage")]
     data: Option<PathBuf>,
     #[command(flatten)]
-    texts: Texts,
+    texts: TextArguments,
     /// The candidates of each text: a file of JSON lines {"query": id, "candidates": [id, …]}; or for spectra mass:PPM
     /// (with the precursor's mass), formula (with the formula that the spectrum names) or all; default: for
     /// spectra mass:10 where candidates are molecules, else all. With --coverage the file has the lists of the queries
@@ -61,11 +65,11 @@ pub struct Arguments {
     #[arg(long, value_name = "stop|skip|skip-spectra")]
     on_bad_row: Option<OnBadRow>,
     #[command(flatten)]
-    combine: Combine,
+    combine: CombinationArguments,
     #[command(flatten)]
-    wants: Wants,
+    filter: FilterArguments,
     #[command(flatten)]
-    beyond: Beyond,
+    beyond: BeyondArguments,
     /// The format of the answers.
     #[arg(long, default_value = "jsonl")]
     format: AnswerFormat,
@@ -89,7 +93,7 @@ struct ListedAnswer {
 
 impl ListedAnswer {
     /// Returns the first `top` candidates of a set, or all of them.
-    fn of_set(mut answer: Answer, top: Option<usize>) -> Self {
+    fn from_set(mut answer: Answer, top: Option<usize>) -> Self {
         let set_size = Some(answer.hits.len());
         answer.hits.truncate(top.unwrap_or(usize::MAX));
         Self { answer, set_size }
@@ -143,7 +147,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
     let mut header = table_format.map_or_else(String::new, |format| format.line(&table.names()));
     check_annotated(arguments.format, &run)?;
     let alone = &Processes::default();
-    let wanted = arguments.wants.of(alone, &run)?;
+    let wanted = arguments.filter.wanted(alone, &run)?;
     // without a coverage the search says it
     let asks_for_none = arguments.coverage.is_some() && arguments.top == Some(0);
     ensure(!asks_for_none, Argument::new("top"), 0, "at least 1")?;
@@ -160,7 +164,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
             let queries = run.predict(alone, |member| read(batch, member), among)?;
             // the size of a set is that of all of it
             let candidate_sets = run.candidate_sets(&queries, sets, usize::MAX)?.into_iter();
-            let listed = |set: CandidateSet| ListedAnswer::of_set(set.answer, arguments.top);
+            let listed = |set: CandidateSet| ListedAnswer::from_set(set.answer, arguments.top);
             Ok(candidate_sets.map(listed).collect())
         }
     };

@@ -9,14 +9,14 @@ use dsokr_data::config::OnBadRow;
 use dsokr_decode::MissingGold;
 use dsokr_nn::Processor;
 
-use crate::cli::meant::check_runs;
+use crate::cli::hints::check_runs;
 use crate::config::candidate_rule::CandidateRule;
 use crate::error::Error;
 use crate::run::{QueryRequest, Run, SplitUse};
 
 /// Which queries are ranked, among which candidates.
 #[derive(clap::Args)]
-pub struct Queries {
+pub struct QueryArguments {
     /// A table of queries, with columns for id and text as in the run's configuration; default: a
     /// split of the run's data.
     #[arg(long = "queries", id = "queries", value_name = "FILE")]
@@ -75,7 +75,7 @@ fn missing_gold_rules() -> impl TypedValueParser<Value = MissingGold> {
         .try_map(|rule| rule.parse::<MissingGold>())
 }
 
-impl Queries {
+impl QueryArguments {
     /// Refuses queries where others are given.
     pub fn refuse(&self, allowed: &str) -> Result<(), Error> {
         let given = [

@@ -1,3 +1,5 @@
+//! `dsokr quickstart`: writes the quickstart data and configuration, and trains on them.
+
 use std::path::{Path, PathBuf};
 
 use dsokr_core::{Argument, Processes};

@@ -1,10 +1,12 @@
+//! `dsokr rank`: as `evaluate`, with coordinates that a different program has predicted.
+
 use std::path::PathBuf;
 
 use dsokr_core::{Argument, Processes};
 use dsokr_data::Split;
 
-use crate::cli::evaluation::{QueriedRun, Shown};
-use crate::cli::queries::Queries;
+use crate::cli::evaluation::{EvaluationOutput, QueriedRun};
+use crate::cli::queries::QueryArguments;
 use crate::error::{Error, ensure};
 use crate::run::Member;
 
@@ -19,9 +21,9 @@ pub struct Arguments {
     #[arg(long)]
     predictions: PathBuf,
     #[command(flatten)]
-    queries: Queries,
+    queries: QueryArguments,
     #[command(flatten)]
-    shown: Shown,
+    output: EvaluationOutput,
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Error> {
@@ -44,5 +46,5 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
         request: &request,
         arguments: &arguments.queries,
     };
-    arguments.shown.show(&queried, None)
+    arguments.output.show(&queried, None)
 }

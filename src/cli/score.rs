@@ -1,3 +1,5 @@
+//! `dsokr score`: scores of pairs of a text and a molecule.
+
 use std::path::{Path, PathBuf};
 
 use dsokr_core::Argument;
@@ -8,8 +10,10 @@ use dsokr_molecule::Molecule;
 use dsokr_nn::Processor;
 use serde::Serialize;
 
-use crate::cli::arguments::{Beside, Combine, InputFormat, LineFormat, checked, open_texts};
-use crate::cli::meant::{check_queries_last, check_runs};
+use crate::cli::arguments::{
+    Beside, CombinationArguments, InputFormat, LineFormat, checked, open_texts,
+};
+use crate::cli::hints::{check_queries_last, check_runs};
 use crate::cli::output::{json_line, print_part};
 use crate::error::{Error, ensure};
 use crate::run::Run;
@@ -42,7 +46,7 @@ pub struct Arguments {
     #[arg(long, value_name = "stop|skip|skip-spectra")]
     on_bad_row: Option<OnBadRow>,
     #[command(flatten)]
-    combine: Combine,
+    combine: CombinationArguments,
     /// The format of the scores.
     #[arg(long, default_value = "jsonl")]
     format: LineFormat,

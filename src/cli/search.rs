@@ -1,3 +1,5 @@
+//! `dsokr search`: ranks the candidates for a text, or for each text that is typed.
+
 use std::io::{ErrorKind, IsTerminal};
 use std::path::{Path, PathBuf};
 
@@ -8,12 +10,12 @@ use dsokr_nn::Processor;
 
 use crate::cli::answers;
 use crate::cli::answers::Printed;
-use crate::cli::arguments::{Beyond, Wants, checked, on_bad_text};
-use crate::cli::meant::{check_order, check_runs};
+use crate::cli::arguments::{BeyondArguments, FilterArguments, checked, on_bad_text};
+use crate::cli::hints::{check_order, check_runs};
 use crate::cli::output::{PROGRAM, json_line, print, print_error, print_part, shell_path};
 use crate::config::candidate_rule::CandidateRule;
 use crate::error::Error;
-use crate::run::{Member, Run, Wanted};
+use crate::run::{Member, Run, WantedCandidates};
 
 /// Ranks the candidates for one text, or for each text that is typed.
 ///
@@ -43,9 +45,9 @@ pub struct Arguments {
     #[arg(long, value_name = "mass:PPM|formula|all")]
     candidates: Option<CandidateRule>,
     #[command(flatten)]
-    wants: Wants,
+    filter: FilterArguments,
     #[command(flatten)]
-    beyond: Beyond,
+    beyond: BeyondArguments,
     /// Print one JSON object a text.
     #[arg(long)]
     json: bool,
@@ -69,7 +71,7 @@ pub fn run(processes: &Processes, arguments: &Arguments) -> Result<(), Error> {
     let run = Run::open_shared(processes, runs, arguments.shards.as_deref(), None, &device)?;
     // the answers have them
     let run = run.with_beyond(arguments.beyond.beyond.as_ref())?.without_cautions_in_log();
-    let wanted = arguments.wants.of(processes, &run)?;
+    let wanted = arguments.filter.wanted(processes, &run)?;
     check_reads_texts(&run, &arguments.run)?;
     let among = run.rule_of_search(arguments.candidates.as_ref())?;
     let search =
@@ -101,7 +103,7 @@ struct Search<'s> {
     run: &'s Run,
     /// The rule that leaves each query its candidates, if there is one.
     among: Option<&'s CandidateRule>,
-    wanted: Option<&'s Wanted>,
+    wanted: Option<&'s WantedCandidates>,
 }
 
 impl Search<'_> {

@@ -1,3 +1,5 @@
+//! `dsokr serve`: opens runs as models of a server, and waits for the signal that stops it.
+
 use std::fs;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -7,7 +9,7 @@ use dsokr_core::store::ScratchFolder;
 use dsokr_core::{Argument, Processes};
 use dsokr_nn::Processor;
 
-use crate::cli::meant::check_runs;
+use crate::cli::hints::check_runs;
 use crate::cli::output::print;
 use crate::cli::signals;
 use crate::cli::signals::Response;

@@ -1,3 +1,5 @@
+//! `dsokr sketch`: arguments become a study of sketch sizes, whose curves are printed and drawn.
+
 use std::path::PathBuf;
 
 use dsokr_basis::SketchKind;
@@ -72,8 +74,9 @@ fn methods_help() -> String {
     )
 }
 
+/// The results of a study: the curves, and the file of their figure.
 #[derive(serde::Serialize)]
-struct Found {
+struct StudyResults {
     plot: PathBuf,
     curves: Vec<Curve>,
     leverage: Vec<Leverage>,
@@ -93,7 +96,7 @@ pub fn run(processes: &Processes, arguments: &Arguments) -> Result<(), Error> {
         configs.push((config, root));
     }
     let mut results =
-        Found { plot: arguments.plot.clone(), curves: Vec::new(), leverage: Vec::new() };
+        StudyResults { plot: arguments.plot.clone(), curves: Vec::new(), leverage: Vec::new() };
     for (config, root) in &configs {
         study(processes, arguments, config, root, &mut results)?;
     }
@@ -117,7 +120,7 @@ fn study(
     arguments: &Arguments,
     config: &Checked,
     root: &DataRoot,
-    results: &mut Found,
+    results: &mut StudyResults,
 ) -> Result<(), Error> {
     let study = Study::load(config, root)?.shared_by(processes);
     let methods = study.methods(&arguments.methods)?;
@@ -164,7 +167,7 @@ fn shown(figure: &MeanAndDeviation, draws: usize) -> String {
     if draws > 1 { format!("{mean:.4} ± {deviation:.4}") } else { format!("{mean:.4}") }
 }
 
-fn table(results: &Found) -> String {
+fn table(results: &StudyResults) -> String {
     let mut text = String::new();
     for curve in &results.curves {
         let Curve { name, metric, points, recommended, .. } = curve;

@@ -1,3 +1,5 @@
+//! `dsokr sweep`: arguments become a study of several settings, whose table is printed.
+
 use std::ops::Bound::{Excluded, Unbounded};
 use std::path::PathBuf;
 
@@ -8,7 +10,7 @@ use crate::studies::sweep::{Axis, Best, Sweep, SweepRequest};
 use dsokr_nn::Processor;
 
 use crate::cli::arguments::seconds;
-use crate::cli::meant::check_configuration;
+use crate::cli::hints::check_configuration;
 use crate::cli::output::{print, print_json};
 use crate::cli::progress::Progress;
 use crate::cli::{keep_pages, output, plot, signals};

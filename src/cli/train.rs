@@ -1,3 +1,5 @@
+//! `dsokr train`: arguments become a [`Request`], which is run, and its report is printed.
+
 use std::path::{Path, PathBuf};
 
 use dsokr_core::Processes;
@@ -5,7 +7,7 @@ use dsokr_data::config::OnBadRow;
 use dsokr_data::{DataRoot, InputKind, SplitName};
 use dsokr_nn::Processor;
 
-use crate::cli::meant::check_configuration;
+use crate::cli::hints::check_configuration;
 use crate::cli::output::{PROGRAM, print, print_json, quoted};
 use crate::cli::progress::Progress;
 use crate::cli::{keep_pages, output, plot, signals};

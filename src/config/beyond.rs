@@ -1,3 +1,5 @@
+//! The table `[decoding.beyond]`: the search for molecules that are not candidates.
+
 use std::str::FromStr;
 
 use dsokr_molecule::{Fact, formula, read_formula};

@@ -1,3 +1,5 @@
+//! The table `[decoding]`: from predictions to answers, by hubs, a reranker, an exact search, or expected F1.
+
 use crate::error::ensure;
 use dsokr_basis::OutputKernel;
 use dsokr_data::config::{OutputFeatures, RankingEmbedding};

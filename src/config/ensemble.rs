@@ -1,3 +1,5 @@
+//! The table `[ensemble]`: its members, each the configuration with some values changed, and how they are combined.
+
 use crate::error::ensure;
 use dsokr_data::config::SplitsConfig;
 use dsokr_decode::Combination;
@@ -5,8 +7,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use smart_default::SmartDefault;
 
-use super::load::from_table;
 use super::rules::{Rule, check};
+use super::table::from_table;
 use super::{Checked, Config, IN_ENSEMBLES};
 use crate::error::Error;
 

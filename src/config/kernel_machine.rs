@@ -1,3 +1,5 @@
+//! The table `[encoder]` of a kernel machine. The rules between its keys are in `kernel_machine_rules.rs`.
+
 use dsokr_data::InputKind;
 use dsokr_machines::{KernelWeighting, Solver};
 use schemars::JsonSchema;

@@ -1,3 +1,5 @@
+//! The tables `[encoder.inputs]` and `[[encoder.kernels]]` of kernel machines: which inputs are compared, and how.
+
 use dsokr_basis::Kernel;
 use dsokr_data::TextFeatures;
 use dsokr_data::config::OutputFeatures;

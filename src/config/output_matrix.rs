@@ -1,3 +1,5 @@
+//! The table `[encoder.output_matrix]` of kernel machines: how the columns of outputs share what they learn.
+
 use dsokr_basis::Kernel;
 use dsokr_core::store::check_inside;
 use dsokr_data::{DataRoot, read_matrix};

@@ -1,3 +1,5 @@
+//! The table `[encoder.predictions]` of kernel machines, and their λ: in which coordinates a machine predicts.
+
 use dsokr_machines::LARGEST_LAMBDA;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

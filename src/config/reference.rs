@@ -1,3 +1,5 @@
+//! The reference of the configuration, made of the types and their docstrings: a page of the book.
+
 use std::fmt::Write;
 
 use schemars::schema_for;

@@ -161,12 +161,12 @@ impl Hit {
     /// those of a model of quantiles.
     pub(crate) fn from_ranked(
         ranked: RankedHit,
-        names: &SomeCandidates,
+        named: &SomeCandidates,
         levels: Option<&[f64]>,
     ) -> Result<Self, Error> {
         let RankedHit { candidates, score, above, tied, gap } = ranked;
-        let all = &names.candidates;
-        let places = candidates.iter().map(|&number| names.place(number as usize));
+        let all = &named.candidates;
+        let places = candidates.iter().map(|&number| named.place(number as usize));
         let places = places.collect::<Result<Vec<_>, _>>()?;
         let first = places.first().copied().unwrap_or_default();
         let label = match (all.label(first), levels) {
@@ -204,11 +204,16 @@ impl Quantile {
 /// The most hits of all queries that are kept to find ties among them, unless a fourth of them are asked for.
 const HITS: usize = 1 << 18;
 
-/// The distinct candidates of each query, and what reads their numbers.
-pub(crate) type DistinctHits<'a> = (Vec<RankedHits>, SomeCandidates<'a>);
+/// The distinct candidates of queries.
+pub(crate) struct DistinctHits<'a> {
+    /// The hits of each query.
+    pub queries: Vec<RankedHits>,
+    /// The candidates that are hits, whose numbers are those of all candidates.
+    pub named: SomeCandidates<'a>,
+}
 
 /// Returns the distinct wanted candidates at some places of each query and where they stand among all.
-pub(crate) fn distinct<'a>(
+pub(crate) fn distinct_hits<'a>(
     ensemble: &Ensemble<'a>,
     rule: &Combination,
     pool: Pool,
@@ -232,10 +237,10 @@ pub(crate) fn distinct<'a>(
     };
     for best in tries {
         let hits = ensemble.top_k(pool, rule, best)?;
-        let names = all.some(processes, hits.iter().flatten().map(|hit| hit.candidate))?;
-        let class_of = |number: usize| match names.numbers {
+        let named = all.some(processes, hits.iter().flatten().map(|hit| hit.candidate))?;
+        let class_of = |number: usize| match named.numbers {
             None => Ok(ensemble.class_of(number)),
-            Some(_) => Ok(names.candidates.class_of(names.place(number)?)),
+            Some(_) => Ok(named.candidates.class_of(named.place(number)?)),
         };
         let whole = best >= longest;
         let ranked = hits.iter().map(|hits| folded(class_of, hits, whole));
@@ -247,14 +252,14 @@ pub(crate) fn distinct<'a>(
                 hits.truncate(places.end);
                 hits.drain(..places.start.min(hits.len()));
             }
-            return Ok((ranked, names));
+            return Ok(DistinctHits { queries: ranked, named });
         }
     }
     let ranked = ensemble.ranked_hits(rule, wanted, places)?;
     let hits = ranked.iter().flat_map(|query| &query.hits);
     let numbers = hits.flat_map(|hit| &hit.candidates).map(|&number| number as usize);
-    let names = all.some(processes, numbers)?;
-    Ok((ranked, names))
+    let named = all.some(processes, numbers)?;
+    Ok(DistinctHits { queries: ranked, named })
 }
 
 /// Returns the hits without duplicates. Where they are not the `whole` of all candidates, those that tie with the last one are

@@ -43,11 +43,11 @@ impl SplitLists {
         if problem.config.decoding.search == Search::Exact {
             decoder.exact()?;
         }
-        Self::of(problem, decoder)
+        Self::from_decoder(problem, decoder)
     }
 
     /// Makes the lists of the candidates of a decoder.
-    fn of(problem: &Problem, decoder: Decoder) -> Result<Self, Error> {
+    fn from_decoder(problem: &Problem, decoder: Decoder) -> Result<Self, Error> {
         let candidates = decoder.candidates;
         let mut lists = Vec::new();
         let settings = &problem.config.evaluation;
@@ -154,7 +154,7 @@ impl<'a> Evaluator<'a> {
         let lists = if candidates.len() == self.decoder.candidates.len() {
             self.lists.clone()
         } else {
-            SplitLists::of(problem, decoder)?
+            SplitLists::from_decoder(problem, decoder)?
         };
         Ok(Evaluator { problem, decoder, processes: self.processes.clone(), lists })
     }

@@ -55,7 +55,7 @@ impl DrawnSketch {
         let search = match &config.decoding.beyond {
             Some(settings) if compares => {
                 let features = &problem.dataset.outputs.features;
-                Some(BeyondSearch::of_training(settings, config, &candidates, features, None)?)
+                Some(BeyondSearch::for_training(settings, config, &candidates, features, None)?)
             }
             Some(_) | None => None,
         };

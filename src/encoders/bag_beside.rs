@@ -1,3 +1,5 @@
+//! The recipe of a bag of n-grams beside a transformer, trained together on the same texts.
+
 use std::collections::BTreeMap;
 use std::path::Path;
 

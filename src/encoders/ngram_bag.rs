@@ -1,3 +1,5 @@
+//! The recipe of a bag of n-grams: TF-IDF, embeddings and an MLP.
+
 use dsokr_basis::features::SparseRow;
 use dsokr_data::featurizers::{NgramConfig, NgramKind};
 use dsokr_nn::{BagConfig, NgramBag, PartSize, Start};

@@ -6,10 +6,10 @@ use std::borrow::Cow;
 use dsokr_decode::{Candidates, Reranker};
 use tracing::info;
 
-use super::held_out::{FurtherFits, Predicted};
+use super::held_out::{AllHeldOut, FurtherFits};
 use super::hubs;
-use super::predictions::Predictions;
 use super::reranker::{self, FittedReranker, PairTexts, RerankerTraining};
+use super::validation::ValidationPredictions;
 use crate::decoding::evaluator::Evaluator;
 use crate::error::Error;
 use crate::learners::choice::Choice;
@@ -34,9 +34,9 @@ pub(super) struct FittedModel<'a> {
     /// Evaluates the model among candidates that are not corrected.
     pub evaluator: &'a Evaluator<'a>,
     /// Its held-out predictions.
-    pub predicted: &'a Predicted,
+    pub held_out: &'a AllHeldOut,
     /// Its predictions for the validation split.
-    pub predictions: &'a Predictions,
+    pub validation: &'a ValidationPredictions,
     pub run: &'a RunDir,
 }
 
@@ -69,9 +69,9 @@ impl<'a> Corrections<'a> {
     ///
     /// # Errors
     /// Numbers that are too large for the training pairs.
-    pub fn of(problem: &'a Problem) -> Result<Self, Error> {
+    pub fn plan(problem: &'a Problem) -> Result<Self, Error> {
         let decoding = &problem.config.decoding;
-        let further = FurtherFits::of(problem)?;
+        let further = FurtherFits::plan(problem)?;
         if let Some(settings) = &decoding.hubs {
             hubs::check(settings, further.predicted_count(), problem.len())?;
         }
@@ -104,13 +104,13 @@ impl<'a> Corrections<'a> {
     /// # Errors
     /// Errors of the learner and of the file system.
     pub fn fit(&self, model: &FittedModel) -> Result<Decoding, Error> {
-        let FittedModel { evaluator, predictions, run, .. } = *model;
-        let held_out = model.predicted.pairs.as_ref();
+        let FittedModel { evaluator, validation, run, .. } = *model;
+        let held_out = model.held_out.pairs.as_ref();
         let mut decoding = Decoding::default();
 
         // 1. hubs: the constants of candidates
-        let validation = predictions.validation.as_deref();
-        if let Some((corrected, choices)) = hubs::corrected(evaluator, held_out, validation)? {
+        let z = validation.z.as_deref();
+        if let Some((corrected, choices)) = hubs::corrected(evaluator, held_out, z)? {
             decoding.candidates = Some(corrected);
             decoding.choices = choices;
         }
@@ -124,7 +124,7 @@ impl<'a> Corrections<'a> {
         let mut unseen = None;
         if let Some(fitted) = self.fit_reranker(model, candidates)? {
             let reranker = fitted.reranker.among(candidates)?;
-            decoding.reranked = reranked(evaluator, candidates, &reranker, predictions)?;
+            decoding.reranked = reranked(evaluator, candidates, &reranker, validation)?;
             decoding.reranker = Some(reranker);
             decoding.lacks_unseen =
                 self.problem.config.decoding.held_out && fitted.unseen.is_none();
@@ -137,7 +137,7 @@ impl<'a> Corrections<'a> {
         // 4. candidates that were added to the run, as the others
         if let Some(added) = added {
             let predictions = held_out.map(|held_out| held_out.predictions.as_slice());
-            let all = hubs::of_all(added, candidates, predictions)?;
+            let all = hubs::correct_as(added, candidates, predictions)?;
             run.replace_candidates(&all)?;
             let reranker = decoding.reranker.take();
             decoding.reranker = reranker.map(|reranker| reranker.among(&all)).transpose()?;
@@ -153,7 +153,7 @@ impl<'a> Corrections<'a> {
         candidates: &Candidates,
     ) -> Result<Option<FittedReranker>, Error> {
         let settings = self.problem.config.decoding.reranker.as_ref();
-        let (Some(settings), Some(held_out)) = (settings, &model.predicted.pairs) else {
+        let (Some(settings), Some(held_out)) = (settings, &model.held_out.pairs) else {
             return Ok(None);
         };
         let fitted = reranker::fit(&RerankerTraining {
@@ -178,8 +178,8 @@ impl<'a> Corrections<'a> {
         &self,
         model: &FittedModel<'m>,
     ) -> Result<Cow<'m, [FoldPredictions]>, Error> {
-        let FittedModel { learner, targets, predicted, .. } = *model;
-        if let Some(folds) = &predicted.folds {
+        let FittedModel { learner, targets, held_out, .. } = *model;
+        if let Some(folds) = &held_out.folds {
             return Ok(Cow::Borrowed(folds));
         }
         let folds = self.further.learner_folds();
@@ -213,9 +213,9 @@ fn reranked(
     evaluator: &Evaluator,
     candidates: &Candidates,
     reranker: &Reranker,
-    predictions: &Predictions,
+    validation: &ValidationPredictions,
 ) -> Result<Option<Reranked>, Error> {
-    let Some(z) = &predictions.validation else { return Ok(None) };
+    let Some(z) = &validation.z else { return Ok(None) };
     let metric = evaluator.config().evaluation.metric;
     let value = |reranker| {
         let evaluator = evaluator.among(candidates, reranker)?;
@@ -242,7 +242,14 @@ impl Decoding {
         let candidates = self.candidates.unwrap_or(placed);
         let space = targets.space;
         let predictor = fitted.predictor;
-        Run::of_one(Member::of_fit(problem, run, space, candidates, self.reranker, predictor)?)
+        Run::from_member(Member::from_fit(
+            problem,
+            run,
+            space,
+            candidates,
+            self.reranker,
+            predictor,
+        )?)
     }
 
     /// Returns an evaluator that decodes so.

@@ -15,7 +15,7 @@ use super::{Request, Trained, fit_one};
 use crate::config::{Checked, EnsembleConfig, MemberWeights};
 use crate::decoding::evaluation::report;
 use crate::error::Error;
-use crate::fit::advice::{AdvisedMember, of_ensemble};
+use crate::fit::advice::{AdvisedMember, ensemble_advice};
 use crate::run::{Member, PredictedQueries, QueryRequest, Run, SplitUse};
 use crate::run_dir::candidates::settle;
 use crate::run_dir::{
@@ -70,7 +70,7 @@ pub(super) fn run(
         metrics: &member.report.metrics,
         advice: &member.advice,
     });
-    let advice = of_ensemble(request.config, &report, &members.collect::<Vec<_>>());
+    let advice = ensemble_advice(request.config, &report, &members.collect::<Vec<_>>());
     Ok(Trained { run: ensemble, report, advice, example })
 }
 
@@ -154,14 +154,14 @@ impl<'a> EnsembleJob<'a> {
             Request { config: member, out: Some(out), resume: true, ..self.request.clone() };
         let trained = fit_one(&request, &Processes::default(), None, Some(&self.systems), observer);
         let Trained { report, advice, example, .. } =
-            trained.map_err(|error| of_member(member, error))?;
+            trained.map_err(|error| member_error(member, error))?;
         Ok(Some(TrainedMember { name: member.name.clone(), report, advice, example }))
     }
 }
 
 /// Returns the error of a member's training, with the member's name where its configuration is to be changed, or its steps are
 /// told.
-fn of_member(member: &Checked, error: Error) -> Error {
+fn member_error(member: &Checked, error: Error) -> Error {
     if error.is_request() || matches!(error, Error::Interrupted { .. }) {
         Error::Member { name: member.name.clone(), source: Box::new(error) }
     } else {

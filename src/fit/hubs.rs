@@ -64,7 +64,7 @@ pub(crate) fn corrected(
 
 /// Returns the candidates of a run to which some were added, corrected for hubs as the others are: by the same number of
 /// neighbours and the same weight.
-pub(crate) fn of_all(
+pub(crate) fn correct_as(
     all: Candidates,
     others: &Candidates,
     held_out: Option<&[f32]>,

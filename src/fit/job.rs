@@ -22,10 +22,10 @@ use crate::error::{Error, ensure};
 use crate::learners::learner::Fit;
 use crate::run_dir::{
     CANDIDATES, FEATURES, Report, RunDir, RunLock, named, place_of, save_constants,
-    save_data_folder, save_input_columns, save_polarities,
+    save_data_folder, save_input_columns, save_polarities, save_scaling,
 };
 use crate::targets::memory::{Budget, Need};
-use crate::targets::{OutputTargets, Problem, save_scaling};
+use crate::targets::{OutputTargets, Problem};
 
 /// The job of a fit. Nothing else in a fit knows which process it is, whether the run is a resumed one, and where it
 /// lies.
@@ -148,7 +148,7 @@ impl Job {
     ///
     /// # Errors
     /// An error of `work`; [`Error::DataChanged`] in the place of rows that do not fit.
-    pub fn of_data<T>(
+    pub fn data_stage<T>(
         &self,
         name: &'static str,
         work: impl FnOnce() -> Result<T, Error>,

@@ -8,10 +8,10 @@ pub(crate) mod hubs;
 mod job;
 mod pace;
 mod plan;
-mod predictions;
 mod report;
 mod reranker;
 mod resume;
+mod validation;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -26,7 +26,7 @@ use dsokr_train::Observer;
 
 use self::decoding::{Corrections, FittedModel};
 use self::job::{Begun, Job, check_shared};
-use self::predictions::Predictions;
+use self::validation::ValidationPredictions;
 use crate::config::Checked;
 use crate::decoding::evaluator::{Evaluator, SplitLists};
 use crate::error::{Error, ensure_run};
@@ -191,18 +191,18 @@ fn fit_one(
     // 1. load: pairs, outputs, device
     let problem = job.load(request, shared)?;
     job.lock(&problem.config)?;
-    let corrections = Corrections::of(&problem)?;
+    let corrections = Corrections::plan(&problem)?;
 
     // 2. prepare: the learner reads the training inputs once, without those that its model is to predict unseen
     let started = Instant::now();
-    let learned = corrections.further.problem(&problem)?;
+    let learned = corrections.further.problem_of_model(&problem)?;
     let mut learner =
-        job.of_data("inputs", || learned.config.encoder.learner().prepare(&learned))?;
+        job.data_stage("inputs", || learned.config.encoder.learner().prepare(&learned))?;
     job.afford(&plan::needs_of_targets(&problem, &*learner))?;
 
     // 3. targets: where outputs lie, and every candidate with them
-    let targets = job.of_data("targets", || learner.targets(&problem))?;
-    let placed = job.of_data("candidates", || {
+    let targets = job.data_stage("targets", || learner.targets(&problem))?;
+    let placed = job.data_stage("candidates", || {
         targets.space.candidates(&problem.dataset.outputs, &problem.ranks)
     })?;
     let lists = SplitLists::checked(&problem, &targets.space, &placed)?;
@@ -214,7 +214,7 @@ fn fit_one(
     let needs = plan::needs_of_fit(&problem, &corrections, &*learner, targets.space.width());
     job.afford(&needs)?;
     let _pace = job.pace(&[needs.as_slice(), &problem.needs(1.0)].concat());
-    let learned_targets = corrections.further.targets(&targets)?;
+    let learned_targets = corrections.further.targets_of_model(&targets)?;
     learner.start(&learned_targets)?;
 
     // 5. the run directory: new, or that of the same data, or complete already; candidates are read from it
@@ -234,7 +234,7 @@ fn fit_one(
     let started = Instant::now();
     let mut fitted =
         job.stage("fit", || learner.fit(&learned_targets, &evaluator, Some(&mut run), observer))?;
-    let took = started.elapsed();
+    let fit_time = started.elapsed();
     job.release(&problem, shared);
 
     // by the first process, for all
@@ -242,22 +242,23 @@ fn fit_one(
         // 7. decoding: held-out predictions, hubs, the reranker and added candidates
         let mut run = fitted.save(run.clone())?;
         let further = &corrections.further;
-        let predicted = further.predict(&targets, &evaluator, &mut fitted, Some(&run), observer)?;
-        let predictions = Predictions::new(&evaluator, &fitted)?;
+        let held_out =
+            further.predict_held_out(&targets, &evaluator, &mut fitted, Some(&run), observer)?;
+        let validation = ValidationPredictions::new(&evaluator, &fitted)?;
         let decoding = corrections.fit(&FittedModel {
             learner: &*learner,
             targets: &targets,
             evaluator: &evaluator,
-            predicted: &predicted,
-            predictions: &predictions,
+            held_out: &held_out,
+            validation: &validation,
             run: &run,
         })?;
 
         // 8. report: on what is predicted with all of these
         let evaluator = decoding.evaluator(&evaluator)?;
-        report::tell_validation(&fitted, &predictions, &evaluator, took, &mut run, observer)?;
-        let held_out = predicted.pairs.as_ref();
-        let reported = report::report(&evaluator, &fitted, predictions, held_out, &run)?;
+        report::tell_validation(&fitted, &validation, &evaluator, fit_time, &mut run, observer)?;
+        let held_out = held_out.pairs.as_ref();
+        let reported = report::report(&evaluator, &fitted, validation, held_out, &run)?;
         let measured_on = evaluator.measured_on()?;
         run.finish(&problem.config, &reported.report, measured_on, problem.learned_from())?;
         let advice = reported.advice(&evaluator, &fitted, &decoding, &run)?;

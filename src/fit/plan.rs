@@ -92,8 +92,8 @@ impl Request<'_> {
         let problem =
             Problem::load(&Processes::default(), config, &self.root, self.processor, budget)?;
         let mut needs = problem.needs(1.0);
-        let corrections = Corrections::of(&problem)?;
-        let learned = corrections.further.problem(&problem)?;
+        let corrections = Corrections::plan(&problem)?;
+        let learned = corrections.further.problem_of_model(&problem)?;
         let learner = learned.config.encoder.learner().prepare(&learned)?;
         let coordinates = problem.most_coordinates();
         let held = resident();

@@ -10,7 +10,7 @@ use tracing::{info, warn};
 
 use super::advice::{Findings, advice};
 use super::decoding::Decoding;
-use super::predictions::Predictions;
+use super::validation::ValidationPredictions;
 use crate::decoding::beyond::BeyondSearch;
 use crate::decoding::decoder::PredictedOutput;
 use crate::decoding::evaluator::Evaluator;
@@ -159,21 +159,20 @@ fn listed(answer: Answer) -> Vec<CardAnswer> {
     best_of_all.chain(new_molecules).chain(candidates).take(SHOWN).collect()
 }
 
-/// Tells the observer and the log of a model without steps what its metrics are on the validation split, and how long its fit
-/// `took`.
+/// Tells the observer and the log of a model without steps what its metrics are on the validation split, and the time of its fit.
 pub(super) fn tell_validation(
     fitted: &Fitted,
-    predictions: &Predictions,
+    validation: &ValidationPredictions,
     evaluator: &Evaluator,
-    took: Duration,
+    fit_time: Duration,
     run: &mut RunDir,
     observer: &mut dyn Observer,
 ) -> Result<(), Error> {
     let Some(summary) = &fitted.solved_summary(evaluator.config()) else { return Ok(()) };
-    let Some(z) = &predictions.validation else { return Ok(()) };
+    let Some(z) = &validation.z else { return Ok(()) };
     let metrics = &evaluator.evaluate(SplitName::Validation, z)?.scores;
-    observer.event(&Event::Solved { summary, metrics, scores: metrics, took });
-    run.log_solved(&SolvedLine::new(took.as_secs_f64(), metrics.clone()))
+    observer.event(&Event::Solved { summary, metrics, scores: metrics, took: fit_time });
+    run.log_solved(&SolvedLine::new(fit_time.as_secs_f64(), metrics.clone()))
 }
 
 /// The report of a fit, with the predictions that it is about.
@@ -186,18 +185,18 @@ pub(super) struct Reported {
 pub(super) fn report(
     evaluator: &Evaluator,
     fitted: &Fitted,
-    predictions: Predictions,
+    validation: ValidationPredictions,
     held_out: Option<&HeldOut>,
     run: &RunDir,
 ) -> Result<Reported, Error> {
     let config = evaluator.config();
-    let predictions = predictions.of_report(evaluator, fitted)?;
+    let predictions = validation.into_reported(evaluator, fitted)?;
     let features = &evaluator.problem.dataset.outputs.features;
     let held_out = held_out.map(|held_out| held_out.predictions.as_slice());
     let search = match &config.decoding.beyond {
         Some(settings) => {
             let candidates = evaluator.candidates();
-            Some(BeyondSearch::of_training(settings, config, candidates, features, held_out)?)
+            Some(BeyondSearch::for_training(settings, config, candidates, features, held_out)?)
         }
         None => None,
     };

@@ -314,18 +314,23 @@ pub trait Predictor: Any + Send + Sync {
     }
 }
 
-/// Returns the predictions of a predictor for a split, checked to have as many coordinates for each input as the candidates: it
-/// may be custom code.
-pub(crate) fn predicted(
-    predictor: &dyn Predictor,
-    split: &Split,
-    candidates: &Candidates,
-) -> Result<Vec<f32>, Error> {
-    let predictions = predictor.predict(split)?;
-    let inputs = split.inputs.len();
-    let what = format!("coordinates that the predictor gives for {inputs} inputs");
-    dsokr_core::Error::check_length(&what, predictions.len(), inputs * candidates.dim())?;
-    Ok(predictions)
+impl dyn Predictor {
+    /// Returns the predictions for a split, checked to have as many coordinates for each input as the candidates: a predictor
+    /// may be custom code.
+    ///
+    /// # Errors
+    /// As [`predict`](Self::predict); a different number of coordinates.
+    pub(crate) fn predict_checked(
+        &self,
+        split: &Split,
+        candidates: &Candidates,
+    ) -> Result<Vec<f32>, Error> {
+        let predictions = self.predict(split)?;
+        let inputs = split.inputs.len();
+        let what = format!("coordinates that the predictor gives for {inputs} inputs");
+        dsokr_core::Error::check_length(&what, predictions.len(), inputs * candidates.dim())?;
+        Ok(predictions)
+    }
 }
 
 impl<F: Fn(&Split) -> Result<Vec<f32>, Error> + Send + Sync + 'static> Predictor for F {

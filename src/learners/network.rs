@@ -10,7 +10,7 @@ use dsokr_data::{InputKind, Split};
 use dsokr_nn::onnx::{Graph, Value};
 use dsokr_nn::{Encoder, Model, device_memory, parameters};
 use dsokr_train::{
-    Best, Checkpoint, Observer, Pairs, TrainingConfig, Validation, embed, mean_loss, train,
+    Best, Checkpoint, Observer, Outcome, Pairs, TrainingConfig, Validation, embed, mean_loss, train,
 };
 use tracing::info;
 
@@ -167,6 +167,16 @@ impl<'a, R: Recipe> PreparedNetwork<'a, R> {
         (training, needs)
     }
 
+    /// Returns the settings of the training that all ranks share: they cut batches alike, as the GPU with the least memory needs.
+    fn shared_training(&self, coordinates: usize) -> Result<TrainingConfig, Error> {
+        let (mut training, _) = self.training(coordinates);
+        let at_once = self.problem.ranks.gather_numbers(&[training.at_once() as u64])?.concat();
+        if let Some(least) = at_once.into_iter().min().filter(|&n| n < training.at_once() as u64) {
+            training.micro_batch = least as usize;
+        }
+        Ok(training)
+    }
+
     /// Returns the model that the training starts from.
     fn new_model(&self, targets: &Projection) -> Result<Model<R::Encoder>, Error> {
         let config = &self.problem.config;
@@ -226,63 +236,100 @@ impl<R: Recipe> Fit for PreparedNetwork<'_, R> {
         };
         let config = &self.problem.config;
         let ranks = &self.problem.ranks;
-        let (mut training, _) = self.training(targets.dimension());
-        // all ranks cut batches alike: as the GPU with the least memory needs
-        let at_once = ranks.gather_numbers(&[training.at_once() as u64])?.concat();
-        if let Some(least) = at_once.into_iter().min().filter(|&n| n < training.at_once() as u64) {
-            training.micro_batch = least as usize;
-        }
-        let validation = self.preparation.inputs(&self.problem.dataset.validation)?;
-        let batch = config.evaluation.batch;
-        let (compared, right) = self.problem.validation_targets(basis)?;
+        let training = self.shared_training(targets.dimension())?;
+        let validation = ValidationLoss {
+            inputs: self.preparation.inputs(&self.problem.dataset.validation)?,
+            batch: config.evaluation.batch,
+            targets: self.problem.validation_targets(basis)?,
+            training: &training,
+        };
         let validate = |model: &Model<R::Encoder>| {
-            let z = embed(model, &validation, batch)?;
-            let p = right.dimension();
-            let predictions: Vec<f32> =
-                compared.iter().flat_map(|&pair| &z[pair * p..][..p]).copied().collect();
-            let loss =
-                mean_loss(&training, model, &predictions, right.coordinates(), right.residuals())?;
-            let loss = Some(loss).filter(|loss| loss.is_finite());
+            let z = embed(model, &validation.inputs, validation.batch)?;
+            let loss = validation.loss(model, &z)?;
             Ok(Validation { loss, ..evaluator.validation(&z)? })
         };
+        let weights = self.problem.dataset.train.weights.as_slice();
         let pairs = Pairs::new(&self.inputs, targets.coordinates(), targets.residuals())?;
         let task = dsokr_train::Task {
             config: &training,
             seed: config.seed,
             device: &self.problem.device.clone().autodiff(),
-            pairs: pairs.weighted(self.problem.dataset.train.weights.as_slice())?,
+            pairs: pairs.weighted(weights)?,
             ranks,
             validate: &validate,
         };
-        let start = match &mut run {
-            Some(run) => resumed(run, ranks)?,
-            None => None,
-        };
         let outcome = match &mut run {
-            Some(run) => train(&task, model, start, &mut **run, observer)?,
-            None => train(&task, model, start, &mut (), observer)?,
-        };
-        let mut saved = run.is_some();
-        let mut model = outcome.model;
-        if ranks.is_first() {
-            match (outcome.best, run) {
-                (Best::Last, _) | (Best::Checkpoint, None) => {}
-                (Best::Given(best), _) => model = parameters::restore(model, best)?,
-                (Best::Checkpoint, Some(run)) if run.has_best() => {
-                    model = parameters::restore(model, run.best()?)?;
-                }
-                (Best::Checkpoint, Some(run)) => {
-                    let run = run.path().display();
-                    tracing::warn!(
-                        "{run}: the file of the best parameters is gone, and those of the last checkpoint take their place"
-                    );
-                    saved = false;
-                }
+            Some(run) => {
+                let start = resumed(run, ranks)?;
+                train(&task, model, start, &mut **run, observer)?
             }
-        }
+            None => train(&task, model, None, &mut (), observer)?,
+        };
+        let (model, saved) = match run {
+            Some(run) if ranks.is_first() => best_of_run(outcome, run)?,
+            Some(_) => (outcome.model, true),
+            None => (best_in_memory(outcome)?, false),
+        };
         let preparation = Arc::clone(&self.preparation);
+        let batch = config.evaluation.batch;
         let network = Network { recipe: self.recipe.clone(), preparation, model, batch };
         Ok(Fitted { saved, ..Fitted::new(network) })
+    }
+}
+
+/// The validation pairs, for the loss of a model on them.
+struct ValidationLoss<'a, I> {
+    inputs: Vec<I>,
+    /// Number of inputs that are encoded at once.
+    batch: usize,
+    /// The pairs whose outputs have features, and the coordinates of these outputs.
+    targets: (Vec<usize>, Projection),
+    training: &'a TrainingConfig,
+}
+
+impl<I> ValidationLoss<'_, I> {
+    /// Returns the loss of the predictions z for the validation inputs; none where it is not finite.
+    fn loss<E: Encoder>(
+        &self,
+        model: &Model<E>,
+        z: &[f32],
+    ) -> Result<Option<f64>, dsokr_train::Error> {
+        let (pairs, targets) = &self.targets;
+        let p = targets.dimension();
+        let predictions: Vec<f32> =
+            pairs.iter().flat_map(|&pair| &z[pair * p..][..p]).copied().collect();
+        let coordinates = targets.coordinates();
+        let loss = mean_loss(self.training, model, &predictions, coordinates, targets.residuals())?;
+        Ok(Some(loss).filter(|loss| loss.is_finite()))
+    }
+}
+
+/// Returns the best model of a training that a run keeps, and whether its file is in the run.
+fn best_of_run<E: Encoder>(
+    outcome: Outcome<E>,
+    run: &mut RunDir,
+) -> Result<(Model<E>, bool), Error> {
+    let Outcome { model, best, .. } = outcome;
+    match best {
+        Best::Last => Ok((model, true)),
+        Best::Given(best) => Ok((parameters::restore(model, best)?, true)),
+        Best::Checkpoint if run.has_best() => Ok((parameters::restore(model, run.best()?)?, true)),
+        Best::Checkpoint => {
+            let run = run.path().display();
+            tracing::warn!(
+                "{run}: the file of the best parameters is gone, and those of the last checkpoint take their place"
+            );
+            Ok((model, false))
+        }
+    }
+}
+
+/// Returns the best model of a training that no run keeps.
+fn best_in_memory<E: Encoder>(outcome: Outcome<E>) -> Result<Model<E>, Error> {
+    let Outcome { model, best, .. } = outcome;
+    match best {
+        Best::Last | Best::Checkpoint => Ok(model),
+        Best::Given(best) => Ok(parameters::restore(model, best)?),
     }
 }
 

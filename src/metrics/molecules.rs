@@ -1,3 +1,5 @@
+//! Labels that are molecules: which they are, and how the true ones are drawn beside the predicted ones.
+
 use dsokr_data::{Inputs, Truth};
 use dsokr_decode::Candidates;
 use dsokr_molecule::ged::{Limit, edit_distance};

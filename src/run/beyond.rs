@@ -30,7 +30,7 @@ pub(super) fn search_of(
     for member in members.iter_mut() {
         member.config.output.source().check_made()?;
         if member.space.is_none() {
-            member.space = OutputSpace::load(member.stored()?, &member.config, true)?;
+            member.space = OutputSpace::load(member.stored()?, &member.config)?;
         }
     }
     search_by(members, settings)

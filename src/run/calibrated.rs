@@ -12,7 +12,7 @@ use super::coverage::{CalibratingQueries, CalibratingQuery, CandidateSet, Candid
 use super::held_out::Reason;
 use super::{Answer, Member, PredictedQueries, Run, SplitUse};
 use crate::config::candidate_rule::CandidateRule;
-use crate::decoding::answer::distinct;
+use crate::decoding::answer::distinct_hits;
 use crate::decoding::evaluation::Models;
 use crate::error::{Error, ensure};
 use crate::run_dir::{HELD_OUT, UNSEEN_RERANKER};
@@ -197,7 +197,7 @@ impl Run {
         let mut looked = (2 * FIRST).min(all);
         loop {
             // the scores of molecules beyond the candidates are not calibrated
-            let answers = self.distinct_by(None, queries, 0..looked, None)?;
+            let answers = self.answers_by(None, queries, 0..looked, None)?;
             let scores = |answer: &Answer| answer.hits.iter().map(|hit| hit.score).collect();
             let scores: Vec<Vec<f32>> = answers.iter().map(scores).collect();
             let sizes: Vec<usize> = scores.iter().map(|scores| sets.size(scores)).collect();
@@ -225,7 +225,7 @@ impl Models<'_> {
         let split = queries.split();
         let pool = queries.pool();
         let ensemble = self.ensemble(split, &queries.predictions)?;
-        let (ranked, _) = distinct(&ensemble, &self.rule, pool, 0..FIRST, None)?;
+        let ranked = distinct_hits(&ensemble, &self.rule, pool, 0..FIRST, None)?.queries;
         let missing = MissingGold::RankInfinity;
         let golds = self.rank_golds(&ensemble, split, &queries.predictions, pool, missing)?;
         let query = |(ranked, gold): (RankedHits, Option<f32>)| {

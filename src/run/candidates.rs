@@ -19,9 +19,9 @@ use crate::error::{Error, ensure, ensure_run};
 use crate::metrics::molecules::{are_smiles, canonical};
 use crate::run_dir::{
     FEATURES, RunDir, RunLock, SHARDS as FOLDER, candidates, check_sealed_files, held_out, inner,
-    name, named, run_of,
+    load_scaling, name, named, run_of,
 };
-use crate::targets::{OutputSpace, load_scaling, unknown_shares};
+use crate::targets::{OutputSpace, unknown_shares};
 
 /// Candidates that were added to a run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -276,9 +276,9 @@ fn grow(run: &Path, new: NewCandidates) -> Result<Grown, Error> {
     }
     // the exact search needs the outputs that span the predictions, and so does their projection
     let message = "neither a basis nor an output space: no output can be placed in it";
-    let space = OutputSpace::load(run, &config, true)?.ok_or_else(|| Error::run(run, message))?;
+    let space = OutputSpace::load(run, &config)?.ok_or_else(|| Error::run(run, message))?;
     let more = space.candidates(&outputs, &Processes::default())?;
-    let more = match held_out::of_hubs(run, &before)? {
+    let more = match held_out::load_for_hubs(run, &before)? {
         Some(unit) => more.with_hubs_like(&before, &unit)?,
         None => more,
     };

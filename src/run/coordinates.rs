@@ -17,7 +17,7 @@ use dsokr_nn::pretrained::is_exported;
 use super::{Member, OutputFolder};
 use crate::error::{Error, ensure_run};
 use crate::metrics::table::tsv_line;
-use crate::targets::{OutputSpace, standardise};
+use crate::targets::OutputSpace;
 
 const POINTS: &str = "candidates.npy";
 const VECTORS: &str = "candidates-l2.npy";
@@ -274,7 +274,7 @@ impl Member {
         data: Option<&Path>,
     ) -> Result<Vec<f32>, Error> {
         let mut dataset = self.read_data(data, |source, root| source.load(root))?;
-        standardise(&self.config, &mut dataset, self.scaling.as_ref())?;
+        self.config.standardise(&mut dataset, self.scaling.as_ref())?;
         let outputs = &dataset.outputs;
         let index: HashMap<&str, usize> =
             outputs.ids.iter().enumerate().map(|(at, id)| (id.as_str(), at)).collect();

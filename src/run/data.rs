@@ -179,32 +179,8 @@ impl Member {
                 | Truth::Numbers(_),
             ) => false,
         };
-        let label = |query: usize| split.labels[query].as_deref().unwrap_or_default();
-        let is_output = |query: usize, candidate: usize| {
-            let candidate = self.candidates.label(candidate);
-            candidate == label(query)
-                || canonical(candidate) == canonical(label(query))
-                || self.are_equal(candidate, label(query))
-        };
-        let by_id = |query: usize| {
-            let candidate = self.candidates.find(&split.ids[query])?;
-            is_output(query, candidate).then_some(candidate)
-        };
-        let queries = (0..split.ids.len()).into_par_iter();
-        let mut right: Vec<Option<usize>> = queries.map(by_id).collect();
-        if labels_tell && right.iter().any(Option::is_none) {
-            let all = 0..self.candidates.len();
-            let labels: Vec<String> =
-                all.into_par_iter().map(|at| canonical(self.candidates.label(at))).collect();
-            let mut by_label: HashMap<&str, usize> = HashMap::with_capacity(labels.len());
-            for (at, label) in labels.iter().enumerate() {
-                by_label.entry(label).or_insert(at);
-            }
-            for (query, candidate) in right.iter_mut().enumerate() {
-                let of_label = || by_label.get(canonical(label(query)).as_str()).copied();
-                *candidate = candidate.or_else(of_label);
-            }
-        }
+        let by_id = self.outputs_by_id(&split);
+        let right = if labels_tell { self.outputs_by_label(&split, by_id) } else { by_id };
         let mut ids = Vec::with_capacity(split.ids.len());
         let mut missing = Vec::new();
         for (query, candidate) in right.into_iter().enumerate() {
@@ -226,6 +202,39 @@ impl Member {
             return Err(missing_outputs(&split, missing.len(), first, file));
         }
         Ok(Split { ids, labels: Vec::new(), ..split })
+    }
+
+    /// Returns the candidate with the id and the label of each query.
+    fn outputs_by_id(&self, split: &Split) -> Vec<Option<usize>> {
+        let candidate = |query: usize| {
+            let candidate = self.candidates.find(&split.ids[query])?;
+            let label = self.candidates.label(candidate);
+            let right = label_of(split, query);
+            let is_output = label == right
+                || canonical(label) == canonical(right)
+                || self.are_equal(label, right);
+            is_output.then_some(candidate)
+        };
+        (0..split.ids.len()).into_par_iter().map(candidate).collect()
+    }
+
+    /// Returns the candidate of each query that has one already, and for the others the first with the label of the query, or of
+    /// the same molecule.
+    fn outputs_by_label(&self, split: &Split, by_id: Vec<Option<usize>>) -> Vec<Option<usize>> {
+        if by_id.iter().all(Option::is_some) {
+            return by_id;
+        }
+        let all = 0..self.candidates.len();
+        let labels: Vec<String> =
+            all.into_par_iter().map(|at| canonical(self.candidates.label(at))).collect();
+        let mut by_label: HashMap<&str, usize> = HashMap::with_capacity(labels.len());
+        for (at, label) in labels.iter().enumerate() {
+            by_label.entry(label).or_insert(at);
+        }
+        let each = by_id.into_iter().enumerate().map(|(query, candidate)| {
+            candidate.or_else(|| by_label.get(canonical(label_of(split, query)).as_str()).copied())
+        });
+        each.collect()
     }
 
     /// Returns whether two labels are the same set of labels, ranking, numbers or graph, in whatever way they are written.
@@ -313,6 +322,11 @@ impl Member {
     }
 }
 
+/// Returns the label of the output of a query; empty where it has none.
+fn label_of(split: &Split, query: usize) -> &str {
+    split.labels[query].as_deref().unwrap_or_default()
+}
+
 /// Returns the error for `count` of the outputs of a file that are no candidates, `first` the first of them.
 fn missing_outputs(split: &Split, count: usize, first: usize, file: &Path) -> Error {
     let all = split.ids.len();
@@ -322,7 +336,7 @@ fn missing_outputs(split: &Split, count: usize, first: usize, file: &Path) -> Er
     } else {
         format!("with the id {name:?}")
     };
-    let label = split.labels[first].as_deref().unwrap_or_default();
+    let label = label_of(split, first);
     let missing_gold = Argument::new("missing-gold").with("rank-infinity");
     let message = format!(
         "{count} of {all} outputs are no candidates, the first {label:?} {place}: add them to the candidates of the run, \

@@ -220,7 +220,7 @@ impl Run {
     ///
     /// # Errors
     /// As [`with_beyond`](Self::with_beyond).
-    pub fn of_one(member: Member) -> Result<Self, Error> {
+    pub fn from_member(member: Member) -> Result<Self, Error> {
         let folder = member.folder.clone();
         let settings = member.config.decoding.beyond.clone();
         let run = Self::from_members(folder, vec![member], Combination::default(), None)?;

@@ -146,7 +146,7 @@ impl Run {
         let names = pairs.iter().map(usize::to_string).collect();
         let groups = connected_groups(groups.iter().map(Vec::as_slice));
         let split = Split { ids, queries: Some(names), groups, ..Split::texts(texts) };
-        Ok(PredictedQueries::of_split(split, predictions))
+        Ok(PredictedQueries::from_split(split, predictions))
     }
 
     /// Fits the weights of the rule on queries whose gold is known; of several right outputs of a query

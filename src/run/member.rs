@@ -21,15 +21,15 @@ use crate::decoding::evaluation::Models;
 use crate::decoding::lexicon::read_reranker;
 use crate::encoders::spectrum_inputs::Polarities;
 use crate::error::{Error, ensure_run};
-use crate::learners::learner::{Predictor, predicted};
+use crate::learners::learner::Predictor;
 use crate::metrics::constants::Constants;
 use crate::metrics::evaluation::Evaluation;
 use crate::run_dir::{
     BASIS, CANDIDATES, FEATURES, POLARITIES, RERANKER, RunDir, candidates, load_constants,
-    load_data_folder, read_json, save_candidates, save_constants, save_input_columns,
-    save_polarities,
+    load_data_folder, load_scaling, read_json, save_candidates, save_constants, save_input_columns,
+    save_polarities, save_scaling,
 };
-use crate::targets::{OutputSpace, Problem, load_scaling, save_scaling, standardise};
+use crate::targets::{OutputSpace, Problem};
 
 /// A trained model: the only one of its run, or a member of an ensemble.
 pub struct Member {
@@ -113,7 +113,7 @@ impl Member {
         candidates: Candidates,
         device: &Device,
     ) -> Result<Self, Error> {
-        let space = OutputSpace::load(path, &config, false)?;
+        let space = OutputSpace::load_to_rank(path, &config)?;
         let labels = label_names(&config, || {
             let features = path.join(FEATURES);
             // a member that was saved without data has none, and only an exact search needs them
@@ -162,7 +162,7 @@ impl Member {
     ///
     /// # Errors
     /// A run whose folder of data cannot be read.
-    pub(crate) fn of_fit(
+    pub(crate) fn from_fit(
         problem: &Problem,
         run: &RunDir,
         space: OutputSpace,
@@ -259,7 +259,7 @@ impl Member {
     /// # Errors
     /// Inputs that cannot be prepared; a predictor of a program's own that does not give p coordinates for each.
     pub fn coordinates(&self, split: &Split) -> Result<Vec<f32>, Error> {
-        predicted(&*self.predictor, split, &self.candidates)
+        self.predictor.predict_checked(split, &self.candidates)
     }
 
     /// Evaluates predictions `z` for a split, as they are scored; `data` is the data root, and `missing_gold` the rule for
@@ -301,7 +301,7 @@ impl Member {
             Err(Error::NotFound { .. }) => return Ok(None),
             dataset => dataset?,
         };
-        standardise(config, &mut dataset, self.scaling.as_ref())?;
+        config.standardise(&mut dataset, self.scaling.as_ref())?;
         Ok(Some(dataset.outputs))
     }
 

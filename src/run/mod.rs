@@ -18,7 +18,7 @@ mod pools;
 mod queries;
 mod score;
 mod search;
-mod wanted;
+mod wanted_candidates;
 
 pub use crate::decoding::answer::{Answer, Cell, Hit, Quantile};
 pub use crate::run_dir::{
@@ -39,4 +39,4 @@ pub use found::{FoundCandidate, read_found};
 pub use member::Member;
 pub use pools::PoolMetrics;
 pub use queries::{PredictedQueries, QueryRequest};
-pub use wanted::Wanted;
+pub use wanted_candidates::WantedCandidates;

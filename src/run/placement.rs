@@ -29,7 +29,7 @@ impl MemberPlacement {
         let placer = Placer::open(folder, &member.candidates)?;
         let space = match member.space {
             Some(_) => None,
-            None => OutputSpace::load(folder, &member.config, true)?,
+            None => OutputSpace::load(folder, &member.config)?,
         };
         Ok(Self { placer, space })
     }

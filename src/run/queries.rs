@@ -8,7 +8,7 @@ use dsokr_core::{Argument, Processes};
 use dsokr_data::{Split, SplitName};
 use dsokr_decode::{CandidateBlocks, Decoded, MissingGold, PerQuery, Pool, Reranker};
 
-use super::{Member, Run, SplitUse, Wanted};
+use super::{Member, Run, SplitUse, WantedCandidates};
 use crate::config::candidate_rule::CandidateRule;
 use crate::decoding::beyond::{BeyondSearch, Restrictions};
 use crate::decoding::evaluation::{lists_fingerprint, measured_on};
@@ -78,7 +78,7 @@ impl PredictedQueries {
     }
 
     /// Creates queries that all members read as the same split, among all candidates, for this process alone.
-    pub(super) fn of_split(split: Split, predictions: Vec<Vec<f32>>) -> Self {
+    pub(super) fn from_split(split: Split, predictions: Vec<Vec<f32>>) -> Self {
         Self {
             splits: vec![split],
             lists: None,
@@ -434,7 +434,7 @@ impl Run {
         &self,
         search: Option<&BeyondSearch>,
         queries: &PredictedQueries,
-        wanted: Option<&Wanted>,
+        wanted: Option<&WantedCandidates>,
     ) -> Result<Restrictions, Error> {
         let Some(search) = search else { return Ok(Restrictions::default()) };
         let first = &self.members()[0];

@@ -10,11 +10,11 @@ use dsokr_decode::{
     CandidateBlocks, Candidates, Decoded, Hit, MissingGold, Pool, Rank, RankedHits,
 };
 
-use super::{Member, PredictedQueries, Run, Wanted};
+use super::{Member, PredictedQueries, Run, WantedCandidates};
 use crate::config::Checked;
 use crate::config::candidate_rule::CandidateRule;
 use crate::decoding::answer;
-use crate::decoding::answer::{Answer, Quantile, distinct};
+use crate::decoding::answer::{Answer, DistinctHits, Quantile, distinct_hits};
 use crate::decoding::beyond::BeyondSearch;
 use crate::decoding::evaluation::Models;
 use crate::error::{Error, ensure};
@@ -56,13 +56,13 @@ impl Run {
         processes: &Processes,
         read: impl Fn(&Member) -> Result<Split, Error>,
         among: Option<&CandidateRule>,
-        wanted: Option<&Wanted>,
+        wanted: Option<&WantedCandidates>,
         top: usize,
     ) -> Result<Vec<Answer>, Error> {
         check_top(top)?;
         let top = top.min(self.candidates());
         let queries = self.predict(processes, read, among)?;
-        self.distinct_by(self.search.as_ref(), &queries, 0..top, wanted)
+        self.answers_by(self.search.as_ref(), &queries, 0..top, wanted)
     }
 
     /// Returns the hits of each query at the places `places` among the distinct candidates that are wanted, best first; fewer at
@@ -72,7 +72,7 @@ impl Run {
     ///
     /// # Errors
     /// Members whose candidates or queries differ from the first one's; a score that is not finite.
-    pub fn distinct(
+    pub fn answers(
         &self,
         queries: &PredictedQueries,
         places: Range<usize>,
@@ -84,18 +84,18 @@ impl Run {
         self.doubted_answers(&models, queries, places, wanted)
     }
 
-    /// Answers queries as [`distinct`](Self::distinct) does, with a given search for molecules beyond the candidates, or with none.
+    /// Answers queries as [`answers`](Self::answers) does, with a given search for molecules beyond the candidates, or with none.
     /// What is wanted holds of these too.
-    pub(crate) fn distinct_by(
+    pub(crate) fn answers_by(
         &self,
         search: Option<&BeyondSearch>,
         queries: &PredictedQueries,
         places: Range<usize>,
-        wanted: Option<&Wanted>,
+        wanted: Option<&WantedCandidates>,
     ) -> Result<Vec<Answer>, Error> {
         let restrictions = self.restrictions(search, queries, wanted)?;
         let models = Models { search, restrictions, ..self.models(&queries.processes) };
-        self.doubted_answers(&models, queries, places, wanted.map(Wanted::each))
+        self.doubted_answers(&models, queries, places, wanted.map(WantedCandidates::each))
     }
 
     /// Returns the answer of `models` to each query, with what is doubtful about it.
@@ -113,12 +113,12 @@ impl Run {
             places,
             wanted,
         )?;
-        let of_searches: Vec<Vec<String>> =
+        // those of the queries are in the log already
+        let search_cautions: Vec<Vec<String>> =
             answers.iter().map(|answer| answer.cautions.clone()).collect();
-        self.log_cautions(&of_searches, queries.split().names());
-        for (answer, of_query) in answers.iter_mut().zip(&queries.cautions) {
-            let of_search = std::mem::replace(&mut answer.cautions, of_query.clone());
-            answer.cautions.extend(of_search);
+        self.log_cautions(&search_cautions, queries.split().names());
+        for (answer, query_cautions) in answers.iter_mut().zip(&queries.cautions) {
+            answer.cautions.splice(0..0, query_cautions.iter().cloned());
         }
         for (answer, &is_unknown) in answers.iter_mut().zip(&queries.unknown) {
             // the order is that of the constants of candidates
@@ -144,7 +144,7 @@ impl Run {
     /// Returns the rank and the score of chosen candidates of each query, by id, among all candidates.
     ///
     /// # Errors
-    /// As [`distinct`](Self::distinct); an id that does not belong to a candidate.
+    /// As [`answers`](Self::answers); an id that does not belong to a candidate.
     pub fn rank_candidates(
         &self,
         queries: &PredictedQueries,
@@ -285,7 +285,7 @@ impl Models<'_> {
         caution.to_owned()
     }
 
-    /// Returns the answer to each query with these predictions, and cautions about searches for it; see [`Run::distinct`].
+    /// Returns the answer to each query with these predictions, and cautions about searches for it; see [`Run::answers`].
     pub(super) fn answers(
         &self,
         split: &Split,
@@ -295,7 +295,8 @@ impl Models<'_> {
         wanted: Option<&[bool]>,
     ) -> Result<Vec<Answer>, Error> {
         let ensemble = self.ensemble(split, predictions)?;
-        let (ranked, names) = distinct(&ensemble, &self.rule, pool, places.clone(), wanted)?;
+        let DistinctHits { queries: ranked, named } =
+            distinct_hits(&ensemble, &self.rule, pool, places.clone(), wanted)?;
         let decoder = self.decoder();
         let queries = &ensemble.members()[0].queries;
         let mut exact =
@@ -310,7 +311,7 @@ impl Models<'_> {
             Pool::PerQuery(lists) => Some(lists.list(query).len()),
         });
         let answer = |RankedHits { hits, gap }: RankedHits| {
-            let hits = hits.into_iter().map(|hit| answer::Hit::from_ranked(hit, &names, levels));
+            let hits = hits.into_iter().map(|hit| answer::Hit::from_ranked(hit, &named, levels));
             let hits = hits.collect::<Result<_, Error>>()?;
             let quantiles = quantiles.next().unwrap_or_default();
             let exact = exact.next();

@@ -215,7 +215,10 @@ pub(crate) fn drawn_pairs(count: usize, seed: u64) -> Vec<usize> {
 
 /// Returns the held-out predictions of a run at unit length, by which its candidates were corrected for hubs; none for candidates
 /// that were not corrected.
-pub(crate) fn of_hubs(run: &Path, candidates: &Candidates) -> Result<Option<Vec<f32>>, Error> {
+pub(crate) fn load_for_hubs(
+    run: &Path,
+    candidates: &Candidates,
+) -> Result<Option<Vec<f32>>, Error> {
     if candidates.hubs().is_none() {
         return Ok(None);
     }

@@ -60,6 +60,7 @@ mod output_folder;
 mod place;
 mod preparation;
 mod report;
+mod scaling;
 mod tensorboard;
 mod training;
 
@@ -101,6 +102,7 @@ pub use preparation::PreparationFile;
 pub(crate) use preparation::save_files;
 pub(crate) use report::changed_tables;
 pub use report::{LearnedFrom, MeasuredOn, Record, Report, counts_line};
+pub(crate) use scaling::{load_scaling, save_scaling};
 
 /// A file of [`CHECKPOINTS`].
 pub(crate) const CHECKPOINT: &str = "checkpoint/last.safetensors";

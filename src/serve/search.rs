@@ -18,7 +18,7 @@ use super::queries::{Endpoint, QueryKind, RequestQueries};
 use super::refusal::Refusal;
 use crate::config::candidate_rule::CandidateRule;
 use crate::error::{Error, ensure};
-use crate::run::{self, Calibration, PredictedQueries, Wanted};
+use crate::run::{self, Calibration, PredictedQueries, WantedCandidates};
 
 /// Queries: exactly one of `texts`, `vectors` and `coordinates`.
 #[derive(Deserialize, Serialize, ToSchema)]
@@ -226,11 +226,11 @@ impl SearchRequest {
         &self,
         model: &Model,
         queries: &PredictedQueries,
-        wanted: Option<&Wanted>,
+        wanted: Option<&WantedCandidates>,
     ) -> Result<UnexplainedAnswers, Refusal> {
         let places = self.skip..self.skip.saturating_add(self.top);
         let search = model.search(self.beyond)?;
-        let answers = model.run.distinct_by(search, queries, places, wanted)?;
+        let answers = model.run.answers_by(search, queries, places, wanted)?;
         Ok(UnexplainedAnswers { answers, whole: Vec::new(), calibration: None })
     }
 }

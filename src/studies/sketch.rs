@@ -15,7 +15,7 @@ use crate::decoding::perfect::{DrawnSketch, smallest_good_size};
 use crate::error::{Error, ensure};
 use crate::fit::held_out::FurtherFits;
 use crate::fit::hubs;
-use crate::learners::learner::{Fit, predicted};
+use crate::learners::learner::Fit;
 use crate::metrics::mean::MeanAndDeviation;
 use crate::metrics::metric::{Metric, Needs};
 use crate::metrics::scores::Scores;
@@ -268,7 +268,7 @@ impl Study {
         let metric = config.evaluation.metric;
         let n = problem.len() as f64;
         let further = FurtherFits::without_reranker(&problem)?;
-        let learned = further.problem(&problem)?;
+        let learned = further.problem_of_model(&problem)?;
         let mut learner = if config.encoder.abilities().trains_in_steps {
             None
         } else {
@@ -328,12 +328,12 @@ fn fit(
     let candidates = targets.space.candidates(&problem.dataset.outputs, &problem.ranks)?;
     let candidates = candidates.joined(&problem.ranks)?;
     let evaluator = Evaluator::new(problem, &targets.space, &candidates)?.shared_by(processes);
-    let learned_targets = further.targets(&targets)?;
+    let learned_targets = further.targets_of_model(&targets)?;
     let mut fitted = learner.fit(&learned_targets, &evaluator, None, &mut ())?;
     let validation = &problem.dataset.validation;
-    let z = predicted(&*fitted.predictor, validation, &candidates)?;
-    let predicted = further.predict(&targets, &evaluator, &mut fitted, None, &mut ())?;
-    let corrected = hubs::corrected(&evaluator, predicted.pairs.as_ref(), Some(z.as_slice()))?;
+    let z = fitted.predictor.predict_checked(validation, &candidates)?;
+    let held_out = further.predict_held_out(&targets, &evaluator, &mut fitted, None, &mut ())?;
+    let corrected = hubs::corrected(&evaluator, held_out.pairs.as_ref(), Some(z.as_slice()))?;
     let corrected = corrected.as_ref().map_or(&candidates, |(candidates, _)| candidates);
     Ok(evaluator.among(corrected, None)?.validation(&z)?.metrics)
 }

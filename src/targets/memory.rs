@@ -9,7 +9,7 @@ use dsokr_basis::features::Selected;
 use dsokr_basis::features::distinct;
 use dsokr_basis::{OutputKernel, RowKind, RowSource, Tempering};
 use dsokr_data::{DataRoot, Dataset};
-use dsokr_machines::{DOUBLE, OutputSpace, eigendecomposition};
+use dsokr_machines::{DOUBLE, OutputSpace as MachineSpace, eigendecomposition};
 use serde::Serialize;
 
 use crate::config::Checked;
@@ -130,18 +130,19 @@ fn sketched_coordinates(config: &Checked, outputs: usize) -> usize {
     size.min(sizes.sum())
 }
 
-/// Returns the memory of targets and candidates; of the training pairs this process holds the targets of a share, and of the
-/// candidates that so many processes place the coordinates of a part.
+/// Returns the memory of targets and of so many distinct candidates; of the training pairs this process holds the targets of a
+/// share, and of the candidates that so many processes place the coordinates of a part.
 pub(crate) fn of_outputs(
     config: &Checked,
     dataset: &Dataset,
+    distinct_candidates: usize,
     share: f64,
     processes: usize,
 ) -> Vec<Need> {
     let rows = dataset.outputs.rows.as_ref();
     let p = coordinates(config, dataset) as f64;
     let pairs = held_targets(config, dataset) as f64;
-    let distinct_candidates = distinct_rows(rows, &dataset.outputs.candidates) as f64;
+    let distinct_candidates = distinct_candidates as f64;
     let size = if config.sketch.full { "sketch.full" } else { "sketch.size" };
     let width = if rows.kind() == RowKind::Dense { rows.width() as f64 } else { 0.0 };
     // a training has so many evaluations, and its report about as many queries as one more
@@ -237,11 +238,11 @@ pub(crate) fn held_targets(config: &Checked, dataset: &Dataset) -> usize {
     }
     let rows = Selected::new(dataset.outputs.rows.as_ref(), &outputs);
     // rows that cannot be read are an error of the fit
-    OutputSpace::held_targets(&rows).unwrap_or(outputs.len())
+    MachineSpace::held_targets(&rows).unwrap_or(outputs.len())
 }
 
 /// Returns the number of these rows that differ.
-fn distinct_rows(rows: &dyn RowSource, selected: &[usize]) -> usize {
+pub(crate) fn distinct_rows(rows: &dyn RowSource, selected: &[usize]) -> usize {
     let classes = distinct(&Selected::new(rows, selected));
     // rows that cannot be read are an error of the fit
     classes.map_or(selected.len(), |distinct| distinct.representative.len())

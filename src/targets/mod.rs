@@ -25,9 +25,7 @@ use crate::run_dir::fingerprint_of;
 
 pub(crate) use constant::constant_kernels;
 pub use output_space::{OutputSpace, candidates};
-pub(crate) use output_space::{
-    load_scaling, save_scaling, standardise, summand_candidates, unknown_shares,
-};
+pub(crate) use output_space::{summand_candidates, unknown_shares};
 pub use problem::Problem;
 
 /// The targets of a learner, and the space that they and its predictions are points of.
@@ -66,8 +64,8 @@ impl OutputTargets {
         Ok(Self { space, values })
     }
 
-    /// Creates targets of the training outputs in the output space of a kernel machine.
-    pub(crate) fn points((space, targets): (MachineSpace, Targets)) -> Self {
+    /// Creates targets of training outputs that are points of the output space of a kernel machine.
+    pub(crate) fn in_machine_space(space: MachineSpace, targets: Targets) -> Self {
         Self { space: OutputSpace::Machine(space), values: TargetValues::Points(targets) }
     }
 

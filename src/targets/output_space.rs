@@ -1,18 +1,19 @@
+//! The space that outputs, candidates and predictions are points of, and candidates at their points.
+
 use std::borrow::Cow;
 use std::path::Path;
-use std::sync::Arc;
 
 use dsokr_basis::features::{Block, PartRows, Selected, distinct};
-use dsokr_basis::{Basis, RowKind, RowSource};
+use dsokr_basis::{Basis, RowSource};
 use dsokr_core::Processes;
-use dsokr_data::{DataRoot, Dataset, Outputs};
+use dsokr_data::Outputs;
 use dsokr_decode::{CandidateParts, Candidates, Columns};
-use dsokr_machines::{OutputSpace as MachineSpace, Points, Scaling};
+use dsokr_machines::{OutputSpace as MachineSpace, Points};
 
-use crate::config::{Checked, ColumnScaling, Config, Search};
-use crate::error::{Error, ensure};
+use crate::config::{Checked, Search};
+use crate::error::Error;
 use crate::metrics::quantiles::median_candidates;
-use crate::run_dir::{BASIS, OUTPUTS, SCALING};
+use crate::run_dir::{BASIS, OUTPUTS};
 
 /// The space that outputs, candidates and predictions are points of.
 #[derive(Clone, derive_more::Debug)]
@@ -103,21 +104,28 @@ impl OutputSpace {
         self.basis().map_or(Ok(()), |basis| Ok(basis.save(&path.join(BASIS))?))
     }
 
-    /// Reads the space of a run directory. That of a kernel machine without a basis, which is large, is read where
-    /// `whole` or the exact search needs it, else there is none.
-    pub(crate) fn load(path: &Path, config: &Checked, whole: bool) -> Result<Option<Self>, Error> {
+    /// Reads the space of a run directory; none where it is not there.
+    pub(crate) fn load(path: &Path, config: &Checked) -> Result<Option<Self>, Error> {
         if let Some(levels) = config.encoder.abilities().levels {
             return Ok(Some(Self::Quantiles(levels.to_vec())));
         }
         let basis = path.join(BASIS);
         let outputs = path.join(OUTPUTS);
         let basis = if basis.exists() { Some(Basis::load(&basis)?) } else { None };
-        let whole = whole || basis.is_some() || config.decoding.search == Search::Exact;
-        Ok(if whole && outputs.exists() {
-            Some(Self::Machine(MachineSpace::load(&outputs, basis)?))
-        } else {
-            basis.map(Self::Basis)
-        })
+        if outputs.exists() {
+            return Ok(Some(Self::Machine(MachineSpace::load(&outputs, basis)?)));
+        }
+        Ok(basis.map(Self::Basis))
+    }
+
+    /// Reads the space of a run directory as [`load`](Self::load) does, unless it is that of a kernel machine without a basis,
+    /// which is large: of all that ranks candidates, the exact search alone needs it.
+    pub(crate) fn load_to_rank(path: &Path, config: &Checked) -> Result<Option<Self>, Error> {
+        let is_large = config.encoder.abilities().levels.is_none() && !path.join(BASIS).exists();
+        if is_large && config.decoding.search != Search::Exact {
+            return Ok(None);
+        }
+        Self::load(path, config)
     }
 }
 
@@ -192,57 +200,4 @@ pub(super) fn numbers(rows: &dyn RowSource) -> Result<Vec<f32>, Error> {
             "a loss of distances, or outputs that are one number each",
         )),
     }
-}
-
-impl Config {
-    /// Reads the data, with the features of outputs standardised as `output.scaling` says, and how. Means and
-    /// standard deviations are those of the training pairs' outputs.
-    ///
-    /// # Errors
-    /// As [`Source::load`](dsokr_data::Source::load); [`dsokr_core::Error::Value`] for features that are not
-    /// dense rows.
-    pub fn load_data(&self, root: &DataRoot) -> Result<(Dataset, Option<Scaling>), Error> {
-        let mut dataset = self.read_data(root)?;
-        let scaling = standardise(self, &mut dataset, None)?;
-        Ok((dataset, scaling))
-    }
-}
-
-/// Standardises the features of outputs as the configuration says, by the means and deviations of a run, else by
-/// those of the training pairs' outputs, which are returned.
-pub(crate) fn standardise(
-    config: &Config,
-    dataset: &mut Dataset,
-    saved: Option<&Scaling>,
-) -> Result<Option<Scaling>, Error> {
-    let kind = config.output.scaling;
-    if kind == ColumnScaling::None {
-        return Ok(None);
-    }
-    let rows = dataset.outputs.rows.as_ref();
-    let found = format!("{}, with {} rows", serde_json::json!(kind), rows.kind());
-    ensure(rows.kind() == RowKind::Dense, "output.scaling", found, "\"none\", or dense rows")?;
-    let scaling = match saved {
-        Some(saved) => Some(saved.clone()),
-        None => {
-            let trained: Vec<usize> = dataset.train.outputs.iter().flatten().copied().collect();
-            let trained = Selected::new(rows, &trained);
-            kind.fit(&trained, &dataset.train.weights)?.map(Scaling::in_32_bits)
-        }
-    };
-    let Some(scaling) = scaling else { return Ok(None) };
-    let rows = Arc::new(scaling.rows(rows)?);
-    Arc::make_mut(&mut dataset.outputs).rows = rows;
-    Ok(Some(scaling))
-}
-
-/// Writes means and deviations into a run directory.
-pub(crate) fn save_scaling(scaling: Option<&Scaling>, folder: &Path) -> Result<(), Error> {
-    scaling.map_or(Ok(()), |scaling| Ok(scaling.save(&folder.join(SCALING))?))
-}
-
-/// Reads means and deviations from a run directory, if it has some.
-pub(crate) fn load_scaling(folder: &Path) -> Result<Option<Scaling>, Error> {
-    let file = folder.join(SCALING);
-    if file.exists() { Ok(Some(Scaling::load(&file)?)) } else { Ok(None) }
 }

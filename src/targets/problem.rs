@@ -9,7 +9,7 @@ use dsokr_basis::features::PartRows;
 use dsokr_basis::features::{Selected, Spread};
 use dsokr_basis::{Basis, Kernel, Projection};
 use dsokr_core::{Cancellation, Processes, RowWeights};
-use dsokr_data::{DataRoot, Dataset};
+use dsokr_data::{DataRoot, Dataset, Outputs};
 use dsokr_machines::{LastSystem, Scaling};
 use dsokr_nn::Processor;
 use tracing::info;
@@ -54,6 +54,8 @@ pub struct Problem {
     indices: Arc<Vec<usize>>,
     /// The outputs that belong to no pair, as indices; few learners need them.
     unlabelled: OnceLock<Vec<usize>>,
+    /// The number of candidates whose rows of features differ.
+    distinct_candidates: OnceLock<usize>,
     /// The one output kernel.
     kernel: OnceLock<Kernel>,
     /// A basis that has been fitted already.
@@ -100,6 +102,7 @@ impl Problem {
             factors: LastSystem::default(),
             indices: Arc::new(indices),
             unlabelled: OnceLock::new(),
+            distinct_candidates: OnceLock::new(),
             kernel: OnceLock::new(),
             basis: None,
         })
@@ -284,7 +287,18 @@ impl Problem {
 
     /// Returns the memory that targets and candidates take, where this process holds the targets of a share of the pairs.
     pub(crate) fn needs(&self, share: f64) -> Vec<Need> {
-        memory::of_outputs(&self.config, &self.dataset, share, self.ranks.size())
+        let distinct = self.distinct_candidates();
+        memory::of_outputs(&self.config, &self.dataset, distinct, share, self.ranks.size())
+    }
+
+    /// Returns the number of candidates whose rows of features differ. All rows are read for it, once.
+    fn distinct_candidates(&self) -> usize {
+        if let Some(&count) = self.distinct_candidates.get() {
+            return count;
+        }
+        let Outputs { rows, candidates, .. } = &*self.dataset.outputs;
+        let count = memory::distinct_rows(rows.as_ref(), candidates);
+        *self.distinct_candidates.get_or_init(|| count)
     }
 
     /// Returns the number of different targets that a fit holds.

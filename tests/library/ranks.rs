@@ -452,7 +452,7 @@ fn named(processes: &Processes, runs: &Run) -> Result<Named, Error> {
         Some(shards) => shards.held().flat_map(wanted).collect(),
         None => wanted(&run.candidates),
     };
-    let distinct = runs.distinct(&texts, 0..40, Some(&wanted))?;
+    let distinct = runs.answers(&texts, 0..40, Some(&wanted))?;
     let ids: Vec<String> =
         distinct.iter().flat_map(|answer| &answer.hits).map(|hit| hit.id.clone()).collect();
     let ids = [vec![ids[3].clone()], ids];

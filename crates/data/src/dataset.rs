@@ -1,3 +1,5 @@
+//! The data of a training: splits of pairs, and the outputs that all of them share.
+
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::str::FromStr;
 use std::sync::Arc;

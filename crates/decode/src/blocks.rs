@@ -1,3 +1,5 @@
+//! Sources of distinct candidate rows, which are scored a block at a time.
+
 use std::borrow::Cow;
 use std::ops::Range;
 

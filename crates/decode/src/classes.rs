@@ -1,3 +1,5 @@
+//! Which candidates share a distinct row, so that duplicates are scored once.
+
 use std::borrow::Cow;
 use std::fmt::Arguments;
 use std::ops::Range;

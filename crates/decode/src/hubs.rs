@@ -1,3 +1,5 @@
+//! The correction for hubs, candidates that are near every query.
+
 use dsokr_core::{Cancellation, Error};
 use rayon::prelude::*;
 

@@ -1,3 +1,5 @@
+//! The metrics of ranks, and of sets of labels.
+
 use std::collections::HashMap;
 
 use dsokr_basis::features::BitRows;

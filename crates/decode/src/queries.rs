@@ -1,3 +1,5 @@
+//! Queries: predictions with their names and texts, which are scored against candidates.
+
 use std::borrow::Cow;
 use std::ops::Range;
 

@@ -1,3 +1,5 @@
+//! The rank of a gold candidate, exact under ties. Metrics are functions of it.
+
 use dsokr_core::Error;
 use serde::{Deserialize, Serialize};
 

@@ -55,52 +55,52 @@ pub(crate) fn wanted_first(members: &[u32], wanted: Option<&[bool]>, k: usize) -
 }
 
 /// Scores of rows, descending, each once. A candidate is above all of them, has the first, lies between it and the
-/// second, and so on: these are the slots of a [`Ladder`].
-struct Steps(Vec<f64>);
+/// second, and so on: these are the bins of a [`ScoreHistogram`].
+struct Edges(Vec<f64>);
 
-impl Steps {
+impl Edges {
     /// Creates the scores of rows, best first.
     fn from_rows(rows: &[(usize, f64)]) -> Self {
-        let mut steps: Vec<f64> = rows.iter().map(|&(_, score)| score).collect();
-        steps.dedup();
-        Self(steps)
+        let mut edges: Vec<f64> = rows.iter().map(|&(_, score)| score).collect();
+        edges.dedup();
+        Self(edges)
     }
 
-    /// Returns the number of slots.
-    fn slots(&self) -> usize {
+    /// Returns the number of bins.
+    fn bins(&self) -> usize {
         2 * self.0.len() + 1
     }
 
-    /// Returns the slot of a score.
-    fn slot(&self, score: f64) -> usize {
-        let at = self.0.partition_point(|&step| step > score);
+    /// Returns the bin of a score.
+    fn bin(&self, score: f64) -> usize {
+        let at = self.0.partition_point(|&edge| edge > score);
         2 * at + usize::from(self.0.get(at) == Some(&score))
     }
 }
 
-/// The counts of each slot.
-struct Slots {
+/// The counts of each bin.
+struct Bins {
     /// Number of candidates.
     counts: Vec<u64>,
-    /// The highest score in each slot.
+    /// The highest score in each bin.
     highest: Vec<f64>,
 }
 
-impl Slots {
+impl Bins {
     /// Creates empty ones.
-    fn new(steps: &Steps) -> Self {
-        let count = steps.slots();
+    fn new(edges: &Edges) -> Self {
+        let count = edges.bins();
         Self { counts: vec![0; count], highest: vec![f64::NEG_INFINITY; count] }
     }
 
-    fn add(&mut self, slot: usize, candidates: u64, score: f64) {
-        self.counts[slot] += candidates;
-        self.highest[slot] = self.highest[slot].max(score);
+    fn add(&mut self, bin: usize, candidates: u64, score: f64) {
+        self.counts[bin] += candidates;
+        self.highest[bin] = self.highest[bin].max(score);
     }
 }
 
-/// Where a score is among those of all candidates.
-struct Place {
+/// The position of a score among those of all candidates.
+struct ScorePosition {
     /// How many candidates have a higher score.
     above: u64,
     /// How many candidates have the score.
@@ -110,48 +110,49 @@ struct Place {
 }
 
 /// How many candidates have each of some scores, or lie between them.
-pub(crate) struct Ladder {
-    steps: Steps,
-    slots: Slots,
+pub(crate) struct ScoreHistogram {
+    edges: Edges,
+    bins: Bins,
 }
 
-impl Ladder {
+impl ScoreHistogram {
     /// Creates the scores of rows, best first.
     pub(crate) fn from_rows(rows: &[(usize, f64)]) -> Self {
-        let steps = Steps::from_rows(rows);
-        let slots = Slots::new(&steps);
-        Self { steps, slots }
+        let edges = Edges::from_rows(rows);
+        let bins = Bins::new(&edges);
+        Self { edges, bins }
     }
 
     pub(crate) fn count(&mut self, score: f64, candidates: u32) {
-        self.slots.add(self.steps.slot(score), candidates.into(), score);
+        self.bins.add(self.edges.bin(score), candidates.into(), score);
     }
 
     /// Adds up what each of several [`Processes`] has counted.
-    fn merge(processes: &Processes, ladders: &mut [Self]) -> Result<(), Error> {
+    fn merge(processes: &Processes, histograms: &mut [Self]) -> Result<(), Error> {
         if processes.size() == 1 {
             return Ok(());
         }
-        let counts = ladders.iter().flat_map(|ladder| ladder.slots.counts.iter().copied());
+        let counts = histograms.iter().flat_map(|histogram| histogram.bins.counts.iter().copied());
         let mut sums: Vec<u64> = counts.collect();
         processes.sum(&mut sums)?;
-        let highest = ladders.iter().flat_map(|ladder| ladder.slots.highest.iter().copied());
+        let highest =
+            histograms.iter().flat_map(|histogram| histogram.bins.highest.iter().copied());
         let all = processes.gather_numbers(&highest.collect::<Vec<f64>>())?;
-        let slots = ladders.iter_mut().map(|ladder| &mut ladder.slots);
-        let slots = slots.flat_map(|slots| slots.counts.iter_mut().zip(&mut slots.highest));
-        for (at, (count, highest)) in slots.enumerate() {
+        let bins = histograms.iter_mut().map(|histogram| &mut histogram.bins);
+        let bins = bins.flat_map(|bins| bins.counts.iter_mut().zip(&mut bins.highest));
+        for (at, (count, highest)) in bins.enumerate() {
             *count = sums[at];
             *highest = all.iter().map(|all| all[at]).fold(*highest, f64::max);
         }
         Ok(())
     }
 
-    /// Returns the place of a score.
-    fn place(&self, score: f64) -> Place {
-        let Slots { counts, highest } = &self.slots;
-        let at = self.steps.slot(score);
+    /// Returns the position of a score.
+    fn position(&self, score: f64) -> ScorePosition {
+        let Bins { counts, highest } = &self.bins;
+        let at = self.edges.bin(score);
         let next = (at + 1..counts.len()).find(|&next| counts[next] > 0);
-        Place {
+        ScorePosition {
             above: counts[..at].iter().sum(),
             same: counts[at],
             next_score: next.map(|next| highest[next]),
@@ -159,16 +160,16 @@ impl Ladder {
     }
 }
 
-/// The best rows of a query and how many candidates are around them.
-pub(crate) struct Found {
+/// The best wanted rows of a query, and how many candidates are around them.
+pub(crate) struct BestRows {
     /// The wanted rows at the places that are asked for, best first.
     pub rows: Vec<(usize, f64)>,
-    pub ladder: Ladder,
+    pub histogram: ScoreHistogram,
     /// The two best rows of all.
     pub first: Vec<(usize, f64)>,
 }
 
-impl Found {
+impl BestRows {
     /// Returns the ranked hits with the candidates of each row, the first wanted one first. `shown` gives the score
     /// that answers show.
     pub(crate) fn ranked_hits(
@@ -177,15 +178,15 @@ impl Found {
         members: &HashMap<usize, Vec<u32>>,
     ) -> RankedHits {
         let shown = |score| shown(score) as f32;
-        let standing = |&(row, score): &(usize, f64)| {
+        let hit = |&(row, score): &(usize, f64)| {
             let candidates = members.get(&row).cloned().unwrap_or_default();
-            let Place { above, same, next_score } = self.ladder.place(score);
+            let ScorePosition { above, same, next_score } = self.histogram.position(score);
             let tied = same - candidates.len() as u64;
             let next_score = if tied > 0 { Some(score) } else { next_score };
             let gap = next_score.map(|next| shown(score) - shown(next));
             RankedHit { candidates, score: shown(score), above, tied, gap }
         };
-        let hits = self.rows.iter().map(standing).collect();
+        let hits = self.rows.iter().map(hit).collect();
         let gap = match self.first[..] {
             [(_, best), (_, next), ..] => Some(shown(best) - shown(next)),
             _ => None,
@@ -206,16 +207,16 @@ pub(crate) fn find<S: ScoreSource>(
     source: impl Fn(Range<usize>) -> Result<S, Error>,
     wanted: Option<&WantedRows>,
     places: Range<usize>,
-) -> Result<Vec<Found>, Error> {
+) -> Result<Vec<BestRows>, Error> {
     let last = places.end.min(rows);
     check_k(last, rows as u64)?;
-    let mut searched = Vec::with_capacity(queries);
+    let mut best = Vec::with_capacity(queries);
     let size = (HITS / last).max(1);
     for start in (0..queries).step_by(size) {
         let source = processes.agree(source(start..(start + size).min(queries)))?;
-        searched.extend(find_at_once(processes, &source, wanted, places.start..last)?);
+        best.extend(find_at_once(processes, &source, wanted, places.start..last)?);
     }
-    Ok(searched)
+    Ok(best)
 }
 
 /// Returns the best wanted rows at some places of queries that are few enough to be searched at once.
@@ -224,7 +225,7 @@ fn find_at_once<S: ScoreSource>(
     source: &S,
     wanted: Option<&WantedRows>,
     places: Range<usize>,
-) -> Result<Vec<Found>, Error> {
+) -> Result<Vec<BestRows>, Error> {
     let queries = source.queries().len();
     let first = TopK::new(queries, source.rows().min(2), None);
     let chosen = TopK::new(queries, places.end, wanted);
@@ -236,37 +237,38 @@ fn find_at_once<S: ScoreSource>(
 
     // every score is counted, and codes of 8 bits know few of them exactly
     source.tiles().iter().for_each(QueryTile::leave_codes);
-    let searches: Vec<Search> = rows.iter().map(|rows| Search::new(rows)).collect();
-    source.scan(processes, |tile| Counter { searches: &searches[tile.queries.clone()] })?;
-    let mut ladders: Vec<Ladder> = searches.into_iter().map(Search::into_ladder).collect();
-    Ladder::merge(processes, &mut ladders)?;
-    let each = rows.into_iter().zip(ladders).zip(first);
-    Ok(each.map(|((rows, ladder), first)| Found { rows, ladder, first }).collect())
+    let shared: Vec<SharedHistogram> = rows.iter().map(|rows| SharedHistogram::new(rows)).collect();
+    source.scan(processes, |tile| Counter { shared: &shared[tile.queries.clone()] })?;
+    let mut histograms: Vec<ScoreHistogram> =
+        shared.into_iter().map(SharedHistogram::into_histogram).collect();
+    ScoreHistogram::merge(processes, &mut histograms)?;
+    let each = rows.into_iter().zip(histograms).zip(first);
+    Ok(each.map(|((rows, histogram), first)| BestRows { rows, histogram, first }).collect())
 }
 
-/// The rows that were found for a query, and the counts around them, to which all threads add.
-struct Search {
-    steps: Steps,
+/// The best rows of a query, and the counts around them, to which all threads add.
+struct SharedHistogram {
+    edges: Edges,
     /// The rows with their scores, in the order of the rows.
     rows: Vec<(usize, f64)>,
-    slots: Vec<SharedSlot>,
+    bins: Vec<SharedBin>,
 }
 
-/// The counts of a slot, to which threads add what they have counted in some rows, in any order and without a lock.
-struct SharedSlot {
+/// The counts of a bin, to which threads add what they have counted in some rows, in any order and without a lock.
+struct SharedBin {
     /// Number of candidates.
     count: AtomicU64,
     /// The highest score, as a number that [rises](rising) with it.
     highest: AtomicU64,
 }
 
-impl Default for SharedSlot {
+impl Default for SharedBin {
     fn default() -> Self {
         Self { count: AtomicU64::new(0), highest: AtomicU64::new(rising(f64::NEG_INFINITY)) }
     }
 }
 
-impl SharedSlot {
+impl SharedBin {
     fn add(&self, candidates: u64, score: f64) {
         self.count.fetch_add(candidates, Relaxed);
         self.highest.fetch_max(rising(score), Relaxed);
@@ -286,44 +288,44 @@ fn score_of(rising: u64) -> f64 {
     f64::from_bits(if rising & SIGN == 0 { !rising } else { rising & !SIGN })
 }
 
-impl Search {
-    /// Creates the search of rows, best first, around which nothing is counted yet.
+impl SharedHistogram {
+    /// Creates the histogram of rows, best first, around which nothing is counted yet.
     fn new(rows: &[(usize, f64)]) -> Self {
-        let steps = Steps::from_rows(rows);
-        let slots = (0..steps.slots()).map(|_| SharedSlot::default()).collect();
+        let edges = Edges::from_rows(rows);
+        let bins = (0..edges.bins()).map(|_| SharedBin::default()).collect();
         let mut rows = rows.to_vec();
         rows.sort_unstable_by_key(|&(row, _)| row);
-        Self { steps, rows, slots }
+        Self { edges, rows, bins }
     }
 
-    fn into_ladder(self) -> Ladder {
-        let mut ladder = Ladder { slots: Slots::new(&self.steps), steps: self.steps };
-        for (slot, SharedSlot { count, highest }) in self.slots.into_iter().enumerate() {
-            ladder.slots.add(slot, count.into_inner(), score_of(highest.into_inner()));
+    fn into_histogram(self) -> ScoreHistogram {
+        let mut histogram = ScoreHistogram { bins: Bins::new(&self.edges), edges: self.edges };
+        for (bin, SharedBin { count, highest }) in self.bins.into_iter().enumerate() {
+            histogram.bins.add(bin, count.into_inner(), score_of(highest.into_inner()));
         }
-        ladder
+        histogram
     }
 }
 
-/// Counts the candidates in each slot for the queries of a tile.
+/// Counts the candidates in each bin for the queries of a tile.
 struct Counter<'s> {
-    searches: &'s [Search],
+    shared: &'s [SharedHistogram],
 }
 
 /// The counts of a query in some consecutive rows.
-struct Counted<'s> {
-    search: &'s Search,
+struct LocalCounts<'s> {
+    shared: &'s SharedHistogram,
     /// The found rows that were not met yet; none before the first row.
     unmet: Option<&'s [(usize, f64)]>,
-    /// Slot, number of candidates and their highest score; most candidates have the slot of the one before.
+    /// Bin, number of candidates and their highest score; most candidates have the bin of the one before.
     counts: Vec<(usize, u64, f64)>,
 }
 
-impl Counted<'_> {
+impl LocalCounts<'_> {
     /// Counts the candidates of the next row. A row that was found has the score that it was found with, whatever a
-    /// second computation gives: it is in the slot of its own score by identity.
+    /// second computation gives: it is in the bin of its own score by identity.
     fn count(&mut self, row: usize, score: f64, candidates: u64) {
-        let rows = &self.search.rows;
+        let rows = &self.shared.rows;
         let unmet = self
             .unmet
             .get_or_insert_with(|| &rows[rows.partition_point(|&(found, _)| found < row)..]);
@@ -334,23 +336,23 @@ impl Counted<'_> {
             score = kept;
             *unmet = others;
         }
-        let slot = self.search.steps.slot(score);
+        let bin = self.shared.edges.bin(score);
         match self.counts.last_mut() {
-            Some((last, count, highest)) if *last == slot => {
+            Some((last, count, highest)) if *last == bin => {
                 *count += candidates;
                 *highest = highest.max(score);
             }
-            Some(_) | None => self.counts.push((slot, candidates, score)),
+            Some(_) | None => self.counts.push((bin, candidates, score)),
         }
     }
 }
 
 impl<'s, S: Score> Reduce<S> for Counter<'s> {
-    type Group = Vec<Counted<'s>>;
+    type Group = Vec<LocalCounts<'s>>;
 
     fn open(&self, group: usize) -> Self::Group {
-        let searches = self.searches.iter().skip(group * LANES).take(LANES);
-        searches.map(|search| Counted { search, unmet: None, counts: Vec::new() }).collect()
+        let shared = self.shared.iter().skip(group * LANES).take(LANES);
+        shared.map(|shared| LocalCounts { shared, unmet: None, counts: Vec::new() }).collect()
     }
 
     fn row(&self, kept: &mut Self::Group, row: usize, scores: &[S; LANES], weight: u32) {
@@ -360,9 +362,9 @@ impl<'s, S: Score> Reduce<S> for Counter<'s> {
     }
 
     fn close(&mut self, _group: usize, kept: Self::Group) {
-        for Counted { search, counts, .. } in kept {
-            for (slot, count, highest) in counts {
-                search.slots[slot].add(count, highest);
+        for LocalCounts { shared, counts, .. } in kept {
+            for (bin, count, highest) in counts {
+                shared.bins[bin].add(count, highest);
             }
         }
     }
@@ -374,10 +376,10 @@ pub(crate) fn among(
     count: impl Fn(usize) -> u32,
     wanted: Option<&WantedRows>,
     places: Range<usize>,
-) -> Found {
+) -> BestRows {
     let chosen = leading(scores, places.end, wanted).into_iter();
     let rows: Vec<_> = chosen.skip(places.start).collect();
-    let mut ladder = Ladder::from_rows(&rows);
-    scores.iter().enumerate().for_each(|(row, &score)| ladder.count(score, count(row)));
-    Found { rows, ladder, first: leading(scores, 2, None) }
+    let mut histogram = ScoreHistogram::from_rows(&rows);
+    scores.iter().enumerate().for_each(|(row, &score)| histogram.count(score, count(row)));
+    BestRows { rows, histogram, first: leading(scores, 2, None) }
 }

@@ -1,3 +1,5 @@
+//! Groups of training rows that held-out predictions leave out together.
+
 use std::ops::Range;
 use std::sync::Arc;
 

@@ -1,3 +1,5 @@
+//! The choice of a solver with its options, and what each of them costs.
+
 use std::fmt::Display;
 use std::slice::from_ref;
 

@@ -1,3 +1,5 @@
+//! What a fitted machine says of its fit.
+
 use dsokr_core::message::{four_digits, number};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};

@@ -1,3 +1,5 @@
+//! The targets of kernel machines: a row of numbers for each training row.
+
 use std::borrow::Cow;
 use std::ops::Range;
 

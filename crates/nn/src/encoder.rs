@@ -1,3 +1,5 @@
+//! The trait of encoders, and the model that a training fits.
+
 use std::borrow::Cow;
 
 use burn::module::{Module, ModuleDisplay, Param};

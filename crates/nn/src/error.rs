@@ -1,3 +1,5 @@
+//! The errors of building, preparing and loading encoders.
+
 use std::fmt;
 use std::path::Path;
 

@@ -1,3 +1,5 @@
+//! Gradients that are handed over while the backward pass goes on, so that ranks exchange them meanwhile.
+
 use std::sync::Arc;
 
 use burn::backend::Flex;

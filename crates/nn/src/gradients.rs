@@ -1,3 +1,5 @@
+//! The gradients of the parameters of a module, of which those of tables may be given by rows.
+
 use std::collections::HashMap;
 
 use burn::module::ParamId;

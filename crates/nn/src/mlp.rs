@@ -1,3 +1,5 @@
+//! Multi-layer perceptrons on dense vectors.
+
 use burn::module::Module;
 use burn::nn::Linear;
 use burn::tensor::{Tensor, TensorData};

@@ -1,3 +1,5 @@
+//! The mode of a forward pass, with the keys of its dropout masks.
+
 use burn::tensor::Tensor;
 use dsokr_core::random::finalise;
 use dsokr_kernels::{Dropout, masked};

@@ -1,3 +1,5 @@
+//! Token ids of many texts in one array, in memory or in a file.
+
 use std::fs::File;
 use std::io::{self, Write};
 use std::ops::{Deref, Range};

@@ -1,3 +1,5 @@
+//! The state of a training that a checkpoint holds, its file, and what keeps it.
+
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::str::FromStr;

@@ -1,3 +1,5 @@
+//! The errors of a training.
+
 use dsokr_core::Argument;
 
 /// Errors of a training.

@@ -1,3 +1,5 @@
+//! The gradients of a batch: in parts, over several ranks, and clipped.
+
 use std::ops::Range;
 
 use burn::module::Module;
@@ -10,6 +12,7 @@ use dsokr_nn::{Encoder, Gradients, Model, RowGradients, Values, backward};
 use rand::Rng;
 
 use crate::batches::encoded;
+use crate::config::TrainingConfig;
 use crate::error::Error;
 use crate::loss::{Objective, StepNumber};
 use crate::sums::{BatchGradients, Step};
@@ -35,13 +38,7 @@ pub(super) fn gradients<E: Encoder, M>(
     let mut sum = GradientsAccumulator::new();
     let divisor = objective.divisor(batch.len());
     let cancellation = Cancellation::current();
-    let mut parts: Vec<(&[usize], u64)> = Vec::new();
-    // a whole batch may have one pair more than others
-    let is_whole = task.config.at_once() >= task.config.batch;
-    let size = if is_whole { batch.len().max(1) } else { task.config.at_once() };
-    for part in batch.chunks(size) {
-        parts.push((part, keys.next_u64()));
-    }
+    let parts = Part::all(task.config, batch, keys);
     let is_divided = parts.len() > 1 || step.is_some();
     let compared = if is_divided && task.config.loss.compares_pairs() {
         Some(Compared::new(task, model, &parts, objective, step.as_ref())?)
@@ -50,11 +47,8 @@ pub(super) fn gradients<E: Encoder, M>(
     };
     let own_loss = compared.as_ref().filter(|_| task.ranks.is_first());
     let mut loss = StepNumber::from(own_loss.map_or(0.0, |compared| compared.loss));
-    let mut before = 0;
-    for (at, &(part, key)) in parts.iter().enumerate() {
-        let first = before;
-        before += part.len();
-        let share = step.as_ref().map_or(0..part.len(), |step| step.share(part));
+    for (at, part) in parts.iter().enumerate() {
+        let share = part.share(step.as_ref());
         // nothing of a pass that the encoder has cancelled is used
         if share.is_empty() || !loss.read.is_finite() || cancellation.is_cancelled() {
             continue;
@@ -62,11 +56,11 @@ pub(super) fn gradients<E: Encoder, M>(
         // several ranks get gradients while the backward pass goes on
         let watched = step.as_ref().map(|step| step.watch(model, at + 1 == parts.len()));
         let watched = watched.as_ref().unwrap_or(model);
-        let pairs = &part[share.clone()];
-        let z = encode_share(task, watched, part, share.clone(), key)?;
+        let pairs = &part.pairs[share.clone()];
+        let z = encode_share(task, watched, part, share.clone())?;
         let scale = watched.scale.as_ref().map(|scale| scale.val());
         let mean = match &compared {
-            Some(compared) => compared.part(z, first + share.start, scale),
+            Some(compared) => compared.part(z, part.first + share.start, scale),
             None => {
                 let dtype = z.dtype();
                 let targets = || targets(task, pairs, dtype);
@@ -92,17 +86,44 @@ pub(super) fn gradients<E: Encoder, M>(
     Ok(clipped(model, result, task.config.clip))
 }
 
-/// Returns the predictions of a rank's share of a part of a batch, with the dropout masks that `key` gives the whole part.
+/// A part of a batch that is encoded at once.
+struct Part<'b> {
+    pairs: &'b [usize],
+    /// The place of the first pair in the batch.
+    first: usize,
+    /// The key of the dropout masks.
+    key: u64,
+}
+
+impl<'b> Part<'b> {
+    /// Cuts a batch into parts, each with the next key.
+    fn all(config: &TrainingConfig, batch: &'b [usize], keys: &mut impl Rng) -> Vec<Self> {
+        // a whole batch may have one pair more than others
+        let is_whole = config.at_once() >= config.batch;
+        let size = if is_whole { batch.len().max(1) } else { config.at_once() };
+        let mut parts = Vec::new();
+        for (number, pairs) in batch.chunks(size).enumerate() {
+            parts.push(Self { pairs, first: number * size, key: keys.next_u64() });
+        }
+        parts
+    }
+
+    /// Returns the pairs of the part that this rank encodes: all of them, unless several ranks share the step.
+    fn share(&self, step: Option<&Step>) -> Range<usize> {
+        step.map_or(0..self.pairs.len(), |step| step.share(self.pairs))
+    }
+}
+
+/// Returns the predictions of a rank's share of a part, with the dropout masks of the whole part.
 fn encode_share<E: Encoder, M>(
     task: &Task<E, M>,
     model: &Model<E>,
-    part: &[usize],
+    part: &Part,
     share: Range<usize>,
-    key: u64,
 ) -> Result<Tensor<2>, Error> {
     let input = |&i: &usize| &task.pairs.inputs()[i];
-    let pass = model.pass_after(key, part[..share.start].iter().map(input));
-    let inputs: Vec<&E::Input> = part[share].iter().map(input).collect();
+    let pass = model.pass_after(part.key, part.pairs[..share.start].iter().map(input));
+    let inputs: Vec<&E::Input> = part.pairs[share].iter().map(input).collect();
     encoded(&model.encoder, &inputs, pass)
 }
 
@@ -135,7 +156,7 @@ impl Compared {
     fn new<E: Encoder, M>(
         task: &Task<E, M>,
         model: &Model<E>,
-        parts: &[(&[usize], u64)],
+        parts: &[Part],
         objective: &Objective,
         step: Option<&Step>,
     ) -> Result<Self, Error> {
@@ -144,18 +165,18 @@ impl Compared {
         let p = model.encoder.dimension();
         let mut dtype = DType::F32;
         let mut predictions: Vec<f32> = Vec::new();
-        for &(part, key) in parts {
-            let share = step.map_or(0..part.len(), |step| step.share(part));
+        for part in parts {
+            let share = part.share(step);
             // ranks exchange their predictions whatever they are
             let mut own = vec![0.0; share.len() * p];
             if !share.is_empty() && !cancellation.is_cancelled() {
-                let z = encode_share(task, &plain, part, share, key)?;
+                let z = encode_share(task, &plain, part, share)?;
                 dtype = z.dtype();
                 own = Values::from_tensor(z).to_vec();
             }
             predictions.extend(task.ranks.gather_numbers(&own)?.into_iter().flatten());
         }
-        let batch: Vec<usize> = parts.iter().flat_map(|(part, _)| part.iter().copied()).collect();
+        let batch: Vec<usize> = parts.iter().flat_map(|part| part.pairs.iter().copied()).collect();
         let predictions = TensorData::new(predictions, [batch.len(), p]);
         let z = Tensor::<2>::from_data(predictions, (task.device, dtype)).require_grad();
         let scale = model.scale.as_ref().map(|scale| scale.val().detach().require_grad());

@@ -1,3 +1,5 @@
+//! Losses of a batch on tensors, and the temperature that some of them train.
+
 use std::collections::HashMap;
 
 use burn::tensor::activation::log_softmax;

@@ -1,3 +1,5 @@
+//! What a training is given, and what it gives: the task with its pairs, events for an observer, and the outcome.
+
 use std::any::Any;
 use std::fmt;
 use std::time::Duration;

@@ -1,3 +1,5 @@
+//! `dsokr init`: looks at a table, and writes a configuration that trains on it.
+
 mod doubts;
 mod remarks;
 
@@ -10,7 +12,7 @@ use dsokr_data::table::all_extensions;
 use serde_json::{Value, json};
 
 use self::remarks::remarks;
-use crate::cli::meant::check_table;
+use crate::cli::hints::check_table;
 use crate::cli::output::{PROGRAM, print, print_json, quoted, shell_path};
 use crate::error::{Error, ensure};
 use crate::metrics::table::Table;

@@ -148,7 +148,7 @@ impl BeyondSearch {
     ///
     /// # Errors
     /// As [`new`](Self::new) and [`Placer::new`].
-    pub(crate) fn of_training(
+    pub(crate) fn for_training(
         settings: &BeyondConfig,
         config: &Checked,
         candidates: &Candidates,

@@ -74,6 +74,6 @@ impl Placer {
             format_args!("no {FEATURES}, by which new molecules are placed: train it again");
         ensure_run(features.exists(), run, message)?;
         let fitted = FittedFeatures::load(&features)?;
-        Ok(Self { fitted, held_out: held_out::of_hubs(run, candidates)? })
+        Ok(Self { fitted, held_out: held_out::load_for_hubs(run, candidates)? })
     }
 }

@@ -7,7 +7,7 @@ use dsokr_decode::{Combination, Ensemble, Pool};
 
 use super::Models;
 use crate::config::ExpectedF1Config;
-use crate::decoding::answer::distinct;
+use crate::decoding::answer::{DistinctHits, distinct_hits};
 use crate::error::Error;
 use crate::metrics::areas::ScoredLabels;
 
@@ -103,11 +103,11 @@ fn first_sets(
     pool: Pool,
     count: usize,
 ) -> Result<Vec<ScoredSets>, Error> {
-    let (ranked, names) = distinct(ensemble, rule, pool, 0..count, None)?;
-    let sets = ranked.into_iter().map(|ranked| {
+    let DistinctHits { queries, named } = distinct_hits(ensemble, rule, pool, 0..count, None)?;
+    let sets = queries.into_iter().map(|ranked| {
         let set = |hit: dsokr_decode::RankedHit| {
-            let place = names.place(hit.candidates[0] as usize)?;
-            Ok((names.candidates.label(place).to_owned(), f64::from(hit.score)))
+            let place = named.place(hit.candidates[0] as usize)?;
+            Ok((named.candidates.label(place).to_owned(), f64::from(hit.score)))
         };
         ranked.hits.into_iter().map(set).collect::<Result<_, Error>>()
     });

@@ -16,7 +16,7 @@ pub(crate) struct AdvisedMember<'a> {
 
 /// Returns the advice on an ensemble, a line each. What applies to every member is said once, and what applies to
 /// some of them names them; lines that differ only in numbers are one.
-pub(crate) fn of_ensemble(
+pub(crate) fn ensemble_advice(
     config: &Checked,
     report: &Report,
     members: &[AdvisedMember],

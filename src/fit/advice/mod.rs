@@ -16,7 +16,7 @@ use self::data::{
     columns_in_other_units, constant_columns, duplicate_candidates, empty_texts, one_class,
     packed_bits, shared_between_splits,
 };
-pub(crate) use self::ensemble::{AdvisedMember, of_ensemble};
+pub(crate) use self::ensemble::{AdvisedMember, ensemble_advice};
 use crate::config::Checked;
 use crate::decoding::evaluator::Evaluator;
 use crate::decoding::perfect::{DrawnSketch, smallest_good_size};

@@ -5,4 +5,4 @@ mod plan;
 mod run;
 
 pub(crate) use plan::FurtherFits;
-pub(crate) use run::Predicted;
+pub(crate) use run::AllHeldOut;

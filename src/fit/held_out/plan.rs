@@ -75,14 +75,14 @@ impl FurtherFits {
     ///
     /// # Errors
     /// More parts than there are pairs; settings of the learner that need more pairs than a fit has.
-    pub fn of(problem: &Problem) -> Result<Self, Error> {
+    pub fn plan(problem: &Problem) -> Result<Self, Error> {
         Self::planned(problem, problem.config.decoding.reranker.as_ref())
     }
 
     /// Plans the fits that a configuration needs, apart from those of its reranker.
     ///
     /// # Errors
-    /// As [`of`](Self::of).
+    /// As [`plan`](Self::plan).
     pub fn without_reranker(problem: &Problem) -> Result<Self, Error> {
         Self::planned(problem, None)
     }
@@ -131,7 +131,7 @@ impl FurtherFits {
     ///
     /// # Errors
     /// A pair out of range.
-    pub fn problem<'p>(&self, problem: &'p Problem) -> Result<Cow<'p, Problem>, Error> {
+    pub fn problem_of_model<'p>(&self, problem: &'p Problem) -> Result<Cow<'p, Problem>, Error> {
         let learned = &self.model.learned;
         if learned.len() == self.pairs {
             return Ok(Cow::Borrowed(problem));
@@ -144,7 +144,10 @@ impl FurtherFits {
     ///
     /// # Errors
     /// A pair out of range.
-    pub fn targets<'t>(&self, targets: &'t OutputTargets) -> Result<Cow<'t, OutputTargets>, Error> {
+    pub fn targets_of_model<'t>(
+        &self,
+        targets: &'t OutputTargets,
+    ) -> Result<Cow<'t, OutputTargets>, Error> {
         let learned = &self.model.learned;
         if learned.len() == self.pairs {
             return Ok(Cow::Borrowed(targets));
@@ -355,7 +358,7 @@ mod tests {
     fn no_model_has_seen_what_it_predicts() {
         let problem = problem(None);
         let n = problem.len();
-        let further = FurtherFits::of(&problem).unwrap();
+        let further = FurtherFits::plan(&problem).unwrap();
         let all: Vec<usize> = (0..n).collect();
         check(&further, &further.model.source, &all, &[]);
         assert_eq!(further.folds.len(), 2);
@@ -368,7 +371,7 @@ mod tests {
             assert!(fold.pairs.iter().all(|pair| fit.predicted.contains(pair)));
         }
         assert_eq!(further.fits.len(), 3 + 2 * (1 + 3));
-        assert_eq!(further.problem(&problem).unwrap().len(), n);
+        assert_eq!(further.problem_of_model(&problem).unwrap().len(), n);
         let fewest = further.folds.iter().map(|fold| n - fold.pairs.len()).min().unwrap();
         assert_eq!(further.compared_count(), fewest);
     }
@@ -379,7 +382,7 @@ mod tests {
         let hubs = HubConfig { folds: Some(4), ..HubConfig::default() };
         let problem = problem(Some(hubs));
         let n = problem.len();
-        let further = FurtherFits::of(&problem).unwrap();
+        let further = FurtherFits::plan(&problem).unwrap();
         let all: Vec<usize> = (0..n).collect();
         check(&further, &further.model.source, &all, &[]);
         for fold in &further.folds {
@@ -399,10 +402,10 @@ mod tests {
         };
         let problem = problem(Some(hubs));
         let n = problem.len();
-        let further = FurtherFits::of(&problem).unwrap();
+        let further = FurtherFits::plan(&problem).unwrap();
         let Source::Model(part) = &further.model.source else { panic!("further fits") };
         assert_eq!(without(&(0..n).collect::<Vec<_>>(), part), further.model.learned);
-        assert_eq!(further.problem(&problem).unwrap().len(), n - part.len());
+        assert_eq!(further.problem_of_model(&problem).unwrap().len(), n - part.len());
         // a fit for each fold
         assert_eq!(further.fits.len(), 2);
         for fold in &further.folds {

@@ -6,13 +6,13 @@ use tracing::info;
 use super::plan::{Fold, FurtherFit, FurtherFits, Source};
 use crate::decoding::evaluator::Evaluator;
 use crate::error::Error;
-use crate::learners::learner::{Fitted, FoldPredictions, predicted};
+use crate::learners::learner::{Fitted, FoldPredictions};
 use crate::run_dir::{HeldOut, RunDir};
 use crate::targets::OutputTargets;
 
-/// Held-out predictions for training pairs.
+/// All held-out predictions that a configuration needs.
 #[derive(Default)]
-pub(crate) struct Predicted {
+pub(crate) struct AllHeldOut {
     /// The predictions that correct candidates for hubs, and that queries are compared with; none where the configuration
     /// does not need them.
     pub pairs: Option<HeldOut>,
@@ -20,12 +20,12 @@ pub(crate) struct Predicted {
     pub folds: Option<Vec<FoldPredictions>>,
 }
 
-/// What a further model has predicted.
-struct Refitted {
-    /// The predictions, with their pairs.
+/// The predictions of a further model.
+struct FurtherPredictions {
+    /// The predictions for pairs that it predicts.
     predicted: HeldOut,
     /// The held-out predictions for the pairs that it learned, where its fit leaves them.
-    left: Option<HeldOut>,
+    left_by_fit: Option<HeldOut>,
 }
 
 impl FurtherFits {
@@ -37,21 +37,21 @@ impl FurtherFits {
     /// # Errors
     /// Errors from the learner; a learner that leaves no predictions, although it says so; pretrained weights that have
     /// changed since the run was started.
-    pub fn predict(
+    pub fn predict_held_out(
         &self,
         targets: &OutputTargets,
         evaluator: &Evaluator,
         fitted: &mut Fitted,
         run: Option<&RunDir>,
         observer: &mut dyn Observer,
-    ) -> Result<Predicted, Error> {
+    ) -> Result<AllHeldOut, Error> {
         if !evaluator.config().decoding.needs_held_out() {
-            return Ok(Predicted::default());
+            return Ok(AllHeldOut::default());
         }
-        let refitted = self.refit_all(targets, evaluator, run, observer)?;
-        let pairs = self.model_predictions(evaluator, fitted, &refitted)?;
-        let folds = self.fold_predictions(evaluator, &refitted)?;
-        Ok(Predicted { pairs: Some(pairs), folds: Some(folds).filter(|all| !all.is_empty()) })
+        let further_predictions = self.refit_all(targets, evaluator, run, observer)?;
+        let pairs = self.model_predictions(evaluator, fitted, &further_predictions)?;
+        let folds = self.fold_predictions(evaluator, &further_predictions)?;
+        Ok(AllHeldOut { pairs: Some(pairs), folds: Some(folds).filter(|all| !all.is_empty()) })
     }
 
     /// Makes each further fit, or reads the predictions that the run keeps of it.
@@ -61,18 +61,18 @@ impl FurtherFits {
         evaluator: &Evaluator,
         run: Option<&RunDir>,
         observer: &mut dyn Observer,
-    ) -> Result<Vec<Refitted>, Error> {
-        let mut refitted = Vec::new();
+    ) -> Result<Vec<FurtherPredictions>, Error> {
+        let mut further_predictions = Vec::new();
         for number in 0..self.fits.len() {
             let width = targets.space.width();
             let kept = run.map(|run| run.kept_fit(number, width)).transpose()?.flatten();
             let fit = match kept {
-                Some(predicted) => Refitted { predicted, left: None },
+                Some(predicted) => FurtherPredictions { predicted, left_by_fit: None },
                 None => self.refit(number, targets, evaluator, run, observer)?,
             };
-            refitted.push(fit);
+            further_predictions.push(fit);
         }
-        Ok(refitted)
+        Ok(further_predictions)
     }
 
     /// Fits the learner to some of the pairs, on this process alone, from the weights that the training of `run` started
@@ -84,7 +84,7 @@ impl FurtherFits {
         evaluator: &Evaluator,
         run: Option<&RunDir>,
         observer: &mut dyn Observer,
-    ) -> Result<Refitted, Error> {
+    ) -> Result<FurtherPredictions, Error> {
         let FurtherFit { learned, predicted: pairs } = &self.fits[number];
         let count = self.fits.len();
         info!(
@@ -104,16 +104,16 @@ impl FurtherFits {
         let fitted = learner.fit(&targets, evaluator, None, observer).map_err(without_state)?;
 
         let split = all.dataset.pairs_among(pairs, learned)?;
-        let predictions = predicted(&*fitted.predictor, &split, evaluator.candidates())?;
+        let predictions = fitted.predictor.predict_checked(&split, evaluator.candidates())?;
         let predicted = HeldOut::new(pairs.clone(), &all.dataset.train.ids, predictions);
-        let left = fitted.held_out.filter(|_| self.fits_leave_predictions).map(|left| {
+        let left_by_fit = fitted.held_out.filter(|_| self.fits_leave_predictions).map(|left| {
             let pairs = left.pairs.iter().map(|&pair| learned[pair]).collect();
             HeldOut { pairs, ..left }
         });
-        if let (Some(run), None) = (run, &left) {
+        if let (Some(run), None) = (run, &left_by_fit) {
             run.keep_fit(number, &predicted)?;
         }
-        Ok(Refitted { predicted, left })
+        Ok(FurtherPredictions { predicted, left_by_fit })
     }
 
     /// Gathers the held-out predictions of the run's model, with the groups of their pairs.
@@ -121,19 +121,20 @@ impl FurtherFits {
         &self,
         evaluator: &Evaluator,
         fitted: &mut Fitted,
-        refitted: &[Refitted],
+        further_predictions: &[FurtherPredictions],
     ) -> Result<HeldOut, Error> {
         let problem = evaluator.problem;
         let train = &problem.dataset.train;
-        let left = fitted.held_out.take();
+        let left_by_fit = fitted.held_out.take();
         let predictions = match &self.model.source {
-            Source::Fit => left.ok_or_else(leaves_none)?,
+            Source::Fit => left_by_fit.ok_or_else(leaves_none)?,
             Source::Model(part) => {
                 let split = problem.dataset.pairs_among(part, &self.model.learned)?;
-                let predictions = predicted(&*fitted.predictor, &split, evaluator.candidates())?;
+                let predictions =
+                    fitted.predictor.predict_checked(&split, evaluator.candidates())?;
                 HeldOut::new(part.clone(), &train.ids, predictions)
             }
-            Source::Others(parts) => joined(parts, refitted, &train.ids),
+            Source::Others(parts) => joined(parts, further_predictions, &train.ids),
         };
         Ok(predictions.grouped(train.named_groups().as_deref()))
     }
@@ -142,15 +143,15 @@ impl FurtherFits {
     fn fold_predictions(
         &self,
         evaluator: &Evaluator,
-        refitted: &[Refitted],
+        further_predictions: &[FurtherPredictions],
     ) -> Result<Vec<FoldPredictions>, Error> {
         let ids = &evaluator.problem.dataset.train.ids;
         let of_fold = |fold: &Fold| {
-            let Refitted { predicted, left } = &refitted[fold.number];
+            let FurtherPredictions { predicted, left_by_fit } = &further_predictions[fold.number];
             let rest = match &fold.source {
-                Source::Fit => left.clone().ok_or_else(leaves_none)?,
+                Source::Fit => left_by_fit.clone().ok_or_else(leaves_none)?,
                 Source::Model(part) => predicted.select(part),
-                Source::Others(parts) => joined(parts, refitted, ids),
+                Source::Others(parts) => joined(parts, further_predictions, ids),
             };
             Ok(FoldPredictions {
                 fold: predicted.select(&fold.pairs),
@@ -164,8 +165,13 @@ impl FurtherFits {
 }
 
 /// Joins the predictions of several further models, by their numbers, each for a part of the pairs.
-fn joined(parts: &[(usize, Vec<usize>)], refitted: &[Refitted], ids: &[String]) -> HeldOut {
-    let predicted = parts.iter().map(|(number, part)| refitted[*number].predicted.select(part));
+fn joined(
+    parts: &[(usize, Vec<usize>)],
+    further_predictions: &[FurtherPredictions],
+    ids: &[String],
+) -> HeldOut {
+    let predicted =
+        parts.iter().map(|(number, part)| further_predictions[*number].predicted.select(part));
     HeldOut::joined(predicted, ids)
 }
 

@@ -2,17 +2,20 @@
 
 use std::sync::Arc;
 
-use dsokr_machines::{KernelModel, OutputSpace, Targets};
+use dsokr_machines::{KernelModel, OutputEmbedding, OutputSpace as MachineSpace, Targets};
+use tracing::info;
 
-use super::PreparedMachine;
-use super::solver::scaled_inputs;
-use crate::config::EmbeddingConfig;
+use super::lambda::{LambdaSearch, no_lambda};
+use super::prepared::PreparedMachine;
+use super::rows::MachineRows;
+use super::scaling::scaled_inputs;
+use crate::config::{EmbeddingConfig, Lambda};
 use crate::decoding::evaluator::Evaluator;
 use crate::error::Error;
-use crate::learners::choice::Choice;
+use crate::learners::choice::{Best, Choice};
 use crate::learners::learner::Fitted;
-use crate::run_dir::{EmbeddingCurve, OUTPUTS};
-use crate::targets::{OutputSpace as TargetSpace, OutputTargets, Problem, TargetValues};
+use crate::run_dir::{EmbeddingCurve, EmbeddingPoint, OUTPUTS};
+use crate::targets::{OutputSpace, OutputTargets, Problem, TargetValues};
 
 impl PreparedMachine<'_> {
     /// Returns the targets in the space of a learned embedding: the one that a resumed run has chosen, or the best on the
@@ -21,16 +24,17 @@ impl PreparedMachine<'_> {
         &mut self,
         embedding: &EmbeddingConfig,
         problem: &Problem,
-        (space, values): (OutputSpace, Targets),
+        space: MachineSpace,
+        values: Targets,
     ) -> Result<OutputTargets, Error> {
         if let Some(run) = &problem.saved
             && let Some(curve) = EmbeddingCurve::read(run.path())?
             && let Some(file) = KernelModel::open(run.path())?
         {
             let outputs = run.path().join(OUTPUTS);
-            let space = OutputSpace::load(&outputs, space.as_basis().cloned())?;
+            let space = MachineSpace::load(&outputs, space.as_basis().cloned())?;
             self.embedded = Some((Arc::new(self.inputs.model(&file)?), curve));
-            return Ok(OutputTargets::points((space, values)));
+            return Ok(OutputTargets::in_machine_space(space, values));
         }
         problem.budget.afford(&[self.machine_need(space.dimension())])?;
         embedding.ranks_in(space.dimension())?;
@@ -40,8 +44,8 @@ impl PreparedMachine<'_> {
             }
             Some(_) | None => Vec::new(),
         };
-        let whole = OutputTargets::points((space, values));
-        let (TargetSpace::Machine(space), TargetValues::Points(values)) =
+        let whole = OutputTargets::in_machine_space(space, values);
+        let (OutputSpace::Machine(space), TargetValues::Points(values)) =
             (&whole.space, &whole.values)
         else {
             return Err(whole.unexpected());
@@ -55,12 +59,16 @@ impl PreparedMachine<'_> {
         let seed = problem.config.seed;
         let scaled = &self.settings.scale(&inputs, values, n, seed, &problem.ranks)?;
         let inputs = scaled_inputs(inputs, scaled);
-        let search = self.search(&inputs, scaled, values, &evaluator, None)?;
-        let (model, embedding, curve) =
-            search.best_embedding(embedding, &self.rows, &unlabelled)?;
-        let embedded = OutputTargets::points(space.embedded(&embedding, values)?);
+        let search = EmbeddingSearch {
+            machines: self.search(&inputs, scaled, values, &evaluator, None)?,
+            settings: embedding,
+            training: &self.rows,
+            unlabelled: &unlabelled,
+        };
+        let BestEmbedding { model, embedding, curve } = search.best()?;
+        let (space, values) = space.embedded(&embedding, values)?;
         self.embedded = Some((Arc::new(model), curve));
-        Ok(embedded)
+        Ok(OutputTargets::in_machine_space(space, values))
     }
 
     /// Returns the model of a chosen embedding.
@@ -84,5 +92,116 @@ impl PreparedMachine<'_> {
             choices.push(Choice::new("encoder.predictions.lambda", lambda, tried.values()));
         }
         Fitted { choices, ..self.fitted(model, Some(curve), targets) }
+    }
+}
+
+/// A search for the λ and the embedding of outputs that are best on the validation split.
+struct EmbeddingSearch<'a> {
+    /// The machines of each λ.
+    machines: LambdaSearch<'a>,
+    settings: &'a EmbeddingConfig,
+    /// The training inputs: embeddings are learned from the predictions for them.
+    training: &'a MachineRows<'a>,
+    /// The coordinates of outputs without pairs.
+    unlabelled: &'a [f32],
+}
+
+/// An embedding of the predictions of a machine, of as many coordinates as they have.
+struct LearnedEmbedding {
+    /// The λ of that machine, where embeddings have a λ of their own (`encoder.predictions.lambda`).
+    lambda: Option<f64>,
+    /// The weight c of the outputs with a pair.
+    supervised: f64,
+    embedding: OutputEmbedding,
+}
+
+/// The best embedding, with the model that predicts in it.
+struct BestEmbedding {
+    model: KernelModel,
+    embedding: OutputEmbedding,
+    curve: EmbeddingCurve,
+}
+
+impl EmbeddingSearch<'_> {
+    /// Returns the best of the models of each λ, each embedded in every way, and the curve of all.
+    fn best(&self) -> Result<BestEmbedding, Error> {
+        let metric = self.machines.evaluator.config().evaluation.metric;
+        let with_own_lambda = self.with_own_lambda()?;
+        let mut points = Vec::new();
+        let mut best = Best::new();
+        let mut failed = None;
+        for &lambda in self.machines.settings.lambda.values() {
+            let model = match self.machines.fit_one_of_several(lambda)? {
+                Ok(model) => model,
+                Err(error) => {
+                    failed.get_or_insert(error);
+                    continue;
+                }
+            };
+            let ranks = self.machines.ranks;
+            let validation = self.machines.validation.shared_predictions(&model, ranks)?;
+            let of_model =
+                if with_own_lambda.is_empty() { self.learned(&model, None)? } else { Vec::new() };
+            for learned in with_own_lambda.iter().chain(&of_model) {
+                let LearnedEmbedding { lambda: embedding_lambda, supervised, .. } = *learned;
+                for rank in self.settings.ranks_in(model.width())? {
+                    let embedding = learned.embedding.truncate(rank)?;
+                    let z = embedding.restore(&embedding.project(&validation)?)?;
+                    let (score, value) = self.machines.score(&z)?;
+                    info!(lambda, embedding_lambda, supervised, rank, metric = %metric, value, "embedding");
+                    let point =
+                        EmbeddingPoint { lambda, embedding_lambda, supervised, rank, value };
+                    points.push(point);
+                    best.offer(score, || (point, model.clone(), embedding));
+                }
+            }
+        }
+        let tie = best.tie("embeddings", metric);
+        let Some((chosen, model, embedding)) = best.value() else {
+            return Err(failed.unwrap_or_else(no_lambda));
+        };
+        if let Some(line) = tie {
+            info!("{line}");
+        }
+        let larger_is_better = metric.larger_is_better();
+        let metric = metric.to_string();
+        let curve = EmbeddingCurve { metric, larger_is_better, points, chosen };
+        let model = model.mapped(embedding.directions().transpose())?;
+        Ok(BestEmbedding { model, embedding, curve })
+    }
+
+    /// Returns the embeddings of the machines with a λ of the embedding's own; none where the configuration names no such λ.
+    fn with_own_lambda(&self) -> Result<Vec<LearnedEmbedding>, Error> {
+        let mut embeddings = Vec::new();
+        for &lambda in self.settings.lambda.as_ref().map_or(&[][..], Lambda::values) {
+            let (model, _) = self.machines.fit(lambda, false)?;
+            embeddings.extend(self.learned(&model, Some(lambda))?);
+        }
+        Ok(embeddings)
+    }
+
+    /// Returns an embedding for every c, from the predictions of a model.
+    fn learned(
+        &self,
+        model: &KernelModel,
+        lambda: Option<f64>,
+    ) -> Result<Vec<LearnedEmbedding>, Error> {
+        let predictions = self.training.predictions(model)?;
+        let width = model.width();
+        let weights = self.machines.targets.weights();
+        let mut embeddings = Vec::new();
+        for &supervised in &self.settings.supervised {
+            let unlabelled = if supervised < 1.0 { self.unlabelled } else { &[] };
+            let embedding = OutputEmbedding::learn_weighted(
+                width,
+                &predictions,
+                weights,
+                unlabelled,
+                supervised,
+                width,
+            )?;
+            embeddings.push(LearnedEmbedding { lambda, supervised, embedding });
+        }
+        Ok(embeddings)
     }
 }

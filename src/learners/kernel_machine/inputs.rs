@@ -16,10 +16,10 @@ use dsokr_machines::{
 use faer::Mat;
 use serde::{Deserialize, Serialize};
 
+use super::input_weights::weights;
 use super::part::SplitPart;
-use super::prepared::{Source, fitted};
+use super::preparation::{Source, fitted};
 use super::rows::MachineRows;
-use super::weights::weights;
 use crate::config::{InputSummandConfig, KernelMachineConfig, MachineInputsConfig};
 use crate::encoders::inputs::PrepareRows;
 use crate::error::Error;

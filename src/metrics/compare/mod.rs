@@ -177,7 +177,7 @@ struct DrawnRuns<'r> {
 impl<'r> DrawnRuns<'r> {
     /// Computes every metric of at least one run on draws of the queries, or of their groups.
     fn draw(runs: &'r [EvaluatedRun], resamples: usize, seed: u64) -> Result<Self, Error> {
-        let evaluations = of_the_same_labels(runs)?;
+        let evaluations = with_common_labels(runs)?;
         let metrics: Vec<Metric> = Metric::all().collect();
         let summaries: Vec<Vec<Option<Summary>>> = evaluations
             .iter()
@@ -273,7 +273,7 @@ fn differences([ours, theirs]: [&Summary; 2], units: &IndependentQueries) -> Vec
 
 /// Returns the evaluations of runs. Runs that know different labels would divide by different numbers of decisions, so that each
 /// gets the labels of all of them.
-fn of_the_same_labels<'r>(runs: &'r [EvaluatedRun]) -> Result<Vec<Cow<'r, Evaluation>>, Error> {
+fn with_common_labels<'r>(runs: &'r [EvaluatedRun]) -> Result<Vec<Cow<'r, Evaluation>>, Error> {
     let of_runs: Vec<HashSet<&str>> = runs.iter().map(|run| run.evaluation.labels()).collect();
     let all: HashSet<&str> = of_runs.iter().flatten().copied().collect();
     let mut evaluations = Vec::with_capacity(runs.len());

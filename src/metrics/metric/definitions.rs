@@ -1,3 +1,5 @@
+//! The list of all metrics. Configurations, reports, tables and comparisons take theirs from it.
+
 use std::sync::LazyLock;
 
 use dsokr_decode::{RANK_METRICS, RankMetric, RankSummary};

@@ -63,7 +63,7 @@ class Targets:
         return cls(coordinates, residuals, outputs.ravel().astype(np.int64), distinct)
 
     def loss(self, z: Any, loss: Loss = "square") -> Any:
-        """The mean loss of predictions ``z``, a tensor of PyTorch (b, p), for these targets: see ``Basis.loss``."""
+        """Returns the mean loss of predictions ``z``, a tensor of PyTorch (b, p), for these targets: see ``Basis.loss``."""
         return _loss(z, self, loss)
 
     def __getitem__(self, index: Any) -> Targets:
@@ -94,7 +94,7 @@ class Targets:
         return f"Targets({len(self)} of dimension {self.distinct.shape[1]}, {len(self.distinct)} distinct outputs)"
 
     def _all_distinct(self, z: Any) -> Any:
-        """The distinct outputs at unit length, where predictions are."""
+        """Returns the distinct outputs at unit length, where predictions are."""
         import torch
 
         place = (z.device, z.dtype)

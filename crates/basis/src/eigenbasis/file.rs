@@ -1,3 +1,5 @@
+//! The file of a basis.
+
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;

@@ -1,3 +1,5 @@
+//! The coordinates of outputs in a basis.
+
 use std::ops::Range;
 
 use dsokr_core::processes::Held;

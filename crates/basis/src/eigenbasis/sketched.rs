@@ -1,3 +1,5 @@
+//! The sketched covariance, from which a basis is decomposed: by sketched features, or by anchors (Nyström).
+
 use std::ops::Range;
 use std::sync::Arc;
 

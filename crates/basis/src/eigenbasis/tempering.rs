@@ -1,3 +1,5 @@
+//! Bases whose axes are divided by a power of their spread, or centred.
+
 use dsokr_core::{Error, Processes, RowWeights};
 use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, MatMut, MatRef, Par};

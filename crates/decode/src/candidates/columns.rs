@@ -1,3 +1,5 @@
+//! The columns of candidates: ids, labels, and further ones, such as a price.
+
 use std::collections::BTreeMap;
 
 use dsokr_core::Error;

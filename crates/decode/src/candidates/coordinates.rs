@@ -1,3 +1,5 @@
+//! The coordinates of distinct rows, wherever they are: in memory, in a mapped file, or divided among processes.
+
 use std::borrow::Cow;
 use std::ops::Range;
 use std::str::FromStr;

@@ -1,3 +1,5 @@
+//! Files of candidates: written whole or by parts, read into memory or mapped.
+
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt::Arguments;

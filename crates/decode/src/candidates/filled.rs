@@ -1,3 +1,5 @@
+//! Rows whose coordinates and codes are written while they are made, so that they need not be in memory.
+
 use std::borrow::Cow;
 use std::ops::Range;
 

@@ -1,3 +1,5 @@
+//! The candidates: columns of texts, and a point and a constant for each distinct row. A file for each of their parts.
+
 use std::borrow::Cow;
 use std::fmt::Arguments;
 use std::ops::Range;

@@ -1,3 +1,5 @@
+//! Candidates that are added to those of a training, which keep their numbers, and their removal.
+
 use std::collections::{BTreeSet, HashMap};
 
 use dsokr_core::Error;

@@ -1,3 +1,5 @@
+//! A column of texts as one text with offsets, as files hold it.
+
 use std::path::Path;
 
 use dsokr_core::Error;

@@ -17,8 +17,8 @@ use crate::error::missing_gold;
 use crate::hits::{self, Decoded, Hit, Ranked, check_k, expand, hits};
 use crate::pool::{PerQuery, Pool};
 use crate::rank::Rank;
-use crate::ranked_hits::{self, Found, RankedHits, wanted_first, wanted_rows};
-use crate::reranker::{Reranker, Seen};
+use crate::ranked_hits::{self, BestRows, RankedHits, wanted_first, wanted_rows};
+use crate::reranker::{FirstRow, Reranker};
 use crate::scoring::{self, Listed, ModelScores, WantedRows};
 use crate::shards::AllCandidates;
 
@@ -97,7 +97,6 @@ impl Ensemble<'_> {
         wanted: Option<&[bool]>,
         places: Range<usize>,
     ) -> Result<Vec<RankedHits>, Error> {
-        let processes = &self.processes;
         let mut combiner = rule.combiner(&self.models.members)?;
         let rows = wanted.map(|wanted| self.wanted_rows(wanted)).transpose()?;
         let reranked = self.models.rerankers.iter().any(Option::is_some);
@@ -105,50 +104,54 @@ impl Ensemble<'_> {
         if (reranked || sharded) && self.models.members.len() == 1 {
             combiner = Combiner::sum(Values::Scores, 1, None);
         }
-        let ranked = |ladders: Vec<Found>| {
-            let rows = ladders.iter().flat_map(|ladder| &ladder.rows).map(|&(row, _)| row);
-            // the first wanted one first
-            let members: HashMap<usize, Vec<u32>> = match self.models.all {
-                AllCandidates::Shards(shards) => {
-                    shards.members(processes, rows, usize::MAX, wanted)?
-                }
-                AllCandidates::Whole(_) => {
-                    let members_of_row = |row| self.models.classes.members(row..row + 1);
-                    rows.map(|row| (row, wanted_first(&members_of_row(row), wanted, usize::MAX)))
-                        .collect()
-                }
-            };
-            let each = ladders.into_iter();
-            Ok(each
-                .map(|query| query.ranked_hits(|score| combiner.shown(score), &members))
-                .collect())
-        };
-        match &self.models.members[..] {
-            [member] if !reranked && combiner.values == Values::Scores => {
-                let none = std::iter::empty();
-                let searched = self.models.all.with_rows(processes, none, |all| {
-                    scoring::check(&member.queries, all)?;
-                    let scores = |part| ModelScores::new(&member.queries.part(part), all);
-                    let queries = member.queries.len();
-                    ranked_hits::find(processes, queries, all.rows(), scores, rows.as_ref(), places)
-                });
-                let searched = searched.and_then(ranked);
-                searched.map_err(|error| member_error(member, error))
+        let best = self.best_rows(&combiner, rows.as_ref(), places)?;
+        let members = self.members_of_rows(&best, wanted)?;
+        let shown = |score| combiner.shown(score);
+        Ok(best.into_iter().map(|query| query.ranked_hits(shown, &members)).collect())
+    }
+
+    /// Returns the best wanted rows of each query at some places.
+    fn best_rows(
+        &self,
+        combiner: &Combiner,
+        wanted: Option<&WantedRows>,
+        places: Range<usize>,
+    ) -> Result<Vec<BestRows>, Error> {
+        let processes = &self.processes;
+        let models = &self.models;
+        let reranked = models.rerankers.iter().any(Option::is_some);
+        if reranked || combiner.values != Values::Scores {
+            let sweep = Sweep { models, pool: Pool::Shared, combiner, gold: &[] };
+            return whole::find(&sweep, wanted, places);
+        }
+        let queries = models.queries();
+        if let [member] = &models.members[..] {
+            let best = models.all.with_rows(processes, std::iter::empty(), |all| {
+                scoring::check(&member.queries, all)?;
+                let scores = |part| ModelScores::new(&member.queries.part(part), all);
+                ranked_hits::find(processes, queries, all.rows(), scores, wanted, places)
+            });
+            return best.map_err(|error| member_error(member, error));
+        }
+        let scores = |part| Ok(CombinedScores::new(models, combiner, part));
+        ranked_hits::find(processes, queries, models.distinct(), scores, wanted, places)
+    }
+
+    /// Returns the candidates of each of the best rows, the first wanted one first.
+    fn members_of_rows(
+        &self,
+        best: &[BestRows],
+        wanted: Option<&[bool]>,
+    ) -> Result<HashMap<usize, Vec<u32>>, Error> {
+        let rows = best.iter().flat_map(|query| &query.rows).map(|&(row, _)| row);
+        match self.models.all {
+            AllCandidates::Shards(shards) => {
+                shards.members(&self.processes, rows, usize::MAX, wanted)
             }
-            _ if !reranked && combiner.values == Values::Scores => {
-                let models = &self.models;
-                let scores = |part| Ok(CombinedScores::new(models, &combiner, part));
-                let queries = models.queries();
-                let distinct = models.distinct();
-                let searched =
-                    ranked_hits::find(processes, queries, distinct, scores, rows.as_ref(), places)?;
-                ranked(searched)
-            }
-            _ => {
-                let pool = Pool::Shared;
-                let combiner = &combiner;
-                let sweep = Sweep { models: &self.models, pool, combiner, gold: &[] };
-                ranked(whole::find(&sweep, rows.as_ref(), places)?)
+            AllCandidates::Whole(_) => {
+                let members = |row| self.models.classes.members(row..row + 1);
+                let ordered = |row| wanted_first(&members(row), wanted, usize::MAX);
+                Ok(rows.map(|row| (row, ordered(row))).collect())
             }
         }
     }
@@ -313,9 +316,10 @@ pub(super) fn reranked(
         stage.advance(1)?;
         let rows = at_hand.rows(listed, member, query)?;
         let (anew, old) = rows.split_at(reranker.size().min(rows.len()));
-        let see = |scored: &ScoredRow| Seen::candidate(candidates, scored.row, scored.score);
-        let seen: Vec<Seen> = anew.iter().map(see).collect();
-        let mut scores = reranker.scores(queries, query, &seen, true)?;
+        let first_row =
+            |scored: &ScoredRow| FirstRow::candidate(candidates, scored.row, scored.score);
+        let first_rows: Vec<FirstRow> = anew.iter().map(first_row).collect();
+        let mut scores = reranker.scores(queries, query, &first_rows, true)?;
         scores.extend(old.iter().map(|scored| f64::from(scored.score)));
         let members = |row: usize| -> Cow<[u32]> {
             let members = candidates.members(row as u32);
@@ -332,7 +336,7 @@ pub(super) fn reranked(
         let place = rows.iter().position(|scored| scored.row == gold as usize);
         let (rank, score) = match (place, &at_hand) {
             // a row that keeps its score keeps its rank, beyond the rows at hand too
-            (place, AtHand::Best(best)) if place.is_none_or(|at| at >= seen.len()) => {
+            (place, AtHand::Best(best)) if place.is_none_or(|at| at >= first_rows.len()) => {
                 (best.ranks[query], best.scores[query].map(|score| score as f32))
             }
             (Some(at), _) => {

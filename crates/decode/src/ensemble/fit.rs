@@ -1,3 +1,6 @@
+//! Weights of members that maximise the MRR of queries with known golds, found by moves of weight from one member to
+//! another.
+
 use dsokr_core::Error;
 
 use super::rivals::{Rivals, WantedRivals};

@@ -15,7 +15,7 @@ use crate::candidates::Candidates;
 use crate::error::ensure;
 use crate::hits::Hit;
 use crate::pool::Pool;
-use crate::reranker::Seen;
+use crate::reranker::FirstRow;
 
 /// The first rows of each query under one member, with their scores.
 type FirstRows = Vec<Vec<ScoredRow>>;
@@ -248,23 +248,30 @@ impl OutOfPoolScores<'_> {
         if let Some(reranker) = self.models.rerankers[at]
             && let Some(first) = &self.first[at]
         {
-            let see = |first: &ScoredRow| Seen::candidate(candidates, first.row, first.score);
-            let mut seen: Vec<Seen> = first[query].iter().map(see).collect();
+            let first_row =
+                |first: &ScoredRow| FirstRow::candidate(candidates, first.row, first.score);
+            let mut first_rows: Vec<FirstRow> = first[query].iter().map(first_row).collect();
             // one with the features of an earlier row is that row
-            let is_row = |seen: &Seen, row: usize| match outputs.hash(row) {
-                Some(hash) => seen.candidates.hash(seen.row) == Some(hash),
-                None => !seen.is_candidate && seen.row == row,
+            let is_row = |first: &FirstRow, row: usize| match outputs.hash(row) {
+                Some(hash) => first.candidates.hash(first.row) == Some(hash),
+                None => !first.is_candidate && first.row == row,
             };
             for (&row, &score) in rows.iter().zip(&plain) {
-                if !seen.iter().any(|seen| is_row(seen, row)) {
-                    seen.push(Seen { candidates: outputs, row, score, is_candidate: false });
+                if !first_rows.iter().any(|first| is_row(first, row)) {
+                    first_rows.push(FirstRow {
+                        candidates: outputs,
+                        row,
+                        score,
+                        is_candidate: false,
+                    });
                 }
             }
-            seen.sort_by(|a, b| b.score.total_cmp(&a.score));
-            seen.truncate(reranker.size());
-            let anew = reranker.scores(queries, query, &seen, self.models.members.len() == 1)?;
+            first_rows.sort_by(|a, b| b.score.total_cmp(&a.score));
+            first_rows.truncate(reranker.size());
+            let anew =
+                reranker.scores(queries, query, &first_rows, self.models.members.len() == 1)?;
             for (&row, score) in rows.iter().zip(&mut scores) {
-                if let Some(place) = seen.iter().position(|seen| is_row(seen, row)) {
+                if let Some(place) = first_rows.iter().position(|first| is_row(first, row)) {
                     *score = anew[place];
                 }
             }

@@ -1,3 +1,5 @@
+//! The candidates that decide ranks whatever the weights of members are, so that a fit of weights looks at these alone.
+
 use std::ops::Range;
 
 use dsokr_core::{Cancellation, Error};

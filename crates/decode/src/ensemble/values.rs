@@ -1,3 +1,5 @@
+//! From the scores of a member to the values that a rule combines: scores, plain or standardised, ranks or reciprocal ranks.
+
 use super::rule::Values;
 
 /// Turns the scores of one query under one member into the values that are combined.

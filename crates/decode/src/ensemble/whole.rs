@@ -18,7 +18,7 @@ use crate::hits::{Decoded, Hit, best, expand, hits};
 use crate::pool::Pool;
 use crate::queries::Queries;
 use crate::rank::Rank;
-use crate::ranked_hits::{self, Found};
+use crate::ranked_hits::{self, BestRows};
 use crate::scoring::{
     self, Blocking, Buffers, LANES, Listed, Pass, QueryTile, Span, WantedRows, descending, leading,
 };
@@ -289,7 +289,7 @@ pub(super) fn find(
     sweep: &Sweep,
     wanted: Option<&WantedRows>,
     places: Range<usize>,
-) -> Result<Vec<Found>, Error> {
+) -> Result<Vec<BestRows>, Error> {
     let tolerance = sweep.combiner.tolerance(sweep.models.all.len() as u64);
     sweep.combined(|_, scores| {
         let mut scores = Cow::Borrowed(scores);

@@ -3,7 +3,7 @@
 use dsokr_core::{Cancellation, Error};
 use rayon::prelude::*;
 
-use super::Seen;
+use super::FirstRow;
 use super::features::{FeatureKinds, Near, RerankerFeatures};
 use super::rows::product;
 use crate::candidates::Candidates;
@@ -137,9 +137,10 @@ impl RerankerExamples {
             let near = reranker_features.neighbourhood.nearest(&rows);
             let one = |(&(query, place), near): (&(usize, usize), Vec<Near>)| {
                 let hits = lists[query].iter();
-                let seen = hits.map(|hit| Seen::candidate(candidates, hit.row, hit.score));
-                let seen: Vec<Seen> = seen.collect();
-                Ok((reranker_features.with_nearest(queries, query, &seen, &near)?, place))
+                let first_rows =
+                    hits.map(|hit| FirstRow::candidate(candidates, hit.row, hit.score));
+                let first_rows: Vec<FirstRow> = first_rows.collect();
+                Ok((reranker_features.with_nearest(queries, query, &first_rows, &near)?, place))
             };
             placed.iter().zip(near).map(one).collect::<Result<Vec<_>, Error>>()
         };

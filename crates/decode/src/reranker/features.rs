@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use dsokr_core::Error;
 
-use super::Seen;
+use super::FirstRow;
 use super::evidence::Evidence;
 use super::rows::{AGREEMENT, agreement, among_rows, largest, length, mean, product, products};
 use super::words::Words;
@@ -80,7 +80,7 @@ impl Neighbourhood {
     }
 
     /// Returns the features of the first rows of a query with its nearest pairs, `[rows × FEATURES]`.
-    fn features(&self, z: &[f32], first: &[Seen], nearest: &[Near]) -> Result<Vec<f32>, Error> {
+    fn features(&self, z: &[f32], first: &[FirstRow], nearest: &[Near]) -> Result<Vec<f32>, Error> {
         let p = self.dim;
         let mut means: Vec<Vec<f32>> = Vec::with_capacity(2 * SHARPNESS.len());
         let top = nearest.first().map_or(0.0, |near| near.similarity);
@@ -99,7 +99,7 @@ impl Neighbourhood {
                 means.push(mean);
             }
         }
-        let points = first.iter().map(|seen| seen.candidates.point(seen.row));
+        let points = first.iter().map(|row| row.candidates.point(row.row));
         let points: Vec<Cow<[f32]>> = points.collect::<Result<_, Error>>()?;
         let points: Vec<&[f32]> = points.iter().map(|point| &**point).collect();
         let outputs = nearest.iter().map(|near| &self.outputs[near.pair * p..][..p]);
@@ -108,10 +108,11 @@ impl Neighbourhood {
         let like_outputs = products(&points, &outputs);
         let like_means = products(&points, &means);
         let lengths: Vec<f32> = outputs.iter().map(|output| length(output)).collect();
-        let scores: Vec<f32> = first.iter().map(|seen| seen.score).collect();
+        let scores: Vec<f32> = first.iter().map(|row| row.score).collect();
         let mut features = Vec::with_capacity(first.len() * FEATURES);
         let rows = first.iter().zip(&points).zip(agreement(&scores, &points));
-        for (at, ((&Seen { candidates, row, score, .. }, point), agreement)) in rows.enumerate() {
+        for (at, ((&FirstRow { candidates, row, score, .. }, point), agreement)) in rows.enumerate()
+        {
             let alike = &like_outputs[at * outputs.len()..][..outputs.len()];
             let weighted = nearest.iter().zip(alike).map(|(near, alike)| near.similarity * alike);
             features.extend([score, candidates.constants()[row], largest(weighted)]);
@@ -230,7 +231,7 @@ impl RerankerFeatures {
         &self,
         queries: &Queries,
         query: usize,
-        first: &[Seen],
+        first: &[FirstRow],
     ) -> Result<Vec<f32>, Error> {
         let nearest = self.neighbourhood.nearest(&[queries.row(query)]).concat();
         self.with_nearest(queries, query, first, &nearest)
@@ -241,7 +242,7 @@ impl RerankerFeatures {
         &self,
         queries: &Queries,
         query: usize,
-        first: &[Seen],
+        first: &[FirstRow],
         nearest: &[Near],
     ) -> Result<Vec<f32>, Error> {
         let near = self.neighbourhood.features(queries.row(query), first, nearest)?;
@@ -260,7 +261,7 @@ impl RerankerFeatures {
         let evidence = match &self.evidence {
             None => Vec::new(),
             Some(evidence) => {
-                let labels: Vec<&str> = first.iter().map(Seen::label).collect();
+                let labels: Vec<&str> = first.iter().map(FirstRow::label).collect();
                 evidence.values(text()?, &labels)?
             }
         };

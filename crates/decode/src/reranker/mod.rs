@@ -60,9 +60,9 @@ pub struct Reranker {
     network: Network,
 }
 
-/// One of the first rows of a query.
+/// One of the first rows of a query, which a reranker scores anew.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Seen<'c> {
+pub(crate) struct FirstRow<'c> {
     /// The candidates that it is a row of.
     pub candidates: &'c Candidates,
     pub row: usize,
@@ -71,7 +71,7 @@ pub(crate) struct Seen<'c> {
     pub is_candidate: bool,
 }
 
-impl<'c> Seen<'c> {
+impl<'c> FirstRow<'c> {
     pub fn candidate(candidates: &'c Candidates, row: usize, score: f32) -> Self {
         Self { candidates, row, score, is_candidate: true }
     }
@@ -169,11 +169,11 @@ impl Reranker {
         &self,
         queries: &Queries,
         query: usize,
-        first: &[Seen],
+        first: &[FirstRow],
         is_single: bool,
     ) -> Result<Vec<f64>, Error> {
         let logits = self.network.logits(&self.reranker_features.of(queries, query, first)?);
-        let lowest = first.iter().map(|seen| f64::from(seen.score)).fold(f64::INFINITY, f64::min);
+        let lowest = first.iter().map(|row| f64::from(row.score)).fold(f64::INFINITY, f64::min);
         let best = logits.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let least = logits.iter().copied().fold(f64::INFINITY, f64::min);
         let score = |logit| {
@@ -201,8 +201,9 @@ impl Reranker {
         });
         let Some(&last) = places.last() else { return Ok(()) };
         let lowest = scores[last];
-        let seen = places.iter().map(|&at| Seen::candidate(candidates, row(at), scores[at]));
-        let anew = self.scores(queries, query, &seen.collect::<Vec<_>>(), is_single)?;
+        let first_rows =
+            places.iter().map(|&at| FirstRow::candidate(candidates, row(at), scores[at]));
+        let anew = self.scores(queries, query, &first_rows.collect::<Vec<_>>(), is_single)?;
         for (at, score) in places.into_iter().zip(in_single_precision(&anew, lowest)) {
             scores[at] = score;
         }

@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use dsokr_core::Error;
 
-use super::Seen;
+use super::FirstRow;
 
 /// Pairs of words that a text may have and a fact that may hold of an output.
 pub trait Lexicon: Debug + Send + Sync {
@@ -134,11 +134,11 @@ impl Words {
     }
 
     /// Returns the scores of some distinct rows by the words of a text.
-    pub(super) fn scores(&self, text: &str, rows: &[Seen]) -> Vec<f32> {
+    pub(super) fn scores(&self, text: &str, rows: &[FirstRow]) -> Vec<f32> {
         let said = self.lexicon.said(text);
-        let score = |seen: &Seen| {
-            let &Seen { row, is_candidate, .. } = seen;
-            let holds = || self.lexicon.holds(seen.label());
+        let score = |first: &FirstRow| {
+            let &FirstRow { row, is_candidate, .. } = first;
+            let holds = || self.lexicon.holds(first.label());
             let holds = if is_candidate {
                 Cow::Borrowed(self.rows[row].get_or_init(holds))
             } else {

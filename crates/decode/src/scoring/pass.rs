@@ -1,3 +1,5 @@
+//! A pass over candidate rows with a tile of queries: by codes where these decide, else by exact scores.
+
 use std::cell::OnceCell;
 use std::ops::Range;
 

@@ -14,7 +14,7 @@ use crate::queries::Queries;
 /// Scores of all queries with all distinct rows of the candidates: of one model, in 32 bits ([`ModelScores`]), or of
 /// several models, combined in 64.
 ///
-/// Ranks, shortlists and ladders are [reducers](Reduce) of one [`scan`](Self::scan), whatever the source.
+/// Ranks, shortlists and histograms are [reducers](Reduce) of one [`scan`](Self::scan), whatever the source.
 pub(crate) trait ScoreSource: Sync {
     /// The number that a score is.
     type Score: Score;

@@ -1,3 +1,5 @@
+//! A tile of queries, and its exact products with candidate rows.
+
 use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};

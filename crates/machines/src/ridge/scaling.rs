@@ -1,3 +1,5 @@
+//! The standardisation of columns, and rows that are standardised as they are read.
+
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;

@@ -1,3 +1,5 @@
+//! The key `training.decay`.
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -1,3 +1,5 @@
+//! How often something is done in a training: a number of epochs or of steps.
+
 use dsokr_core::Error;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

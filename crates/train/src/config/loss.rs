@@ -1,3 +1,5 @@
+//! The keys of `training.loss`.
+
 use dsokr_core::Error;
 use dsokr_core::loss::{self, DistanceLoss};
 use schemars::JsonSchema;

@@ -1,3 +1,5 @@
+//! The table `[training]`.
+
 use std::fmt::Display;
 
 use dsokr_core::Error;

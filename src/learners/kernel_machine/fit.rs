@@ -1,29 +1,30 @@
-//! The fit of a prepared machine: λ, the model, and its held-out predictions.
+//! The fit of a prepared machine: inputs are scaled, λ is chosen, and the model of that λ leaves its held-out predictions.
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
 use dsokr_basis::features::Selected;
-use dsokr_machines::{KernelModel, OutputSpace, Targets, TrainingInputs};
+use dsokr_machines::{KernelModel, OutputSpace as MachineSpace, Targets, TrainingInputs};
 
-use super::output::{self, in_space};
+use super::advice::{advice_on_convergence, advice_on_equal_lambdas};
+use super::lambda::{BestModel, LambdaSearch};
+use super::last_fold::LastFold;
+use super::output_matrix::in_space;
+use super::output_weights;
 use super::predictor::KernelMachine;
-use super::solver::{
-    LambdaSearch, Scaled, advice_on_convergence, advice_on_one_group, advice_on_unlike, in_places,
-    scaled_inputs,
-};
-use super::{LastFold, PreparedMachine};
+use super::prepared::PreparedMachine;
+use super::scaling::{Scaled, scaled_inputs};
 use crate::config::folds::repeated;
 use crate::decoding::evaluator::Evaluator;
 use crate::error::Error;
 use crate::learners::choice::Choice;
 use crate::learners::learner::{Fitted, FoldPredictions};
 use crate::run_dir::{EmbeddingCurve, HeldOut};
-use crate::targets::{OutputSpace as TargetSpace, OutputTargets, TargetValues};
+use crate::targets::{OutputSpace, OutputTargets, TargetValues};
 
 impl PreparedMachine<'_> {
     /// Returns the machine that is fitted to the targets, and its predictions without the last fold of the pairs.
-    pub(super) fn solved(
+    pub(super) fn fit_machine(
         &self,
         targets: &OutputTargets,
         evaluator: &Evaluator,
@@ -49,7 +50,7 @@ impl PreparedMachine<'_> {
         };
 
         // columns are scaled by the pairs before these
-        let prefix = last_fold.as_ref().map(|fold| fold.rest);
+        let prefix = last_fold.as_ref().map(|fold| fold.prefix);
         let first = prefix.unwrap_or(rows.len());
         let scaled = &settings.scale(&inputs, values, first, config.seed, ranks)?;
         let inputs = scaled_inputs(inputs, scaled);
@@ -62,34 +63,32 @@ impl PreparedMachine<'_> {
             settings.has_held_out_predictions() && config.decoding.needs_held_out();
         let best = search.best(space, leaves_held_out)?;
 
-        // predictions for training inputs, of which the machine has left the pair out
-        let mut without_last = None;
-        if let Some(fold) = last_fold
-            && let Some((model, leave_one_out)) = best.prefix
-        {
-            without_last = Some(self.without_fold(&model, fold.parts(), leave_one_out)?);
+        // what was chosen, or why nothing was
+        let mut choices = Vec::new();
+        let mut advice = None;
+        if best.comparison.flat {
+            advice = advice_on_equal_lambdas(settings, problem, &inputs)?;
+        } else {
+            let lambda = Choice::new("encoder.lambda", best.lambda, settings.lambda.values());
+            choices.push(Choice { errors: best.comparison.errors.clone(), ..lambda });
         }
-        let held_out = best.held_out.map(|predictions| {
+
+        // predictions for training inputs, of which the machine has left the pair out
+        let BestModel { model, held_out, prefix, .. } = best;
+        let without_last = match (last_fold, prefix) {
+            (Some(fold), Some((model, leave_one_out))) => {
+                Some(self.without_fold(&model, fold.parts(), leave_one_out)?)
+            }
+            (Some(_) | None, _) => None,
+        };
+        let held_out = held_out.map(|predictions| {
             let predictions = match last_fold {
-                Some(LastFold { order, .. }) => in_places(&predictions, order),
+                Some(fold) => fold.in_order_of_pairs(&predictions),
                 None => predictions,
             };
             HeldOut::all(&problem.dataset.train.ids, predictions)
         });
-
-        // what was chosen, or why nothing was
-        let mut choices = Vec::new();
-        let mut advice = Vec::new();
-        if best.comparison.flat {
-            advice.extend(match advice_on_one_group(settings, problem) {
-                Some(line) => Some(line),
-                None => advice_on_unlike(settings, &inputs)?,
-            });
-        } else {
-            let lambda = Choice::new("encoder.lambda", best.lambda, settings.lambda.values());
-            choices.push(Choice { errors: best.comparison.errors, ..lambda });
-        }
-        let mut fitted = self.fitted(Arc::new(best.model), None, targets);
+        let mut fitted = self.fitted(Arc::new(model), None, targets);
         fitted.advice.extend(advice);
         Ok((Fitted { held_out, choices, ..fitted }, without_last))
     }
@@ -98,13 +97,13 @@ impl PreparedMachine<'_> {
     fn space_and_values<'t>(
         &self,
         targets: &'t OutputTargets,
-    ) -> Result<(Option<&'t OutputSpace>, Cow<'t, Targets>), Error> {
+    ) -> Result<(Option<&'t MachineSpace>, Cow<'t, Targets>), Error> {
         let problem = self.problem;
         Ok(match (&targets.space, &targets.values) {
-            (TargetSpace::Machine(space), TargetValues::Points(points)) => {
+            (OutputSpace::Machine(space), TargetValues::Points(points)) => {
                 (Some(space), Cow::Borrowed(points))
             }
-            (TargetSpace::Quantiles(levels), TargetValues::Numbers(observed)) => {
+            (OutputSpace::Quantiles(levels), TargetValues::Numbers(observed)) => {
                 let observed: Vec<f64> = observed.iter().copied().map(f64::from).collect();
                 let targets = Targets::repeated(levels.len(), &observed)?;
                 (None, Cow::Owned(targets.weighted(&problem.dataset.train.weights)?))
@@ -178,7 +177,8 @@ impl PreparedMachine<'_> {
         if let Some(basis) = targets.space.basis()
             && config.output.weights.is_some()
         {
-            summary += &format!(", {}", output::summary(basis, dataset.outputs.rows.as_ref()));
+            summary +=
+                &format!(", {}", output_weights::summary(basis, dataset.outputs.rows.as_ref()));
         }
         let machine = KernelMachine { inputs: Arc::clone(&self.inputs), model, curve };
         let advice = advice.into_iter().collect();

@@ -11,13 +11,13 @@ use crate::metrics::molecules::{are_smiles, labels_looked_at};
 
 /// The candidates that a filter leaves.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Wanted {
+pub struct WantedCandidates {
     filter: ReadFilter,
     each: Vec<bool>,
     count: usize,
 }
 
-impl Wanted {
+impl WantedCandidates {
     /// Returns whether each candidate is wanted: each of the run, or where they are in shards, each that the shards of this
     /// process hold.
     pub fn each(&self) -> &[bool] {
@@ -41,7 +41,11 @@ impl Run {
     /// # Errors
     /// A name that is no column of the candidates, nor a property where they are molecules; a value that cannot be
     /// compared; properties of more than a million candidates.
-    pub fn wanted(&self, processes: &Processes, filter: &Filter) -> Result<Wanted, Error> {
+    pub fn wanted(
+        &self,
+        processes: &Processes,
+        filter: &Filter,
+    ) -> Result<WantedCandidates, Error> {
         let are_molecules = self.are_molecules(processes)?;
         let molecules = if are_molecules && filter.reads_molecules() {
             let all = self.candidates();
@@ -69,11 +73,11 @@ impl Run {
         let Some(shards) = &self.shards else {
             let each = filter.wanted([candidates], molecules);
             let count = each.iter().filter(|&&wanted| wanted).count();
-            return Ok(Wanted { filter, each, count });
+            return Ok(WantedCandidates { filter, each, count });
         };
         let each = filter.wanted(shards.held(), molecules);
         let count = shards.count_wanted(processes, &each)?;
-        Ok(Wanted { filter, each, count })
+        Ok(WantedCandidates { filter, each, count })
     }
 
     /// Returns whether candidates are molecules, whose labels are SMILES.

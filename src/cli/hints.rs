@@ -1,4 +1,4 @@
-//! Paths and arguments of another kind than a command reads: the error names the command that was meant.
+//! Paths and arguments of another kind than a command reads: the error hints at the command that reads them.
 
 use std::path::{Path, PathBuf};
 
@@ -111,7 +111,7 @@ pub fn check_archive(path: &Path) -> Result<(), Error> {
 
 /// Adds to the error about an argument that a command does not have how a text of several words is written, or which other
 /// commands have the argument.
-pub fn advised(mut error: clap::Error, command: &Command) -> clap::Error {
+pub fn with_hint(mut error: clap::Error, command: &Command) -> clap::Error {
     if error.kind() != ErrorKind::UnknownArgument {
         return error;
     }

@@ -1,36 +1,35 @@
-//! The output that `evaluate` and `rank` share.
+//! The output that `evaluate` and `rank` share: queries are ranked, compared with another run, and shown as text, JSON, a report
+//! and drawings.
+
+mod text;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use dsokr_core::store::write_atomically;
 use dsokr_core::{Argument, Processes};
-use dsokr_data::{Inputs, SplitName, Truth};
-use dsokr_decode::report::{Comparison, ReliabilityBin, compare};
-use dsokr_decode::{Decoded, RANK_METRICS, Rank, RankMetric};
-use serde::Serialize;
+use dsokr_data::{Inputs, Truth};
+use dsokr_decode::report::{ReliabilityBin, compare};
+use dsokr_decode::{Decoded, Rank};
 use serde_json::json;
 use tracing::warn;
 
+use self::text::{MemberMetrics, Results, pools_text};
 use crate::cli::output::{PROGRAM, print, print_json};
 use crate::cli::plot::check_svg;
-use crate::cli::queries::Queries;
+use crate::cli::queries::QueryArguments;
 use crate::cli::report::{self, Evaluated, compared_molecules};
 use crate::error::{Error, ensure};
 use crate::metrics::compare::{EvaluatedRun, check_compared};
 use crate::metrics::evaluation::{Evaluation, connected_groups, warn_of_few_groups};
-use crate::metrics::metric::{Metric, RESAMPLES, intervals};
+use crate::metrics::metric::{RESAMPLES, intervals};
 use crate::metrics::molecules::{EXAMPLES, drawing};
 use crate::metrics::scores::Scores;
-use crate::metrics::table::{Table, interval};
-use crate::run::{
-    LearningCurve, Member, PoolMetrics, PredictedQueries, QueryRequest, Run, counts_line,
-    metrics_table,
-};
+use crate::run::{LearningCurve, Member, PoolMetrics, PredictedQueries, QueryRequest, Run};
 
 /// Options for the output of an evaluation.
 #[derive(clap::Args)]
-pub struct Shown {
+pub struct EvaluationOutput {
     /// Compare the molecules of ranked first candidates with the true ones by graph edit distance, where labels of
     /// candidates are SMILES; up to a second a query of large molecules. Features of kind molecules are compared without it.
     #[arg(long)]
@@ -61,43 +60,6 @@ pub struct Shown {
     json: bool,
 }
 
-/// The output of `--json`.
-#[derive(Serialize)]
-struct Results {
-    /// The split of the run's data, if queries are one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    split: Option<SplitName>,
-    /// The file of queries, if they come from one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    file: Option<PathBuf>,
-    #[serde(flatten)]
-    metrics: Scores,
-    /// The number of groups of queries, which intervals draw whole; absent where each query is by itself.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    groups: Option<usize>,
-    /// 95 % intervals of all metrics, with `--ci`.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    intervals: BTreeMap<String, [f64; 2]>,
-    /// Why the metrics are too good, or say less about new queries, if they do.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    caution: Option<String>,
-    /// Each run by itself, if there are several.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    members: Vec<MemberMetrics>,
-    /// The run compared with `--against`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    against: Option<Comparison>,
-}
-
-#[derive(Serialize)]
-struct MemberMetrics {
-    run: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    weight: Option<f64>,
-    #[serde(flatten)]
-    metrics: Scores,
-}
-
 /// The name of a run, and the ranks of the right outputs under it.
 type NamedRanks = (String, Vec<Option<Rank>>);
 
@@ -114,7 +76,7 @@ pub struct QueriedRun<'a> {
     pub queries: &'a PredictedQueries,
     pub request: &'a QueryRequest,
     /// The arguments that `request` was made of.
-    pub arguments: &'a Queries,
+    pub arguments: &'a QueryArguments,
 }
 
 /// The names of runs in tables and figures.
@@ -135,7 +97,7 @@ struct Measured<'a> {
     results: Results,
 }
 
-impl Shown {
+impl EvaluationOutput {
     /// Ranks the queries, prints the metrics and writes what was asked for. `caution` says why the metrics are too good, or
     /// say less about new queries, if they do.
     pub fn show(&self, queried: &QueriedRun, caution: Option<String>) -> Result<(), Error> {
@@ -148,7 +110,8 @@ impl Shown {
         if self.json {
             return print_json(&results);
         }
-        self.text(queried.run, &results, &evaluated.evaluation.chance()?, &names)
+        let chance = evaluated.evaluation.chance()?;
+        print(&results.text(queried.run, &chance, &self.labels, names.against.as_deref()))
     }
 
     /// Refuses a report and a drawing that cannot be written, before anything is computed.
@@ -263,39 +226,7 @@ impl Shown {
 
     /// Prints the metrics in several pools of candidates.
     pub fn show_pools(&self, pools: &[PoolMetrics]) -> Result<(), Error> {
-        if self.json {
-            return print_json(&json!({"pools": pools}));
-        }
-        let is_known =
-            |metric: &&RankMetric| pools.iter().any(|pool| pool.metrics.contains_key(metric.name));
-        let shown: Vec<&RankMetric> =
-            RANK_METRICS.iter().filter(|metric| metric.in_tables).filter(is_known).collect();
-        let titles = shown.iter().map(|metric| metric.title.to_owned());
-        let names = ["candidates", "of a query"].map(str::to_owned);
-        let mut table = Table::new(names.into_iter().chain(titles), 1);
-        for pool in pools {
-            let draws =
-                if pool.draws == 1 { String::new() } else { format!(", {} draws", pool.draws) };
-            let cell = |metric: &&RankMetric| {
-                let places = metric.places;
-                let value = pool.metrics[metric.name];
-                match pool.intervals.get(metric.name) {
-                    Some([low, high]) => {
-                        format!("{value:.places$} [{low:.places$}, {high:.places$}]")
-                    }
-                    None => format!("{value:.places$}"),
-                }
-            };
-            let size = pool.candidates_per_query.to_string();
-            let first = [format!("{}{draws}", pool.candidates), size];
-            table.push(first.into_iter().chain(shown.iter().map(cell)));
-        }
-        let note = if shown.is_empty() {
-            ""
-        } else {
-            "\nin brackets: 95 % intervals, by a bootstrap over queries, or groups of queries\n"
-        };
-        print(&format!("{}{note}", table.text()))
+        if self.json { print_json(&json!({"pools": pools})) } else { print(&pools_text(pools)) }
     }
 
     /// Draws outputs, and compares molecules by edit distances, if either is asked for. Only the `first` process writes.
@@ -353,86 +284,6 @@ impl Shown {
         let (of_members, of_other) = self.labels.split_at(members);
         Ok(Names { members: of_members.to_vec(), against: of_other.first().cloned() })
     }
-
-    /// Prints the metrics for people.
-    fn text(
-        &self,
-        run: &Run,
-        results: &Results,
-        chance: &Scores,
-        names: &Names,
-    ) -> Result<(), Error> {
-        let Results { split, file, metrics, groups, intervals, caution, members, against } =
-            results;
-        let name = file.as_ref().map(|file| file.display().to_string());
-        let name = name.or(split.map(|split| split.to_string())).unwrap_or_default();
-        let mut rows: Vec<(&str, &Scores)> =
-            members.iter().map(|member| (member.run.as_str(), &member.metrics)).collect();
-        let name_of_row = match (members.as_slice(), self.labels.as_slice()) {
-            ([], []) => "model",
-            ([], [label, ..]) => label.as_str(),
-            ([_, ..], _) => "ensemble",
-        };
-        rows.push((name_of_row, metrics));
-        rows.push(("chance", chance));
-        let mut text = counts_line(&name, metrics) + "\n" + &metrics_table(&rows);
-        if let Some(weights) = run.rule.weights() {
-            let weights = weights.iter().map(|weight| format!("{weight:.3}")).collect::<Vec<_>>();
-            text += &format!("\n{} with weights {}\n", run.rule.name(), weights.join(", "));
-        }
-        if let Some(caution) = caution {
-            text += &format!("{caution}\n");
-        }
-        text += if intervals.is_empty() { "" } else { "\n" };
-        if let (Some(groups), false) = (groups, intervals.is_empty()) {
-            text += &format!("intervals draw {groups} groups of queries whole:\n");
-        }
-        for (metric, value) in Metric::measured_in(metrics) {
-            if let Some(&ends) = intervals.get(metric.name()) {
-                text += &interval_line(metric, value, ends);
-            }
-        }
-        if let (Some(other), Some(differences)) = (&names.against, against) {
-            text += &differences_text(other, differences);
-        }
-        print(&text)
-    }
-}
-
-/// Returns the differences of the metrics from those of the run of `--against`, a line each.
-fn differences_text(against: &str, differences: &Comparison) -> String {
-    let have_intervals = differences.metrics.values().any(|difference| difference.ci95.is_some());
-    let how = match (differences.groups, have_intervals) {
-        (None, _) => "95 % intervals of a paired bootstrap".to_owned(),
-        (Some(groups), true) => {
-            format!("95 % intervals of a paired bootstrap of {groups} groups of queries")
-        }
-        (Some(1), false) => "without intervals, since all queries are one group".to_owned(),
-        (Some(groups), false) => {
-            format!("without intervals, since the queries are {groups} groups")
-        }
-    };
-    let mut text = format!("\ndifference from {against}, {how}:\n");
-    for metric in &RANK_METRICS {
-        let name = metric.title;
-        let Some(paired) = differences.metrics.get(metric.name) else { continue };
-        let difference = paired.difference;
-        text += &format!("{name:<8} {difference:+.4}");
-        if let (Some([low, high]), Some(better)) = (paired.ci95, paired.first_better) {
-            let better = 100.0 * better;
-            text += &format!(" [{low:+.4}, {high:+.4}], better in {better:.1} % of resamples");
-        }
-        text += "\n";
-    }
-    text
-}
-
-/// Returns a line with a metric and its 95 % interval, in as many decimal places as tables have of its value.
-fn interval_line(metric: Metric, value: f64, ends: [f64; 2]) -> String {
-    let title = metric.title();
-    let places = metric.places(value);
-    let interval = interval(Some(ends), places);
-    format!("{title} {value:.places$}, 95 % interval {interval}\n")
 }
 
 /// Refuses a comparison by ranks with the run in a folder where the ranks of one of the two carry no information.
@@ -513,30 +364,4 @@ fn draw(
         return Err(Error::value(Argument::new("draw"), file.display(), allowed));
     };
     Ok(write_atomically(file, |out| out.write_all(svg.as_bytes()))?)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::interval_line;
-    use crate::metrics::metric::Metric;
-
-    /// Four decimal places show nothing of errors of concentrations, and more than there is of large amounts.
-    #[test]
-    fn intervals_have_the_decimal_places_of_tables() {
-        for (name, value, ends, expected) in [
-            (
-                "mae",
-                2.74e-6,
-                [2.1e-6, 3.456e-6],
-                "0.00000274, 95 % interval [0.00000210, 0.00000346]",
-            ),
-            ("rmse", 0.0034312, [0.0031, 0.00381], "0.003431, 95 % interval [0.003100, 0.003810]"),
-            ("mae", 164_482.3, [65_187.7, 2e5], "164482, 95 % interval [65188, 200000]"),
-            ("mrr", 0.51239, [0.4, 0.6], "0.5124, 95 % interval [0.4000, 0.6000]"),
-        ] {
-            let metric = Metric::find(name).unwrap();
-            let line = format!("{} {expected}\n", metric.title());
-            assert_eq!(interval_line(metric, value, ends), line);
-        }
-    }
 }

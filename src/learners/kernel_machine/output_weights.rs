@@ -1,26 +1,22 @@
-//! Weights of several output kernels, from leave-one-out predictions for training pairs, and the output matrix in the
-//! coordinates of predictions.
+//! The weights of several output kernels, from leave-one-out predictions for training pairs: they are fitted before the targets,
+//! which lie in the basis of the weighted sum.
 
 use dsokr_basis::features::PartRows;
 use dsokr_basis::{Basis, Projection, RowKind, RowSource};
 use dsokr_core::message::four_digits;
-use dsokr_data::Dataset;
 use dsokr_decode::{
     CandidateBlocks, Candidates, Combination, Ensemble, Hubs, Member, MissingGold, Pool, Queries,
     likely_weights,
 };
-use dsokr_machines::{Cost, Coupling, Targets};
-use faer::Mat;
+use dsokr_machines::Targets;
 use tracing::info;
 
 use super::left_out_together;
 use super::rows::MachineRows;
-use super::solver::fit_size;
-use crate::config::{Checked, HubConfig, KernelMachineConfig};
-use crate::error::{Error, ensure};
+use crate::config::{HubConfig, KernelMachineConfig};
+use crate::error::Error;
 use crate::run_dir::drawn_pairs;
-use crate::targets::memory::Need;
-use crate::targets::{OutputSpace, Problem, summand_candidates};
+use crate::targets::{Problem, summand_candidates};
 
 /// Returns the basis of the sum of the configuration's kernels, weighted so that leave-one-out predictions for training
 /// pairs make their outputs most likely (`dsokr_decode::likely_weights`), each as its weight counts.
@@ -80,23 +76,6 @@ pub(super) fn weighted_basis(
     problem.sum(bases, &fitted.weights, &weighted)
 }
 
-/// Returns the memory and time of [`weighted_basis`].
-pub(super) fn need(settings: &KernelMachineConfig, config: &Checked, dataset: &Dataset) -> Need {
-    let n = dataset.train.ids.len();
-    let candidates = dataset.outputs.candidates.len() as f64;
-    let sizes = config.output.summands().map(|kernel| kernel.size.min(n));
-    let (width, widest) = sizes.fold((0, 0), |(sum, most), size| (sum + size, size.max(most)));
-    let cost = |width| settings.cost(&fit_size(n, width));
-    let Cost { bytes, multiplications } = cost(width);
-    // the fit with the coordinates of outputs and its targets; then the system with the coordinates,
-    // the predictions twice, and the candidates of all kernels while one is being made
-    let values = n as f64 * width as f64;
-    let fit = bytes + 12.0 * values;
-    let scores = cost(0).bytes + 12.0 * values + candidates * (4 * width + 12 * widest) as f64;
-    let bytes = fit.max(scores);
-    Need { multiplications, ..Need::memory("output.weights", "the weights of the kernels", bytes) }
-}
-
 /// Returns leave-one-out predictions for the training pairs in the coordinates of all kernels side by side.
 fn predictions(
     settings: &KernelMachineConfig,
@@ -140,35 +119,4 @@ pub(super) fn summary(basis: &Basis, outputs: &dyn RowSource) -> String {
     };
     let weights: Vec<String> = outputs.parts().into_iter().map(part).collect();
     format!("weights of the kernels {}", weights.join(", "))
-}
-
-/// Returns M of the coordinates of a space: of a basis `A M Aᵀ`, where `ψ̃(y) = A y`. One that is learned is theirs.
-pub(super) fn in_space(
-    output: Option<&Coupling>,
-    space: &OutputSpace,
-) -> Result<Option<Coupling>, Error> {
-    let Some(Coupling::Given(matrix)) = output else {
-        return Ok(output.cloned());
-    };
-    let Some(basis) = space.basis() else {
-        return Ok(output.cloned());
-    };
-    let d = basis.width();
-    let p = basis.dimension();
-    let found = format_args!("a matrix of {} columns", matrix.width());
-    let allowed = format_args!("{d}, one for each column of outputs");
-    ensure(matrix.width() == d, "encoder.output_matrix", found, allowed)?;
-    let found = format_args!("a basis of {p} coordinates");
-    let allowed = format_args!(
-        "{d}, with encoder.output_matrix: sketch.size at least that, and outputs that span all"
-    );
-    ensure(p == d, "sketch", found, allowed)?;
-    let mut map = Mat::zeros(p, d);
-    for at in 0..p {
-        let unit: Vec<f32> = (0..p).map(|other| f32::from(other == at)).collect();
-        let row = basis.feature_direction(&unit)?;
-        let row = row.ok_or_else(|| Error::value("output.kernel", "not linear", "linear"))?;
-        row.iter().enumerate().for_each(|(j, &value)| map[(at, j)] = value.into());
-    }
-    Ok(Some(matrix.mapped(map.as_ref())?.into()))
 }
