@@ -182,7 +182,7 @@ fn outputs_far_from_zero_lose_digits_under_the_linear_kernel() {
 #[test]
 fn outputs_that_32_bits_do_not_hold_are_refused_with_a_remedy() {
     let sandbox = sandbox();
-    let large: Vec<f64> = vectors().iter().map(|value| 1e22 * value).collect();
+    let large: Vec<f64> = (0..OUTPUTS * WIDTH).map(|at| 1e22 * (at as f64 * 0.7).sin()).collect();
     fs::write(sandbox.path("data/small/large.npy"), npy(WIDTH, &large)).unwrap();
     let file = "output.features.file=large.npy";
     let kernel = "output.kernel={name=\"linear\"}";

@@ -427,13 +427,13 @@ mod tests {
     /// four.
     #[test]
     fn runs_that_know_different_labels_are_compared_by_the_labels_of_both() {
-        let queries = ["q".to_owned()];
+        let queries = ["q".to_owned(), "r".to_owned()];
         let run = |name: &str, known: &str| {
-            let ranks = vec![Rank::new(0, 1, 10).ok()];
+            let ranks = vec![Rank::new(0, 1, 10).ok(); 2];
             let metrics = Metrics::from_ranks(&ranks, 10, 0).unwrap();
             let mut evaluation = Evaluation::new(metrics.into(), ranks);
             evaluation.facts.names = known.split(' ').map(str::to_owned).collect();
-            let sets = |label: &str| Truth::Labels(vec![LabelSet::from([label.to_owned()])]);
+            let sets = |label: &str| Truth::Labels(vec![LabelSet::from([label.to_owned()]); 2]);
             evaluation.compare((sets("a"), sets("b"))).unwrap();
             EvaluatedRun { name: name.to_owned(), queries: &queries, evaluation }
         };
