@@ -233,7 +233,9 @@ fn a_column_of_groups_is_no_input() {
     let rows: String = (0..120).map(row).collect();
     sandbox.write("grouped.csv", &format!("id,x0,x1,x2,x3,x4,x5,kind,grp\n{rows}"));
     let init = ["init", "grouped.csv", "--output", "kind", "--split", "grp"];
-    sandbox.fail(&init, 2, &["no column of texts", "FIRST..LAST"]);
+    sandbox.fail(&init, 2, &["no column of texts", "as in --input x0..x5"]);
+    let survey = sandbox.succeed(&[&init[..], &["--input", "x0..x5"]].concat());
+    assert!(survey.contains("vectors of 6 numbers"), "{survey}");
 }
 
 #[test]

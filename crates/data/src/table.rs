@@ -43,6 +43,7 @@ mod rows;
 mod separators;
 mod structures;
 mod text_reader;
+mod unread;
 
 use std::borrow::Borrow;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -59,10 +60,10 @@ use crate::error::Error;
 use crate::joined::parts;
 use bad_rows::BadRows;
 use fields::without_blanks_before;
+use unread::named_format;
 
 pub use bad_rows::OnBadRow;
 pub(crate) use bad_rows::skipped_rows;
-use formats::named_format;
 pub use formats::{TABLE_FORMATS, TableFormat, TextFormat, all_extensions, extensions, open_text};
 pub use ids::unique_ids;
 pub(crate) use ids::{bad_ids, index_ids, row_id};
@@ -125,7 +126,7 @@ impl TableHeader {
     }
 
     /// Returns the names of the columns that `FIRST..LAST` stands for; none of the name of one column.
-    pub(crate) fn range(&self, column: &str) -> Option<&[String]> {
+    pub fn range(&self, column: &str) -> Option<&[String]> {
         let (first, last) = column.split_once("..").filter(|_| !self.has(column))?;
         let position = |name: &str| {
             let plain = without_blanks_before(name);

@@ -107,6 +107,12 @@ fn names_of(name: &str) -> &'static [&'static str] {
     FIELDS.iter().find(has).copied().unwrap_or_default()
 }
 
+/// Returns a number without the type that NumPy writes around it in a list of Python, as in `np.float64(0.5)`.
+fn without_type(number: &str) -> &str {
+    let typed = number.strip_prefix("np.").and_then(|rest| rest.strip_suffix(')'));
+    typed.and_then(|rest| rest.split_once('(')).map_or(number, |(_, number)| number)
+}
+
 impl Record {
     /// Returns whether a field with this name is one that spectra have, by any name that files have for it.
     pub(crate) fn is_field(name: &str) -> bool {
@@ -147,7 +153,7 @@ impl Record {
                     let divides = |c: char| {
                         if has_commas { c == ',' } else { c == ';' || c.is_whitespace() }
                     };
-                    let numbers = list.split(divides).map(str::trim);
+                    let numbers = list.split(divides).map(|number| without_type(number.trim()));
                     lists[at] = numbers.filter(|number| !number.is_empty()).collect();
                 }
                 None => record.add(name, cell),

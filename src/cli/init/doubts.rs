@@ -9,11 +9,12 @@ use crate::studies::init::{Column, ColumnKind, Exceptions, PointsAndCommas, Stan
 type Doubt = fn(&Column) -> Option<String>;
 
 /// All doubts, in the order in which they are printed.
-const DOUBTS: [Doubt; 17] = [
+const DOUBTS: [Doubt; 18] = [
     others,
     repaired,
     measures,
     unread_list,
+    peaks,
     odd_separator,
     commas_in_names,
     thousand,
@@ -71,7 +72,7 @@ fn repaired(column: &Column) -> Option<String> {
 
 fn measures(column: &Column) -> Option<String> {
     let Column { name, kind, .. } = column;
-    if !column.lists.are_measures {
+    if !column.lists.are_measures || column.lists.are_peaks {
         return None;
     }
     let cell = shorten_to(column.lists.measure.as_ref().unwrap_or(&column.example), 40);
@@ -83,11 +84,47 @@ fn measures(column: &Column) -> Option<String> {
 
 fn unread_list(column: &Column) -> Option<String> {
     let Column { name, kind, .. } = column;
-    let cell = shorten_to(column.lists.unread_list.as_ref()?, 40);
-    Some(format!(
-        "{name}: cells such as {cell:?} are lists in a notation that is not read, so that they are {kind}; lists are \
-         written [\"a\", \"b\"], and sets of labels a;b"
-    ))
+    let list = column.lists.unread_list.as_ref()?;
+    let cell = shorten_to(list, 40);
+    let argument = shell_word(name);
+    Some(if is_cut(list) {
+        format!(
+            "{name}: cells such as {cell:?} are arrays without their middle, which NumPy leaves out, so that they are {kind}; write \
+             all numbers, in pandas by frame[{name:?}].map(list), or leave the column out by --as {argument}=nothing"
+        )
+    } else if is_dictionary(list) {
+        format!(
+            "{name}: cells such as {cell:?} are dictionaries, which are not read, so that they are {kind}; in pandas, \
+             frame.join(pandas.json_normalize(frame[{name:?}].map(ast.literal_eval))) makes columns of their keys"
+        )
+    } else {
+        format!(
+            "{name}: cells such as {cell:?} are lists in a notation that is not read, so that they are {kind}; lists are \
+             written [\"a\", \"b\"], and sets of labels a;b"
+        )
+    })
+}
+
+/// Returns whether a list is an array whose first and last numbers alone NumPy or PyTorch has written.
+fn is_cut(list: &str) -> bool {
+    list.starts_with('[') && list.split([' ', ',']).any(|part| part == "...")
+}
+
+/// Returns whether a list is a dictionary as Python writes it, whose keys are texts.
+fn is_dictionary(list: &str) -> bool {
+    list.starts_with("{'") && list.contains("':")
+}
+
+fn peaks(column: &Column) -> Option<String> {
+    let Column { name, lists, .. } = column;
+    let remark = || {
+        format!(
+            "{name}: cells are peaks of mass spectra and read as {}; spectra are learned from as such where the table has the columns \
+             precursor_mz, mzs and intensities, the last two with lists of numbers, and smiles",
+            column.kind
+        )
+    };
+    lists.are_peaks.then(remark)
 }
 
 fn odd_separator(column: &Column) -> Option<String> {

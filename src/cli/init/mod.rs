@@ -33,7 +33,8 @@ use crate::studies::init::{
 pub struct Arguments {
     #[arg(required = true, help = tables_help())]
     tables: Vec<PathBuf>,
-    /// The column of the inputs, of texts, SMILES, vectors or numbers; default: found out.
+    /// The column of the inputs, of texts, SMILES, vectors or numbers, or FIRST..LAST, which are neighbouring columns of numbers in a
+    /// .csv or .tsv file, one vector in each row; default: found out.
     #[arg(long, value_name = "COLUMN")]
     input: Option<String>,
     /// The column of the outputs; default: found out. Can be given several times, for columns of numbers.

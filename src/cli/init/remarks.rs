@@ -3,7 +3,7 @@
 use dsokr_core::message::{first_of, list, shell_word, shorten_to};
 
 use super::doubts::{doubts, lines};
-use crate::studies::init::{Column, ColumnKind, Qualifier, Roles, Survey};
+use crate::studies::init::{Column, ColumnKind, Qualifier, Roles, Survey, remarks_on_notations};
 
 /// A remark, without a line break behind it; none where there is nothing to say.
 type Remark = fn(&Survey) -> Option<String>;
@@ -34,7 +34,7 @@ const REMARKS: [Remark; 26] = [
     no_header,
     doubts_of_columns,
     qualifiers,
-    inchi,
+    notations,
     line_numbers,
 ];
 
@@ -141,10 +141,20 @@ fn outputs_together(survey: &Survey) -> Option<String> {
 }
 
 fn further_classes(survey: &Survey) -> Option<String> {
-    counted(
-        survey.left_out.classes,
-        "further columns of classes are left out: join them to one column of labels, or --as COLUMN=numbers for each",
-    )
+    let mut what =
+        "further columns of classes are left out: join them to one column of labels, or --as COLUMN=numbers for each"
+            .to_owned();
+    if are_bits(&survey.roles.output) {
+        what += "; where 1 says that a row has the label by which its column is named, pandas joins them by \
+                 frame[\"labels\"] = frame[columns].apply(lambda row: \";\".join(row.index[row == 1]), axis=1)";
+    }
+    counted(survey.left_out.classes, &what)
+}
+
+/// Returns whether a column has the classes 0 and 1, which pandas writes as 0.0 and 1.0 where others are missing.
+fn are_bits(column: &Column) -> bool {
+    let is_bit = ["0", "1", "0.0", "1.0"].contains(&column.example.as_str());
+    is_bit && column.kind == ColumnKind::Classes(2)
 }
 
 fn further_numbers(survey: &Survey) -> Option<String> {
@@ -300,16 +310,13 @@ fn remark_on_qualifier(name: &str, qualifier: &Qualifier) -> Option<String> {
     }
 }
 
-/// Returns the column of InChI, where no output is read as molecules.
-fn inchi(survey: &Survey) -> Option<String> {
-    if survey.roles.output.kind == ColumnKind::Smiles {
+/// Returns the columns of molecules that are not written as SMILES, where no input or output is read as molecules.
+fn notations(survey: &Survey) -> Option<String> {
+    let Roles { input, output, .. } = &survey.roles;
+    if [input, output].iter().any(|column| column.kind == ColumnKind::Smiles) {
         return None;
     }
-    let column = survey.columns.iter().find(|column| column.kind == ColumnKind::Inchi)?;
-    let name = &column.name;
-    Some(format!(
-        "{name}: molecules are read as SMILES, which RDKit's Chem.MolToSmiles(Chem.MolFromInchi(text)) makes of InChI"
-    ))
+    lines(remarks_on_notations(&survey.columns).into_iter())
 }
 
 /// Returns the numbers of lines, where no column has ids.

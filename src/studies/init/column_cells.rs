@@ -54,16 +54,30 @@ impl<'a> Cells<'a> {
         kind: Option<KindName>,
         lists: Option<Lists>,
     ) -> Result<Self, Error> {
+        let mut cells = Self::of_kind(table, position, name, ColumnKind::Nothing)?;
+        cells.is_guessed = kind.is_none();
+        cells.kind = match kind {
+            Some(kind) => stated_kind(kind, name, lists, &cells.texts)?,
+            None => guessed_kind(position, name, lists, &cells.texts),
+        };
+        Ok(cells)
+    }
+
+    /// Divides the cells of a column of this kind into empty ones and others.
+    ///
+    /// # Errors
+    /// A column that the table was not read with.
+    pub fn of_kind(
+        table: &'a Table,
+        position: usize,
+        name: &'a str,
+        kind: ColumnKind,
+    ) -> Result<Self, Error> {
         let rows = table.column(name)?.iter().map(|cell| cell.trim()).enumerate();
         let (filled, empty): (Vec<_>, Vec<_>) = rows.partition(|(_, cell)| !cell.is_empty());
         let texts: Vec<&str> = filled.iter().map(|&(_, cell)| cell).collect();
         let empty = empty.into_iter().map(|(row, _)| row).collect();
-        let is_guessed = kind.is_none();
-        let kind = match kind {
-            Some(kind) => stated_kind(kind, name, lists, &texts)?,
-            None => guessed_kind(position, name, lists, &texts),
-        };
-        Ok(Self { table, position, name, filled, texts, empty, kind, is_guessed })
+        Ok(Self { table, position, name, filled, texts, empty, kind, is_guessed: false })
     }
 
     /// Returns whether the cells are read as texts.

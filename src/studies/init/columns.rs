@@ -76,14 +76,34 @@ impl Column {
         kind: Option<KindName>,
         lists: Option<Lists>,
     ) -> Result<Self, Error> {
-        let cells = Cells::read(table, position, name, kind, lists)?;
+        Self::of(Cells::read(table, position, name, kind, lists)?)
+    }
+
+    /// Looks at the cells of the column at a position, from 0, whose kind is known.
+    ///
+    /// # Errors
+    /// A column that the table was not read with; no cell of the kind.
+    pub(super) fn read_as(
+        table: &Table,
+        position: usize,
+        name: &str,
+        kind: ColumnKind,
+    ) -> Result<Self, Error> {
+        Self::of(Cells::of_kind(table, position, name, kind)?)
+    }
+
+    /// Looks at cells.
+    ///
+    /// # Errors
+    /// A kind that no cell is of.
+    fn of(cells: Cells) -> Result<Self, Error> {
         let readings = Readings::of(&cells)?;
         let distinct: HashSet<&str> = cells.texts.iter().copied().collect();
         let written: Vec<Cow<str>> =
             cells.texts.iter().map(|cell| cells::with_ascii_digits(cell)).collect();
         let written: Vec<&str> = written.iter().map(Cow::as_ref).collect();
         Ok(Self {
-            name: name.to_owned(),
+            name: cells.name.to_owned(),
             filled: cells.texts.len(),
             distinct: distinct.len(),
             empty: cells.empty.len(),
@@ -93,8 +113,12 @@ impl Column {
             classes: ClassRemarks::of(&cells, &written),
             lists: ListRemarks::of(&cells),
             words: WordRemarks::of(&cells),
+<<<<<<< HEAD
             are_times: are_times(&cells.kind, name, &written),
             are_years: names_years(name) && most(&written, is_year),
+=======
+            are_times: are_times(&cells.kind, cells.name, &written),
+>>>>>>> f8f7082e9f40b46012e21fe4f7a79ea3903db984
             // found later, among all columns
             qualifies: None,
             kind: cells.kind,

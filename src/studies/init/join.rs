@@ -3,8 +3,9 @@
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
+use dsokr_core::message::shell_word;
 use dsokr_data::cells;
-use dsokr_data::table::{OnBadRow, Table, TableOptions};
+use dsokr_data::table::{OnBadRow, Table, TableFormat, TableOptions};
 use serde_json::{Number, Value};
 
 use super::guess::labels::parts_of_list;
@@ -357,11 +358,33 @@ fn missing_key(
     // as files of a set that is divided among several have
     let are_parts = first.names == other.names;
     let remedy = if are_parts {
-        "; both have the same columns: where each has a part of the rows, put these into one table"
+        format!(
+            "; both have the same columns: where each has a part of the rows, put these into one table{}",
+            concatenation([&first.path, &other.path])
+        )
     } else {
-        ""
+        String::new()
     };
     Error::value(key, format!("{shared} rows"), format!("{allowed}{remedy}"))
+}
+
+/// Returns the line of a shell, behind a colon, that puts the rows of tables into one; nothing of compressed ones.
+fn concatenation(paths: [&Path; 2]) -> String {
+    let [first, _] = paths;
+    let extension = first.extension().unwrap_or_default().to_string_lossy().to_lowercase();
+    let Some(format) = TableFormat::from_path(first).filter(|_| extension != "gz") else {
+        return String::new();
+    };
+    let files = paths.map(|path| shell_word(&path.display().to_string())).join(" ");
+    if !format.is_text() {
+        return format!(
+            ": python3 -c \"import pandas, sys; pandas.concat(map(pandas.read_{extension}, sys.argv[2:]), \
+             ignore_index=True).to_{extension}(sys.argv[1])\" all.{extension} {files}"
+        );
+    }
+    // the names of the columns stand in the first table alone
+    let command = if format.rows.has_separators() { "awk 'FNR > 1 || NR == 1'" } else { "cat" };
+    format!(": {command} {files} > all.{extension}")
 }
 
 /// Returns the column of the other table that has an id several times and would otherwise join so many rows of the first, and

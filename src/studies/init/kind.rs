@@ -264,7 +264,7 @@ pub(super) fn items_ordered(cell: &str, names_have_tildes: bool) -> Option<Vec<&
 
 /// Returns the number of finite numbers in a cell, at least two, if it holds nothing else.
 pub(super) fn numbers_in(cell: &str) -> Option<usize> {
-    if !may_have_parts(cell) {
+    if !may_have_parts(cell) && !cells::are_bits(cell) {
         return None;
     }
     let divided = || {

@@ -11,6 +11,7 @@ mod inputs;
 mod join;
 mod kind;
 mod nested;
+mod notations;
 mod opened;
 mod others;
 mod qualifiers;
@@ -39,6 +40,7 @@ pub(crate) use guess::{CLASSES, recur_as_classes};
 pub use header::{HeaderContent, HeaderLine};
 pub use join::{Joined, join};
 pub use kind::{ColumnKind, KindName, Lists, StatedKind};
+pub use notations::remarks_on_notations;
 use opened::OpenTable;
 pub use opened::TableFacts;
 pub use others::LeftOut;
@@ -107,7 +109,7 @@ impl Survey {
     /// # Errors
     /// A file that is not a table; columns that are missing; no column of texts or of outputs; fewer than ten rows, or pairs.
     pub fn read(path: &Path, choices: &Choices) -> Result<Self, Error> {
-        let opened = OpenTable::read(path, choices.header)?;
+        let opened = OpenTable::read(path, choices.header, choices.input.as_deref())?;
         let columns = opened.columns(&choices.kinds)?;
 
         let divides_alone = |column: &&Column| division::divides_alone(column, choices);

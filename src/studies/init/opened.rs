@@ -11,7 +11,7 @@ use rayon::prelude::*;
 use super::column_cells::Exceptions;
 use super::columns::Column;
 use super::header::{self, HeaderLine};
-use super::kind::{Lists, StatedKind};
+use super::kind::{ColumnKind, Lists, StatedKind};
 use super::nested::remedy_of_nested;
 use super::qualifiers::find_qualifiers;
 use super::roles::Roles;
@@ -42,6 +42,22 @@ pub struct TableFacts {
     pub header_line: Option<HeaderLine>,
 }
 
+/// Neighbouring columns of numbers that are one input, a vector in each row. They are read as one column, which is the last one.
+struct InputRange {
+    /// `FIRST..LAST`.
+    name: String,
+    /// The names of the columns.
+    columns: Vec<String>,
+}
+
+impl InputRange {
+    /// Finds the columns that a name stands for; none of the name of one column.
+    fn of(header: &TableHeader, name: &str) -> Option<Self> {
+        let columns = header.range(name)?.to_vec();
+        Some(Self { name: name.to_owned(), columns })
+    }
+}
+
 /// A table that has been read.
 pub(super) struct OpenTable {
     /// Its path.
@@ -52,6 +68,8 @@ pub(super) struct OpenTable {
     has_fields: bool,
     /// The names of the columns that are read.
     names: Vec<String>,
+    /// `FIRST..LAST`, where the input is the columns from one to the other.
+    input_range: Option<InputRange>,
     /// What the columns hold whose values are lists.
     lists: HashMap<String, Lists>,
     /// How it was read.
@@ -59,11 +77,12 @@ pub(super) struct OpenTable {
 }
 
 impl OpenTable {
-    /// Reads a table. `header` says whether its first line has the names of the columns, where the caller knows it.
+    /// Reads a table. `header` says whether its first line has the names of the columns, where the caller knows it; `input` is the
+    /// column of the inputs, or several, where the caller has chosen.
     ///
     /// # Errors
     /// A file that is not a table; fewer than ten rows.
-    pub fn read(path: &Path, header: Option<bool>) -> Result<Self, Error> {
+    pub fn read(path: &Path, header: Option<bool>, input: Option<&str>) -> Result<Self, Error> {
         let named = Table::header(path, TableOptions::default())?;
         let has_fields = TextFormat::from_path(path).has_separators();
         let headless = has_fields
@@ -74,9 +93,15 @@ impl OpenTable {
         let options = TableOptions { headless, optional_keys: true, ..TableOptions::default() };
         let read = if headless { Table::header(path, options)? } else { named };
         let lists = lists_of(&read);
+        let input_range =
+            input.filter(|_| has_fields).and_then(|input| InputRange::of(&read, input));
         let TableHeader { names: all, nested, comments, .. } = read;
         let nameless = Nameless::among(&all);
-        let [names, repeated] = once_and_repeated(&all);
+        let [mut names, repeated] = once_and_repeated(&all);
+        if let Some(InputRange { name: range, columns }) = &input_range {
+            names.retain(|name| !columns.contains(name));
+            names.push(range.clone());
+        }
         let read_names: Vec<&str> = names.iter().map(String::as_str).collect();
         let (table, malformed) = read_rows(path, &read_names, options)?;
         let valid = table.len();
@@ -93,7 +118,8 @@ impl OpenTable {
             nameless,
             header_line,
         };
-        Ok(Self { path: path.to_path_buf(), table, has_fields, names, lists, facts })
+        let path = path.to_path_buf();
+        Ok(Self { path, table, has_fields, names, input_range, lists, facts })
     }
 
     /// Looks at the columns, some of which are of `stated` kinds.
@@ -112,6 +138,12 @@ impl OpenTable {
             self.table.column(column)?;
         }
         let column = |(position, name): (usize, &String)| {
+            if let Some(range) = self.input_range.as_ref().filter(|range| range.name == *name) {
+                let kind = ColumnKind::Vectors(range.columns.len());
+                let allowed = "columns of numbers alone: no row has one in each";
+                let none = |_| Error::value(Argument::new("input"), format!("{name:?}"), allowed);
+                return Column::read_as(&self.table, position, name, kind).map_err(none);
+            }
             let kind = stated.iter().find(|stated| stated.column == *name);
             let kind = kind.map(|stated| stated.kind);
             Column::read(&self.table, position, name, kind, self.lists.get(name).copied())

@@ -159,6 +159,8 @@ pub struct ListRemarks {
     /// The first list of several parts, where cells that are read as texts, classes or ids are lists in a notation that is not
     /// read, such as `{a, b}`.
     pub unread_list: Option<String>,
+    /// Whether cells that are read as texts are the peaks of spectra, `m/z:intensity` each, with blanks between.
+    pub are_peaks: bool,
     /// The first cell, where cells that are read as texts are several numbers each with decimal commas.
     pub(super) decimal_commas: Option<String>,
     /// Whether most cells are whole numbers by threes, with white space between, as of two atoms and the bond between them.
@@ -191,6 +193,7 @@ impl ListRemarks {
             measure: measure.map(str::to_owned),
             reordered: if may_be_rankings { reordered(texts) } else { None },
             unread_list: unread_list.map(str::to_owned),
+            are_peaks: are_texts && most(texts, are_peaks),
             decimal_commas: decimal_commas.map(str::to_owned),
             are_bonds: most(texts, is_bonds),
         }
@@ -376,6 +379,15 @@ fn is_first_alone(cells: &[&str]) -> bool {
     let mut alone = counts.into_iter().filter(|&(_, count)| count == 1);
     let only = alone.next().filter(|_| alone.next().is_none());
     only.is_some_and(|(cell, _)| cells.first() == Some(&cell))
+}
+
+/// Returns whether a cell is the peaks of a spectrum: several pairs of numbers with a colon between, with white space between pairs.
+fn are_peaks(cell: &str) -> bool {
+    let is_number = |text: &str| text.parse::<f64>().is_ok();
+    let is_peak = |pair: &str| {
+        pair.split_once(':').is_some_and(|(mz, intensity)| is_number(mz) && is_number(intensity))
+    };
+    cell.split_whitespace().count() > 1 && cell.split_whitespace().all(is_peak)
 }
 
 /// Returns whether a cell is whole numbers by threes, with white space between.

@@ -3,14 +3,15 @@
 use dsokr_core::Argument;
 use dsokr_core::message::{first_of, list, shorten};
 use dsokr_data::cells::NumberNotation;
-use dsokr_data::table::Table;
+use dsokr_data::table::{Table, TextFormat};
 
 use super::columns::Column;
 use super::copies::copies_of;
-use super::guess::names::{most_classes_named, words_of};
+use super::guess::names::{is_id, most_classes_named, words_of};
 use super::guess::{CLASSES, is_inchikey};
 use super::inputs::InputChoice;
 use super::kind::ColumnKind;
+use super::notations::remarks_on_notations;
 use super::uses::{are_numbers, is_aside, is_set_aside, varies};
 use crate::error::{Error, ensure};
 
@@ -34,6 +35,12 @@ const RESULTS: [&str; 3] = ["output", "yield", "target"];
 
 /// The fewest rows that each molecule has in the mean, where those of two columns are measured together.
 const ROWS_OF_A_MOLECULE: usize = 5;
+
+/// The fewest neighbouring columns whose names differ in a number at the end alone, which are most likely one vector.
+const LEAST_NUMBERED: usize = 3;
+
+/// The fewest characters, in the mean, of ids that may say more than which row it is.
+const LETTERS_OF_AN_INPUT: f64 = 10.0;
 
 /// The fewest items whose ranks stand in columns of their own.
 const LEAST_ITEMS: usize = 3;
@@ -108,7 +115,7 @@ impl Roles {
         let taken = outputs.first().map(|output| output.name.as_str());
         let input = input
             .or_else(|| InputChoice { columns, output: taken }.choose())
-            .ok_or_else(|| missing(columns, INPUT, "texts", &left_out()))?;
+            .ok_or_else(|| missing(columns, table, INPUT, "texts", &left_out()))?;
         check_numbers(input)?;
         let rows = table.len();
         let copies =
@@ -120,7 +127,7 @@ impl Roles {
                 let what = "SMILES, rankings, labels, classes, numbers or further texts";
                 let output = output_of(columns, input, &copies).ok_or_else(|| {
                     let left_out = left_out() + &said_of_copies(&copies, input);
-                    missing(columns, OUTPUT, what, &left_out)
+                    missing(columns, table, OUTPUT, what, &left_out)
                 })?;
                 (output, numbers_beside(columns, input, output, rows))
             }
@@ -170,7 +177,13 @@ fn named<'c>(
 }
 
 /// Returns the error for a table without a column that an argument could name.
-fn missing(columns: &[Column], argument: &'static str, what: &str, left_out: &str) -> Error {
+fn missing(
+    columns: &[Column],
+    table: &Table,
+    argument: &'static str,
+    what: &str,
+    left_out: &str,
+) -> Error {
     let name = |column: &Column| {
         let time = if column.are_times { ", points in time" } else { "" };
         format!("{:?} ({}{time})", shorten(&column.name), column.kind)
@@ -182,28 +195,23 @@ fn missing(columns: &[Column], argument: &'static str, what: &str, left_out: &st
         format!("the name of one: {names}")
     };
     allowed += left_out;
-    allowed += &said_of_inchi(columns);
+    allowed += &said_of_notations(columns);
     if argument == INPUT {
         allowed += &said_of_inchikeys(columns);
+        allowed += &said_of_ids(columns);
     } else {
         allowed += &said_of_columns_aside(columns);
     }
     allowed += &said_of_kinds(columns);
     if argument == INPUT {
-        allowed += said_of_numbers(columns);
+        allowed += &said_of_numbers(columns, table);
     }
     Error::value(Argument::new(argument), format!("no column of {what}"), allowed)
 }
 
-/// Returns what an error says of a column of InChI; nothing where there is none.
-fn said_of_inchi(columns: &[Column]) -> String {
-    let inchi = columns.iter().find(|column| column.kind == ColumnKind::Inchi);
-    inchi.map_or(String::new(), |Column { name, .. }| {
-        format!(
-            " (molecules are read as SMILES, which RDKit's Chem.MolToSmiles(Chem.MolFromInchi(text)) makes of the InChI in \
-             {name:?})"
-        )
-    })
+/// Returns what an error says of columns of molecules that are not written as SMILES; nothing where there is none.
+fn said_of_notations(columns: &[Column]) -> String {
+    remarks_on_notations(columns).into_iter().map(|remark| format!(" ({remark})")).collect()
 }
 
 /// Returns what an error says of a column of InChIKeys, which are no inputs; nothing where there is none.
@@ -252,19 +260,57 @@ fn said_of_kinds(columns: &[Column]) -> String {
     text
 }
 
+/// Returns what an error says of ids that may be more than names of rows, which are inputs only where somebody says so: those with the
+/// most characters, if these are many; nothing of others.
+fn said_of_ids(columns: &[Column]) -> String {
+    let may_be_inputs = |column: &&Column| {
+        column.kind == ColumnKind::Ids
+            && column.words.length >= LETTERS_OF_AN_INPUT
+            && !is_id(&column.name)
+            && !is_inchikey(&column.example)
+    };
+    let longest = columns
+        .iter()
+        .filter(may_be_inputs)
+        .max_by(|a, b| a.words.length.total_cmp(&b.words.length));
+    longest.map_or(String::new(), |Column { name, .. }| {
+        let input = Argument::new(INPUT).with(name);
+        format!("; {input} learns from the characters of {name:?}, which else are ids")
+    })
+}
+
 /// Returns what an error says of several columns of numbers, or of bits, which can be one input; nothing where there are few.
-fn said_of_numbers(columns: &[Column]) -> &'static str {
+fn said_of_numbers(columns: &[Column], table: &Table) -> String {
     // bits are classes
     let are_bits = |column: &Column| {
         matches!(column.kind, ColumnKind::Classes(_)) && column.example.parse::<f64>().is_ok()
     };
-    let numbers = columns.iter().filter(|column| are_numbers(column) || are_bits(column)).count();
-    if numbers > 2 {
-        "; several columns of numbers are one vector by inputs = { column = \"FIRST..LAST\", numbers = true }, which \
-         book/src/vectors.md describes"
-    } else {
-        ""
+    let are_one_input = |column: &Column| are_numbers(column) || are_bits(column);
+    let runs = columns.split(|column| !are_one_input(column));
+    let run = runs.max_by_key(|run| run.len()).unwrap_or_default();
+    let is_numbered_alike = |a: &Column, b: &Column| stem(&a.name) == stem(&b.name);
+    let numbered = run.chunk_by(is_numbered_alike).max_by_key(|group| group.len());
+    let numbered = numbered.filter(|group| (LEAST_NUMBERED..columns.len()).contains(&group.len()));
+    let others = || match run.split_last() {
+        // one is left to learn
+        Some((_, others)) if run.len() == columns.len() => others,
+        Some(_) | None => run,
+    };
+    let [first, .., last] = numbered.unwrap_or_else(others) else { return String::new() };
+    if !TextFormat::from_path(table.path()).has_separators() {
+        return "; several columns of numbers are one vector as a list in one column, which pandas makes by \
+                frame[columns].values.tolist()"
+            .to_owned();
     }
+    let range = Argument::new(INPUT).with(format!("{}..{}", first.name, last.name));
+    format!(
+        "; neighbouring columns of numbers are one vector by the names of the first and the last of them, as in {range}"
+    )
+}
+
+/// Returns a name without the number at its end.
+fn stem(name: &str) -> &str {
+    name.trim_end_matches(|c: char| c.is_ascii_digit())
 }
 
 /// Refuses inputs that are numbers which only outputs may be, or vectors of numbers with decimal commas.

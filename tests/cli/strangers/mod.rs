@@ -4,6 +4,7 @@
 
 mod files;
 mod kinds;
+mod notations;
 mod programs;
 mod properties;
 mod spectra;

@@ -31,14 +31,14 @@ fn price(at: usize) -> usize {
 }
 
 /// A table of 200 rows below these names.
-fn table(names: &str, row: impl Fn(usize) -> String) -> String {
+pub(super) fn table(names: &str, row: impl Fn(usize) -> String) -> String {
     let mut table = names.to_owned() + "\n";
     (0..200).for_each(|at| writeln!(table, "{}", row(at)).unwrap());
     table
 }
 
 /// What `init` says of a table, as JSON and as text.
-fn init(sandbox: &Sandbox, file: &str, table: &str) -> (Value, String) {
+pub(super) fn init(sandbox: &Sandbox, file: &str, table: &str) -> (Value, String) {
     sandbox.write(file, table);
     let found = json(&sandbox.succeed(&["init", file, "--json", "--force"]));
     (found, sandbox.succeed(&["init", file, "--force"]))
@@ -409,15 +409,25 @@ fn points_in_time_as_numbers_are_no_outputs() {
 
 /// Columns of 0 and 1 are numbers of one vector, as columns of other numbers are.
 #[test]
-fn bits_in_columns_are_refused_with_the_remedy() {
+fn bits_in_columns_are_one_input_by_the_first_and_the_last() {
     let sandbox = Sandbox::new();
     let bits = table("Name,fp_0,fp_1,fp_2,fp_3,pIC50", |at| {
         let bits = [0, 1, 2, 3].map(|bit| (((at * 37) >> bit) & 1).to_string());
         format!("mol{at},{},{}.25", bits.join(","), 4 + at % 5)
     });
     sandbox.write("bits.csv", &bits);
-    let said = ["no column of texts", "inputs = { column = \"FIRST..LAST\", numbers = true }"];
-    sandbox.fail(&["init", "bits.csv"], 2, &said);
+    sandbox.fail(&["init", "bits.csv"], 2, &["no column of texts", "as in --input fp_0..fp_3"]);
+    let init = ["init", "bits.csv", "--input", "fp_0..fp_3"];
+    let found = json(&sandbox.succeed(&[&init[..], &["--json"]].concat()));
+    assert_eq!([&found["input"], &found["output"]], ["fp_0..fp_3", "pIC50"], "{found}");
+    sandbox.succeed(&["train", "bits.toml"]);
+    let answers = sandbox.succeed(&["predict", "runs/bits", "bits.csv"]);
+    assert_eq!(answers.lines().count(), 200, "{answers}");
+    // names in the other order, and columns of other things between
+    let says = ["expected \"Name\", \"fp_0\""];
+    sandbox.fail(&["init", "bits.csv", "--input", "fp_3..fp_0", "--force"], 2, &says);
+    let says = ["--input = \"Name..fp_3\": expected columns of numbers alone"];
+    sandbox.fail(&["init", "bits.csv", "--input", "Name..fp_3", "--force"], 2, &says);
 }
 
 /// As ChEMBL exports activities, cut to some of its columns.
@@ -462,8 +472,11 @@ fn parts_of_a_table_and_separators_at_the_end_are_refused_with_the_remedy() {
         });
         sandbox.write(file, &part);
     }
-    let said =
-        ["ids that join the tables = 0 rows", "both have the same columns", "into one table"];
+    let said = [
+        "ids that join the tables = 0 rows",
+        "both have the same columns",
+        "into one table: awk 'FNR > 1 || NR == 1' part-0.csv part-1.csv > all.csv",
+    ];
     sandbox.fail(&["init", "part-0.csv", "part-1.csv"], 2, &said);
     let ends = table("id,note,price", |at| format!("{at},{},{}.5,", note(at), price(at)));
     sandbox.write("ends.csv", &ends);

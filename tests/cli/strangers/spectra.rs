@@ -155,6 +155,14 @@ fn an_msp_file_of_negative_mode_is_searched_with_a_proton_less() {
     sandbox.write("inchi.msp", inchi);
     let says = ["no tandem spectrum names the SMILES", "Chem.MolToSmiles(Chem.MolFromInchi(text))"];
     sandbox.fail(&["init", "inchi.msp"], 2, &says);
+    let keys = inchi.replace(
+        "INCHI: InChI=1S/C2H6O/c1-2-3/h3H,2H2,1H3",
+        "INCHIKEY: LFQSCWFLJHTTHZ-UHFFFAOYSA-N",
+    );
+    sandbox.write("keys.msp", &keys);
+    let says =
+        ["no tandem spectrum names the SMILES", "add a field SMILES from a table of structures"];
+    sandbox.fail(&["init", "keys.msp"], 2, &says);
     let query = "181.07066 adduct=[M+H]+ 50.1:1 60.2:1";
     let said = sandbox.succeed(&["search", "runs/negative", query]);
     assert!(said.contains("trained on negative mode only"), "{said}");

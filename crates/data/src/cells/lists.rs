@@ -12,6 +12,12 @@ const TIES: [char; 2] = ['=', '~'];
 /// The most words of a part of a list without quotation marks; more are a text in brackets.
 const WORDS_OF_A_PART: usize = 3;
 
+/// The fewest bits of a fingerprint; fewer digits may be a code.
+const BITS: usize = 32;
+
+/// What stands before the types of NumPy's numbers and texts in lists of Python.
+const NUMPY: &str = "np.";
+
 /// Returns the labels of a cell: its parts at the separator, or those of a [`list`]; none where the cell
 /// [says that there is no value](is_no_class). A part that stands between quotation marks may hold the separator, and round brackets
 /// may hold commas.
@@ -118,7 +124,8 @@ pub fn of_labels(names: &[impl AsRef<str>], separator: char) -> String {
 }
 
 /// Returns the parts of a cell that is a list of texts or numbers, as JSON, Python, NumPy, Spark, PostgreSQL, R or Label Studio
-/// writes it; none of other cells, such as a SMILES, a text in brackets, or a list in which a value is missing.
+/// writes it, or [bits](are_bits) without a sign between; none of other cells, such as a SMILES, a text in brackets, or a list in
+/// which a value is missing.
 ///
 /// ```
 /// use dsokr_data::cells::list;
@@ -128,6 +135,7 @@ pub fn of_labels(names: &[impl AsRef<str>], separator: char) -> String {
 /// assert_eq!(list("['a', 'b, c']"), pair());
 /// assert_eq!(list("['a' 'b, c']"), pair());
 /// assert_eq!(list("[1, 2.50]"), Some(vec!["1".to_owned(), "2.50".to_owned()]));
+/// assert_eq!(list("[np.float64(1), np.float64(2.50)]"), list("[1, 2.50]"));
 /// assert_eq!(list("[ester, ketone]"), Some(vec!["ester".to_owned(), "ketone".to_owned()]));
 /// assert_eq!(list("{ester,ketone}"), Some(vec!["ester".to_owned(), "ketone".to_owned()]));
 /// assert_eq!(list(r#"{"choices": ["a", "b, c"]}"#), pair());
@@ -135,6 +143,9 @@ pub fn of_labels(names: &[impl AsRef<str>], separator: char) -> String {
 /// ```
 pub fn list(cell: &str) -> Option<Vec<String>> {
     let cell = cell.trim();
+    if are_bits(cell) {
+        return Some(cell.chars().map(String::from).collect());
+    }
     if !cell.ends_with([']', '}', ')']) {
         return None;
     }
@@ -157,6 +168,17 @@ pub fn list(cell: &str) -> Option<Vec<String>> {
     }
 }
 
+/// Returns whether a cell is bits without a sign between, more than a code has, as RDKit's `ToBitString` writes a fingerprint.
+///
+/// ```
+/// use dsokr_data::cells::are_bits;
+///
+/// assert!(are_bits(&"01".repeat(1024)) && !are_bits("0101") && !are_bits(&"012".repeat(100)));
+/// ```
+pub fn are_bits(cell: &str) -> bool {
+    cell.len() >= BITS && cell.bytes().all(|byte| matches!(byte, b'0' | b'1'))
+}
+
 /// Returns the parts of a list with its brackets.
 fn in_brackets(list: &str) -> Option<Vec<String>> {
     let open = list.chars().next()?;
@@ -167,7 +189,7 @@ fn in_brackets(list: &str) -> Option<Vec<String>> {
         ('{', '}') => values(inner).or_else(|| elements(inner)).or_else(|| choices(inner)),
         ('(', ')') if inner.is_empty() => Some(Vec::new()),
         // a number in brackets is negative, and a text in both is no list
-        ('(', ')') if inner.starts_with(['"', '\'']) => {
+        ('(', ')') if inner.starts_with(['"', '\'']) || inner.starts_with(NUMPY) => {
             values(inner).filter(|parts| parts.len() > 1 || inner.ends_with(','))
         }
         _ => None,
@@ -180,10 +202,7 @@ fn values(inner: &str) -> Option<Vec<String>> {
     let mut parts = Vec::new();
     let mut has_commas = None;
     while !rest.is_empty() {
-        let (part, behind) = match rest.chars().next() {
-            Some(mark @ ('"' | '\'')) => quoted(rest, mark)?,
-            _ => number_of_list(rest)?,
-        };
+        let (part, behind) = value(rest)?;
         parts.push(part);
         rest = behind.trim_start();
         if rest.is_empty() {
@@ -200,6 +219,24 @@ fn values(inner: &str) -> Option<Vec<String>> {
         }
     }
     Some(parts)
+}
+
+/// Returns the text or the number at the start of a list's rest, and what is behind it. From version 2 on, NumPy writes either with
+/// its type where a list of Python holds it: `np.float64(0.5)`, `np.str_('a')`.
+fn value(rest: &str) -> Option<(String, &str)> {
+    let Some((_, typed)) = rest.strip_prefix(NUMPY).and_then(|rest| rest.split_once('(')) else {
+        return plain_value(rest);
+    };
+    let (part, behind) = plain_value(typed)?;
+    Some((part, behind.strip_prefix(')')?))
+}
+
+/// Returns the text in quotation marks or the number at the start of a list's rest, and what is behind it.
+fn plain_value(rest: &str) -> Option<(String, &str)> {
+    match rest.chars().next() {
+        Some(mark @ ('"' | '\'')) => quoted(rest, mark),
+        _ => number_of_list(rest),
+    }
 }
 
 /// Returns the text in the quotation marks `mark` at the start of a list's rest, and what is behind it. A backslash takes the
@@ -228,7 +265,8 @@ fn quoted(text: &str, mark: char) -> Option<(String, &str)> {
 
 /// Returns the number at the start of a list's rest as it is written, and what is behind it.
 fn number_of_list(text: &str) -> Option<(String, &str)> {
-    let end = text.find(|c: char| c == ',' || c.is_whitespace()).unwrap_or(text.len());
+    let ends = |c: char| c == ',' || c == ')' || c.is_whitespace();
+    let end = text.find(ends).unwrap_or(text.len());
     let (number, behind) = text.split_at(end);
     number.parse::<f64>().ok().filter(|number| number.is_finite())?;
     Some((number.to_owned(), behind))
@@ -242,6 +280,7 @@ fn words(inner: &str) -> Option<Vec<String>> {
         (1..=WORDS_OF_A_PART).contains(&count)
             && !part.contains(['[', ']', '{', '}', '"'])
             && !part.starts_with('\'')
+            && !part.starts_with(NUMPY)
             && !part.ends_with(['.', '!', '?', ':', ','])
             && !is_missing(part)
     };
@@ -354,6 +393,10 @@ mod tests {
             ("array(['a', 'b'], dtype=object)", "a|b"),
             ("tensor([0.202, -1.013,\n        2.])", "0.202|-1.013|2."),
             ("tensor([1., 2.], device='cuda:0')", "1.|2."),
+            ("[np.float32(0.5), np.float64(-1e-05)]", "0.5|-1e-05"),
+            ("(np.int64(3), np.int64(4))", "3|4"),
+            ("[np.str_('a'), np.str_('b, (c)')]", "a|b, (c)"),
+            ("{np.str_('a')}", "a"),
             // sets and tuples of Python
             ("{'a', 'b'}", "a|b"),
             ("set()", ""),
@@ -381,6 +424,15 @@ mod tests {
     }
 
     #[test]
+    fn bits_of_a_fingerprint_need_no_sign_between() {
+        let fingerprint = "1000".repeat(64);
+        let expected = "1|0|0|0|".repeat(64);
+        assert_eq!(joined(&fingerprint).as_deref(), Some(expected.trim_end_matches('|')));
+        assert_eq!(joined(&fingerprint.replace('1', "2")), None);
+        assert_eq!(joined(&fingerprint[..31]), None);
+    }
+
+    #[test]
     fn molecules_and_texts_in_brackets_are_no_lists() {
         let others = [
             "",
@@ -393,6 +445,10 @@ mod tests {
             "['a', 'b' 'c']",
             "[[1, 2], [3, 4]]",
             "[0.1 0.2 ... 0.3]",
+            "[np.float64(nan), np.float64(1.0)]",
+            "[np.float64(1.0]",
+            "(np.float64(1.0))",
+            "010101",
             // SMILES and SMARTS
             "[Na+]",
             "[Na+].[Cl-]",

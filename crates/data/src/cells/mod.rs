@@ -10,7 +10,7 @@ use std::path::Path;
 
 use unicode_normalization_alignments::UnicodeNormalization;
 
-pub use self::lists::{labels, list, of_labels, tied_items};
+pub use self::lists::{are_bits, labels, list, of_labels, tied_items};
 pub use self::mixed::{Alike, MixedSigns};
 pub use self::numbers::{
     CURRENCIES, CURRENCY_CODES, DASHES, GROUPS, NumberNotation, with_ascii_digits, with_micro_sign,

@@ -103,12 +103,14 @@ impl Library {
         let mut stated = Vec::new();
         let mut without = 0;
         let mut has_inchi = false;
+        let mut has_inchikey = false;
         while let Some(record) = rows.next_good_spectrum()? {
             match Stated::read(&record, path) {
                 Some(spectrum) => stated.push(spectrum),
                 None => without += 1,
             }
             has_inchi |= record.field("inchi").is_some();
+            has_inchikey |= record.field("inchikey").is_some();
         }
         let skipped = rows.log_skipped(stated.len() + without);
         let mut library = Self::new(stated);
@@ -116,6 +118,9 @@ impl Library {
         if library.spectra.is_empty() {
             let remedy = if has_inchi {
                 "; where the file has InChI, RDKit makes SMILES of them: Chem.MolToSmiles(Chem.MolFromInchi(text))"
+            } else if has_inchikey {
+                "; no molecule can be made of an InChIKey: add a field SMILES from a table of structures with these keys, such as that \
+                 beside the library of spectra"
             } else {
                 ""
             };

@@ -9,13 +9,14 @@ use dsokr_spectra::{FileContext, Record as SpectrumRecord, SpectrumFormat};
 
 use super::bad_rows::{BadRows, OnBadRow};
 use super::fields::{Cell, positions, values};
-use super::formats::{DOUBLE_COLON, TextFormat, remedy_of_double_colons};
+use super::formats::TextFormat;
 use super::json::{Keys, json_row};
 use super::layout::{Header, Layout};
 use super::lines::{Lines, Pieces};
 use super::paired::PairColumn;
 use super::record::{Dialect, Record};
 use super::structures::{self, StructureRecord};
+use super::unread::{DOUBLE_COLON, remedy_of_double_colons};
 use crate::error::Error;
 
 impl TextFormat {

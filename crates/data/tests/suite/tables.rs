@@ -361,6 +361,17 @@ fn json_lines_that_are_named_json_need_another_name() {
         ("a.json", "[\n{\"id\": 1},\n{\"id\": 2}]", "rows = json.load("),
         ("a.json", "{\n\"id\": [1, 2]\n}", "columns = json.load("),
         ("a.feather", "", "pandas.read_feather(sys.argv[1]).to_parquet("),
+        ("a.arrow", "ARROW1\0\0", "pandas.read_feather(sys.argv[1]).to_parquet("),
+        ("a.arrow", "\u{fffd}", "stream = pyarrow.ipc.open_stream(open(sys.argv[1], 'rb'))"),
+        ("a.pkl", "", "pandas.read_pickle(sys.argv[1]).to_parquet(sys.argv[2])"),
+        ("a.h5", "", "pandas.read_hdf(sys.argv[1]).to_parquet(sys.argv[2])"),
+        ("a.rds", "", "Rscript -e 'write.csv(readRDS(\"a.rds\"), \"a.csv\", row.names = FALSE)'"),
+        ("a.sqlite", "", "sqlite3 -header -csv a.sqlite 'select * from NAME' > NAME.csv"),
+        ("a.smi", "CCO ethanol", "['smiles\\ttitle\\n']"),
+        ("a.mol2", "", "obabel a.mol2 -O a.sdf"),
+        ("a.npy", "", "kind = \"features\""),
+        ("a.soc", "", "votes of PrefLib have no inputs"),
+        ("a.dat", "a\0b", "it is no text"),
     ] {
         let error = Table::read(&folder.file(name, content), &["id"]).expect_err(name);
         let message = folder.message(error);

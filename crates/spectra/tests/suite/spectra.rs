@@ -64,6 +64,10 @@ fn one_spectrum_is_the_same_in_every_format() {
         \"OC[C@H]1OC(O)C(O)C(O)C1O\", \"inchikey\": \"WQZGKKKJIJFFOK\", \"collision_energy\": \"20 eV\", \"name\": {}, \
         \"mzs\": [85.02841, 127.03897], \"intensities\": [0.25, 1]}\n";
     let texts = object.replace("[85.02841, 127.03897]", "\"85.02841,127.03897\"");
+    // as pandas writes lists of numbers of NumPy
+    let typed = columns
+        .replace("85.02841,127.03897", "[np.float64(85.02841), np.float64(127.03897)]")
+        .replace("0.25,1\n", "[np.float64(0.25), 1]\n");
     // pairs, as matchms has them, and as a text, as GNPS does
     let lists = "\"mzs\": [85.02841, 127.03897], \"intensities\": [0.25, 1]";
     let matchms = object.replace(lists, "\"peaks_json\": [[85.02841, 0.25], [127.03897, 1, null]]");
@@ -78,6 +82,7 @@ fn one_spectrum_is_the_same_in_every_format() {
         ("b.msp", MSP.into(), 1),
         ("a.massbank", MASSBANK.repeat(2), 1),
         ("a.tsv", columns.into(), 0),
+        ("b.tsv", typed, 0),
         ("a.jsonl", object.into(), 0),
         ("b.jsonl", texts, 0),
         ("c.jsonl", matchms, 0),

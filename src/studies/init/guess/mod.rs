@@ -35,6 +35,9 @@ use numbers::{
 /// The share of cells that must be of a kind.
 const MOST: f64 = 0.9;
 
+/// The share of cells that must be of the kind that the name of their column says.
+const NAMED: f64 = 0.5;
+
 /// The most cells that are looked at for the kind of a column.
 const LOOKED_AT: usize = 10_000;
 
@@ -92,7 +95,7 @@ fn kind_of_form(name: &str, cells: &[&str], present: &[&str]) -> Option<ColumnKi
     if let Some(signs) = signs_of(cells) {
         return Some(signs);
     }
-    if may_be_smiles(name, present) && are_mostly(&ColumnKind::Smiles, present) {
+    if are_smiles(name, present) {
         return Some(ColumnKind::Smiles);
     }
     if most(present, is_inchi) {
@@ -382,10 +385,14 @@ fn repeat_a_part<'c, P: Eq + Hash>(cells: &[&'c str], parts: impl Fn(&'c str) ->
 
 /// Returns whether most cells are of a kind.
 fn are_mostly(kind: &ColumnKind, cells: &[&str]) -> bool {
+    share_of(kind, cells) >= MOST
+}
+
+/// Returns the share of cells that are of a kind.
+fn share_of(kind: &ColumnKind, cells: &[&str]) -> f64 {
     let cells = looked_at(cells);
     let read = |cell: &&&str| kind.read(cell) != Reading::Invalid;
-    let count = cells.par_iter().filter(read).count();
-    count as f64 >= MOST * cells.len() as f64
+    cells.par_iter().filter(read).count() as f64 / cells.len() as f64
 }
 
 /// The fewest letters of a sequence, of a protein or a nucleic acid, in the mean.
@@ -637,6 +644,20 @@ fn have_as_many_words(cells: &[&str]) -> bool {
     counts.all(|count| Some(count) == first)
 }
 
+/// Returns whether cells are SMILES: most are, or half in a column whose name says so, whose others are skipped and named.
+fn are_smiles(name: &str, cells: &[&str]) -> bool {
+    if !may_be_smiles(name, cells) {
+        return false;
+    }
+    let least = if says_smiles(name) { NAMED } else { MOST };
+    share_of(&ColumnKind::Smiles, cells) >= least
+}
+
+/// Returns whether the name of a column says that its cells are SMILES.
+fn says_smiles(name: &str) -> bool {
+    name.to_lowercase().contains("smiles")
+}
+
 /// Returns whether cells look like SMILES before any is parsed: one word, with at most a name or an extension behind it, and some
 /// with bonds, branches or rings, since labels of one letter are SMILES too. In a column whose name says SMILES, all molecules
 /// may be chains.
@@ -644,8 +665,8 @@ fn may_be_smiles(name: &str, cells: &[&str]) -> bool {
     let is_short =
         |cell: &str| cell.contains(" |") || cell.split_whitespace().count() <= 1 + WORDS_OF_A_NAME;
     let marked = |cell: &&&str| cells::smiles(cell).contains(['(', '=', '#', '1']);
-    let is_named = name.to_lowercase().contains("smiles");
-    most(cells, is_short) && (is_named || 5 * cells.iter().filter(marked).count() >= cells.len())
+    most(cells, is_short)
+        && (says_smiles(name) || 5 * cells.iter().filter(marked).count() >= cells.len())
 }
 
 /// Returns as many classes as cells name, which a training reads too.
