@@ -185,6 +185,32 @@ def test_forks_while_other_threads_work():
     assert run(FORKS) == ["0"]
 
 
+LARGE_BASIS = """
+    import os, signal, time
+    import numpy as np
+    import dsokr
+
+    # above 512 rows the eigendecomposition has a thread of its own, which signals do not wait for
+    y = np.random.default_rng(0).standard_normal((700, 600)).astype(np.float32)
+    first = dsokr.Basis.fit(y, "linear", dsokr.Gaussian(560)).spectrum
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if np.array_equal(dsokr.Basis.fit(y, "linear", dsokr.Gaussian(560)).spectrum, first) else 1)
+    until = time.monotonic() + 60
+    while (found := os.waitpid(child, os.WNOHANG)) == (0, 0):
+        if time.monotonic() > until:
+            os.kill(child, signal.SIGKILL)
+        time.sleep(0.01)
+    print(found[1])
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_a_fork_after_a_large_eigendecomposition():
+    """A worker of a pool that forks, or of a DataLoader, fits what its parent has fitted."""
+    assert run(LARGE_BASIS) == ["0"]
+
+
 FIRST_CALLS = """
     import os, signal, sys, threading, time
     import numpy as np

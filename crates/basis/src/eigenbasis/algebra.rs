@@ -16,6 +16,7 @@ use faer::linalg::matmul::matmul;
 use faer::traits::math_utils::from_f64;
 use faer::traits::{ComplexField, RealField};
 use faer::{Accum, Mat, MatMut, MatRef, Par};
+use rayon::ThreadPoolBuilder;
 use rayon::prelude::*;
 
 use crate::features::{Block, RowSource, product, simd};
@@ -86,7 +87,15 @@ pub fn leading(mut matrix: Mat<f64>, tolerance: f64) -> Result<Eigen, Error> {
     } else {
         let name = format!("eigenvectors of {size} unknowns");
         let _stage = Cancellation::current().stage(name, 0);
-        Cancellation::wait_for(move || symmetric_eigen(matrix.as_ref()))??
+        let threads = rayon::current_num_threads();
+        Cancellation::wait_for(move || {
+            // a pool of its own: a process that forks has no threads of the pool that all share, which it would wait for
+            let pool = ThreadPoolBuilder::new().num_threads(threads).build();
+            let pool = pool.map_err(|error| {
+                Error::Unsupported(format!("no thread could be started: {error}"))
+            })?;
+            pool.install(|| symmetric_eigen(matrix.as_ref()))
+        })??
     };
     let largest = eigen.values.first().copied().unwrap_or(0.0);
     if largest.is_nan() || largest <= 0.0 {
