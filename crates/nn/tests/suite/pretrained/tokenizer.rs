@@ -10,6 +10,9 @@ use serde_json::{Value, json};
 use super::folder::{Fixture, VOCABULARY, write_files};
 use super::golden::golden;
 
+/// A change of a tokenizer.json.
+type Edit<'e> = &'e dyn Fn(&mut Value);
+
 fn ids(tokenizer: &Tokenizer, text: &str) -> Vec<u32> {
     let (ids, cut) = tokenizer.encode(text, 512).unwrap();
     assert!(!cut);
@@ -574,6 +577,63 @@ fn pieces_of_t5_have_one_token_at_their_end() {
             assert!(error.contains(part), "{error}: no {part}");
         }
     }
+}
+
+/// Version 4 of transformers builds the ends of texts by the settings of this class, and version 5 takes those of the file.
+#[test]
+fn tokens_that_settings_of_llama_ask_for_are_those_of_the_file() {
+    let open = |settings: Value| with_pieces("LlamaTokenizerFast", settings, |_| ()).open();
+    let tokenizer = open(json!({"add_eos_token": true})).unwrap().tokenizer;
+    assert_eq!(ids(&tokenizer, "a ca"), [0, 7, 4, 6, 5, 2]);
+    for (settings, says) in [
+        (json!({}), "[\"<s>\",\"</s>\"]: [\"<s>\"], add_bos_token and add_eos_token"),
+        (json!({"add_eos_token": null}), "[\"<s>\",\"</s>\"]: [\"<s>\"], add_bos_token"),
+        (json!({"add_bos_token": false, "add_eos_token": true}), "[\"<s>\",\"</s>\"]: [\"</s>\"],"),
+    ] {
+        let error = open(settings).unwrap_err().to_string();
+        for part in ["tokenizer.json: ", says, "LlamaTokenizer", "\"PreTrainedTokenizerFast\""] {
+            assert!(error.contains(part), "{error}: no {part}");
+        }
+    }
+}
+
+/// Version 5 builds what normalises and splits texts by the class of Qwen's tokenizers, and takes the ends of the file.
+#[test]
+fn texts_that_the_class_of_qwen_would_split_otherwise_are_refused() {
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/sentences-last");
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["config.json", "tokenizer.json", "tokenizer_config.json"] {
+        fs::copy(golden.join(name), folder.path().join(name)).unwrap();
+    }
+    let file = folder.path().join("tokenizer.json");
+    let original: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+    let open = |edit: &dyn Fn(&mut Value)| {
+        let mut changed = original.clone();
+        edit(&mut changed);
+        fs::write(&file, changed.to_string()).unwrap();
+        Pretrained::open_without_weights(folder.path())
+    };
+    let tokenizer = open(&|_| ()).unwrap().tokenizer;
+    assert_eq!((ids(&tokenizer, ""), tokenizer.special_tokens), (vec![97], 1));
+    let replaced = |path: &'static str, value: Value| {
+        move |file: &mut Value| *file.pointer_mut(path).unwrap() = value.clone()
+    };
+    let refused: [(Edit, &str); 5] = [
+        (&replaced("/normalizer", json!({"type": "NFKC"})), "normalizer.type = \"NFKC\": \"NFC\""),
+        (&replaced("/pre_tokenizer/pretokenizers/0/pattern/Regex", json!(" ")), "pre_tokenizer = "),
+        (&replaced("/pre_tokenizer/pretokenizers/1/use_regex", json!(true)), "pre_tokenizer = "),
+        (&replaced("/pre_tokenizer", json!({"type": "Whitespace"})), "pre_tokenizer = "),
+        (&replaced("/model/ignore_merges", json!(true)), "ignore_merges = true: false"),
+    ];
+    for (edit, says) in refused {
+        let error = open(edit).unwrap_err().to_string();
+        for part in ["tokenizer.json: ", says, "Qwen2Tokenizer", "\"PreTrainedTokenizerFast\""] {
+            assert!(error.contains(part), "{error}: no {part}");
+        }
+    }
+    // an empty text would have no token
+    let error = open(&replaced("/post_processor", json!(null))).unwrap_err().to_string();
+    assert!(error.contains("`$A <|endoftext|>`"), "{error}");
 }
 
 #[test]
