@@ -128,7 +128,7 @@ fn copy(from: &Path, to: &Path) {
 }
 
 /// The families of pretrained encoders of crates/nn/tests/golden, each with a pooling.
-const FAMILIES: [(&str, &str); 18] = [
+const FAMILIES: [(&str, &str); 20] = [
     ("albert", "weighted-mean"),
     ("deberta", "mean"),
     ("deberta-absolute", "first"),
@@ -136,6 +136,8 @@ const FAMILIES: [(&str, &str); 18] = [
     ("electra", "first"),
     ("esm", "mean"),
     ("esm-absolute", "mean"),
+    ("gemma3", "last"),
+    ("gemma3-both-sides", "mean"),
     ("llama", "last"),
     ("mistral", "last"),
     ("modernbert", "first"),

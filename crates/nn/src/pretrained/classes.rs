@@ -14,8 +14,8 @@ use serde_json::{Value, json};
 use super::added_tokens::TokenFiles;
 use super::config::Config;
 use super::families::{
-    ALBERT_TOKENIZER, BERT_TOKENIZER, CAMEMBERT_TOKENIZER, LLAMA_TOKENIZER, MPNET_TOKENIZER,
-    QWEN2_TOKENIZER, ROBERTA_TOKENIZER, T5_TOKENIZER, XLM_ROBERTA_TOKENIZER,
+    ALBERT_TOKENIZER, BERT_TOKENIZER, CAMEMBERT_TOKENIZER, GEMMA_TOKENIZER, LLAMA_TOKENIZER,
+    MPNET_TOKENIZER, QWEN2_TOKENIZER, ROBERTA_TOKENIZER, T5_TOKENIZER, XLM_ROBERTA_TOKENIZER,
 };
 use super::json::JsonFile;
 use crate::error::Error;
@@ -49,6 +49,8 @@ enum Model {
     BytePairs,
     /// Pairs of bytes of normalised texts, which an expression of Qwen's splits.
     SplitBytePairs,
+    /// Pairs of pieces of texts that are split at spaces, as Gemma's.
+    SpacedPieces,
     /// Unigrams of SentencePiece, with the id of the token of what the vocabulary lacks, if the class sets it.
     Unigrams { unknown: Option<u32> },
     /// What the file has.
@@ -73,7 +75,7 @@ const BERT: Class = Class {
 };
 
 /// The classes whose tokenizers are read.
-static CLASSES: [Class; 13] = [
+static CLASSES: [Class; 14] = [
     BERT,
     Class { name: "DistilBertTokenizer", ..BERT },
     Class { name: "ElectraTokenizer", ..BERT },
@@ -121,6 +123,13 @@ static CLASSES: [Class; 13] = [
         last: Some(EOS),
         is_asked: true,
     },
+    Class {
+        name: GEMMA_TOKENIZER,
+        model: Model::SpacedPieces,
+        first: Some(("bos_token", "<bos>")),
+        last: Some(("eos_token", "<eos>")),
+        is_asked: true,
+    },
     Class { name: QWEN2_TOKENIZER, model: Model::SplitBytePairs, first: None, last: None, ..BERT },
 ];
 
@@ -136,7 +145,10 @@ impl Class {
     fn adds_ends(&self) -> bool {
         match self.model {
             Model::WordPieces | Model::BytePairs => true,
-            Model::SplitBytePairs | Model::Unigrams { .. } | Model::OfFile => false,
+            Model::SplitBytePairs
+            | Model::SpacedPieces
+            | Model::Unigrams { .. }
+            | Model::OfFile => false,
         }
     }
 }
@@ -212,6 +224,10 @@ pub(super) fn read(
             Model::BytePairs => file.set_prefix_space(settings, json)?,
             Model::SplitBytePairs => {
                 file.check_split(json)?;
+                false
+            }
+            Model::SpacedPieces => {
+                file.check_spaces(json)?;
                 false
             }
             Model::Unigrams { .. } => false,
@@ -310,6 +326,11 @@ impl File<'_> {
                 ("model", "end_of_word_suffix", json!("")),
                 ("model", "ignore_merges", json!(false)),
                 ("model", "byte_fallback", json!(false)),
+            ],
+            Model::SpacedPieces => vec![
+                ("model", "fuse_unk", json!(true)),
+                ("model", "byte_fallback", json!(true)),
+                ("model", "ignore_merges", json!(false)),
             ],
             Model::Unigrams { unknown: Some(id) } => vec![("model", "unk_id", json!(id))],
             Model::Unigrams { unknown: None } | Model::OfFile => Vec::new(),
@@ -448,6 +469,24 @@ impl File<'_> {
         }
         let allowed = format!("a Split at {QWEN_SPLIT:?} and ByteLevel, without a prefix,");
         Err(self.refuse("pre_tokenizer", pre_tokenizer, &allowed))
+    }
+
+    /// Refuses what normalises and splits texts in another way than the class of Gemma's tokenizers.
+    fn check_spaces(&self, json: &Value) -> Result<(), Error> {
+        self.check_kind("model.type", &json["model"]["type"], "BPE")?;
+        let space = json!({ "String": " " });
+        let normalizer = json!({ "type": "Replace", "pattern": space, "content": "\u{2581}" });
+        if json["normalizer"] != normalizer {
+            return Err(self.refuse("normalizer", &json["normalizer"], &normalizer.to_string()));
+        }
+        let pre_tokenizer = json!({
+            "type": "Split", "pattern": space, "behavior": "MergedWithPrevious", "invert": false,
+        });
+        if json["pre_tokenizer"] != pre_tokenizer {
+            let allowed = pre_tokenizer.to_string();
+            return Err(self.refuse("pre_tokenizer", &json["pre_tokenizer"], &allowed));
+        }
+        Ok(())
     }
 
     /// Sets what cleans texts, and returns whether it was different.

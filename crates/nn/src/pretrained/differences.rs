@@ -174,7 +174,8 @@ pub(super) fn modernbert(file: &JsonFile, architecture: &mut Architecture) -> Re
     let local = local_layers(file, layers)?;
     only_default_scaling(file)?;
     let window = file.integer("local_attention", 1..=u64::from(u32::MAX), Some(128))?;
-    let (global, near) = rope_bases(file)?;
+    let (global, near) =
+        rope_bases(file, [("global_rope_theta", 160_000.0), ("local_rope_theta", 10_000.0)])?;
     architecture.position_kind = Positions::Rotary {
         base: global,
         local_base: near,
@@ -268,7 +269,8 @@ pub(super) fn mt5(file: &JsonFile, architecture: &mut Architecture) -> Result<()
 }
 
 pub(super) fn llama(file: &JsonFile, architecture: &mut Architecture) -> Result<(), Error> {
-    layers_of_llama(file, architecture)?;
+    let base = one_base(file, LLAMA_BASE)?;
+    layers_of_llama(file, architecture, (base, base))?;
     architecture.attention_bias = file.flag("attention_bias", false)?;
     architecture.output_bias = architecture.attention_bias;
     architecture.feed_forward_bias = file.flag("mlp_bias", false)?;
@@ -277,10 +279,11 @@ pub(super) fn llama(file: &JsonFile, architecture: &mut Architecture) -> Result<
 
 pub(super) fn mistral(file: &JsonFile, architecture: &mut Architecture) -> Result<(), Error> {
     required_key_heads(file)?;
-    layers_of_llama(file, architecture)?;
+    let base = one_base(file, LLAMA_BASE)?;
+    layers_of_llama(file, architecture, (base, base))?;
     // it stands for windows where the key is missing, and null for none
     let is_local = file.json.get("sliding_window").is_none_or(|window| !window.is_null());
-    set_windows(file, architecture, vec![is_local; architecture.layers])
+    set_causal_windows(file, architecture, vec![is_local; architecture.layers])
 }
 
 pub(super) fn qwen2(file: &JsonFile, architecture: &mut Architecture) -> Result<(), Error> {
@@ -299,7 +302,8 @@ pub(super) fn qwen3(file: &JsonFile, architecture: &mut Architecture) -> Result<
 
 fn layers_of_qwen(file: &JsonFile, architecture: &mut Architecture) -> Result<(), Error> {
     required_key_heads(file)?;
-    layers_of_llama(file, architecture)?;
+    let base = one_base(file, LLAMA_BASE)?;
+    layers_of_llama(file, architecture, (base, base))?;
     let layers = architecture.layers;
     let has_windows = file.flag("use_sliding_window", false)?
         && file.json.get("sliding_window").is_none_or(|window| !window.is_null());
@@ -312,15 +316,53 @@ fn layers_of_qwen(file: &JsonFile, architecture: &mut Architecture) -> Result<()
         let allowed = "layers of \"full_attention\" alone where use_sliding_window is not true";
         return Err(file.refuse("layer_types", allowed));
     }
-    set_windows(file, architecture, local)
+    set_causal_windows(file, architecture, local)
 }
+
+pub(super) fn gemma3(file: &JsonFile, architecture: &mut Architecture) -> Result<(), Error> {
+    required_key_heads(file)?;
+    only_default_scaling(file)?;
+    let bases =
+        rope_bases(file, [("rope_theta", 1_000_000.0), ("rope_local_base_freq", 10_000.0)])?;
+    layers_of_llama(file, architecture, bases)?;
+    let allowed = "true: use_bidirectional_attention says whether a token attends to both sides";
+    file.only_value("is_causal", true, allowed)?;
+    architecture.causal = !file.flag("use_bidirectional_attention", false)?;
+    let head = architecture.head_width();
+    let allowed = format!("{head}, head_dim: another scale of attention is not supported");
+    file.value("query_pre_attn_scalar", (head == 256).then_some(()), &allowed, |scalar| {
+        (scalar.as_f64() == Some(head as f64)).then_some(())
+    })?;
+    file.only("attn_logit_softcapping", Value::is_null, "null")?;
+    architecture.attention_bias = file.flag("attention_bias", false)?;
+    architecture.output_bias = architecture.attention_bias;
+    architecture.head_norm = true;
+    architecture.norm_adds_one = true;
+    architecture.norm_place = NormPlace::Around;
+    architecture.embedding_scale = true;
+
+    let layers = architecture.layers;
+    let every = file.integer("sliding_window_pattern", 1..=u64::from(u32::MAX), Some(6))?;
+    let local = local_layers(file, layers)?
+        .unwrap_or_else(|| (0..layers).map(|layer| (layer + 1) % every != 0).collect());
+    let window = file.integer("sliding_window", 1..=u64::from(u32::MAX), Some(4096))?;
+    let reach = if architecture.causal { window - 1 } else { window / 2 };
+    set_windows(architecture, local, reach);
+    Ok(())
+}
+
+/// The base of the angles of decoders where a configuration does not say it.
+const LLAMA_BASE: f64 = 10_000.0;
 
 /// What families of decoders have in common: rotary positions, causal attention in which keys and values may serve several
 /// heads, gated units, and normalisation before sub-layers without means.
-fn layers_of_llama(file: &JsonFile, architecture: &mut Architecture) -> Result<(), Error> {
-    let base = one_base(file, 10_000.0)?;
+fn layers_of_llama(
+    file: &JsonFile,
+    architecture: &mut Architecture,
+    (base, local_base): (f64, f64),
+) -> Result<(), Error> {
     let local = vec![false; architecture.layers];
-    architecture.position_kind = Positions::Rotary { base, local_base: base, reach: 0, local };
+    architecture.position_kind = Positions::Rotary { base, local_base, reach: 0, local };
     even_heads(file, architecture)?;
     let heads = architecture.heads;
     let allowed = format!("a divisor of num_attention_heads = {heads}");
@@ -348,8 +390,8 @@ fn required_key_heads(file: &JsonFile) -> Result<(), Error> {
     file.value("num_key_value_heads", None, allowed, |_| Some(()))
 }
 
-/// Sets the layers of a decoder in which a token attends to near ones alone.
-fn set_windows(
+/// Sets the layers of a decoder in which a token attends to near ones before it alone.
+fn set_causal_windows(
     file: &JsonFile,
     architecture: &mut Architecture,
     is_local: Vec<bool>,
@@ -361,12 +403,17 @@ fn set_windows(
         return Err(file.refuse("is_causal", "true for a model with sliding windows"));
     }
     let window = file.integer("sliding_window", 1..=u64::from(u32::MAX), Some(4096))?;
+    // the token itself is one of the window
+    set_windows(architecture, is_local, window - 1);
+    Ok(())
+}
+
+/// Sets the layers in which a token attends to near ones alone, and how far.
+fn set_windows(architecture: &mut Architecture, is_local: Vec<bool>, farthest: usize) {
     if let Positions::Rotary { reach, local, .. } = &mut architecture.position_kind {
-        // the token itself is one of the window
-        *reach = window - 1;
+        *reach = farthest;
         *local = is_local;
     }
-    Ok(())
 }
 
 /// Returns whether inner units are gated, and their function, by the name that T5 has for both.
@@ -461,10 +508,11 @@ fn base(file: &JsonFile, key: &str, default: f64) -> Result<f64, Error> {
     file.value(key, Some(default), "a number above 1", read)
 }
 
-/// Returns the bases of ModernBERT's global and local layers, which older files have in keys of their own.
-fn rope_bases(file: &JsonFile) -> Result<(f64, f64), Error> {
-    let global = base(file, "global_rope_theta", 160_000.0)?;
-    let local = base(file, "local_rope_theta", 10_000.0)?;
+/// Returns the bases of global and local layers, which older files have in these keys, with these defaults.
+fn rope_bases(file: &JsonFile, keys: [(&str, f64); 2]) -> Result<(f64, f64), Error> {
+    let [(global, global_default), (local, local_default)] = keys;
+    let global = base(file, global, global_default)?;
+    let local = base(file, local, local_default)?;
     let allowed = "an object with {\"rope_type\": \"default\", \"rope_theta\": …} for \"full_attention\" and \
                    \"sliding_attention\"";
     file.value_or_null("rope_parameters", (global, local), allowed, |value| {

@@ -63,6 +63,8 @@ pub(super) const CAMEMBERT_TOKENIZER: &str = "CamembertTokenizer";
 pub(super) const T5_TOKENIZER: &str = "T5Tokenizer";
 /// The class of Llama's.
 pub(super) const LLAMA_TOKENIZER: &str = "LlamaTokenizer";
+/// The class of Gemma's.
+pub(super) const GEMMA_TOKENIZER: &str = "GemmaTokenizer";
 /// The class of Qwen's.
 pub(super) const QWEN2_TOKENIZER: &str = "Qwen2Tokenizer";
 
@@ -151,12 +153,16 @@ pub(super) struct Names {
     pub(super) key_norm: &'static str,
     pub(super) output: &'static str,
     pub(super) attention_norm: &'static str,
+    /// The normalisation of what attention adds to its input.
+    pub(super) attention_result_norm: &'static str,
     /// The first linear layer of the feed-forward layer.
     pub(super) up: &'static [&'static str],
     /// That layer where units are gated: in one tensor, or in one of units and one of their factors.
     pub(super) gated_up: &'static [&'static str],
     pub(super) down: &'static str,
     pub(super) feed_forward_norm: &'static str,
+    /// The normalisation of what the feed-forward layer adds to its input.
+    pub(super) feed_forward_result_norm: &'static str,
     /// How names of heads of pre-training and of other tasks start.
     pub(super) unused: &'static [&'static str],
 }
@@ -177,10 +183,12 @@ const BERT_NAMES: Names = Names {
     key_norm: "attention.self.key_norm",
     output: "attention.output.dense",
     attention_norm: "attention.output.LayerNorm",
+    attention_result_norm: "attention.output.result_norm",
     up: &["intermediate.dense"],
     gated_up: &[],
     down: "output.dense",
     feed_forward_norm: "output.LayerNorm",
+    feed_forward_result_norm: "output.result_norm",
     unused: &["cls.", "lm_head.", "classifier.", "qa_outputs."],
 };
 
@@ -200,7 +208,7 @@ const BERT: Family = Family {
 };
 
 /// All families, BERT first.
-pub(super) static FAMILIES: [Family; 22] = [
+pub(super) static FAMILIES: [Family; 23] = [
     BERT,
     Family {
         name: "roberta",
@@ -447,6 +455,25 @@ pub(super) static FAMILIES: [Family; 22] = [
         keys: &Keys { head: HeadWidth::Key("head_dim"), ..LLAMA_KEYS },
         tokenizer_class: Some(QWEN2_TOKENIZER),
         differences: differences::qwen3,
+        ..LLAMA
+    },
+    Family {
+        name: "gemma3_text",
+        class: "Gemma3TextModel",
+        keys: &Keys {
+            head: HeadWidth::Key("head_dim"),
+            activation: "hidden_activation",
+            defaults: Defaults { activation: Activation::GeluTanh, epsilon: 1e-6, dropout: 0.0 },
+            ..LLAMA_KEYS
+        },
+        names: &Names {
+            attention_result_norm: "post_attention_layernorm",
+            feed_forward_norm: "pre_feedforward_layernorm",
+            feed_forward_result_norm: "post_feedforward_layernorm",
+            ..LLAMA_NAMES
+        },
+        tokenizer_class: Some(GEMMA_TOKENIZER),
+        differences: differences::gemma3,
         ..LLAMA
     },
 ];

@@ -92,6 +92,14 @@ pub(super) fn layout(architecture: &Architecture, names: &Names) -> Vec<Piece> {
             pieces.norm(&path("attention_norm"), &full(names.attention_norm), d, norm_bias);
         }
         pieces.norm(&path("feed_forward_norm"), &full(names.feed_forward_norm), d, norm_bias);
+        if architecture.normalises_results() {
+            for (part, name) in [
+                ("attention_result_norm", names.attention_result_norm),
+                ("feed_forward_result_norm", names.feed_forward_result_norm),
+            ] {
+                pieces.norm(&path(part), &full(name), d, norm_bias);
+            }
+        }
     }
     if architecture.normalises_before() {
         pieces.norm("final_norm", names.final_norm, d, norm_bias);

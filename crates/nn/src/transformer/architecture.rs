@@ -15,6 +15,8 @@ pub enum NormPlace {
     After,
     /// The input of each sub-layer, `x ← x + f(norm(x))`, and once the result of the last layer.
     Before,
+    /// The input and the result of each sub-layer, `x ← x + norm(f(norm(x)))`, and once the result of the last layer.
+    Around,
     /// [`Before`](Self::Before), except for the first layer's attention, whose input is normalised as embeddings.
     BeforeButFirst,
 }
@@ -46,6 +48,8 @@ pub struct Architecture {
     pub types: usize,
     /// Width of the tables of embeddings, if a linear layer maps them to `width`; 0 if they have that width.
     pub embedding_width: usize,
+    /// Whether vectors of tokens are multiplied by the square root of `width` (Vaswani et al. 2017, section 3.4).
+    pub embedding_scale: bool,
     /// Whether embeddings are normalised.
     #[default(true)]
     pub embedding_norm: bool,
@@ -90,6 +94,8 @@ pub struct Architecture {
     /// Sennrich 2019, Root Mean Square Layer Normalization).
     #[default(true)]
     pub norm_centred: bool,
+    /// Whether normalisations multiply by one more than their parameters say.
+    pub norm_adds_one: bool,
     /// Whether normalisations add a vector.
     #[default(true)]
     pub norm_bias: bool,
@@ -170,6 +176,11 @@ impl Architecture {
         if self.embedding_width == 0 { self.width } else { self.embedding_width }
     }
 
+    /// Returns the factor of vectors of tokens, where they have one.
+    pub(super) fn embedding_factor(&self) -> Option<f32> {
+        self.embedding_scale.then(|| (self.width as f32).sqrt())
+    }
+
     /// Returns the width of the queries, keys and values of a head.
     pub fn head_width(&self) -> usize {
         if self.head_width == 0 { self.width / self.heads } else { self.head_width }
@@ -209,7 +220,15 @@ impl Architecture {
     pub(crate) fn normalises_before(&self) -> bool {
         match self.norm_place {
             NormPlace::After => false,
-            NormPlace::Before | NormPlace::BeforeButFirst => true,
+            NormPlace::Before | NormPlace::Around | NormPlace::BeforeButFirst => true,
+        }
+    }
+
+    /// Returns whether layers normalise the results of their sub-layers before they are added.
+    pub(crate) fn normalises_results(&self) -> bool {
+        match self.norm_place {
+            NormPlace::After | NormPlace::Before | NormPlace::BeforeButFirst => false,
+            NormPlace::Around => true,
         }
     }
 
@@ -229,6 +248,7 @@ impl Architecture {
             padding: _,
             types: _,
             embedding_width: _,
+            embedding_scale: _,
             embedding_norm: _,
             layers: _,
             own_layers: _,
@@ -242,6 +262,7 @@ impl Architecture {
             activation: _,
             gated: _,
             norm_centred: _,
+            norm_adds_one: _,
             norm_bias: _,
             attention_bias: _,
             output_bias: _,
@@ -285,7 +306,8 @@ impl Architecture {
         // products of queries and keys with each other, or with vectors for distances of both signs too
         let compared = if self.position_kind.distance_vectors().is_some() { 5.0 } else { 1.0 };
         // normalisations that no fused operation computes keep what they multiply
-        let normalised = if self.norm_centred { 0.0 } else { 2.0 * width };
+        let norms = if self.normalises_results() { 4.0 } else { 2.0 };
+        let normalised = if self.norm_centred { 0.0 } else { norms * width };
         let normalised_heads = if self.head_norm { 2.0 * projected } else { 0.0 };
         let own_layers = self.own_layers() as f64;
         let kept = if self.recompute { 1.0 } else { depth };

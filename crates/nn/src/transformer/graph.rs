@@ -71,6 +71,10 @@ impl Body {
             let scale = masked_scale(graph, ids, mask, &float_mask);
             x = graph.node("Mul", &[&x, &scale], &[]);
         }
+        if let Some(factor) = self.architecture.embedding_factor() {
+            let factor = graph.floats(&[], &[factor]);
+            x = graph.node("Mul", &[&x, &factor], &[]);
+        }
         if let Some(types) = &self.types {
             let types = graph.parameter(types);
             let first = graph.int(0);
@@ -182,7 +186,10 @@ impl Layer {
             Some(norm) if is_before => norm.onnx(graph, x, epsilon),
             _ => x.clone(),
         };
-        let y = self.onnx_attention(graph, &input, shared, depth, architecture);
+        let mut y = self.onnx_attention(graph, &input, shared, depth, architecture);
+        if let Some(norm) = &self.attention_result_norm {
+            y = norm.onnx(graph, &y, epsilon);
+        }
         let mut x = graph.node("Add", &[x, &y], &[]);
         if let Some(norm) = self.attention_norm.as_ref().filter(|_| !is_before) {
             x = norm.onnx(graph, &x, epsilon);
@@ -202,7 +209,10 @@ impl Layer {
         } else {
             architecture.activation.onnx(graph, &inner)
         };
-        let y = self.down.onnx(graph, &inner);
+        let mut y = self.down.onnx(graph, &inner);
+        if let Some(norm) = &self.feed_forward_result_norm {
+            y = norm.onnx(graph, &y, epsilon);
+        }
         let x = graph.node("Add", &[&x, &y], &[]);
         if is_before { x } else { self.feed_forward_norm.onnx(graph, &x, epsilon) }
     }

@@ -28,10 +28,14 @@ pub(super) struct Layer {
     pub(super) key_norm: Option<Norm>,
     pub(super) output: Affine,
     pub(super) attention_norm: Option<Norm>,
+    /// The normalisation of what attention adds to its input.
+    pub(super) attention_result_norm: Option<Norm>,
     /// The units, and behind all of them their factors, where they have any.
     pub(super) up: Affine,
     pub(super) down: Affine,
     pub(super) feed_forward_norm: Norm,
+    /// The normalisation of what the feed-forward layer adds to its input.
+    pub(super) feed_forward_result_norm: Option<Norm>,
 }
 
 /// Dropout sites of one layer.
@@ -118,6 +122,8 @@ impl Layer {
         let units = architecture.inner_units();
         let norm_of_heads =
             || head_norm.then(|| Norm::init(architecture.head_width(), architecture, device));
+        let norm_of_result =
+            || architecture.normalises_results().then(|| Norm::init(d, architecture, device));
         let mut affine =
             |inputs, outputs, has_bias| Affine::init(inputs, outputs, has_bias, generator, device);
         Self {
@@ -126,9 +132,11 @@ impl Layer {
             key_norm: norm_of_heads(),
             output: affine(attention, d, output_bias),
             attention_norm: has_attention_norm.then(|| Norm::init(d, architecture, device)),
+            attention_result_norm: norm_of_result(),
             up: affine(d, units, feed_forward_bias),
             down: affine(feed_forward, d, feed_forward_bias),
             feed_forward_norm: Norm::init(d, architecture, device),
+            feed_forward_result_norm: norm_of_result(),
         }
     }
 
@@ -223,11 +231,13 @@ impl Layer {
                 self.feed_forward_norm.forward(x, y, self.down.bias(), epsilon, last_mask)
             }
             _ => {
-                let x = add(x, y, &self.output, attention_mask);
+                let norm = self.attention_result_norm.as_ref().map(|norm| (norm, epsilon));
+                let x = add(x, y, &self.output, norm, attention_mask);
                 let input = self.feed_forward_norm.alone(x.clone(), epsilon);
                 let inner = self.inner(input, architecture, inner_mask);
                 let y = self.down.product(inner, precision);
-                add(x, y, &self.down, last_mask)
+                let norm = self.feed_forward_result_norm.as_ref().map(|norm| (norm, epsilon));
+                add(x, y, &self.down, norm, last_mask)
             }
         }
     }

@@ -296,10 +296,12 @@ fn missing_keys_have_the_defaults_of_the_family() {
         "mistral",
         "qwen2",
         "qwen3",
+        "gemma3",
     ] {
         let name = match family {
             "nomic" => "nomic_bert",
             "deberta" => "deberta-v2",
+            "gemma3" => "gemma3_text",
             other => other,
         };
         let model = changed(family, |config| {
@@ -334,7 +336,7 @@ fn missing_keys_have_the_defaults_of_the_family() {
             assert_eq!(found.epsilon, expected["epsilon"].as_f64().unwrap(), "{family}");
         }
         let activation = match expected["activation"].as_str() {
-            Some("gelu_new") => Activation::GeluTanh,
+            Some("gelu_new" | "gelu_pytorch_tanh") => Activation::GeluTanh,
             Some("silu") => Activation::Silu,
             Some("relu") => Activation::Relu,
             Some("gelu") | None => Activation::Gelu,
@@ -524,6 +526,11 @@ fn a_decoder_that_is_different_is_refused() {
         ("qwen2", "layer_types", too_many, "2 of"),
         ("qwen2", "layer_types", json!(["full_attention", "linear_attention"]), "2 of"),
         ("qwen2", "is_causal", json!(1), "true or false"),
+        ("gemma3", "is_causal", json!(false), "use_bidirectional_attention"),
+        ("gemma3", "query_pre_attn_scalar", json!(256), "6, head_dim"),
+        ("gemma3", "attn_logit_softcapping", json!(50.0), "null"),
+        ("gemma3", "sliding_window", json!(null), "a whole number from 1"),
+        ("gemma3", "rope_scaling", json!({"rope_type": "linear", "factor": 8.0}), "not supported"),
     ] {
         let model = changed(family, |config| {
             if key == "num_attention_heads" {
@@ -535,7 +542,7 @@ fn a_decoder_that_is_different_is_refused() {
         assert!(error.contains(&format!("{key} = {value}: ")), "{error}");
         assert!(error.contains(says), "{error}");
     }
-    for family in ["mistral", "qwen2", "qwen3"] {
+    for family in ["mistral", "qwen2", "qwen3", "gemma3"] {
         let model = changed(family, |config| drop(config.remove("num_key_value_heads")));
         let error = model.unwrap_err().to_string();
         assert!(error.contains("num_key_value_heads = nothing: "), "{error}");
@@ -576,6 +583,12 @@ fn heads_and_windows_of_decoders_are_those_of_their_configurations() {
     assert_eq!(windows("qwen2", &keys), (0, vec![false, false]));
     let keys = [("layer_types", json!(["sliding_attention", "full_attention"]))];
     assert_eq!(windows("qwen2", &keys), (5, vec![true, false]));
+    // one layer of six, or of as many as the file says, attends to all
+    assert_eq!(windows("gemma3", &[("sliding_window_pattern", json!(1))]), (7, vec![false, false]));
+    assert_eq!(windows("gemma3", &[("sliding_window_pattern", json!(6))]), (7, vec![true, true]));
+    // half of the window to either side
+    let keys = [("use_bidirectional_attention", json!(true))];
+    assert_eq!(windows("gemma3", &keys).0, 4);
 }
 
 /// In every spelling that transformers reads.

@@ -597,6 +597,44 @@ fn tokens_that_settings_of_llama_ask_for_are_those_of_the_file() {
     }
 }
 
+/// As above, of a class whose version 5 builds what normalises and splits texts too.
+#[test]
+fn texts_that_the_class_of_gemma_would_split_otherwise_are_refused() {
+    let open = |settings: Value, edit: &dyn Fn(&mut Value)| {
+        let fixture = with_pieces("GemmaTokenizerFast", settings, |file| {
+            let space = json!({"String": " "});
+            file["normalizer"] =
+                json!({"type": "Replace", "pattern": space, "content": "\u{2581}"});
+            file["pre_tokenizer"] = json!({
+                "type": "Split", "pattern": space, "behavior": "MergedWithPrevious", "invert": false,
+            });
+            file["model"] = json!({
+                "type": "BPE", "unk_token": "<unk>", "fuse_unk": true, "byte_fallback": true,
+                "vocab": {"<s>": 0, "<pad>": 1, "</s>": 2, "<unk>": 3, "\u{2581}": 4, "a": 5, "c": 6, "\u{2581}a": 7},
+                "merges": ["\u{2581} a"],
+            });
+            edit(file);
+        });
+        fixture.open()
+    };
+    let settings = json!({"bos_token": "<s>", "eos_token": "</s>", "add_eos_token": true});
+    let tokenizer = open(settings.clone(), &|_| ()).unwrap().tokenizer;
+    assert_eq!(ids(&tokenizer, "c a ca"), [0, 6, 7, 4, 6, 5, 2]);
+    let without_end = json!({"bos_token": "<s>", "eos_token": "</s>"});
+    let refused: [(&Value, Edit, &str); 4] = [
+        (&settings, &|file| file["normalizer"] = json!(null), "normalizer = null: {"),
+        (&settings, &|file| file["pre_tokenizer"] = json!(null), "pre_tokenizer = null: {"),
+        (&settings, &|file| file["model"]["fuse_unk"] = json!(false), "fuse_unk = false: true"),
+        (&without_end, &|_| (), "[\"<s>\",\"</s>\"]: [\"<s>\"], add_bos_token"),
+    ];
+    for (settings, edit, says) in refused {
+        let error = open(settings.clone(), edit).unwrap_err().to_string();
+        for part in ["tokenizer.json: ", says, "GemmaTokenizer", "\"PreTrainedTokenizerFast\""] {
+            assert!(error.contains(part), "{error}: no {part}");
+        }
+    }
+}
+
 /// Version 5 builds what normalises and splits texts by the class of Qwen's tokenizers, and takes the ends of the file.
 #[test]
 fn texts_that_the_class_of_qwen_would_split_otherwise_are_refused() {
