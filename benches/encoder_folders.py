@@ -4,7 +4,7 @@ data of crates/nn/tests/suite/pretrained.
 usage: python encoder_folders.py [OUT]          (default: crates/nn/tests/golden)
 
 Needs torch, transformers and sentence-transformers. Written with versions 2.13 to 2.15, 5.24 and 6.2. All folders together
-have less than 370 kB. The libraries are not called by tests.
+have less than 600 kB. The libraries are not called by tests.
 """
 import json
 import shutil
@@ -15,11 +15,12 @@ import torch
 from safetensors.torch import load_file, save_file
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Dense, Normalize, Pooling, Transformer
+from tokenizers import processors
 from tokenizers.pre_tokenizers import ByteLevel
 from transformers import (
     AlbertConfig, AutoModel, BertConfig, BertTokenizerFast, DebertaV2Config, DistilBertConfig, ElectraConfig, EsmConfig, EsmTokenizer,
-    ModernBertConfig, MPNetConfig, MPNetTokenizer, MT5Config, MT5EncoderModel, NomicBertConfig, RobertaTokenizer, T5Config,
-    T5EncoderModel)
+    Gemma3TextConfig, LlamaConfig, MistralConfig, ModernBertConfig, MPNetConfig, MPNetTokenizer, MT5Config, MT5EncoderModel, NomicBertConfig, Qwen2Config,
+    Qwen2Tokenizer, Qwen3Config, RobertaTokenizer, T5Config, T5EncoderModel)
 
 OUT = Path(sys.argv[1] if len(sys.argv) > 1 else "crates/nn/tests/golden")
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
@@ -62,6 +63,31 @@ def bert(folder, lower=False):
     config = BertConfig(
         vocab_size=len(VOCABULARY), hidden_size=8, num_hidden_layers=2, num_attention_heads=2,
         intermediate_size=12, max_position_embeddings=16)
+    model = AutoModel.from_config(config)
+    randomise(model)
+    model.save_pretrained(folder)
+
+
+def pairs_of_bytes(folder, letters):
+    """A tokenizer of Qwen's that puts a token behind texts and pads them at their starts, as those of embedding models do."""
+    end = "<|endoftext|>"
+    merges = [("a", "b"), ("\u0120", "c")]
+    words = [*letters, "\u0120", *(first + second for first, second in merges), end]
+    tokenizer = Qwen2Tokenizer({word: at for at, word in enumerate(words)}, merges, padding_side="left")
+    tokenizer.backend_tokenizer.post_processor = processors.Sequence([
+        processors.ByteLevel(trim_offsets=False),
+        processors.TemplateProcessing(f"$A {end}", special_tokens=[(end, words.index(end))])])
+    tokenizer.save_pretrained(folder)
+    return len(words)
+
+
+def decoder(folder):
+    """A Qwen3 in the layout of transformers."""
+    torch.manual_seed(3)
+    size = pairs_of_bytes(folder, sorted(letter for letter in ByteLevel.alphabet() if letter.isascii()))
+    config = Qwen3Config(
+        vocab_size=size, hidden_size=8, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2, head_dim=4,
+        intermediate_size=12, max_position_embeddings=64)
     model = AutoModel.from_config(config)
     randomise(model)
     model.save_pretrained(folder)
@@ -121,6 +147,9 @@ def sentences():
         prompts={"query": "gab ", "document": ""})
     new("sentences-without-prompt", [transformer(16), Pooling(8, tuple(kinds), include_prompt=False)],
         prompts={"query": "c: d", "document": "b"})
+    decoder(clear("scratch"))
+    new("sentences-last", [transformer(40), Pooling(8, "lasttoken"), Normalize()],
+        prompts={"query": "Instruct: ab\nQuery:", "document": ""})
     shutil.rmtree(scratch)
 
     # a prompt for texts of no particular kind, which queries are not
@@ -139,6 +168,17 @@ def sentences():
             "ids": [model.tokenizer(query + text, truncation=True)["input_ids"] for text in TEXTS]})
 
 
+def check_padding(model, ids, states):
+    """The states of texts are those in a batch that is padded at the ends or the starts."""
+    longest = max(map(len, ids))
+    for at_end in [True, False]:
+        pad = lambda row, value: row + [value] * (longest - len(row)) if at_end else [value] * (longest - len(row)) + row
+        mask = torch.tensor([pad([1] * len(row), 0) for row in ids])
+        batch = model(input_ids=torch.tensor([pad(row, 0) for row in ids]), attention_mask=mask).last_hidden_state
+        for row, one, inside in zip(batch, states, mask.bool()):
+            assert torch.allclose(row[inside], one, atol=5e-5)
+
+
 def families():
     """A body of each family, its hidden states, and the gradients of `sum(states * cos(0, 1, 2, ...))`."""
     sizes = dict(hidden_size=8, num_hidden_layers=2, num_attention_heads=2, intermediate_size=10,
@@ -149,6 +189,7 @@ def families():
         norm_rel_ebd="layer_norm")
     windows = sizes | dict(num_hidden_layers=3, local_attention=6, pad_token_id=0, bos_token_id=2, eos_token_id=3,
                            cls_token_id=2, sep_token_id=3)
+    grouped = sizes | dict(num_attention_heads=4, num_key_value_heads=2, pad_token_id=0, bos_token_id=2, eos_token_id=3)
     configs = {
         "distilbert": DistilBertConfig(
             dim=8, n_layers=2, n_heads=2, hidden_dim=10, max_position_embeddings=44, vocab_size=len(VOCABULARY)),
@@ -171,6 +212,16 @@ def families():
             d_model=8, d_kv=6, d_ff=10, num_layers=2, num_heads=3, vocab_size=len(VOCABULARY),
             relative_attention_num_buckets=10, relative_attention_max_distance=20),
         "mt5": MT5Config(d_model=8, d_kv=4, d_ff=10, num_layers=2, num_heads=2, vocab_size=len(VOCABULARY)),
+        "llama": LlamaConfig(**grouped, head_dim=6, attention_bias=True, mlp_bias=True),
+        # windows in all layers, and in the last one
+        "mistral": MistralConfig(**(grouped | dict(num_key_value_heads=1)), sliding_window=6),
+        "qwen2": Qwen2Config(**grouped, use_sliding_window=True, sliding_window=6, max_window_layers=1),
+        "qwen2-both-sides": Qwen2Config(**grouped, is_causal=False),
+        "qwen3": Qwen3Config(**grouped, head_dim=6),
+        "gemma3": Gemma3TextConfig(**grouped, head_dim=6, query_pre_attn_scalar=6, sliding_window=8, sliding_window_pattern=2),
+        "gemma3-both-sides": Gemma3TextConfig(
+            **grouped, head_dim=6, query_pre_attn_scalar=6, sliding_window=8, use_bidirectional_attention=True,
+            layer_types=["full_attention", "sliding_attention"]),
     }
     encoders = {"t5": T5EncoderModel, "mt5": MT5EncoderModel}
     ids = [[2], [2, 3], [2, 7, 12, 9, 3], [2, 5, 4, 8, 4, 11, 3], [2, *[5 + 7 * at % 15 for at in range(39)], 3]]
@@ -180,8 +231,10 @@ def families():
         (folder / "vocab.txt").write_text("\n".join(VOCABULARY) + "\n")
         BertTokenizerFast(str(folder / "vocab.txt")).save_pretrained(folder)
         (folder / "vocab.txt").unlink(missing_ok=True)
-        # one tokenizer for all families
+        # one tokenizer for all families, but for the one whose class transformers 5 always takes
         write(folder / "tokenizer_config.json", {"tokenizer_class": "PreTrainedTokenizerFast", "pad_token": "[PAD]"})
+        if config.model_type == "qwen2":
+            pairs_of_bytes(folder, "abcdefgABCD:")
         config.architectures = None
         encoder = encoders.get(name)
         model = (encoder(config) if encoder else AutoModel.from_config(config)).eval()
@@ -193,7 +246,20 @@ def families():
             tensors["embeddings.position_embeddings.weight"] = torch.randn(44, 8)
             save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
             model = AutoModel.from_pretrained(folder).eval()
+        if name == "mistral":
+            # files of whole decoders have a prefix, and a head beside it
+            tensors = load_file(folder / "model.safetensors")
+            tensors = {f"model.{name}": value for name, value in tensors.items()} | {"lm_head.weight": torch.randn(24, 8)}
+            save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
+            model = AutoModel.from_pretrained(folder).eval()
+        if name == "qwen3":
+            # in 16 bits, and in several files
+            (folder / "model.safetensors").unlink()
+            model.bfloat16().save_pretrained(folder, max_shard_size="1KB")
+            model = AutoModel.from_pretrained(folder, dtype=torch.float32).eval()
         states = [model(input_ids=torch.tensor([row])).last_hidden_state[0] for row in ids]
+        if hasattr(config, "num_key_value_heads"):
+            check_padding(model, ids, states)
         states = torch.cat(states)
         (states * torch.cos(torch.arange(states.numel(), dtype=torch.float64)).float().view_as(states)).sum().backward()
         # under the names of the file, which may not be those of the module
@@ -276,14 +342,14 @@ def tokenizers():
 def defaults():
     """What a config.json means that does not say it: the activation, epsilon, and shares of dropout. What a family's
     configuration does not have is null."""
-    classes = [AlbertConfig, BertConfig, DebertaV2Config, DistilBertConfig, ElectraConfig, EsmConfig, ModernBertConfig, MPNetConfig, MT5Config,
-               NomicBertConfig, T5Config]
+    classes = [AlbertConfig, BertConfig, DebertaV2Config, DistilBertConfig, ElectraConfig, EsmConfig, Gemma3TextConfig, LlamaConfig, MistralConfig,
+               ModernBertConfig, MPNetConfig, MT5Config, NomicBertConfig, Qwen2Config, Qwen3Config, T5Config]
     values = {}
     for config in (kind() for kind in classes):
         first = lambda *names: next((getattr(config, name) for name in names if hasattr(config, name)), None)
         values[config.model_type] = {
             "activation": first("hidden_act", "hidden_activation", "activation", "dense_act_fn"),
-            "epsilon": first("layer_norm_eps", "norm_eps", "layer_norm_epsilon"),
+            "epsilon": first("layer_norm_eps", "norm_eps", "layer_norm_epsilon", "rms_norm_eps"),
             "dropout": first("hidden_dropout_prob", "embedding_dropout", "dropout", "dropout_rate"),
             "attention_dropout": first("attention_probs_dropout_prob", "attention_dropout", "dropout_rate")}
     write(OUT / "defaults.json", values)

@@ -44,7 +44,7 @@ static BUILT_IN: [Kind; 9] = [
     ),
     Kind::built_in::<PretrainedConfig>(
         "pretrained",
-        "A pretrained transformer of the families of BERT, DeBERTa and T5, from a local folder; see pretrained.md.",
+        "A pretrained transformer of the families of BERT, DeBERTa, T5 and Llama, from a local folder; see pretrained.md.",
     ),
     Kind::built_in::<BagBesideConfig<TransformerConfig>>(
         "bag-and-transformer",

@@ -128,7 +128,7 @@ fn copy(from: &Path, to: &Path) {
 }
 
 /// The families of pretrained encoders of crates/nn/tests/golden, each with a pooling.
-const FAMILIES: [(&str, &str); 13] = [
+const FAMILIES: [(&str, &str); 20] = [
     ("albert", "weighted-mean"),
     ("deberta", "mean"),
     ("deberta-absolute", "first"),
@@ -136,11 +136,18 @@ const FAMILIES: [(&str, &str); 13] = [
     ("electra", "first"),
     ("esm", "mean"),
     ("esm-absolute", "mean"),
+    ("gemma3", "last"),
+    ("gemma3-both-sides", "mean"),
+    ("llama", "last"),
+    ("mistral", "last"),
     ("modernbert", "first"),
     ("modernbert-biases", "mean"),
     ("mpnet", "mean"),
     ("mt5", "mean"),
     ("nomic", "mean"),
+    ("qwen2", "weighted-mean"),
+    ("qwen2-both-sides", "mean"),
+    ("qwen3", "last"),
     ("t5", "mean"),
 ];
 
@@ -216,7 +223,9 @@ fn onnxruntime_returns_the_coordinates_and_scores_of_the_run() {
     let settings = "without-end/tokenizer_config.json";
     let as_it_is = sandbox.read(settings).replace("BertTokenizer", "PreTrainedTokenizerFast");
     sandbox.write(settings, &as_it_is);
-    let others: [(&str, &[&str]); 12] = [
+    let last = golden("sentences-last");
+    let others: [(&str, &[&str]); 13] = [
+        ("small.toml", &[&last]),
         ("small.toml", &[&padded]),
         ("small.toml", &[&without_end]),
         ("small.toml", &[&all_modes, "encoder.prompt=\"\""]),

@@ -158,11 +158,17 @@ impl Tokenizer {
             }
         }
         if empty.is_empty() {
-            let is_of_roberta = ["<s>", "</s>"].iter().all(|end| inner.token_to_id(end).is_some());
-            let template = if is_of_roberta { "<s> $A </s>" } else { "[CLS] $A [SEP]" };
+            let has = |token: &str| inner.token_to_id(token).is_some();
+            let template = if has("<s>") && has("</s>") {
+                "<s> $A </s>"
+            } else if has("<|endoftext|>") {
+                "$A <|endoftext|>"
+            } else {
+                "[CLS] $A [SEP]"
+            };
             return fail(format!(
                 "its post-processor adds no special token, so an empty text has none: give it a TemplateProcessing \
-                 with a first token, such as `{template}`, and save it again"
+                 with a first or a last token, such as `{template}`, and save it again"
             ));
         }
         let special_tokens = inner.get_post_processor().map_or(0, |post| post.added_tokens(false));

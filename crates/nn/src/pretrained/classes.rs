@@ -14,8 +14,8 @@ use serde_json::{Value, json};
 use super::added_tokens::TokenFiles;
 use super::config::Config;
 use super::families::{
-    ALBERT_TOKENIZER, BERT_TOKENIZER, CAMEMBERT_TOKENIZER, MPNET_TOKENIZER, ROBERTA_TOKENIZER,
-    T5_TOKENIZER, XLM_ROBERTA_TOKENIZER,
+    ALBERT_TOKENIZER, BERT_TOKENIZER, CAMEMBERT_TOKENIZER, GEMMA_TOKENIZER, LLAMA_TOKENIZER,
+    MPNET_TOKENIZER, QWEN2_TOKENIZER, ROBERTA_TOKENIZER, T5_TOKENIZER, XLM_ROBERTA_TOKENIZER,
 };
 use super::json::JsonFile;
 use crate::error::Error;
@@ -33,8 +33,11 @@ struct Class {
     model: Model,
     /// The token that it puts before texts, if it does: its key, and what the token is where no file says it.
     first: Option<End<&'static str>>,
-    /// The token that it puts behind texts.
-    last: End<&'static str>,
+    /// The token that it puts behind texts; none for a class that leaves both ends to the file.
+    last: Option<End<&'static str>>,
+    /// Whether it puts them there where tokenizer_config.json asks for them: by `add_bos_token`, which is true unless said,
+    /// and `add_eos_token`.
+    is_asked: bool,
 }
 
 /// What makes tokens of a text.
@@ -44,8 +47,14 @@ enum Model {
     WordPieces,
     /// Pairs of bytes, as RoBERTa's.
     BytePairs,
+    /// Pairs of bytes of normalised texts, which an expression of Qwen's splits.
+    SplitBytePairs,
+    /// Pairs of pieces of texts that are split at spaces, as Gemma's.
+    SpacedPieces,
     /// Unigrams of SentencePiece, with the id of the token of what the vocabulary lacks, if the class sets it.
     Unigrams { unknown: Option<u32> },
+    /// What the file has.
+    OfFile,
 }
 
 /// A token at an end of texts, behind its key.
@@ -53,21 +62,27 @@ type End<T> = (&'static str, T);
 
 const CLS: End<&str> = ("cls_token", "[CLS]");
 const SEP: End<&str> = ("sep_token", "[SEP]");
+const BOS: End<&str> = ("bos_token", "<s>");
 const EOS: End<&str> = ("eos_token", "</s>");
 
 /// The class of BERT's tokenizers, from which those of its relatives differ.
-const BERT: Class =
-    Class { name: BERT_TOKENIZER, model: Model::WordPieces, first: Some(CLS), last: SEP };
+const BERT: Class = Class {
+    name: BERT_TOKENIZER,
+    model: Model::WordPieces,
+    first: Some(CLS),
+    last: Some(SEP),
+    is_asked: false,
+};
 
 /// The classes whose tokenizers are read.
-static CLASSES: [Class; 11] = [
+static CLASSES: [Class; 14] = [
     BERT,
     Class { name: "DistilBertTokenizer", ..BERT },
     Class { name: "ElectraTokenizer", ..BERT },
     Class {
         name: MPNET_TOKENIZER,
         first: Some(("cls_token", "<s>")),
-        last: ("sep_token", "</s>"),
+        last: Some(("sep_token", "</s>")),
         ..BERT
     },
     Class { name: "DPRQuestionEncoderTokenizer", ..BERT },
@@ -76,32 +91,65 @@ static CLASSES: [Class; 11] = [
         name: ROBERTA_TOKENIZER,
         model: Model::BytePairs,
         first: Some(("cls_token", "<s>")),
-        last: ("sep_token", "</s>"),
+        last: Some(("sep_token", "</s>")),
+        ..BERT
     },
     Class { name: ALBERT_TOKENIZER, model: Model::Unigrams { unknown: Some(1) }, ..BERT },
     Class {
         name: XLM_ROBERTA_TOKENIZER,
         model: Model::Unigrams { unknown: Some(3) },
-        first: Some(("bos_token", "<s>")),
-        last: EOS,
+        first: Some(BOS),
+        last: Some(EOS),
+        ..BERT
     },
     Class {
         name: CAMEMBERT_TOKENIZER,
         model: Model::Unigrams { unknown: None },
-        first: Some(("bos_token", "<s>")),
-        last: EOS,
+        first: Some(BOS),
+        last: Some(EOS),
+        ..BERT
     },
     Class {
         name: T5_TOKENIZER,
         model: Model::Unigrams { unknown: Some(2) },
         first: None,
-        last: EOS,
+        last: Some(EOS),
+        ..BERT
     },
+    Class {
+        name: LLAMA_TOKENIZER,
+        model: Model::OfFile,
+        first: Some(BOS),
+        last: Some(EOS),
+        is_asked: true,
+    },
+    Class {
+        name: GEMMA_TOKENIZER,
+        model: Model::SpacedPieces,
+        first: Some(("bos_token", "<bos>")),
+        last: Some(("eos_token", "<eos>")),
+        is_asked: true,
+    },
+    Class { name: QWEN2_TOKENIZER, model: Model::SplitBytePairs, first: None, last: None, ..BERT },
 ];
+
+/// The expression by which the class of Qwen's tokenizers splits texts.
+const QWEN_SPLIT: &str = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
 
 impl Class {
     fn has_unigrams(&self) -> bool {
         matches!(self.model, Model::Unigrams { .. })
+    }
+
+    /// Returns whether the class adds its tokens at the ends of texts where a file adds none.
+    fn adds_ends(&self) -> bool {
+        match self.model {
+            Model::WordPieces | Model::BytePairs => true,
+            Model::SplitBytePairs
+            | Model::SpacedPieces
+            | Model::Unigrams { .. }
+            | Model::OfFile => false,
+        }
     }
 }
 
@@ -165,8 +213,7 @@ pub(super) fn read(
     let is_as_it_is = config.family.ignores_class;
     let Some(class) = CLASSES.iter().find(|class| class.name == name) else {
         if !is_as_it_is && !AS_IT_IS.contains(&name) {
-            let file = path.display();
-            tracing::warn!(%file, class = name, "the file is taken as it is; transformers may build other tokens by the class");
+            warn_as_it_is(path, name);
         }
         return Tokenizer::read(path);
     };
@@ -175,7 +222,22 @@ pub(super) fn read(
         let is_changed = match class.model {
             Model::WordPieces => file.set_cleaning(&Cleaning::read(settings)?, lower_case, json)?,
             Model::BytePairs => file.set_prefix_space(settings, json)?,
+            Model::SplitBytePairs => {
+                file.check_split(json)?;
+                false
+            }
+            Model::SpacedPieces => {
+                file.check_spaces(json)?;
+                false
+            }
             Model::Unigrams { .. } => false,
+            Model::OfFile => {
+                // version 5 takes files of bytes as they are
+                if !has_bytes(&json["pre_tokenizer"]) {
+                    warn_as_it_is(path, name);
+                }
+                false
+            }
         };
         if !is_as_it_is {
             file.check_settings(json)?;
@@ -191,16 +253,32 @@ pub(super) fn read(
         // the one that `ByteLevelBPETokenizer.save` writes adds no token either
         let processor = &json["post_processor"];
         let adds_none = processor.is_null() || processor["type"] == "ByteLevel";
-        let lacks_ends = adds_none && !class.has_unigrams();
+        let lacks_ends = adds_none && class.adds_ends();
         if lacks_ends {
-            file.add_special_tokens(inner, json)?;
+            file.add_special_tokens(inner, settings, json)?;
         }
         Ok(is_changed || lacks_ends)
     })?;
     if !is_as_it_is {
-        file.check_ends(&tokenizer)?;
+        file.check_ends(settings, &tokenizer)?;
     }
     Ok(tokenizer)
+}
+
+/// Warns of a file that is taken as it is, though its class may change it.
+fn warn_as_it_is(path: &Path, class: &str) {
+    let file = path.display();
+    tracing::warn!(%file, class, "the file is taken as it is; transformers may build other tokens by the class");
+}
+
+/// Returns whether what splits texts makes bytes of them.
+fn has_bytes(pre_tokenizer: &Value) -> bool {
+    splitters(pre_tokenizer).iter().any(|part| part["type"] == "ByteLevel")
+}
+
+/// Returns what splits texts, or the parts that it consists of.
+fn splitters(pre_tokenizer: &Value) -> &[Value] {
+    pre_tokenizer["pretokenizers"].as_array().map_or(slice::from_ref(pre_tokenizer), Vec::as_slice)
 }
 
 /// A tokenizer.json, and the class that reads it.
@@ -243,8 +321,19 @@ impl File<'_> {
                 ("model", "ignore_merges", json!(false)),
                 ("pre_tokenizer", "use_regex", json!(true)),
             ],
+            Model::SplitBytePairs => vec![
+                ("model", "continuing_subword_prefix", json!("")),
+                ("model", "end_of_word_suffix", json!("")),
+                ("model", "ignore_merges", json!(false)),
+                ("model", "byte_fallback", json!(false)),
+            ],
+            Model::SpacedPieces => vec![
+                ("model", "fuse_unk", json!(true)),
+                ("model", "byte_fallback", json!(true)),
+                ("model", "ignore_merges", json!(false)),
+            ],
             Model::Unigrams { unknown: Some(id) } => vec![("model", "unk_id", json!(id))],
-            Model::Unigrams { unknown: None } => Vec::new(),
+            Model::Unigrams { unknown: None } | Model::OfFile => Vec::new(),
         };
         for (part, key, expected) in of_class {
             let of_file = &json[part][key];
@@ -300,8 +389,7 @@ impl File<'_> {
             let allowed = format!("{of_class}, beside Precompiled,");
             return Err(self.refuse("normalizer", &kinds, &allowed));
         }
-        let whole = &json["pre_tokenizer"];
-        let parts = whole["pretokenizers"].as_array().map_or(slice::from_ref(whole), Vec::as_slice);
+        let parts = splitters(&json["pre_tokenizer"]);
         if let Some(space) = parts.iter().find(|part| part["type"] == "Metaspace") {
             // version 5 does not read the key for T5
             let is_added =
@@ -319,30 +407,86 @@ impl File<'_> {
         Ok(())
     }
 
-    /// Returns the first token, if any, and the last one that the class adds to texts, with their keys.
-    fn ends(&self) -> Result<(Option<End<String>>, End<String>), Error> {
+    /// Returns the first token, if any, and the last one, if any, that the class adds to texts, with their keys.
+    fn ends(&self, settings: &JsonFile) -> Result<[Option<End<String>>; 2], Error> {
+        let mut ends = [self.class.first, self.class.last];
+        if self.class.is_asked {
+            for (end, (key, default)) in
+                ends.iter_mut().zip([("add_bos_token", true), ("add_eos_token", false)])
+            {
+                if !settings.flag(key, default)? {
+                    *end = None;
+                }
+            }
+        }
         let files = TokenFiles::read(self.path.parent().unwrap_or(Path::new("")))?;
         let token = |(key, default): End<&str>| {
             let token = files.special(key, Some(default))?;
             Ok::<_, Error>((key, token.map_or_else(|| default.to_owned(), |token| token.content)))
         };
-        Ok((self.class.first.map(token).transpose()?, token(self.class.last)?))
+        let [first, last] = ends.map(|end| end.map(token).transpose());
+        Ok([first?, last?])
     }
 
     /// Refuses other tokens at the ends of texts than those of the class.
-    fn check_ends(&self, tokenizer: &Tokenizer) -> Result<(), Error> {
+    fn check_ends(&self, settings: &JsonFile, tokenizer: &Tokenizer) -> Result<(), Error> {
         // the class of ALBERT leaves these tokens to the file
-        if self.class.name == ALBERT_TOKENIZER {
+        if self.class.name == ALBERT_TOKENIZER || self.class.last.is_none() {
             return Ok(());
         }
-        let (first, last) = self.ends()?;
-        let (keys, tokens): (Vec<_>, Vec<_>) = first.into_iter().chain([last]).unzip();
+        let ends = self.ends(settings)?.into_iter().flatten();
+        let (mut keys, tokens): (Vec<_>, Vec<_>) = ends.unzip();
         let of_file = tokenizer.ends()?;
         if of_file == tokens {
             return Ok(());
         }
+        if self.class.is_asked {
+            keys = vec!["add_bos_token", "add_eos_token"];
+        }
         let allowed = format!("{}, {},", json!(tokens), keys.join(" and "));
         Err(self.refuse("tokens of post_processor", &json!(of_file), &allowed))
+    }
+
+    /// Refuses what normalises and splits texts in another way than the class of Qwen's tokenizers.
+    fn check_split(&self, json: &Value) -> Result<(), Error> {
+        self.check_kind("model.type", &json["model"]["type"], "BPE")?;
+        self.check_kind("normalizer.type", &json["normalizer"]["type"], "NFC")?;
+        let pre_tokenizer = &json["pre_tokenizer"];
+        let is_of_class = match splitters(pre_tokenizer) {
+            [split, bytes] => {
+                split["type"] == "Split"
+                    && split["pattern"] == json!({ "Regex": QWEN_SPLIT })
+                    && split["behavior"] == "Isolated"
+                    && split["invert"] == false
+                    && bytes["type"] == "ByteLevel"
+                    && bytes["add_prefix_space"] == false
+                    && bytes["use_regex"] == false
+            }
+            _ => false,
+        };
+        if is_of_class {
+            return Ok(());
+        }
+        let allowed = format!("a Split at {QWEN_SPLIT:?} and ByteLevel, without a prefix,");
+        Err(self.refuse("pre_tokenizer", pre_tokenizer, &allowed))
+    }
+
+    /// Refuses what normalises and splits texts in another way than the class of Gemma's tokenizers.
+    fn check_spaces(&self, json: &Value) -> Result<(), Error> {
+        self.check_kind("model.type", &json["model"]["type"], "BPE")?;
+        let space = json!({ "String": " " });
+        let normalizer = json!({ "type": "Replace", "pattern": space, "content": "\u{2581}" });
+        if json["normalizer"] != normalizer {
+            return Err(self.refuse("normalizer", &json["normalizer"], &normalizer.to_string()));
+        }
+        let pre_tokenizer = json!({
+            "type": "Split", "pattern": space, "behavior": "MergedWithPrevious", "invert": false,
+        });
+        if json["pre_tokenizer"] != pre_tokenizer {
+            let allowed = pre_tokenizer.to_string();
+            return Err(self.refuse("pre_tokenizer", &json["pre_tokenizer"], &allowed));
+        }
+        Ok(())
     }
 
     /// Sets what cleans texts, and returns whether it was different.
@@ -403,9 +547,10 @@ impl File<'_> {
     fn add_special_tokens(
         &self,
         inner: &tokenizers::Tokenizer,
+        settings: &JsonFile,
         json: &mut Value,
     ) -> Result<(), Error> {
-        let (first, last) = self.ends()?;
+        let [first, last] = self.ends(settings)?;
         let token = |(key, token): End<String>| {
             let id = inner.token_to_id(&token).ok_or_else(|| {
                 let message = format!(
@@ -418,7 +563,7 @@ impl File<'_> {
         json["post_processor"] = json!({
             "type": "BertProcessing",
             "cls": first.map(token).transpose()?,
-            "sep": token(last)?,
+            "sep": last.map(token).transpose()?,
         });
         Ok(())
     }

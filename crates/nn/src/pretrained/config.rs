@@ -3,7 +3,7 @@ use std::path::Path;
 use serde_json::{Map, Value, json};
 
 use super::differences::LONGEST_WITHOUT_TABLE;
-use super::families::{self, Defaults, Family};
+use super::families::{self, Defaults, Family, HeadWidth};
 use super::json::{JsonFile, LARGEST};
 use crate::error::Error;
 use crate::transformer::{Activation, Architecture, Positions};
@@ -64,7 +64,14 @@ impl Config {
 
         let width = keys.size(names.width)?;
         let heads = keys.size(names.heads)?;
-        let head_width = match names.head {
+        let head_key = match names.head {
+            HeadWidth::Shared => None,
+            HeadWidth::Key(key) => Some(key),
+            HeadWidth::KeyOrShared(key) => {
+                keys.json.get(key).filter(|width| !width.is_null()).map(|_| key)
+            }
+        };
+        let head_width = match head_key {
             Some(key) => {
                 let most = LARGEST / heads as u64;
                 keys.integer(key, 1..=most, None)?
@@ -87,7 +94,7 @@ impl Config {
             feed_forward: keys.size(names.feed_forward)?,
             activation,
             epsilon: keys.value(names.epsilon, Some(epsilon), "a number in (0, 1)", inside)?,
-            dropout: keys.rate(names.dropout, dropout)?,
+            dropout: names.dropout.map_or(Ok(dropout), |key| keys.rate(key, dropout))?,
             attention_dropout: keys.rate(names.attention_dropout, dropout)?,
             ..Architecture::default()
         };

@@ -171,19 +171,11 @@ pub(super) fn esm(file: &JsonFile, architecture: &mut Architecture) -> Result<()
 pub(super) fn modernbert(file: &JsonFile, architecture: &mut Architecture) -> Result<(), Error> {
     let layers = architecture.layers;
     let every = file.integer("global_attn_every_n_layers", 1..=u64::from(u32::MAX), Some(3))?;
-    let allowed = format!("{layers} of \"full_attention\" and \"sliding_attention\"");
-    let local = file.value_or_null("layer_types", None, &allowed, |value| {
-        let kinds = value.as_array()?.iter().map(|kind| match kind.as_str()? {
-            "sliding_attention" => Some(true),
-            "full_attention" => Some(false),
-            _ => None,
-        });
-        let kinds = kinds.collect::<Option<Vec<_>>>()?;
-        (kinds.len() == layers).then_some(Some(kinds))
-    })?;
+    let local = local_layers(file, layers)?;
     only_default_scaling(file)?;
     let window = file.integer("local_attention", 1..=u64::from(u32::MAX), Some(128))?;
-    let (global, near) = rope_bases(file)?;
+    let (global, near) =
+        rope_bases(file, [("global_rope_theta", 160_000.0), ("local_rope_theta", 10_000.0)])?;
     architecture.position_kind = Positions::Rotary {
         base: global,
         local_base: near,
@@ -195,18 +187,28 @@ pub(super) fn modernbert(file: &JsonFile, architecture: &mut Architecture) -> Re
     architecture.gated = true;
     architecture.norm_bias = file.flag("norm_bias", false)?;
     architecture.attention_bias = file.flag("attention_bias", false)?;
+    architecture.output_bias = architecture.attention_bias;
     architecture.feed_forward_bias = file.flag("mlp_bias", false)?;
     architecture.inner_dropout = file.rate("mlp_dropout", 0.0)?;
     Ok(())
 }
 
+/// Returns whether each layer is one of local attention, where the file says it.
+fn local_layers(file: &JsonFile, layers: usize) -> Result<Option<Vec<bool>>, Error> {
+    let allowed = format!("{layers} of \"full_attention\" and \"sliding_attention\"");
+    file.value_or_null("layer_types", None, &allowed, |value| {
+        let kinds = value.as_array()?.iter().map(|kind| match kind.as_str()? {
+            "sliding_attention" => Some(true),
+            "full_attention" => Some(false),
+            _ => None,
+        });
+        let kinds = kinds.collect::<Option<Vec<_>>>()?;
+        (kinds.len() == layers).then_some(Some(kinds))
+    })
+}
+
 pub(super) fn nomic(file: &JsonFile, architecture: &mut Architecture) -> Result<(), Error> {
-    only_default_scaling(file)?;
-    // older files have the base outside of `rope_parameters`
-    let base = base(file, "rope_theta", NOMIC_BASE)?;
-    let allowed = "an object with {\"rope_type\": \"default\", \"rope_theta\": …}";
-    let base =
-        file.value("rope_parameters", Some(base), allowed, |value| rope_base(value, base))?;
+    let base = one_base(file, NOMIC_BASE)?;
     let head = architecture.width / architecture.heads;
     file.only_value("head_dim", head, &format!("{head}"))?;
     nomic_layers(file, architecture, base)
@@ -253,6 +255,7 @@ fn nomic_layers(file: &JsonFile, architecture: &mut Architecture, base: f64) -> 
     even_heads(file, architecture)?;
     architecture.gated = true;
     architecture.attention_bias = false;
+    architecture.output_bias = false;
     architecture.feed_forward_bias = false;
     Ok(())
 }
@@ -263,6 +266,154 @@ pub(super) fn t5(file: &JsonFile, architecture: &mut Architecture) -> Result<(),
 
 pub(super) fn mt5(file: &JsonFile, architecture: &mut Architecture) -> Result<(), Error> {
     layers_of_t5(file, architecture, "gated-gelu")
+}
+
+pub(super) fn llama(file: &JsonFile, architecture: &mut Architecture) -> Result<(), Error> {
+    let base = one_base(file, LLAMA_BASE)?;
+    layers_of_llama(file, architecture, (base, base))?;
+    architecture.attention_bias = file.flag("attention_bias", false)?;
+    architecture.output_bias = architecture.attention_bias;
+    architecture.feed_forward_bias = file.flag("mlp_bias", false)?;
+    Ok(())
+}
+
+pub(super) fn mistral(file: &JsonFile, architecture: &mut Architecture) -> Result<(), Error> {
+    required_key_heads(file)?;
+    let base = one_base(file, LLAMA_BASE)?;
+    layers_of_llama(file, architecture, (base, base))?;
+    // it stands for windows where the key is missing, and null for none
+    let is_local = file.json.get("sliding_window").is_none_or(|window| !window.is_null());
+    set_causal_windows(file, architecture, vec![is_local; architecture.layers])
+}
+
+pub(super) fn qwen2(file: &JsonFile, architecture: &mut Architecture) -> Result<(), Error> {
+    layers_of_qwen(file, architecture)?;
+    architecture.attention_bias = true;
+    Ok(())
+}
+
+pub(super) fn qwen3(file: &JsonFile, architecture: &mut Architecture) -> Result<(), Error> {
+    layers_of_qwen(file, architecture)?;
+    architecture.head_norm = true;
+    architecture.attention_bias = file.flag("attention_bias", false)?;
+    architecture.output_bias = architecture.attention_bias;
+    Ok(())
+}
+
+fn layers_of_qwen(file: &JsonFile, architecture: &mut Architecture) -> Result<(), Error> {
+    required_key_heads(file)?;
+    let base = one_base(file, LLAMA_BASE)?;
+    layers_of_llama(file, architecture, (base, base))?;
+    let layers = architecture.layers;
+    let has_windows = file.flag("use_sliding_window", false)?
+        && file.json.get("sliding_window").is_none_or(|window| !window.is_null());
+    let first = file.integer("max_window_layers", 0..=u64::from(u32::MAX), Some(28))?;
+    let local = match local_layers(file, layers)? {
+        Some(local) => local,
+        None => (0..layers).map(|layer| has_windows && layer >= first).collect(),
+    };
+    if local.contains(&true) && !has_windows {
+        let allowed = "layers of \"full_attention\" alone where use_sliding_window is not true";
+        return Err(file.refuse("layer_types", allowed));
+    }
+    set_causal_windows(file, architecture, local)
+}
+
+pub(super) fn gemma3(file: &JsonFile, architecture: &mut Architecture) -> Result<(), Error> {
+    required_key_heads(file)?;
+    only_default_scaling(file)?;
+    let bases =
+        rope_bases(file, [("rope_theta", 1_000_000.0), ("rope_local_base_freq", 10_000.0)])?;
+    layers_of_llama(file, architecture, bases)?;
+    let allowed = "true: use_bidirectional_attention says whether a token attends to both sides";
+    file.only_value("is_causal", true, allowed)?;
+    architecture.causal = !file.flag("use_bidirectional_attention", false)?;
+    let head = architecture.head_width();
+    let allowed = format!("{head}, head_dim: another scale of attention is not supported");
+    file.value("query_pre_attn_scalar", (head == 256).then_some(()), &allowed, |scalar| {
+        (scalar.as_f64() == Some(head as f64)).then_some(())
+    })?;
+    file.only("attn_logit_softcapping", Value::is_null, "null")?;
+    architecture.attention_bias = file.flag("attention_bias", false)?;
+    architecture.output_bias = architecture.attention_bias;
+    architecture.head_norm = true;
+    architecture.norm_adds_one = true;
+    architecture.norm_place = NormPlace::Around;
+    architecture.embedding_scale = true;
+
+    let layers = architecture.layers;
+    let every = file.integer("sliding_window_pattern", 1..=u64::from(u32::MAX), Some(6))?;
+    let local = local_layers(file, layers)?
+        .unwrap_or_else(|| (0..layers).map(|layer| (layer + 1) % every != 0).collect());
+    let window = file.integer("sliding_window", 1..=u64::from(u32::MAX), Some(4096))?;
+    let reach = if architecture.causal { window - 1 } else { window / 2 };
+    set_windows(architecture, local, reach);
+    Ok(())
+}
+
+/// The base of the angles of decoders where a configuration does not say it.
+const LLAMA_BASE: f64 = 10_000.0;
+
+/// What families of decoders have in common: rotary positions, causal attention in which keys and values may serve several
+/// heads, gated units, and normalisation before sub-layers without means.
+fn layers_of_llama(
+    file: &JsonFile,
+    architecture: &mut Architecture,
+    (base, local_base): (f64, f64),
+) -> Result<(), Error> {
+    let local = vec![false; architecture.layers];
+    architecture.position_kind = Positions::Rotary { base, local_base, reach: 0, local };
+    even_heads(file, architecture)?;
+    let heads = architecture.heads;
+    let allowed = format!("a divisor of num_attention_heads = {heads}");
+    let key_heads = file.value_or_null("num_key_value_heads", heads, &allowed, |value| {
+        let number = usize::try_from(value.as_u64()?).ok()?;
+        (number > 0 && heads.is_multiple_of(number)).then_some(number)
+    })?;
+    architecture.key_heads = if key_heads == heads { 0 } else { key_heads };
+    // models that were made encoders of decoders say it in this key
+    architecture.causal = file.flag("is_causal", true)?;
+    architecture.gated = true;
+    architecture.embedding_norm = false;
+    architecture.norm_place = NormPlace::Before;
+    architecture.norm_centred = false;
+    architecture.norm_bias = false;
+    architecture.attention_bias = false;
+    architecture.output_bias = false;
+    architecture.feed_forward_bias = false;
+    Ok(())
+}
+
+/// Refuses a configuration that does not say the number of heads of keys; null stands for that of all heads.
+fn required_key_heads(file: &JsonFile) -> Result<(), Error> {
+    let allowed = "a whole number from 1 on, or null for num_attention_heads";
+    file.value("num_key_value_heads", None, allowed, |_| Some(()))
+}
+
+/// Sets the layers of a decoder in which a token attends to near ones before it alone.
+fn set_causal_windows(
+    file: &JsonFile,
+    architecture: &mut Architecture,
+    is_local: Vec<bool>,
+) -> Result<(), Error> {
+    if !is_local.contains(&true) {
+        return Ok(());
+    }
+    if !architecture.causal {
+        return Err(file.refuse("is_causal", "true for a model with sliding windows"));
+    }
+    let window = file.integer("sliding_window", 1..=u64::from(u32::MAX), Some(4096))?;
+    // the token itself is one of the window
+    set_windows(architecture, is_local, window - 1);
+    Ok(())
+}
+
+/// Sets the layers in which a token attends to near ones alone, and how far.
+fn set_windows(architecture: &mut Architecture, is_local: Vec<bool>, farthest: usize) {
+    if let Positions::Rotary { reach, local, .. } = &mut architecture.position_kind {
+        *reach = farthest;
+        *local = is_local;
+    }
 }
 
 /// Returns whether inner units are gated, and their function, by the name that T5 has for both.
@@ -304,6 +455,7 @@ fn layers_of_t5(
     architecture.norm_centred = false;
     architecture.norm_bias = false;
     architecture.attention_bias = false;
+    architecture.output_bias = false;
     architecture.feed_forward_bias = false;
     architecture.drops_everywhere = true;
     Ok(())
@@ -341,16 +493,26 @@ fn only_default_scaling(file: &JsonFile) -> Result<(), Error> {
     file.only("partial_rotary_factor", is_whole, "null or 1.0")
 }
 
+/// Returns the base of the angles of all layers.
+fn one_base(file: &JsonFile, default: f64) -> Result<f64, Error> {
+    only_default_scaling(file)?;
+    // older files have the base outside of `rope_parameters`
+    let base = base(file, "rope_theta", default)?;
+    let allowed = "an object with {\"rope_type\": \"default\", \"rope_theta\": …}";
+    file.value("rope_parameters", Some(base), allowed, |value| rope_base(value, base))
+}
+
 /// Returns the base of the angles of rotary positions.
 fn base(file: &JsonFile, key: &str, default: f64) -> Result<f64, Error> {
     let read = |value: &Value| value.as_f64().filter(|base| base.is_finite() && *base > 1.0);
     file.value(key, Some(default), "a number above 1", read)
 }
 
-/// Returns the bases of ModernBERT's global and local layers, which older files have in keys of their own.
-fn rope_bases(file: &JsonFile) -> Result<(f64, f64), Error> {
-    let global = base(file, "global_rope_theta", 160_000.0)?;
-    let local = base(file, "local_rope_theta", 10_000.0)?;
+/// Returns the bases of global and local layers, which older files have in these keys, with these defaults.
+fn rope_bases(file: &JsonFile, keys: [(&str, f64); 2]) -> Result<(f64, f64), Error> {
+    let [(global, global_default), (local, local_default)] = keys;
+    let global = base(file, global, global_default)?;
+    let local = base(file, local, local_default)?;
     let allowed = "an object with {\"rope_type\": \"default\", \"rope_theta\": …} for \"full_attention\" and \
                    \"sliding_attention\"";
     file.value_or_null("rope_parameters", (global, local), allowed, |value| {
@@ -369,9 +531,12 @@ fn rope_bases(file: &JsonFile) -> Result<(f64, f64), Error> {
 
 /// Refuses heads whose coordinates make no pairs.
 fn even_heads(file: &JsonFile, architecture: &Architecture) -> Result<(), Error> {
-    let head = architecture.width / architecture.heads;
+    let head = architecture.head_width();
     if head.is_multiple_of(2) {
         return Ok(());
+    }
+    if architecture.head_width > 0 {
+        return Err(file.refuse("head_dim", "an even number"));
     }
     let allowed = format!("a number that leaves each head an even width, and not {head}");
     Err(file.refuse("num_attention_heads", &allowed))

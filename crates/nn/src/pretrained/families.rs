@@ -61,6 +61,12 @@ pub(super) const XLM_ROBERTA_TOKENIZER: &str = "XLMRobertaTokenizer";
 pub(super) const CAMEMBERT_TOKENIZER: &str = "CamembertTokenizer";
 /// The class of T5's, which put no token before a text.
 pub(super) const T5_TOKENIZER: &str = "T5Tokenizer";
+/// The class of Llama's.
+pub(super) const LLAMA_TOKENIZER: &str = "LlamaTokenizer";
+/// The class of Gemma's.
+pub(super) const GEMMA_TOKENIZER: &str = "GemmaTokenizer";
+/// The class of Qwen's.
+pub(super) const QWEN2_TOKENIZER: &str = "Qwen2Tokenizer";
 
 const BERT_TOKENS: Vocabulary = Vocabulary::WordPieces(["[CLS]", "[SEP]", "[MASK]", "[PAD]"]);
 
@@ -69,19 +75,30 @@ const BERT_TOKENS: Vocabulary = Vocabulary::WordPieces(["[CLS]", "[SEP]", "[MASK
 pub(super) struct Keys {
     pub(super) width: &'static str,
     pub(super) heads: &'static str,
-    /// The width of a head; `None` for a family whose heads share the width.
-    pub(super) head: Option<&'static str>,
+    pub(super) head: HeadWidth,
     pub(super) layers: &'static str,
     pub(super) feed_forward: &'static str,
     /// The number of positions; `None` for a family without a bound.
     pub(super) positions: Option<&'static str>,
     pub(super) activation: &'static str,
     pub(super) epsilon: &'static str,
-    pub(super) dropout: &'static str,
+    /// The share of units that are dropped; `None` for a family that drops probabilities of attention alone.
+    pub(super) dropout: Option<&'static str>,
     pub(super) attention_dropout: &'static str,
     /// The number of token types; `None` for a family without them.
     pub(super) types: Option<&'static str>,
     pub(super) defaults: Defaults,
+}
+
+/// Where a family's config.json says how wide a head is.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum HeadWidth {
+    /// Nowhere: heads share the width.
+    Shared,
+    /// In this key.
+    Key(&'static str),
+    /// In this key, unless heads share the width.
+    KeyOrShared(&'static str),
 }
 
 /// What a config.json means that does not say it.
@@ -99,13 +116,13 @@ const BERT_DEFAULTS: Defaults =
 const BERT_KEYS: Keys = Keys {
     width: "hidden_size",
     heads: "num_attention_heads",
-    head: None,
+    head: HeadWidth::Shared,
     layers: "num_hidden_layers",
     feed_forward: "intermediate_size",
     positions: Some("max_position_embeddings"),
     activation: "hidden_act",
     epsilon: "layer_norm_eps",
-    dropout: "hidden_dropout_prob",
+    dropout: Some("hidden_dropout_prob"),
     attention_dropout: "attention_probs_dropout_prob",
     types: Some("type_vocab_size"),
     defaults: BERT_DEFAULTS,
@@ -131,14 +148,21 @@ pub(super) struct Names {
     pub(super) layer: &'static str,
     /// Queries, keys and values, one below the other in one tensor or in three.
     pub(super) qkv: &'static [&'static str],
+    /// The normalisations of each head of queries and of keys.
+    pub(super) query_norm: &'static str,
+    pub(super) key_norm: &'static str,
     pub(super) output: &'static str,
     pub(super) attention_norm: &'static str,
+    /// The normalisation of what attention adds to its input.
+    pub(super) attention_result_norm: &'static str,
     /// The first linear layer of the feed-forward layer.
     pub(super) up: &'static [&'static str],
     /// That layer where units are gated: in one tensor, or in one of units and one of their factors.
     pub(super) gated_up: &'static [&'static str],
     pub(super) down: &'static str,
     pub(super) feed_forward_norm: &'static str,
+    /// The normalisation of what the feed-forward layer adds to its input.
+    pub(super) feed_forward_result_norm: &'static str,
     /// How names of heads of pre-training and of other tasks start.
     pub(super) unused: &'static [&'static str],
 }
@@ -155,12 +179,16 @@ const BERT_NAMES: Names = Names {
     final_norm: "encoder.emb_layer_norm_after",
     layer: "encoder.layer.#.",
     qkv: &["attention.self.query", "attention.self.key", "attention.self.value"],
+    query_norm: "attention.self.query_norm",
+    key_norm: "attention.self.key_norm",
     output: "attention.output.dense",
     attention_norm: "attention.output.LayerNorm",
+    attention_result_norm: "attention.output.result_norm",
     up: &["intermediate.dense"],
     gated_up: &[],
     down: "output.dense",
     feed_forward_norm: "output.LayerNorm",
+    feed_forward_result_norm: "output.result_norm",
     unused: &["cls.", "lm_head.", "classifier.", "qa_outputs."],
 };
 
@@ -180,7 +208,7 @@ const BERT: Family = Family {
 };
 
 /// All families, BERT first.
-pub(super) static FAMILIES: [Family; 18] = [
+pub(super) static FAMILIES: [Family; 23] = [
     BERT,
     Family {
         name: "roberta",
@@ -231,7 +259,7 @@ pub(super) static FAMILIES: [Family; 18] = [
             layers: "n_layers",
             feed_forward: "hidden_dim",
             activation: "activation",
-            dropout: "dropout",
+            dropout: Some("dropout"),
             attention_dropout: "attention_dropout",
             types: None,
             ..BERT_KEYS
@@ -349,7 +377,7 @@ pub(super) static FAMILIES: [Family; 18] = [
         keys: &Keys {
             activation: "hidden_activation",
             epsilon: "norm_eps",
-            dropout: "embedding_dropout",
+            dropout: Some("embedding_dropout"),
             attention_dropout: "attention_dropout",
             types: None,
             defaults: Defaults { epsilon: 1e-5, dropout: 0.0, ..BERT_DEFAULTS },
@@ -398,7 +426,7 @@ pub(super) static FAMILIES: [Family; 18] = [
             feed_forward: "n_inner",
             positions: Some("n_positions"),
             epsilon: "layer_norm_epsilon",
-            dropout: "resid_pdrop",
+            dropout: Some("resid_pdrop"),
             attention_dropout: "attn_pdrop",
             // the defaults of GPT-2, whose configuration this one extends
             defaults: Defaults { epsilon: 1e-5, ..BERT_DEFAULTS },
@@ -411,6 +439,43 @@ pub(super) static FAMILIES: [Family; 18] = [
     },
     T5,
     Family { name: "mt5", class: "MT5EncoderModel", differences: differences::mt5, ..T5 },
+    LLAMA,
+    Family { name: "mistral", class: "MistralModel", differences: differences::mistral, ..LLAMA },
+    Family {
+        name: "qwen2",
+        class: "Qwen2Model",
+        keys: &Keys { head: HeadWidth::Shared, ..LLAMA_KEYS },
+        tokenizer_class: Some(QWEN2_TOKENIZER),
+        differences: differences::qwen2,
+        ..LLAMA
+    },
+    Family {
+        name: "qwen3",
+        class: "Qwen3Model",
+        keys: &Keys { head: HeadWidth::Key("head_dim"), ..LLAMA_KEYS },
+        tokenizer_class: Some(QWEN2_TOKENIZER),
+        differences: differences::qwen3,
+        ..LLAMA
+    },
+    Family {
+        name: "gemma3_text",
+        class: "Gemma3TextModel",
+        keys: &Keys {
+            head: HeadWidth::Key("head_dim"),
+            activation: "hidden_activation",
+            defaults: Defaults { activation: Activation::GeluTanh, epsilon: 1e-6, dropout: 0.0 },
+            ..LLAMA_KEYS
+        },
+        names: &Names {
+            attention_result_norm: "post_attention_layernorm",
+            feed_forward_norm: "pre_feedforward_layernorm",
+            feed_forward_result_norm: "post_feedforward_layernorm",
+            ..LLAMA_NAMES
+        },
+        tokenizer_class: Some(GEMMA_TOKENIZER),
+        differences: differences::gemma3,
+        ..LLAMA
+    },
 ];
 
 const T5: Family = Family {
@@ -427,13 +492,13 @@ const T5: Family = Family {
 const T5_KEYS: Keys = Keys {
     width: "d_model",
     heads: "num_heads",
-    head: Some("d_kv"),
+    head: HeadWidth::Key("d_kv"),
     layers: "num_layers",
     feed_forward: "d_ff",
     positions: None,
     activation: "dense_act_fn",
     epsilon: "layer_norm_epsilon",
-    dropout: "dropout_rate",
+    dropout: Some("dropout_rate"),
     attention_dropout: "dropout_rate",
     types: None,
     defaults: Defaults { activation: Activation::Relu, epsilon: 1e-6, dropout: 0.1 },
@@ -466,6 +531,43 @@ const NOMIC_NAMES: Names = Names {
     gated_up: &["mlp.fc12", "mlp.fc11"],
     down: "mlp.fc2",
     feed_forward_norm: "norm2",
+    ..BERT_NAMES
+};
+
+const LLAMA: Family = Family {
+    name: "llama",
+    class: "LlamaModel",
+    keys: &LLAMA_KEYS,
+    names: &LLAMA_NAMES,
+    vocabulary: Vocabulary::Unknown,
+    tokenizer_class: Some(LLAMA_TOKENIZER),
+    differences: differences::llama,
+    ..BERT
+};
+
+const LLAMA_KEYS: Keys = Keys {
+    head: HeadWidth::KeyOrShared("head_dim"),
+    epsilon: "rms_norm_eps",
+    dropout: None,
+    attention_dropout: "attention_dropout",
+    types: None,
+    defaults: Defaults { activation: Activation::Silu, epsilon: 1e-6, dropout: 0.0 },
+    ..BERT_KEYS
+};
+
+const LLAMA_NAMES: Names = Names {
+    tokens: "embed_tokens",
+    final_norm: "norm",
+    layer: "layers.#.",
+    qkv: &["self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"],
+    query_norm: "self_attn.q_norm",
+    key_norm: "self_attn.k_norm",
+    output: "self_attn.o_proj",
+    attention_norm: "input_layernorm",
+    gated_up: &["mlp.gate_proj", "mlp.up_proj"],
+    down: "mlp.down_proj",
+    feed_forward_norm: "post_attention_layernorm",
+    unused: &["lm_head.", "score.", "classifier.", "qa_outputs."],
     ..BERT_NAMES
 };
 

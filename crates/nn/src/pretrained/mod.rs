@@ -3,7 +3,7 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `config.json` | the sizes; `model_type` is `bert` (also SciBERT, MiniLM, …), `roberta`, `xlm-roberta`, `camembert`, `distilbert`, `mpnet`, `electra`, `albert`, `esm`, `modernbert`, `nomic_bert`, `dpr`, `data2vec-text`, `ernie`, `t5` or `mt5` |
+//! | `config.json` | the sizes; `model_type` is `bert` (also SciBERT, MiniLM, …), `roberta`, `xlm-roberta`, `camembert`, `distilbert`, `mpnet`, `electra`, `albert`, `deberta-v2`, `esm`, `modernbert`, `nomic_bert`, `dpr`, `data2vec-text`, `ernie`, `t5`, `mt5`, `llama`, `mistral`, `qwen2`, `qwen3` or `gemma3_text` |
 //! | `tokenizer.json`, else `vocab.txt`, or of RoBERTa `vocab.json` and `merges.txt`, with `tokenizer_config.json`, `special_tokens_map.json` and `added_tokens.json` | the [`Tokenizer`] |
 //! | `modules.json` and what it names | of a model of sentence-transformers: pooling, layers behind it, lengths, prompts ([`Sentences`]) |
 //! | `model.safetensors`, else `pytorch_model.bin`, or their shards with `….index.json` | the weights: 32-bit floats, 16-bit floats that are widened, or 64-bit floats that are rounded |
@@ -59,7 +59,7 @@ pub use write::is_exported;
 
 /// Other files of the tokenizer, which are kept so that transformers' own tokenizer loads from the
 /// folder that is written.
-pub const COMPANIONS: [&str; 9] = [
+pub const COMPANIONS: [&str; 10] = [
     "vocab.txt",
     "tokenizer_config.json",
     "special_tokens_map.json",
@@ -69,6 +69,7 @@ pub const COMPANIONS: [&str; 9] = [
     "sentencepiece.bpe.model",
     "spiece.model",
     "spm.model",
+    "tokenizer.model",
 ];
 
 /// The bytes of a weight file that are read at once.
@@ -185,7 +186,8 @@ impl Pretrained {
     /// `norm.gamma`, `layers.0.qkv.weight`, …), and the sorted names of the tensors that a body does
     /// not use.
     ///
-    /// Matrices are `[in, out]`. The matrices of query, key and value lie side by side, `[d, 3 d]`.
+    /// Matrices are `[in, out]`. The matrices of query, key and value lie side by side, `[d, 3 d]` where each head of queries
+    /// has keys and values of its own.
     ///
     /// # Errors
     /// [`dsokr_core::Error::File`] for a file that cannot be read, or if the folder was opened without weights;

@@ -11,7 +11,7 @@ use crate::init::Start;
 use crate::pass::check_dropout;
 use crate::transformer::{Architecture, Pooling, Readout, SentenceLayer, Transformer};
 
-/// A pretrained encoder of the families of BERT, DeBERTa and T5 (BERT, SciBERT, MiniLM, RoBERTa, …) from a local folder,
+/// A pretrained encoder of the families of BERT, DeBERTa, T5 and Llama (BERT, SciBERT, MiniLM, RoBERTa, …) from a local folder,
 /// fine-tuned with a linear head.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -38,7 +38,8 @@ pub struct PretrainedConfig {
     #[serde(default)]
     pub freeze: usize,
     /// Share of units dropped in training, in `[0, 1)`. It replaces the two shares in `config.json`, of
-    /// hidden units and of attention probabilities, or the one of T5; 0 switches off `mlp_dropout` of ModernBERT too.
+    /// hidden units and of attention probabilities, or the one of T5 or of decoders; 0 switches off `mlp_dropout` of
+    /// ModernBERT too.
     pub dropout: Option<f32>,
     /// The numbers that matrix products multiply; all else has 32 bits. `bf16` is fast on GPUs
     /// and on CPUs with AVX-512 BF16, `tf32` on NVIDIA GPUs from Ampere.

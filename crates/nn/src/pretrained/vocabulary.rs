@@ -24,7 +24,8 @@ use crate::error::Error;
 use crate::tokenizer::Tokenizer;
 
 /// Vocabularies of the library SentencePiece, which are not read.
-const SENTENCE_PIECE_FILES: [&str; 3] = ["sentencepiece.bpe.model", "spiece.model", "spm.model"];
+const SENTENCE_PIECE_FILES: [&str; 4] =
+    ["sentencepiece.bpe.model", "spiece.model", "spm.model", "tokenizer.model"];
 
 /// Reads the tokenizer of a folder that has no tokenizer.json, from the files of its family's vocabulary. A
 /// tokenizer_config.json next to them may say otherwise than the family, and so may config.json.

@@ -24,14 +24,22 @@ pub(super) struct Piece {
     pub(super) shape: Vec<usize>,
     /// The tensors, side by side along the parameter's last dimension: one tensor, or query, key and
     /// value.
-    pub(super) names: Vec<String>,
+    pub(super) parts: Vec<Part>,
+}
+
+/// A tensor of a file that a parameter consists of.
+pub(super) struct Part {
+    pub(super) name: String,
+    /// Its share of the parameter's last dimension.
+    width: usize,
 }
 
 /// Returns all parameters of a body, and the names of their tensors in a family.
 pub(super) fn layout(architecture: &Architecture, names: &Names) -> Vec<Piece> {
     let Architecture { width: d, feed_forward: ff, vocabulary, positions, types, .. } =
         *architecture;
-    let Architecture { norm_bias, attention_bias, feed_forward_bias, .. } = *architecture;
+    let Architecture { norm_bias, attention_bias, output_bias, feed_forward_bias, .. } =
+        *architecture;
     let table_width = architecture.table_width();
     let mut pieces = Pieces(Vec::new());
     pieces.table("tokens", names.tokens, [vocabulary, table_width]);
@@ -54,24 +62,44 @@ pub(super) fn layout(architecture: &Architecture, names: &Names) -> Vec<Piece> {
         pieces.norm("norm", names.norm, table_width, norm_bias);
     }
     if architecture.embedding_width > 0 {
-        pieces.linear("projection", &[names.projection.into()], [table_width, d], true);
+        let projection = vec![Part { name: names.projection.into(), width: d }];
+        pieces.linear("projection", projection, table_width, true);
     }
     for i in 0..architecture.own_layers() {
         let path = |name: &str| format!("layers.{i}.{name}");
         let layer = names.layer.replace('#', &i.to_string());
         let full = |name: &str| format!("{layer}{name}");
-        let all = |names: &[&str]| names.iter().map(|name| full(name)).collect::<Vec<_>>();
+        let part = |name: &str, width: usize| Part { name: full(name), width };
         let attention = architecture.attention_width();
-        pieces.linear(&path("qkv"), &all(names.qkv), [d, 3 * attention], attention_bias);
-        pieces.linear(&path("output"), &[full(names.output)], [attention, d], attention_bias);
-        let units = architecture.inner_units();
+        let keys = architecture.key_width();
+        let qkv = match names.qkv {
+            [query, key, value] => vec![part(query, attention), part(key, keys), part(value, keys)],
+            all => all.iter().map(|name| part(name, attention + 2 * keys)).collect(),
+        };
+        pieces.linear(&path("qkv"), qkv, d, attention_bias);
+        if architecture.head_norm {
+            let head = architecture.head_width();
+            pieces.norm(&path("query_norm"), &full(names.query_norm), head, norm_bias);
+            pieces.norm(&path("key_norm"), &full(names.key_norm), head, norm_bias);
+        }
+        pieces.linear(&path("output"), vec![part(names.output, d)], attention, output_bias);
         let up = if architecture.gated { names.gated_up } else { names.up };
-        pieces.linear(&path("up"), &all(up), [d, units], feed_forward_bias);
-        pieces.linear(&path("down"), &[full(names.down)], [ff, d], feed_forward_bias);
+        let units = architecture.inner_units() / up.len();
+        let up = up.iter().map(|name| part(name, units)).collect();
+        pieces.linear(&path("up"), up, d, feed_forward_bias);
+        pieces.linear(&path("down"), vec![part(names.down, d)], ff, feed_forward_bias);
         if i > 0 || architecture.norm_place != NormPlace::BeforeButFirst {
             pieces.norm(&path("attention_norm"), &full(names.attention_norm), d, norm_bias);
         }
         pieces.norm(&path("feed_forward_norm"), &full(names.feed_forward_norm), d, norm_bias);
+        if architecture.normalises_results() {
+            for (part, name) in [
+                ("attention_result_norm", names.attention_result_norm),
+                ("feed_forward_result_norm", names.feed_forward_result_norm),
+            ] {
+                pieces.norm(&path(part), &full(name), d, norm_bias);
+            }
+        }
     }
     if architecture.normalises_before() {
         pieces.norm("final_norm", names.final_norm, d, norm_bias);
@@ -83,26 +111,35 @@ pub(super) fn layout(architecture: &Architecture, names: &Names) -> Vec<Piece> {
 struct Pieces(Vec<Piece>);
 
 impl Pieces {
-    fn add(&mut self, path: String, shape: &[usize], names: Vec<String>) {
-        self.0.push(Piece { path, shape: shape.to_vec(), names });
+    /// Adds a parameter of one tensor.
+    fn add(&mut self, path: String, shape: &[usize], name: String) {
+        let width = shape[shape.len() - 1];
+        self.0.push(Piece { path, shape: shape.to_vec(), parts: vec![Part { name, width }] });
     }
 
     fn table(&mut self, path: &str, name: &str, shape: [usize; 2]) {
-        self.add(path.into(), &shape, vec![format!("{name}.weight")]);
+        self.add(path.into(), &shape, format!("{name}.weight"));
     }
 
     fn norm(&mut self, path: &str, name: &str, width: usize, has_bias: bool) {
-        self.add(format!("{path}.gamma"), &[width], vec![format!("{name}.weight")]);
+        self.add(format!("{path}.gamma"), &[width], format!("{name}.weight"));
         if has_bias {
-            self.add(format!("{path}.beta"), &[width], vec![format!("{name}.bias")]);
+            self.add(format!("{path}.beta"), &[width], format!("{name}.bias"));
         }
     }
 
-    fn linear(&mut self, path: &str, names: &[String], shape: [usize; 2], has_bias: bool) {
-        let ending = |end: &str| names.iter().map(|name| format!("{name}.{end}")).collect();
-        self.add(format!("{path}.weight"), &shape, ending("weight"));
+    /// Adds a linear layer of one or several side by side, whose names lack their endings.
+    fn linear(&mut self, path: &str, layers: Vec<Part>, inputs: usize, has_bias: bool) {
+        let outputs = layers.iter().map(|layer| layer.width).sum();
+        let mut add = |leaf: &str, shape: &[usize]| {
+            let part =
+                |layer: &Part| Part { name: format!("{}.{leaf}", layer.name), width: layer.width };
+            let parts = layers.iter().map(part).collect();
+            self.0.push(Piece { path: format!("{path}.{leaf}"), shape: shape.to_vec(), parts });
+        };
+        add("weight", &[inputs, outputs]);
         if has_bias {
-            self.add(format!("{path}.bias"), &shape[1..], ending("bias"));
+            add("bias", &[outputs]);
         }
     }
 }
@@ -114,12 +151,11 @@ impl Piece {
         self.path.ends_with(".weight")
     }
 
-    /// Returns the shape of each tensor.
-    pub(super) fn file_shape(&self) -> Vec<usize> {
+    /// Returns the shape of a tensor.
+    pub(super) fn file_shape(&self, part: &Part) -> Vec<usize> {
         let mut shape = self.shape.clone();
-        // only parameters of several tensors are wider than their tensors
         if let Some(last) = shape.last_mut() {
-            *last /= self.names.len();
+            *last = part.width;
         }
         if self.is_transposed() {
             shape.reverse();
@@ -127,7 +163,7 @@ impl Piece {
         shape
     }
 
-    /// Returns the parameter's values from `tensors` in the order of `names`, each of the
+    /// Returns the parameter's values from `tensors` in the order of `parts`, each of its
     /// [`file_shape`](Self::file_shape).
     pub(super) fn join(&self, tensors: Vec<Vec<f32>>) -> Vec<f32> {
         let values = tensors.concat();
@@ -143,7 +179,16 @@ impl Piece {
     pub(super) fn split(&self, values: &[f32]) -> Vec<Vec<f32>> {
         let values =
             if self.is_transposed() { &transposed(values, self.shape[1])[..] } else { values };
-        values.chunks_exact(values.len() / self.names.len()).map(<[f32]>::to_vec).collect()
+        let widths = self.parts.iter().map(|part| part.width);
+        let rows = values.len() / widths.clone().sum::<usize>();
+        let mut rest = values;
+        let mut parts = Vec::new();
+        for width in widths {
+            let (part, others) = rest.split_at(width * rows);
+            parts.push(part.to_vec());
+            rest = others;
+        }
+        parts
     }
 }
 
@@ -164,7 +209,7 @@ pub(super) fn body(
     let (used, unused) = assigned(tensors, &pieces, architecture, names)?;
     let read = |piece: &Piece| -> Result<Parameter, Error> {
         let values: Result<_, _> =
-            piece.names.iter().map(|name| used[name].read_finite()).collect();
+            piece.parts.iter().map(|part| used[&part.name].read_finite()).collect();
         let values = piece.join(values?).into();
         Ok(Parameter { shape: piece.shape.clone(), values })
     };
@@ -182,10 +227,11 @@ fn assigned<'t>(
     architecture: &Architecture,
     names: &Names,
 ) -> Result<(BTreeMap<String, &'t Tensor>, Vec<String>), Error> {
-    let shapes: BTreeMap<&str, Vec<usize>> = pieces
-        .iter()
-        .flat_map(|piece| piece.names.iter().map(|name| (name.as_str(), piece.file_shape())))
-        .collect();
+    let mut shapes: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+    for piece in pieces {
+        let parts = piece.parts.iter();
+        shapes.extend(parts.map(|part| (part.name.as_str(), piece.file_shape(part))));
+    }
     let prefix = prefix(tensors, names)?;
     let table_again = TableAgain::find(tensors, prefix, names)?;
     let mut used: BTreeMap<String, &Tensor> = BTreeMap::new();

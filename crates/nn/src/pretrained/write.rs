@@ -81,8 +81,8 @@ impl Pretrained {
 
         let mut parts = Vec::new();
         for piece in &pieces {
-            for (name, values) in piece.names.iter().zip(piece.split(&body[&piece.path].values)) {
-                parts.push((name, piece.file_shape(), values));
+            for (part, values) in piece.parts.iter().zip(piece.split(&body[&piece.path].values)) {
+                parts.push((&part.name, piece.file_shape(part), values));
             }
         }
         let tensors = parts.iter().map(|(name, shape, values)| Tensor::f32(name, shape, values));

@@ -1,7 +1,7 @@
 //! What layers are made of: linear maps and normalisation, with or without vectors that they add.
 
 use burn::module::{Module, Param};
-use burn::tensor::{Device, Tensor};
+use burn::tensor::{DType, Device, Tensor};
 use dsokr_kernels::{Dropout, Precision, linear, masked, residual_norm};
 use rand::Rng;
 
@@ -73,7 +73,7 @@ impl Affine {
     }
 }
 
-/// Normalisation of token vectors: `standardised ∘ gamma + beta`.
+/// Normalisation of token vectors: `standardised ∘ gamma + beta`, or with 1 + gamma in the place of gamma.
 #[derive(Module, Debug)]
 pub(super) struct Norm {
     gamma: Param<Tensor<1>>,
@@ -82,15 +82,26 @@ pub(super) struct Norm {
     /// Whether it subtracts the mean.
     #[module(skip)]
     is_centred: bool,
+    /// Whether it multiplies by 1 + gamma.
+    #[module(skip)]
+    adds_one: bool,
 }
 
 impl Norm {
     pub(super) fn init(d: usize, architecture: &Architecture, device: &Device) -> Self {
+        let adds_one = architecture.norm_adds_one;
         Self {
-            gamma: init::constant([d], 1.0, device),
+            gamma: init::constant([d], if adds_one { 0.0 } else { 1.0 }, device),
             beta: architecture.norm_bias.then(|| init::constant([d], 0.0, device)),
             is_centred: architecture.norm_centred,
+            adds_one,
         }
+    }
+
+    /// Returns the factors of standardised vectors.
+    fn factors(&self) -> Tensor<1> {
+        let gamma = self.gamma.val();
+        if self.adds_one { gamma + 1.0 } else { gamma }
     }
 
     /// Returns beta, or zeros.
@@ -124,13 +135,13 @@ impl Norm {
         if !self.is_centred {
             return self.by_mean_square(plus(x, r, Some(bias), dropout), epsilon);
         }
-        residual_norm(x, r, [bias, self.gamma.val(), self.beta()], epsilon, dropout)
+        residual_norm(x, r, [bias, self.factors(), self.beta()], epsilon, dropout)
     }
 
     /// Computes `x / √(mean(x²) + epsilon) ∘ gamma + beta`.
     fn by_mean_square(&self, x: Tensor<2>, epsilon: f64) -> Tensor<2> {
         let root = (x.clone().square().mean_dim(1) + epsilon).sqrt();
-        let y = x / root * self.gamma.val().unsqueeze::<2>();
+        let y = x / root * self.factors().unsqueeze::<2>();
         match &self.beta {
             Some(beta) => y + beta.val().unsqueeze::<2>(),
             None => y,
@@ -139,7 +150,11 @@ impl Norm {
 
     /// Computes `norm(x)`, as operators of ONNX.
     pub(super) fn onnx(&self, graph: &mut Graph, x: &Value, epsilon: f64) -> Value {
-        let gamma = graph.parameter(&self.gamma);
+        let mut gamma = graph.parameter(&self.gamma);
+        if self.adds_one {
+            let one = graph.floats(&[], &[1.0]);
+            gamma = graph.node("Add", &[&gamma, &one], &[]);
+        }
         if !self.is_centred {
             let square = graph.node("Mul", &[x, x], &[]);
             let axis = graph.ints(&[-1]);
@@ -164,14 +179,18 @@ impl Norm {
     }
 }
 
-/// Computes `x + dropout(y + b)`.
+/// Computes `x + dropout(norm(y + b))`, or without a normalisation `x + dropout(y + b)`.
 pub(super) fn add(
     x: Tensor<2>,
     y: Tensor<2>,
     layer: &Affine,
+    norm: Option<(&Norm, f64)>,
     dropout: Option<Dropout>,
 ) -> Tensor<2> {
-    plus(x, y, layer.bias.as_ref().map(Param::val), dropout)
+    let bias = layer.bias.as_ref().map(Param::val);
+    let Some((norm, epsilon)) = norm else { return plus(x, y, bias, dropout) };
+    let y = with_bias(y, x.dtype(), bias);
+    plus(x, norm.alone(y, epsilon), None, dropout)
 }
 
 /// Computes `x + dropout(y + bias)`.
@@ -181,11 +200,24 @@ fn plus(
     bias: Option<Tensor<1>>,
     dropout: Option<Dropout>,
 ) -> Tensor<2> {
+<<<<<<< HEAD
     // products in 16 bits are added in 32
     let y = y.cast(x.dtype());
     let y = match bias {
         Some(bias) => y + bias.unsqueeze::<2>(),
         None => y,
     };
+=======
+    let y = with_bias(y, x.dtype(), bias);
+>>>>>>> 0e639553bf828d14f21c0303f4843e2ad96b9ae7
     x + masked(y, dropout)
+}
+
+/// Computes `y + bias` in numbers of this type: products in 16 bits are added in 32.
+fn with_bias(y: Tensor<2>, dtype: DType, bias: Option<Tensor<1>>) -> Tensor<2> {
+    let y = if y.dtype() == dtype { y } else { y.cast(dtype) };
+    match bias {
+        Some(bias) => y + bias.unsqueeze::<2>(),
+        None => y,
+    }
 }

@@ -2,7 +2,7 @@ use dsokr_kernels::Precision;
 use smart_default::SmartDefault;
 
 use super::activation::Activation;
-use super::positions::Positions;
+use super::positions::{Positions, Window};
 use crate::encoder::{PartSize, layers_size};
 use crate::error::{Error, check};
 use crate::pass::check_dropout;
@@ -15,6 +15,8 @@ pub enum NormPlace {
     After,
     /// The input of each sub-layer, `x ← x + f(norm(x))`, and once the result of the last layer.
     Before,
+    /// The input and the result of each sub-layer, `x ← x + norm(f(norm(x)))`, and once the result of the last layer.
+    Around,
     /// [`Before`](Self::Before), except for the first layer's attention, whose input is normalised as embeddings.
     BeforeButFirst,
 }
@@ -46,6 +48,8 @@ pub struct Architecture {
     pub types: usize,
     /// Width of the tables of embeddings, if a linear layer maps them to `width`; 0 if they have that width.
     pub embedding_width: usize,
+    /// Whether vectors of tokens are multiplied by the square root of `width` (Vaswani et al. 2017, section 3.4).
+    pub embedding_scale: bool,
     /// Whether embeddings are normalised.
     #[default(true)]
     pub embedding_norm: bool,
@@ -65,6 +69,13 @@ pub struct Architecture {
     pub heads: usize,
     /// Width of the queries, keys and values of a head; 0 if all heads together have `width`.
     pub head_width: usize,
+    /// Number of heads of keys and values, each of which serves as many consecutive heads of queries (Ainslie et al. 2023,
+    /// GQA: Training Generalized Multi-Query Transformer Models from Multi-Head Checkpoints); 0 if each has its own.
+    pub key_heads: usize,
+    /// Whether queries and keys are normalised, each head by itself.
+    pub head_norm: bool,
+    /// Whether a token attends to none behind it, as in decoders.
+    pub causal: bool,
     /// Whether products of queries and keys are divided by the square root of their width.
     #[default(true)]
     pub scaled_scores: bool,
@@ -83,12 +94,17 @@ pub struct Architecture {
     /// Sennrich 2019, Root Mean Square Layer Normalization).
     #[default(true)]
     pub norm_centred: bool,
+    /// Whether normalisations multiply by one more than their parameters say.
+    pub norm_adds_one: bool,
     /// Whether normalisations add a vector.
     #[default(true)]
     pub norm_bias: bool,
-    /// Whether the linear layers of attention add a vector.
+    /// Whether the linear layer of queries, keys and values adds a vector.
     #[default(true)]
     pub attention_bias: bool,
+    /// Whether the linear layer behind attention adds a vector.
+    #[default(true)]
+    pub output_bias: bool,
     /// Whether the linear layers of feed-forward layers add a vector.
     #[default(true)]
     pub feed_forward_bias: bool,
@@ -118,8 +134,8 @@ impl Architecture {
     /// Checks sizes and rates.
     ///
     /// # Errors
-    /// A size of 0, a number of heads that does not divide the width, no position for a token, or a
-    /// dropout outside `[0, 1)`.
+    /// A size of 0, a number of heads that does not divide the width, or one of keys that does not divide it, no position
+    /// for a token, or a dropout outside `[0, 1)`.
     pub fn validate(&self) -> Result<(), Error> {
         let sizes = [
             ("vocabulary", self.vocabulary),
@@ -134,6 +150,9 @@ impl Architecture {
         let allowed = format!("a divisor of width = {}", self.width);
         let fits = self.head_width > 0 || self.width.is_multiple_of(self.heads);
         check(fits, "heads", self.heads, allowed)?;
+        let allowed = format!("a divisor of heads = {}", self.heads);
+        let fits = self.heads.is_multiple_of(self.key_heads());
+        check(fits, "key_heads", self.key_heads, allowed)?;
         let positions = self.positions;
         let first = self.first_position;
         check(positions > first, "max_length", positions, format!("at least {}", first + 1))?;
@@ -157,14 +176,34 @@ impl Architecture {
         if self.embedding_width == 0 { self.width } else { self.embedding_width }
     }
 
+    /// Returns the factor of vectors of tokens, where they have one.
+    pub(super) fn embedding_factor(&self) -> Option<f32> {
+        self.embedding_scale.then(|| (self.width as f32).sqrt())
+    }
+
     /// Returns the width of the queries, keys and values of a head.
     pub fn head_width(&self) -> usize {
         if self.head_width == 0 { self.width / self.heads } else { self.head_width }
     }
 
-    /// Returns the width of the queries, keys and values of all heads.
+    /// Returns the width of the queries of all heads.
     pub(crate) fn attention_width(&self) -> usize {
         self.heads * self.head_width()
+    }
+
+    /// Returns the number of heads of keys and values.
+    pub(crate) fn key_heads(&self) -> usize {
+        if self.key_heads == 0 { self.heads } else { self.key_heads }
+    }
+
+    /// Returns the width of the keys, or the values, of all their heads.
+    pub(crate) fn key_width(&self) -> usize {
+        self.key_heads() * self.head_width()
+    }
+
+    /// Returns which tokens of a text a token attends to in a layer.
+    pub(super) fn window(&self, layer: usize) -> Window {
+        Window { reach: self.position_kind.reach(layer), is_causal: self.causal }
     }
 
     /// Returns the share of the feed-forward layers' inner units that is dropped.
@@ -181,7 +220,15 @@ impl Architecture {
     pub(crate) fn normalises_before(&self) -> bool {
         match self.norm_place {
             NormPlace::After => false,
-            NormPlace::Before | NormPlace::BeforeButFirst => true,
+            NormPlace::Before | NormPlace::Around | NormPlace::BeforeButFirst => true,
+        }
+    }
+
+    /// Returns whether layers normalise the results of their sub-layers before they are added.
+    pub(crate) fn normalises_results(&self) -> bool {
+        match self.norm_place {
+            NormPlace::After | NormPlace::Before | NormPlace::BeforeButFirst => false,
+            NormPlace::Around => true,
         }
     }
 
@@ -201,18 +248,24 @@ impl Architecture {
             padding: _,
             types: _,
             embedding_width: _,
+            embedding_scale: _,
             embedding_norm: _,
             layers: _,
             own_layers: _,
             width: _,
             heads: _,
             head_width: _,
+            key_heads,
+            head_norm,
+            causal,
             feed_forward: _,
             activation: _,
             gated: _,
             norm_centred: _,
+            norm_adds_one: _,
             norm_bias: _,
             attention_bias: _,
+            output_bias: _,
             feed_forward_bias: _,
             epsilon: _,
             dropout: _,
@@ -224,6 +277,9 @@ impl Architecture {
         } = self;
         *position_kind == Positions::Learned
             && *scaled_scores
+            && *key_heads == 0
+            && !head_norm
+            && !causal
             && !self.normalises_before()
             && masked_tokens.is_none()
             && !drops_everywhere
@@ -231,7 +287,10 @@ impl Architecture {
 
     /// Returns whether the fused attention serves texts of `longest` tokens in all layers.
     fn has_fused_attention(&self, longest: usize) -> bool {
-        self.scaled_scores && self.position_kind.is_fused(longest)
+        let has_relative = self.position_kind.distances().is_some()
+            || self.position_kind.distance_vectors().is_some();
+        let is_whole = |layer| self.window(layer).is_whole(longest);
+        self.scaled_scores && !has_relative && (0..self.layers).all(is_whole)
     }
 
     /// Returns the size of a transformer on texts of `length` tokens, with linear layers of these widths behind it: from
@@ -241,10 +300,15 @@ impl Architecture {
         let [width, inner, depth] = [width, self.feed_forward, layers].map(|size| size as f64);
         let units = self.inner_units() as f64;
         let attention = self.attention_width() as f64;
+        let projected = attention + 2.0 * self.key_width() as f64;
+        // keys and values that several heads share are copied for each
+        let copied = if self.key_heads() == self.heads { 0.0 } else { 3.0 * attention };
         // products of queries and keys with each other, or with vectors for distances of both signs too
         let compared = if self.position_kind.distance_vectors().is_some() { 5.0 } else { 1.0 };
         // normalisations that no fused operation computes keep what they multiply
-        let normalised = if self.norm_centred { 0.0 } else { 2.0 * width };
+        let norms = if self.normalises_results() { 4.0 } else { 2.0 };
+        let normalised = if self.norm_centred { 0.0 } else { norms * width };
+        let normalised_heads = if self.head_norm { 2.0 * projected } else { 0.0 };
         let own_layers = self.own_layers() as f64;
         let kept = if self.recompute { 1.0 } else { depth };
         let share = dsokr_kernels::step_time(self.precision);
@@ -269,15 +333,22 @@ impl Architecture {
             tables("max_length × width", rows_of_positions as f64),
             PartSize {
                 keys: "layers × width".into(),
-                parameters: own_layers * (4.0 * width * attention + 9.0 * width),
-                activations: length * kept * (8.0 * width + 4.0 * attention + normalised)
+                parameters: own_layers * (width * (projected + attention) + 9.0 * width),
+                activations: length
+                    * kept
+                    * (8.0 * width
+                        + projected
+                        + attention
+                        + copied
+                        + normalised
+                        + normalised_heads)
                     + length * width * depth
                     + kept * heads as f64 * length,
                 gpu_width,
                 products: share
                     * depth
                     * length
-                    * (4.0 * width * attention + (1.0 + compared) * length * attention),
+                    * (width * (projected + attention) + (1.0 + compared) * length * attention),
             },
             PartSize {
                 keys: "layers × width × feed_forward".into(),

@@ -121,6 +121,10 @@ impl Body {
                 product(features, table, Precision::F32)
             }
         };
+        let tokens = match self.architecture.embedding_factor() {
+            Some(factor) => tokens * factor,
+            None => tokens,
+        };
         let x = match &self.norm {
             Some(norm) => {
                 let places = places.unwrap_or_else(|| Tensor::zeros(tokens.dims(), &device));

@@ -4,7 +4,7 @@ use super::architecture::{Architecture, MaskedTokens};
 use super::body::{Body, SEEN_IN_TRAINING};
 use super::layer::Layer;
 use super::pooling::Readout;
-use super::positions::{DistanceVectors, Distances, Positions, frequencies};
+use super::positions::{DistanceVectors, Distances, Positions, Window, frequencies};
 use crate::onnx::{Attribute, Dimension, Graph, Type, Value};
 
 /// Added to the scores of pairs of tokens that do not attend, with a minus.
@@ -14,8 +14,10 @@ const OUTSIDE: f32 = 1e9;
 struct Shared {
     /// `[batch, 1, 1, length]`: 0 at tokens, and a large negative number at padding.
     outside: Value,
-    /// Added to the scores of local layers, where a token attends to near ones, `[batch, 1, length, length]`.
-    outside_reach: Option<Value>,
+    /// Added to the scores of layers with a window: 0 in it, and a large negative number outside, `[batch, 1, length, length]`.
+    outside_window: Option<Value>,
+    /// Added to the scores of local layers.
+    outside_local_window: Option<Value>,
     /// Added to the scores of all layers, `[batch, heads, length, length]`.
     relative: Option<Value>,
     /// The vectors for distances, which queries and keys are compared with.
@@ -69,6 +71,10 @@ impl Body {
             let scale = masked_scale(graph, ids, mask, &float_mask);
             x = graph.node("Mul", &[&x, &scale], &[]);
         }
+        if let Some(factor) = self.architecture.embedding_factor() {
+            let factor = graph.floats(&[], &[factor]);
+            x = graph.node("Mul", &[&x, &factor], &[]);
+        }
         if let Some(types) = &self.types {
             let types = graph.parameter(types);
             let first = graph.int(0);
@@ -116,12 +122,20 @@ impl Body {
         let outside = graph.node("Unsqueeze", &[&outside, &axes], &[]);
         let mut shared = Shared {
             outside,
-            outside_reach: None,
+            outside_window: None,
+            outside_local_window: None,
             relative: None,
             offsets: None,
             rotation: None,
             local_rotation: None,
         };
+        let mut of_layers = |is_local: bool| {
+            let mut layers = 0..self.architecture.layers;
+            let layer = layers.find(|layer| position_kind.is_local(*layer) == is_local)?;
+            outside_window(graph, before, self.architecture.window(layer))
+        };
+        shared.outside_window = of_layers(false);
+        shared.outside_local_window = of_layers(true);
         match position_kind {
             Positions::Learned => {}
             Positions::LearnedAndRelative(distances) | Positions::Relative(distances) => {
@@ -141,7 +155,7 @@ impl Body {
                     Offsets::new(graph, *vectors, table, heads, before)
                 });
             }
-            Positions::Rotary { base, local_base, reach, local } => {
+            Positions::Rotary { base, local_base, local, .. } => {
                 let one = graph.int(1);
                 let places = graph.node("Sub", &[before, &one], &[]);
                 let places = graph.cast(&places, Type::Float);
@@ -149,14 +163,6 @@ impl Body {
                 shared.rotation = Some(rotation(graph, &places, *base, head));
                 if local.contains(&true) {
                     shared.local_rotation = Some(rotation(graph, &places, *local_base, head));
-                    let distances = distances(graph, &places);
-                    let distances = graph.node("Abs", &[&distances], &[]);
-                    let reach = graph.floats(&[], &[*reach as f32]);
-                    let near = graph.node("LessOrEqual", &[&distances, &reach], &[]);
-                    let near = graph.cast(&near, Type::Float);
-                    let far = self::outside(graph, &near);
-                    let axes = graph.ints(&[1]);
-                    shared.outside_reach = Some(graph.node("Unsqueeze", &[&far, &axes], &[]));
                 }
             }
         }
@@ -180,7 +186,10 @@ impl Layer {
             Some(norm) if is_before => norm.onnx(graph, x, epsilon),
             _ => x.clone(),
         };
-        let y = self.onnx_attention(graph, &input, shared, depth, architecture);
+        let mut y = self.onnx_attention(graph, &input, shared, depth, architecture);
+        if let Some(norm) = &self.attention_result_norm {
+            y = norm.onnx(graph, &y, epsilon);
+        }
         let mut x = graph.node("Add", &[x, &y], &[]);
         if let Some(norm) = self.attention_norm.as_ref().filter(|_| !is_before) {
             x = norm.onnx(graph, &x, epsilon);
@@ -200,7 +209,10 @@ impl Layer {
         } else {
             architecture.activation.onnx(graph, &inner)
         };
-        let y = self.down.onnx(graph, &inner);
+        let mut y = self.down.onnx(graph, &inner);
+        if let Some(norm) = &self.feed_forward_result_norm {
+            y = norm.onnx(graph, &y, epsilon);
+        }
         let x = graph.node("Add", &[&x, &y], &[]);
         if is_before { x } else { self.feed_forward_norm.onnx(graph, &x, epsilon) }
     }
@@ -213,21 +225,35 @@ impl Layer {
         depth: usize,
         architecture: &Architecture,
     ) -> Value {
-        let Architecture { heads, scaled_scores, ref position_kind, .. } = *architecture;
+        let Architecture { heads, scaled_scores, epsilon, ref position_kind, .. } = *architecture;
         let head = architecture.head_width();
+        let key_heads = architecture.key_heads();
         let is_local = position_kind.is_local(depth);
         let qkv = self.qkv.onnx(graph, x);
-        let shape = graph.ints(&[0, 0, 3, heads as i64, head as i64]);
+        let all_heads = heads + 2 * key_heads;
+        let shape = graph.ints(&[0, 0, all_heads as i64, head as i64]);
         let qkv = graph.node("Reshape", &[&qkv, &shape], &[]);
+        let order = Attribute::Ints(&[0, 2, 1, 3]);
+        let qkv = graph.node("Transpose", &[&qkv], &[("perm", order)]);
         // `[batch, heads, length, d_h]`
-        let [mut q, mut k, v] = [0, 1, 2].map(|which| {
-            let index = graph.int(which);
-            let part = graph.node("Gather", &[&qkv, &index], &[("axis", Attribute::Int(2))]);
-            graph.node("Transpose", &[&part], &[("perm", Attribute::Ints(&[0, 2, 1, 3]))])
+        let axis = graph.ints(&[1]);
+        let bounds = [0, heads, heads + key_heads, all_heads].map(|head| head as i64);
+        let [mut q, mut k, mut v] = [0, 1, 2].map(|part| {
+            let [start, end] = [bounds[part], bounds[part + 1]].map(|bound| graph.ints(&[bound]));
+            graph.node("Slice", &[&qkv, &start, &end, &axis], &[])
         });
+        if let Some(norm) = &self.query_norm {
+            q = norm.onnx(graph, &q, epsilon);
+        }
+        if let Some(norm) = &self.key_norm {
+            k = norm.onnx(graph, &k, epsilon);
+        }
         let local_rotation = shared.local_rotation.as_ref().filter(|_| is_local);
         if let Some(rotation) = local_rotation.or(shared.rotation.as_ref()) {
             [q, k] = [q, k].map(|x| rotated(graph, &x, rotation, head));
+        }
+        if key_heads < heads {
+            [k, v] = [k, v].map(|x| of_each_head(graph, &x, architecture));
         }
         let by_key = graph.node("Transpose", &[&k], &[("perm", Attribute::Ints(&[0, 1, 3, 2]))]);
         let mut scores = graph.node("MatMul", &[&q, &by_key], &[]);
@@ -242,15 +268,16 @@ impl Layer {
             let scale = graph.floats(&[], &[1.0 / ((products * head) as f32).sqrt()]);
             scores = graph.node("Mul", &[&scores, &scale], &[]);
         }
-        let outside_reach = shared.outside_reach.as_ref().filter(|_| is_local);
-        for added in
-            [Some(&shared.outside), shared.relative.as_ref(), outside_reach].into_iter().flatten()
+        let outside_window =
+            if is_local { &shared.outside_local_window } else { &shared.outside_window };
+        for added in [Some(&shared.outside), shared.relative.as_ref(), outside_window.as_ref()]
+            .into_iter()
+            .flatten()
         {
             scores = graph.node("Add", &[&scores, added], &[]);
         }
         let probabilities = graph.node("Softmax", &[&scores], &[("axis", Attribute::Int(-1))]);
         let context = graph.node("MatMul", &[&probabilities, &v], &[]);
-        let order = Attribute::Ints(&[0, 2, 1, 3]);
         let context = graph.node("Transpose", &[&context], &[("perm", order)]);
         let shape = graph.ints(&[0, 0, architecture.attention_width() as i64]);
         let context = graph.node("Reshape", &[&context, &shape], &[]);
@@ -335,6 +362,40 @@ fn outside(graph: &mut Graph, inside: &Value) -> Value {
     let large = graph.floats(&[], &[OUTSIDE]);
     let outside = graph.node("Sub", &[inside, &one], &[]);
     graph.node("Mul", &[&outside, &large], &[])
+}
+
+/// Returns `[batch, 1, length, length]`: 0 for queries and keys in their window, if that has a bound, and a large negative
+/// number for others; `before` counts the tokens of each text.
+fn outside_window(graph: &mut Graph, before: &Value, window: Window) -> Option<Value> {
+    if !window.is_causal && window.reach.is_none() {
+        return None;
+    }
+    let distances = distances(graph, before);
+    let (least, most) = match window {
+        Window { reach: Some(reach), is_causal: true } => (-(reach as i64), 0),
+        Window { reach: Some(reach), is_causal: false } => (-(reach as i64), reach as i64),
+        Window { reach: None, .. } => (i64::MIN, 0),
+    };
+    let [least, most] = [least, most].map(|bound| graph.int(bound));
+    let is_near = graph.node("GreaterOrEqual", &[&distances, &least], &[]);
+    let is_before = graph.node("LessOrEqual", &[&distances, &most], &[]);
+    let inside = graph.node("And", &[&is_near, &is_before], &[]);
+    let inside = graph.cast(&inside, Type::Float);
+    let outside = outside(graph, &inside);
+    let axes = graph.ints(&[1]);
+    Some(graph.node("Unsqueeze", &[&outside, &axes], &[]))
+}
+
+/// Copies keys or values `[batch, key heads, length, d_h]` for each head of queries.
+fn of_each_head(graph: &mut Graph, x: &Value, architecture: &Architecture) -> Value {
+    let heads = architecture.heads as i64;
+    let copies = heads / architecture.key_heads() as i64;
+    let axes = graph.ints(&[2]);
+    let x = graph.node("Unsqueeze", &[x, &axes], &[]);
+    let shape = graph.ints(&[1, 1, copies, 1, 1]);
+    let x = graph.node("Expand", &[&x, &shape], &[]);
+    let shape = graph.ints(&[0, heads, -1, architecture.head_width() as i64]);
+    graph.node("Reshape", &[&x, &shape], &[])
 }
 
 /// Returns the place of each key minus that of each query, `[batch, length, length]`.

@@ -23,12 +23,19 @@ use crate::pass::{Masks, Pass};
 pub(super) struct Layer {
     /// Queries, keys and values side by side: one product instead of three.
     pub(super) qkv: Affine,
+    /// The normalisations of each head of queries and of keys.
+    pub(super) query_norm: Option<Norm>,
+    pub(super) key_norm: Option<Norm>,
     pub(super) output: Affine,
     pub(super) attention_norm: Option<Norm>,
+    /// The normalisation of what attention adds to its input.
+    pub(super) attention_result_norm: Option<Norm>,
     /// The units, and behind all of them their factors, where they have any.
     pub(super) up: Affine,
     pub(super) down: Affine,
     pub(super) feed_forward_norm: Norm,
+    /// The normalisation of what the feed-forward layer adds to its input.
+    pub(super) feed_forward_result_norm: Option<Norm>,
 }
 
 /// Dropout sites of one layer.
@@ -47,26 +54,32 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    /// Returns the vectors that the attention of a layer makes of its input `[n, d]`; `affine` makes queries, keys and values
-    /// `[n, 3 d]` of it.
-    fn attend(&self, input: Tensor<2>, affine: &Affine, index: usize) -> Tensor<2> {
+    /// Returns the vectors that the attention of a layer makes of its input `[n, d]`.
+    fn attend(&self, input: Tensor<2>, layer: &Layer, index: usize) -> Tensor<2> {
         let Architecture { position_kind, heads, scaled_scores, precision, .. } =
             &self.architecture;
         let settings = self.attention(index, |masks| masks.squares);
-        let qkv = affine.forward(input, *precision);
+        let qkv = layer.qkv.forward(input, *precision);
+        let qkv = layer.with_normalised_heads(qkv, &self.architecture);
         let qkv = match &self.rotations {
-            Some(rotations) => rotations.apply(qkv, position_kind, index, *heads),
+            Some(rotations) => {
+                let turned = heads + self.architecture.key_heads();
+                rotations.apply(qkv, position_kind, index, turned)
+            }
             None => qkv,
         };
-        let reach = position_kind.reach(index, self.sequences.longest());
-        if *scaled_scores && reach.is_none() && self.relative.is_none() {
+        let qkv = with_keys_of_each_head(qkv, &self.architecture);
+        let window = self.architecture.window(index);
+        let is_whole = window.is_whole(self.sequences.longest());
+        if *scaled_scores && is_whole && self.relative.is_none() {
             return attention(qkv, settings);
         }
-        let mut scoring = Scoring { are_scaled: *scaled_scores, added: None, offsets: None, reach };
+        let mut scoring =
+            Scoring { are_scaled: *scaled_scores, added: None, offsets: None, window };
         match &self.relative {
             Some(Relative::Scores(added)) => scoring.added = Some(added.clone()),
             Some(Relative::Offsets(offsets)) => {
-                scoring.offsets = Some(self.offsets(offsets, affine, index));
+                scoring.offsets = Some(self.offsets(offsets, &layer.qkv, index));
             }
             None => {}
         }
@@ -102,19 +115,28 @@ impl Layer {
         generator: &mut impl Rng,
         device: &Device,
     ) -> Self {
-        let Architecture { width: d, feed_forward, attention_bias, feed_forward_bias, .. } =
-            *architecture;
+        let Architecture { width: d, feed_forward, head_norm, .. } = *architecture;
+        let Architecture { attention_bias, output_bias, feed_forward_bias, .. } = *architecture;
         let attention = architecture.attention_width();
+        let projected = attention + 2 * architecture.key_width();
         let units = architecture.inner_units();
+        let norm_of_heads =
+            || head_norm.then(|| Norm::init(architecture.head_width(), architecture, device));
+        let norm_of_result =
+            || architecture.normalises_results().then(|| Norm::init(d, architecture, device));
         let mut affine =
             |inputs, outputs, has_bias| Affine::init(inputs, outputs, has_bias, generator, device);
         Self {
-            qkv: affine(d, 3 * attention, attention_bias),
-            output: affine(attention, d, attention_bias),
+            qkv: affine(d, projected, attention_bias),
+            query_norm: norm_of_heads(),
+            key_norm: norm_of_heads(),
+            output: affine(attention, d, output_bias),
             attention_norm: has_attention_norm.then(|| Norm::init(d, architecture, device)),
+            attention_result_norm: norm_of_result(),
             up: affine(d, units, feed_forward_bias),
             down: affine(feed_forward, d, feed_forward_bias),
             feed_forward_norm: Norm::init(d, architecture, device),
+            feed_forward_result_norm: norm_of_result(),
         }
     }
 
@@ -137,6 +159,27 @@ impl Layer {
         inputs.0.try_into().unwrap_or_else(|_| unreachable!("they were made as many"))
     }
 
+    /// Normalises each head of queries and of keys, side by side with values in `qkv`, where the layer does so.
+    fn with_normalised_heads(&self, qkv: Tensor<2>, architecture: &Architecture) -> Tensor<2> {
+        let (Some(query_norm), Some(key_norm)) = (&self.query_norm, &self.key_norm) else {
+            return qkv;
+        };
+        let head = architecture.head_width();
+        let qkv = wide(qkv);
+        let [n, _] = qkv.dims();
+        let mut parts = Vec::new();
+        let mut start = 0;
+        for (norm, width) in
+            [(query_norm, architecture.attention_width()), (key_norm, architecture.key_width())]
+        {
+            let heads = qkv.clone().narrow(1, start, width).reshape([n * width / head, head]);
+            parts.push(norm.alone(heads, architecture.epsilon).reshape([n, width]));
+            start += width;
+        }
+        parts.push(qkv.narrow(1, start, architecture.key_width()));
+        Tensor::cat(parts, 1)
+    }
+
     /// Returns the new vectors `[n, d]` of all tokens; `index` is the layer's number, which determines its dropout
     /// sites.
     pub(super) fn forward(&self, x: Tensor<2>, shared: &Shared, index: usize) -> Tensor<2> {
@@ -145,7 +188,7 @@ impl Layer {
             Some(norm) if shared.architecture.normalises_before() => norm.alone(x.clone(), epsilon),
             _ => x.clone(),
         };
-        let context = shared.attend(input, &self.qkv, index);
+        let context = shared.attend(input, self, index);
         self.after_attention(x, context, shared, index, |masks| masks.lengths)
     }
 
@@ -188,11 +231,13 @@ impl Layer {
                 self.feed_forward_norm.forward(x, y, self.down.bias(), epsilon, last_mask)
             }
             _ => {
-                let x = add(x, y, &self.output, attention_mask);
+                let norm = self.attention_result_norm.as_ref().map(|norm| (norm, epsilon));
+                let x = add(x, y, &self.output, norm, attention_mask);
                 let input = self.feed_forward_norm.alone(x.clone(), epsilon);
                 let inner = self.inner(input, architecture, inner_mask);
                 let y = self.down.product(inner, precision);
-                add(x, y, &self.down, last_mask)
+                let norm = self.feed_forward_result_norm.as_ref().map(|norm| (norm, epsilon));
+                add(x, y, &self.down, norm, last_mask)
             }
         }
     }
@@ -236,6 +281,23 @@ impl Layer {
         let inputs = || self.inputs(x.clone(), shared.relative.as_ref());
         x.is_autodiff().then(|| run(recomputed(), inputs()))
     }
+}
+
+/// Copies keys and values that several heads of queries share, so that queries, keys and values side by side are
+/// `[n, 3 d]`.
+fn with_keys_of_each_head(qkv: Tensor<2>, architecture: &Architecture) -> Tensor<2> {
+    let key_heads = architecture.key_heads();
+    let copies = architecture.heads / key_heads;
+    if copies == 1 {
+        return qkv;
+    }
+    let [n, projected] = qkv.dims();
+    let attention = architecture.attention_width();
+    let queries = qkv.clone().narrow(1, 0, attention);
+    let both = qkv.narrow(1, attention, projected - attention);
+    let both = both.reshape([n, 2 * key_heads, 1, architecture.head_width()]);
+    let both = both.repeat_dim(2, copies).reshape([n, 2 * attention]);
+    Tensor::cat(vec![queries, both], 1)
 }
 
 /// Returns products as 32-bit numbers: GPUs leave some in 16 bits, in which activations and their factors would be

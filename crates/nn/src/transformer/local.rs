@@ -1,5 +1,5 @@
-//! Attention with numbers or products that are added to scores, with scores that are not scaled, and to near tokens only:
-//! what the fused operation does not do. Scores of all pairs of tokens of a batch are stored, padded to the longest text.
+//! Attention with numbers or products that are added to scores, with scores that are not scaled, and to some tokens of a
+//! text only: what the fused operation does not do. Scores of all pairs of tokens of a batch are stored, padded to the longest text.
 
 use std::sync::Arc;
 
@@ -7,6 +7,8 @@ use burn::tensor::activation::softmax;
 use burn::tensor::{DType, Device, Tensor, TensorData};
 use dsokr_kernels::{Attention, Dropout, Sequences, SparseBatch, bag};
 use rayon::prelude::*;
+
+use super::positions::Window;
 
 /// Added to the scores of pairs that do not attend.
 const OUTSIDE: f32 = -1e9;
@@ -20,17 +22,17 @@ pub(super) struct Scoring {
     /// Queries and keys of the distances from −(longest − 1) to longest − 1, each `[2 longest − 1, d]`, whose products with keys
     /// and queries are added before scores are scaled.
     pub(super) offsets: Option<[Tensor<2>; 2]>,
-    /// How many tokens away a token attends.
-    pub(super) reach: Option<usize>,
+    /// Which tokens a token attends to.
+    pub(super) window: Window,
 }
 
 /// Returns `softmax(q kᵀ / √d_h + added) v` per head, as [`attention`](dsokr_kernels::attention) of `qkv` `[n, 3 d]`
-/// does for scores that are scaled, without `added` and within any reach. With offsets scores are divided by `√(3 d_h)`, as
+/// does for scores that are scaled, without `added` and to all tokens. With offsets scores are divided by `√(3 d_h)`, as
 /// three products make them.
 ///
 /// Products have 32 bits. Dropout drops the same probabilities as in the fused operation.
 pub(super) fn attention(qkv: Tensor<2>, scoring: Scoring, settings: &Attention) -> Tensor<2> {
-    let Scoring { are_scaled, added, offsets, reach } = scoring;
+    let Scoring { are_scaled, added, offsets, window } = scoring;
     let Attention { sequences, heads, dropout, .. } = settings;
     let device = qkv.device();
     let [_, triple] = qkv.dims();
@@ -67,8 +69,8 @@ pub(super) fn attention(qkv: Tensor<2>, scoring: Scoring, settings: &Attention) 
     if let Some(added) = added {
         scores = scores + added;
     }
-    if let Some(reach) = reach {
-        scores = scores + outside_reach(longest, reach, &device);
+    if !window.is_whole(longest) {
+        scores = scores + outside_window(longest, window, &device);
     }
     let mut probabilities = softmax(scores, 3);
     if let Some(dropout) = dropout {
@@ -103,11 +105,10 @@ fn outside_texts(sequences: &Sequences, device: &Device) -> Tensor<4> {
     Tensor::from_data(TensorData::new(values, [sequences.texts(), 1, 1, longest]), device)
 }
 
-/// Returns `[1, 1, longest, longest]`: 0 for pairs of tokens at most `reach` apart.
-fn outside_reach(longest: usize, reach: usize, device: &Device) -> Tensor<4> {
-    let outside = |query: usize, key: usize| {
-        if query.abs_diff(key) <= reach { 0.0 } else { OUTSIDE }
-    };
+/// Returns `[1, 1, longest, longest]`: 0 for queries and keys in their window.
+fn outside_window(longest: usize, window: Window, device: &Device) -> Tensor<4> {
+    let outside =
+        |query: usize, key: usize| if window.contains(query, key) { 0.0 } else { OUTSIDE };
     let values: Vec<f32> =
         (0..longest).flat_map(|query| (0..longest).map(move |key| outside(query, key))).collect();
     Tensor::from_data(TensorData::new(values, [1, 1, longest, longest]), device)

@@ -22,7 +22,7 @@ pub enum Positions {
         base: f64,
         /// The base of the angles of layers in which each token attends to those near it.
         local_base: f64,
-        /// How far a token attends in such layers, in tokens to either side.
+        /// How far a token attends in such layers, in tokens, to either side unless the model is causal.
         reach: usize,
         /// Whether each layer is such a one.
         local: Vec<bool>,
@@ -87,16 +87,14 @@ impl Positions {
         }
     }
 
-    /// Returns how far a token attends in a layer, if that is less than to all of a text of `longest` tokens.
-    pub(super) fn reach(&self, layer: usize, longest: usize) -> Option<usize> {
+    /// Returns how far a token attends in a layer, in tokens, if that has a bound.
+    pub(super) fn reach(&self, layer: usize) -> Option<usize> {
         match self {
             Self::Learned
             | Self::LearnedAndRelative(_)
             | Self::Relative(_)
             | Self::Disentangled(_) => None,
-            Self::Rotary { reach, .. } => {
-                (self.is_local(layer) && *reach + 1 < longest).then_some(*reach)
-            }
+            Self::Rotary { reach, .. } => self.is_local(layer).then_some(*reach),
         }
     }
 
@@ -108,15 +106,6 @@ impl Positions {
             | Self::Relative(_)
             | Self::Disentangled(_) => false,
             Self::Rotary { local, .. } => local.get(layer).copied().unwrap_or(false),
-        }
-    }
-
-    /// Returns whether the fused attention, which knows nothing of positions, serves texts of `longest` tokens in all layers.
-    pub(super) fn is_fused(&self, longest: usize) -> bool {
-        match self {
-            Self::Learned => true,
-            Self::LearnedAndRelative(_) | Self::Relative(_) | Self::Disentangled(_) => false,
-            Self::Rotary { reach, local, .. } => *reach + 1 >= longest || !local.contains(&true),
         }
     }
 
@@ -133,6 +122,29 @@ impl Positions {
             global: of_base(*base),
             local: local.contains(&true).then(|| of_base(*local_base)),
         })
+    }
+}
+
+/// Which tokens of a text a token attends to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Window {
+    /// How many tokens away, if that has a bound.
+    pub(super) reach: Option<usize>,
+    /// Whether none behind it.
+    pub(super) is_causal: bool,
+}
+
+impl Window {
+    /// Returns whether each token of a text of `longest` tokens attends to all.
+    pub(super) fn is_whole(self, longest: usize) -> bool {
+        let is_reached = self.reach.is_none_or(|reach| reach + 1 >= longest);
+        is_reached && (!self.is_causal || longest <= 1)
+    }
+
+    /// Returns whether a token at the position `query` attends to the one at `key`.
+    pub(super) fn contains(self, query: usize, key: usize) -> bool {
+        let is_reached = self.reach.is_none_or(|reach| query.abs_diff(key) <= reach);
+        is_reached && (!self.is_causal || key <= query)
     }
 }
 
@@ -154,17 +166,17 @@ impl Rotations {
         Self { global: each(&self.global), local: self.local.as_ref().map(each) }
     }
 
-    /// Turns queries and keys of a layer, side by side with values in `qkv` `[n, 3 d]`.
+    /// Turns the `turned` heads of queries and keys of a layer, side by side with those of values in `qkv`.
     pub(super) fn apply(
         &self,
         qkv: Tensor<2>,
         positions: &Positions,
         layer: usize,
-        heads: usize,
+        turned: usize,
     ) -> Tensor<2> {
         let local = self.local.as_ref().filter(|_| positions.is_local(layer));
         let rotation = local.unwrap_or(&self.global);
-        rotation.apply(qkv, heads)
+        rotation.apply(qkv, turned)
     }
 }
 
@@ -197,20 +209,28 @@ impl Rotation {
         Self { cos: table(f32::cos), sin: table(f32::sin) }
     }
 
-    fn apply(&self, qkv: Tensor<2>, heads: usize) -> Tensor<2> {
-        let [n, triple] = qkv.dims();
-        let head = triple / (3 * heads);
-        let half = head / 2;
+    fn apply(&self, qkv: Tensor<2>, turned: usize) -> Tensor<2> {
+        let [n, width] = qkv.dims();
+        let [_, half] = self.cos.dims();
+        let head = 2 * half;
+        let turned_width = turned * head;
         // products in 16 bits have 32 bits here: angles need them
+<<<<<<< HEAD
         let qkv = qkv.cast(DType::F32);
         let values = qkv.clone().narrow(1, 2 * triple / 3, triple / 3);
         let turned = qkv.narrow(1, 0, 2 * triple / 3).reshape([n, 2 * heads, head]);
         let [x, y] = [0, half].map(|from| turned.clone().narrow(2, from, half));
+=======
+        let qkv = if qkv.dtype() == DType::F32 { qkv } else { qkv.cast(DType::F32) };
+        let values = qkv.clone().narrow(1, turned_width, width - turned_width);
+        let heads = qkv.narrow(1, 0, turned_width).reshape([n, turned, head]);
+        let [x, y] = [0, half].map(|from| heads.clone().narrow(2, from, half));
+>>>>>>> 0e639553bf828d14f21c0303f4843e2ad96b9ae7
         let [cos, sin] = [&self.cos, &self.sin].map(|table| table.clone().unsqueeze_dim::<3>(1));
         let first = x.clone() * cos.clone() - y.clone() * sin.clone();
         let second = y * cos + x * sin;
-        let turned = Tensor::cat(vec![first, second], 2).reshape([n, 2 * triple / 3]);
-        Tensor::cat(vec![turned, values], 1)
+        let heads = Tensor::cat(vec![first, second], 2).reshape([n, turned_width]);
+        Tensor::cat(vec![heads, values], 1)
     }
 }
 

@@ -26,7 +26,7 @@ fn configurations_that_cannot_be_are_refused() {
         ),
         ("model_type", json!("deberta"), &["model_type = \"deberta\"", "\"modernbert\""]),
         ("model_type", json!("gpt2"), &["model_type = \"gpt2\"", "\"xlm-roberta\""]),
-        ("model_type", json!("qwen3"), &["model_type = \"qwen3\"", "kind \"features\""]),
+        ("model_type", json!("qwen3_moe"), &["model_type = \"qwen3_moe\"", "kind \"features\""]),
         ("position_embedding_type", json!("alibi"), &["\"alibi\"", "kind \"features\""]),
         ("hidden_act", json!("prelu"), &["hidden_act = \"prelu\"", "\"gelu\"", "\"relu\""]),
         ("hidden_act", json!(["relu"]), &["hidden_act = [\"relu\"]", "\"gelu\""]),
@@ -101,7 +101,7 @@ fn files_that_are_missing_or_broken_are_named() {
     let error = dsokr_nn::pretrained::Pretrained::open(shard.write_description()).unwrap_err();
     let error = error.to_string();
     assert!(error.contains("none of model.safetensors") && !error.contains("rename"), "{error}");
-    for name in ["sentencepiece.bpe.model", "spiece.model", "spm.model"] {
+    for name in ["sentencepiece.bpe.model", "spiece.model", "spm.model", "tokenizer.model"] {
         let mut pieces = Fixture::roberta();
         pieces.set("model_type", "xlm-roberta".into());
         pieces.files = BTreeMap::from([(name, "pieces".to_owned())]);

@@ -292,10 +292,16 @@ fn missing_keys_have_the_defaults_of_the_family() {
         "nomic",
         "t5",
         "mt5",
+        "llama",
+        "mistral",
+        "qwen2",
+        "qwen3",
+        "gemma3",
     ] {
         let name = match family {
             "nomic" => "nomic_bert",
             "deberta" => "deberta-v2",
+            "gemma3" => "gemma3_text",
             other => other,
         };
         let model = changed(family, |config| {
@@ -318,7 +324,10 @@ fn missing_keys_have_the_defaults_of_the_family() {
         let found = model.architecture();
         let expected = &defaults[name];
         let near = |value: f64, key: &str| {
-            let expected = expected[key].as_f64().unwrap();
+            // the classes of decoders have no dropout of hidden units
+            let is_left_out = expected[key].is_null();
+            assert!(!is_left_out || (model.architecture().causal && key == "dropout"));
+            let expected = expected[key].as_f64().unwrap_or(0.0);
             assert!((value - expected).abs() < 1e-8, "{family}: {key} = {value}");
         };
         near(found.dropout.into(), "dropout");
@@ -327,7 +336,7 @@ fn missing_keys_have_the_defaults_of_the_family() {
             assert_eq!(found.epsilon, expected["epsilon"].as_f64().unwrap(), "{family}");
         }
         let activation = match expected["activation"].as_str() {
-            Some("gelu_new") => Activation::GeluTanh,
+            Some("gelu_new" | "gelu_pytorch_tanh") => Activation::GeluTanh,
             Some("silu") => Activation::Silu,
             Some("relu") => Activation::Relu,
             Some("gelu") | None => Activation::Gelu,
@@ -499,6 +508,89 @@ fn dropped_vectors_for_distances_do_not_depend_on_other_texts() {
     assert_ne!(alone, states(&[short], 4));
 }
 
+#[test]
+fn a_decoder_that_is_different_is_refused() {
+    let too_many = json!(["full_attention", "sliding_attention", "full_attention"]);
+    for (family, key, value, says) in [
+        ("llama", "num_key_value_heads", json!(3), "a divisor of num_attention_heads = 4"),
+        ("llama", "num_key_value_heads", json!(0), "a divisor"),
+        ("llama", "num_key_value_heads", json!("2"), "a divisor"),
+        ("llama", "head_dim", json!(5), "even"),
+        ("llama", "head_dim", json!(0), "a whole number"),
+        ("llama", "attention_bias", json!("no"), "true or false"),
+        ("llama", "num_attention_heads", json!(8), "even width, and not 1"),
+        ("qwen3", "head_dim", json!(null), "a whole number"),
+        ("mistral", "sliding_window", json!(0), "a whole number from 1"),
+        ("mistral", "is_causal", json!(false), "sliding windows"),
+        ("qwen2", "is_causal", json!(false), "sliding windows"),
+        ("qwen2", "layer_types", too_many, "2 of"),
+        ("qwen2", "layer_types", json!(["full_attention", "linear_attention"]), "2 of"),
+        ("qwen2", "is_causal", json!(1), "true or false"),
+        ("gemma3", "is_causal", json!(false), "use_bidirectional_attention"),
+        ("gemma3", "query_pre_attn_scalar", json!(256), "6, head_dim"),
+        ("gemma3", "attn_logit_softcapping", json!(50.0), "null"),
+        ("gemma3", "sliding_window", json!(null), "a whole number from 1"),
+        ("gemma3", "rope_scaling", json!({"rope_type": "linear", "factor": 8.0}), "not supported"),
+    ] {
+        let model = changed(family, |config| {
+            if key == "num_attention_heads" {
+                config.remove("head_dim");
+            }
+            config.insert(key.into(), value.clone());
+        });
+        let error = model.unwrap_err().to_string();
+        assert!(error.contains(&format!("{key} = {value}: ")), "{error}");
+        assert!(error.contains(says), "{error}");
+    }
+    for family in ["mistral", "qwen2", "qwen3", "gemma3"] {
+        let model = changed(family, |config| drop(config.remove("num_key_value_heads")));
+        let error = model.unwrap_err().to_string();
+        assert!(error.contains("num_key_value_heads = nothing: "), "{error}");
+    }
+    let model = changed("qwen2", |config| {
+        config.insert("use_sliding_window".into(), json!(false));
+    });
+    let error = model.unwrap_err().to_string();
+    assert!(error.contains("layer_types = ") && error.contains("use_sliding_window"), "{error}");
+}
+
+/// As `LlamaConfig`, `MistralConfig` and `Qwen2Config` of transformers 5.24 have them.
+#[test]
+fn heads_and_windows_of_decoders_are_those_of_their_configurations() {
+    let architecture = |family: &str, keys: &[(&str, Value)]| {
+        let model = changed(family, |config| {
+            config.remove("layer_types");
+            config.extend(keys.iter().map(|(key, value)| ((*key).to_owned(), value.clone())));
+        });
+        model.unwrap().architecture().clone()
+    };
+    let windows =
+        |family: &str, keys: &[(&str, Value)]| match architecture(family, keys).position_kind {
+            Positions::Rotary { reach, local, .. } => (reach, local),
+            other => panic!("{other:?}"),
+        };
+    let llama = architecture("llama", &[("num_key_value_heads", json!(null))]);
+    assert_eq!((llama.key_heads, llama.head_width()), (0, 6));
+    let llama = architecture("llama", &[("head_dim", json!(null))]);
+    assert_eq!((llama.key_heads, llama.head_width()), (2, 2));
+    assert!(llama.causal && !architecture("qwen2-both-sides", &[]).causal);
+
+    assert_eq!(windows("mistral", &[]), (5, vec![true, true]));
+    assert_eq!(windows("mistral", &[("sliding_window", json!(null))]), (0, vec![false, false]));
+    assert_eq!(windows("qwen2", &[]), (5, vec![false, true]));
+    assert_eq!(windows("qwen2", &[("max_window_layers", json!(2))]), (0, vec![false, false]));
+    let keys = [("use_sliding_window", json!(false)), ("sliding_window", json!(6))];
+    assert_eq!(windows("qwen2", &keys), (0, vec![false, false]));
+    let keys = [("layer_types", json!(["sliding_attention", "full_attention"]))];
+    assert_eq!(windows("qwen2", &keys), (5, vec![true, false]));
+    // one layer of six, or of as many as the file says, attends to all
+    assert_eq!(windows("gemma3", &[("sliding_window_pattern", json!(1))]), (7, vec![false, false]));
+    assert_eq!(windows("gemma3", &[("sliding_window_pattern", json!(6))]), (7, vec![true, true]));
+    // half of the window to either side
+    let keys = [("use_bidirectional_attention", json!(true))];
+    assert_eq!(windows("gemma3", &keys).0, 4);
+}
+
 /// In every spelling that transformers reads.
 #[test]
 fn scaled_rotary_positions_are_refused() {
@@ -511,6 +603,17 @@ fn scaled_rotary_positions_are_refused() {
         ("nomic", "rope_parameters", json!({"rope_theta": 9.0, "partial_rotary_factor": 0.5})),
         ("nomic", "partial_rotary_factor", json!(0.5)),
         ("nomic", "rope_theta", json!("1000")),
+        ("llama", "rope_scaling", json!({"rope_type": "llama3", "factor": 8.0})),
+        (
+            "llama",
+            "rope_parameters",
+            json!({"rope_type": "llama3", "rope_theta": 9.0, "factor": 8.0}),
+        ),
+        (
+            "qwen3",
+            "rope_parameters",
+            json!({"rope_type": "yarn", "rope_theta": 9.0, "factor": 4.0}),
+        ),
         ("modernbert", "rope_scaling", scaled.clone()),
         ("modernbert", "rope_parameters", json!({"rope_type": "default", "rope_theta": 9.0})),
         ("modernbert", "rope_parameters", json!([])),
@@ -562,6 +665,9 @@ fn memory_counts_scores_and_gated_units_in_32_bits() {
     assert_eq!(scores("modernbert", 41.0), 3.0 * 4.0 * 4.0 * 2.0 * 41.0 * 41.0);
     // three heads
     assert_eq!(scores("t5", 41.0), 2.0 * 4.0 * 4.0 * 3.0 * 41.0 * 41.0);
+    // four heads of queries, whatever the number of those of keys
+    assert_eq!(scores("qwen2", 41.0), 2.0 * 4.0 * 4.0 * 4.0 * 41.0 * 41.0);
+    assert_eq!(scores("qwen2-both-sides", 41.0), 0.0);
     // within the window of every layer
     assert_eq!(scores("modernbert", 4.0), 0.0);
     let width = |family| {

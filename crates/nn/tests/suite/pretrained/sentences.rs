@@ -14,11 +14,12 @@ use super::folder::write_files;
 use super::golden::{assert_close, strings};
 use crate::host;
 
-const FOLDERS: [&str; 5] = [
+const FOLDERS: [&str; 6] = [
     "sentences-all-modes",
     "sentences-default-prompt",
     "sentences-dense",
     "sentences-first",
+    "sentences-last",
     "sentences-without-prompt",
 ];
 

@@ -10,6 +10,9 @@ use serde_json::{Value, json};
 use super::folder::{Fixture, VOCABULARY, write_files};
 use super::golden::golden;
 
+/// A change of a tokenizer.json.
+type Edit<'e> = &'e dyn Fn(&mut Value);
+
 fn ids(tokenizer: &Tokenizer, text: &str) -> Vec<u32> {
     let (ids, cut) = tokenizer.encode(text, 512).unwrap();
     assert!(!cut);
@@ -574,6 +577,101 @@ fn pieces_of_t5_have_one_token_at_their_end() {
             assert!(error.contains(part), "{error}: no {part}");
         }
     }
+}
+
+/// Version 4 of transformers builds the ends of texts by the settings of this class, and version 5 takes those of the file.
+#[test]
+fn tokens_that_settings_of_llama_ask_for_are_those_of_the_file() {
+    let open = |settings: Value| with_pieces("LlamaTokenizerFast", settings, |_| ()).open();
+    let tokenizer = open(json!({"add_eos_token": true})).unwrap().tokenizer;
+    assert_eq!(ids(&tokenizer, "a ca"), [0, 7, 4, 6, 5, 2]);
+    for (settings, says) in [
+        (json!({}), "[\"<s>\",\"</s>\"]: [\"<s>\"], add_bos_token and add_eos_token"),
+        (json!({"add_eos_token": null}), "[\"<s>\",\"</s>\"]: [\"<s>\"], add_bos_token"),
+        (json!({"add_bos_token": false, "add_eos_token": true}), "[\"<s>\",\"</s>\"]: [\"</s>\"],"),
+    ] {
+        let error = open(settings).unwrap_err().to_string();
+        for part in ["tokenizer.json: ", says, "LlamaTokenizer", "\"PreTrainedTokenizerFast\""] {
+            assert!(error.contains(part), "{error}: no {part}");
+        }
+    }
+}
+
+/// As above, of a class whose version 5 builds what normalises and splits texts too.
+#[test]
+fn texts_that_the_class_of_gemma_would_split_otherwise_are_refused() {
+    let open = |settings: Value, edit: &dyn Fn(&mut Value)| {
+        let fixture = with_pieces("GemmaTokenizerFast", settings, |file| {
+            let space = json!({"String": " "});
+            file["normalizer"] =
+                json!({"type": "Replace", "pattern": space, "content": "\u{2581}"});
+            file["pre_tokenizer"] = json!({
+                "type": "Split", "pattern": space, "behavior": "MergedWithPrevious", "invert": false,
+            });
+            file["model"] = json!({
+                "type": "BPE", "unk_token": "<unk>", "fuse_unk": true, "byte_fallback": true,
+                "vocab": {"<s>": 0, "<pad>": 1, "</s>": 2, "<unk>": 3, "\u{2581}": 4, "a": 5, "c": 6, "\u{2581}a": 7},
+                "merges": ["\u{2581} a"],
+            });
+            edit(file);
+        });
+        fixture.open()
+    };
+    let settings = json!({"bos_token": "<s>", "eos_token": "</s>", "add_eos_token": true});
+    let tokenizer = open(settings.clone(), &|_| ()).unwrap().tokenizer;
+    assert_eq!(ids(&tokenizer, "c a ca"), [0, 6, 7, 4, 6, 5, 2]);
+    let without_end = json!({"bos_token": "<s>", "eos_token": "</s>"});
+    let refused: [(&Value, Edit, &str); 4] = [
+        (&settings, &|file| file["normalizer"] = json!(null), "normalizer = null: {"),
+        (&settings, &|file| file["pre_tokenizer"] = json!(null), "pre_tokenizer = null: {"),
+        (&settings, &|file| file["model"]["fuse_unk"] = json!(false), "fuse_unk = false: true"),
+        (&without_end, &|_| (), "[\"<s>\",\"</s>\"]: [\"<s>\"], add_bos_token"),
+    ];
+    for (settings, edit, says) in refused {
+        let error = open(settings.clone(), edit).unwrap_err().to_string();
+        for part in ["tokenizer.json: ", says, "GemmaTokenizer", "\"PreTrainedTokenizerFast\""] {
+            assert!(error.contains(part), "{error}: no {part}");
+        }
+    }
+}
+
+/// Version 5 builds what normalises and splits texts by the class of Qwen's tokenizers, and takes the ends of the file.
+#[test]
+fn texts_that_the_class_of_qwen_would_split_otherwise_are_refused() {
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/sentences-last");
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["config.json", "tokenizer.json", "tokenizer_config.json"] {
+        fs::copy(golden.join(name), folder.path().join(name)).unwrap();
+    }
+    let file = folder.path().join("tokenizer.json");
+    let original: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+    let open = |edit: &dyn Fn(&mut Value)| {
+        let mut changed = original.clone();
+        edit(&mut changed);
+        fs::write(&file, changed.to_string()).unwrap();
+        Pretrained::open_without_weights(folder.path())
+    };
+    let tokenizer = open(&|_| ()).unwrap().tokenizer;
+    assert_eq!((ids(&tokenizer, ""), tokenizer.special_tokens), (vec![97], 1));
+    let replaced = |path: &'static str, value: Value| {
+        move |file: &mut Value| *file.pointer_mut(path).unwrap() = value.clone()
+    };
+    let refused: [(Edit, &str); 5] = [
+        (&replaced("/normalizer", json!({"type": "NFKC"})), "normalizer.type = \"NFKC\": \"NFC\""),
+        (&replaced("/pre_tokenizer/pretokenizers/0/pattern/Regex", json!(" ")), "pre_tokenizer = "),
+        (&replaced("/pre_tokenizer/pretokenizers/1/use_regex", json!(true)), "pre_tokenizer = "),
+        (&replaced("/pre_tokenizer", json!({"type": "Whitespace"})), "pre_tokenizer = "),
+        (&replaced("/model/ignore_merges", json!(true)), "ignore_merges = true: false"),
+    ];
+    for (edit, says) in refused {
+        let error = open(edit).unwrap_err().to_string();
+        for part in ["tokenizer.json: ", says, "Qwen2Tokenizer", "\"PreTrainedTokenizerFast\""] {
+            assert!(error.contains(part), "{error}: no {part}");
+        }
+    }
+    // an empty text would have no token
+    let error = open(&replaced("/post_processor", json!(null))).unwrap_err().to_string();
+    assert!(error.contains("`$A <|endoftext|>`"), "{error}");
 }
 
 #[test]
