@@ -113,12 +113,8 @@ impl Column {
             classes: ClassRemarks::of(&cells, &written),
             lists: ListRemarks::of(&cells),
             words: WordRemarks::of(&cells),
-<<<<<<< HEAD
-            are_times: are_times(&cells.kind, name, &written),
-            are_years: names_years(name) && most(&written, is_year),
-=======
             are_times: are_times(&cells.kind, cells.name, &written),
->>>>>>> f8f7082e9f40b46012e21fe4f7a79ea3903db984
+            are_years: names_years(cells.name) && most(&written, is_year),
             // found later, among all columns
             qualifies: None,
             kind: cells.kind,

@@ -200,16 +200,7 @@ fn plus(
     bias: Option<Tensor<1>>,
     dropout: Option<Dropout>,
 ) -> Tensor<2> {
-<<<<<<< HEAD
-    // products in 16 bits are added in 32
-    let y = y.cast(x.dtype());
-    let y = match bias {
-        Some(bias) => y + bias.unsqueeze::<2>(),
-        None => y,
-    };
-=======
     let y = with_bias(y, x.dtype(), bias);
->>>>>>> 0e639553bf828d14f21c0303f4843e2ad96b9ae7
     x + masked(y, dropout)
 }
 

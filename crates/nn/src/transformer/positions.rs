@@ -215,17 +215,10 @@ impl Rotation {
         let head = 2 * half;
         let turned_width = turned * head;
         // products in 16 bits have 32 bits here: angles need them
-<<<<<<< HEAD
         let qkv = qkv.cast(DType::F32);
-        let values = qkv.clone().narrow(1, 2 * triple / 3, triple / 3);
-        let turned = qkv.narrow(1, 0, 2 * triple / 3).reshape([n, 2 * heads, head]);
-        let [x, y] = [0, half].map(|from| turned.clone().narrow(2, from, half));
-=======
-        let qkv = if qkv.dtype() == DType::F32 { qkv } else { qkv.cast(DType::F32) };
         let values = qkv.clone().narrow(1, turned_width, width - turned_width);
         let heads = qkv.narrow(1, 0, turned_width).reshape([n, turned, head]);
         let [x, y] = [0, half].map(|from| heads.clone().narrow(2, from, half));
->>>>>>> 0e639553bf828d14f21c0303f4843e2ad96b9ae7
         let [cos, sin] = [&self.cos, &self.sin].map(|table| table.clone().unsqueeze_dim::<3>(1));
         let first = x.clone() * cos.clone() - y.clone() * sin.clone();
         let second = y * cos + x * sin;
