@@ -206,7 +206,6 @@ fn plus(
 
 /// Computes `y + bias` in numbers of this type: products in 16 bits are added in 32.
 fn with_bias(y: Tensor<2>, dtype: DType, bias: Option<Tensor<1>>) -> Tensor<2> {
-    // products in 16 bits are added in 32
     let y = y.cast(dtype);
     match bias {
         Some(bias) => y + bias.unsqueeze::<2>(),
