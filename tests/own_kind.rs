@@ -33,9 +33,10 @@ fn main() -> ExitCode {
     let small = ["--set", "sketch.size=50", "--data", folder.path().to_str().unwrap()];
 
     let trained = own(&[&["train", CONFIG, "--out", &run], &small[..]].concat());
-    let name = std::env::current_exe().unwrap();
-    let name = name.file_stem().unwrap().to_str().unwrap();
-    assert!(trained.contains(&format!("try: {name} search {run}")), "{trained}");
+    let program = std::env::current_exe().unwrap();
+    let name = program.file_stem().unwrap().to_str().unwrap();
+    let program = program.display();
+    assert!(trained.contains(&format!("try: {program} search {run}")), "{trained}");
     let evaluated: serde_json::Value =
         serde_json::from_str(&own(&["evaluate", &run, "--json"])).unwrap();
     assert!(evaluated["mean_rank"].as_f64().unwrap() < 800.0, "{evaluated}");
