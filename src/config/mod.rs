@@ -33,6 +33,7 @@ mod table;
 pub use abilities::{Abilities, HeldOutPredictions};
 pub use beyond::BeyondConfig;
 pub use checked::Checked;
+#[cfg(feature = "command")]
 pub(crate) use checks::too_good;
 pub(crate) use decoding::IN_ENSEMBLES;
 pub use decoding::{
