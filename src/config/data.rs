@@ -58,8 +58,8 @@ impl Config {
         Ok(dataset)
     }
 
-    /// Standardises the features of outputs as the configuration says, by the means and deviations of a run, else by
-    /// those of the training pairs' outputs, which are returned.
+    /// Standardises the features of outputs as the configuration says, and returns the means and deviations by which it does: those
+    /// of a run, else those of the training pairs' outputs.
     pub(crate) fn standardise(
         &self,
         dataset: &mut Dataset,

@@ -168,7 +168,7 @@ pub struct Table {
     others: Vec<PathBuf>,
     /// The file of each row: 0 for `path`, else one of the others, from 1; empty where there are none.
     files: Vec<u32>,
-    /// What tells molecules apart, of columns whose SMILES have been read.
+    /// The connectivity of each molecule, of columns whose SMILES have been read.
     molecules: BTreeMap<String, Vec<Option<u64>>>,
 }
 
@@ -419,8 +419,7 @@ impl Table {
         }
     }
 
-    /// Reads the SMILES of a column: what tells molecules apart, [`Molecule::connectivity`], is known of its cells as long as these
-    /// do not change.
+    /// Reads the SMILES of a column, whose [`molecules`](Self::molecules) are known as long as its cells do not change.
     pub(crate) fn read_molecules(&mut self, column: &str) -> Result<(), Error> {
         let cells = self.column(column)?;
         let stage = Cancellation::current().stage("molecules of the table", cells.len());
@@ -433,8 +432,8 @@ impl Table {
         Ok(())
     }
 
-    /// Returns the connectivity of the molecule in each cell of a column whose SMILES [have been read](Self::read_molecules), none
-    /// of a cell that is not a SMILES; none of other columns.
+    /// Returns the [connectivity](Molecule::connectivity) of the molecule in each cell of a column, where the column
+    /// [has been read](Self::read_molecules). A cell that is not a SMILES has none.
     pub(crate) fn molecules(&self, column: &str) -> Option<&[Option<u64>]> {
         self.molecules.get(column).map(Vec::as_slice)
     }

@@ -1,7 +1,7 @@
 //! Kernel machines as learners: IOKR and its sketched forms, machines with Lipschitz losses, and learned output embeddings.
 //!
-//! A [`KernelMachineConfig`] prepares a [`PreparedMachine`], which makes the targets and is fitted to them. The files, in the order
-//! of that story:
+//! A [`KernelMachineConfig`] prepares a [`PreparedMachine`], which makes the targets and is fitted to them. These are the
+//! files, in that order:
 //!
 //! | file | holds |
 //! |---|---|

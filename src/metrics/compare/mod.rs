@@ -238,8 +238,8 @@ impl<'r> DrawnRuns<'r> {
         Ok(paired(value - first, [self.values(run, metric), self.values(0, metric)], p))
     }
 
-    /// Returns the p-value of the hypothesis that there is no difference between a metric of a run, which is not the first one, and
-    /// that of the first one; none where the metric was not measured on the answers of both.
+    /// Returns the p-value of the hypothesis that a metric of a run does not differ from that of the first run; none where the metric
+    /// was not measured on the answers of both. The run is not the first one.
     fn p(&self, run: usize, metric: usize) -> Result<Option<f64>, Error> {
         let both = [run, 0];
         let is_mean =

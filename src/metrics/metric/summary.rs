@@ -169,7 +169,8 @@ pub fn intervals(
 }
 
 /// Returns the 95 % interval of a metric of this value and of these values on draws of so many independent queries or groups.
-/// That of a share of 0 or 1, of which all draws are equal, is Wilson's. Draws of one query are all equal too, and give no other.
+/// A share of 0 or 1 has Wilson's interval, since all of its draws are equal. So are the draws of one query, whose other metrics have
+/// no interval.
 pub(crate) fn interval_of(
     value: f64,
     is_share: bool,

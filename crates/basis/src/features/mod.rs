@@ -22,9 +22,7 @@ pub use joined::{JoinedRows, PartRows, Selected};
 pub use mapped::MappedRows;
 pub use packed::{BitBlock, BitRows, DenseBlock, DenseRows, Packed, PackedBlock};
 pub use product::{ColumnIndex, inner};
-pub use sparse::{
-    SparseBlock, SparseRow, SparseRows, common_columns, sorted_by_place, sorted_levels,
-};
+pub use sparse::{SparseBlock, SparseRow, SparseRows, common_columns, sorted_by_place};
 pub use spread::Spread;
 
 use dsokr_core::{Error, Misfit};

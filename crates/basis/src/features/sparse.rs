@@ -143,14 +143,6 @@ impl<'a> SparseBlock<'a> {
         Self::from_rows(levels.len(), (0..self.len()).map(row))
     }
 
-    /// Returns the same rows with so many columns, at least as many as before.
-    ///
-    /// # Errors
-    /// [`Error::Shape`] for fewer columns than rows have entries in, and for too many.
-    pub fn with_width(self, width: usize) -> Result<Self, Error> {
-        Self::new(width, self.offsets, self.columns, self.values)
-    }
-
     /// Returns the columns that have entries in at least `rows` rows, ascending; 0 and 1 give all that have any.
     pub fn common(&self, rows: usize) -> Vec<u32> {
         common_columns(&self.column_counts(), rows)
@@ -161,19 +153,6 @@ impl<'a> SparseBlock<'a> {
         let mut counts = vec![0; self.width];
         self.columns.iter().for_each(|&column| counts[column as usize] += 1);
         counts
-    }
-
-    /// Returns the same rows with other numbers of their columns, ascending, of so many columns.
-    ///
-    /// # Errors
-    /// [`Error::Shape`] for too many columns, [`Error::Row`] for numbers that do not ascend or are beyond the last column.
-    ///
-    /// # Panics
-    /// With fewer numbers than columns that have entries.
-    pub fn renumbered(self, numbers: &[u32], width: usize) -> Result<Self, Error> {
-        let columns = self.columns.iter().map(|&column| numbers[column as usize]);
-        let columns = columns.collect::<Vec<u32>>();
-        Self::new(width, self.offsets, columns, self.values)
     }
 
     /// Returns the rows with some of their columns, ascending, numbered anew in their order.
@@ -351,7 +330,7 @@ fn columns(gaps: &[u8], offsets: &[usize]) -> Vec<u32> {
 }
 
 /// Returns each of some [levels](SparseBlock::levels) once, in their order.
-pub fn sorted_levels(mut levels: Vec<(u32, f32)>) -> Vec<(u32, f32)> {
+fn sorted_levels(mut levels: Vec<(u32, f32)>) -> Vec<(u32, f32)> {
     levels.sort_unstable_by(by_column_and_value);
     levels.dedup_by(|a, b| by_column_and_value(a, b).is_eq());
     levels

@@ -69,10 +69,10 @@ impl Occurrences {
         if processes.size() == 1 {
             return Ok(self);
         }
-        let own: Vec<(Occurrence, u32)> = self.rows.into_iter().collect();
-        let own = (own, self.width, self.are_features);
+        let own_rows: Vec<(Occurrence, u32)> = self.rows.into_iter().collect();
+        let own_text = serde_json::json!((own_rows, self.width, self.are_features)).to_string();
         let mut all = Self::default();
-        for message in processes.gather(serde_json::json!(own).to_string().as_bytes())? {
+        for message in processes.gather(own_text.as_bytes())? {
             let (rows, width, are_features): (Vec<(Occurrence, u32)>, usize, bool) =
                 serde_json::from_slice(&message)
                     .map_err(|error| dsokr_core::Error::Inconsistent(error.to_string()))?;

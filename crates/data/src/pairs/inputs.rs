@@ -396,7 +396,8 @@ impl TextConfig {
             let path = table.path().display();
             tracing::warn!("{path}: {found}; write decimals with a point if both are before them");
         }
-        if self.are_smiles() {
+        // where more SMILES are written, they are made of molecules that are read then
+        if self.are_smiles() && self.more_smiles == 0 {
             table.read_molecules(&self.column)?;
         }
         if !table.skips_rows() {
@@ -465,7 +466,7 @@ impl TextConfig {
             }
             let molecules = table.molecules(&self.column);
             let are_read = molecules.is_some_and(|all| all.iter().all(Option::is_some));
-            let are_written = !self.are_smiles() || are_read && self.more_smiles == 0;
+            let are_written = !self.are_smiles() || are_read;
             // texts may be most of what a training holds
             Ok(Inputs::Texts(if are_written {
                 table.take_column(&self.column)?

@@ -163,15 +163,15 @@ fn several_ranks_find_the_columns_of_one() {
         for size in [1, 2, 3, 13] {
             for rank in threads(size, |processes| {
                 let part = processes.part(smiles.len());
-                let own = &smiles[part.clone()];
-                let fitted = TextFeatures::fit_all(&[&features], &smiles, own, processes);
+                let texts_of_rank = &smiles[part.clone()];
+                let fitted = TextFeatures::fit_all(&[&features], &smiles, texts_of_rank, processes);
                 (part, fitted.unwrap().remove(0))
             }) {
                 let (part, fitted) = rank;
                 assert_eq!(fitted, one, "{kind}, {size} ranks");
                 if !part.is_empty() {
-                    let own = fitted.rows(&smiles[part.clone()]).unwrap();
-                    assert_eq!(own, rows.block(part).unwrap(), "{kind}, {size} ranks");
+                    let rows_of_rank = fitted.rows(&smiles[part.clone()]).unwrap();
+                    assert_eq!(rows_of_rank, rows.block(part).unwrap(), "{kind}, {size} ranks");
                 }
             }
         }
@@ -179,8 +179,8 @@ fn several_ranks_find_the_columns_of_one() {
     let features = features(&parts(morgan, ""));
     let wrong = texts(["CCO", "CO", "not SMILES", "CN"]);
     for rank in threads(2, |processes| {
-        let own = &wrong[processes.part(wrong.len())];
-        TextFeatures::fit_all(&[&features], &wrong, own, processes).map(drop)
+        let texts_of_rank = &wrong[processes.part(wrong.len())];
+        TextFeatures::fit_all(&[&features], &wrong, texts_of_rank, processes).map(drop)
     }) {
         let (_, error) = rank.unwrap_err();
         assert!(error.to_string().contains("not SMILES"), "{error}");

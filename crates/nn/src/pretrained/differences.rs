@@ -374,13 +374,7 @@ fn layers_of_llama(
     // models that were made encoders of decoders say it in this key
     architecture.causal = file.flag("is_causal", true)?;
     architecture.gated = true;
-    architecture.embedding_norm = false;
-    architecture.norm_place = NormPlace::Before;
-    architecture.norm_centred = false;
-    architecture.norm_bias = false;
-    architecture.attention_bias = false;
-    architecture.output_bias = false;
-    architecture.feed_forward_bias = false;
+    set_layers_without_vectors(architecture);
     Ok(())
 }
 
@@ -426,6 +420,18 @@ fn inner_units(name: &str) -> Option<(bool, Activation)> {
     Some((true, Activation::named(function)?))
 }
 
+/// Sets what T5 and the decoders after it have in common: the inputs of sub-layers alone are normalised, by their root mean
+/// squares, and no layer adds a vector.
+fn set_layers_without_vectors(architecture: &mut Architecture) {
+    architecture.embedding_norm = false;
+    architecture.norm_place = NormPlace::Before;
+    architecture.norm_centred = false;
+    architecture.norm_bias = false;
+    architecture.attention_bias = false;
+    architecture.output_bias = false;
+    architecture.feed_forward_bias = false;
+}
+
 /// Reads the layers of T5; `units` is the name of inner units where the file does not say it.
 fn layers_of_t5(
     file: &JsonFile,
@@ -450,13 +456,7 @@ fn layers_of_t5(
     let farthest = file.integer("relative_attention_max_distance", range, Some(128))?;
     architecture.position_kind = Positions::Relative(Distances { buckets, farthest });
     architecture.scaled_scores = false;
-    architecture.embedding_norm = false;
-    architecture.norm_place = NormPlace::Before;
-    architecture.norm_centred = false;
-    architecture.norm_bias = false;
-    architecture.attention_bias = false;
-    architecture.output_bias = false;
-    architecture.feed_forward_bias = false;
+    set_layers_without_vectors(architecture);
     architecture.drops_everywhere = true;
     Ok(())
 }
